@@ -12,6 +12,7 @@ from kneebench.records import (
     Bottleneck,
     Cell,
     Climb,
+    CountedDevice,
     Order,
     RawProfile,
     RawRow,
@@ -34,6 +35,7 @@ def judged(
     cores: dict[str, float] | None = None,
     sources: dict[str, dict[str, float]] | None = None,
     raw: RawStorage | None = None,
+    devices: tuple[CountedDevice, ...] = (),
     **quantities: float,
 ) -> Bottleneck:
     """Three reports of 20 users that saw these; `waits` in sessions by class, `sources` by quantity
@@ -54,7 +56,8 @@ def judged(
             2000.0,
             **{**HEALTHY, **quantities},
         )
-        rungs.append(one.model_copy(update={"quantities": {**one.quantities, **extra}}))
+        seen = {"quantities": {**one.quantities, **extra}, "devices": devices}
+        rungs.append(one.model_copy(update=seen))
     climb = Climb(cell=Cell(id="a", storage="disk"), rungs=tuple(rungs), knee_users=20)
     return bottleneck(climb.model_copy(update={"raw": raw}))
 
@@ -260,6 +263,40 @@ def test_behind_a_busy_device_its_queue_decides_between_reads_and_writes(
     )
     assert found.resource == resource
     assert "97% busy" in found.evidence[0]
+
+
+DATA = CountedDevice(name="sda", directories=(0,), roles=("data",))
+LOG = CountedDevice(name="sdb", directories=(1,), roles=("log",))
+BOTH = CountedDevice(name="sda", directories=(0, 1), roles=("data", "log"))
+TEMPORARY = CountedDevice(name="sdb", directories=(1,), roles=("temporary files",))
+OLD = CountedDevice(name="sda", directories=(0,))
+
+
+@pytest.mark.parametrize(
+    ("devices", "name"),
+    [
+        ((DATA, LOG), "data writes"),
+        ((BOTH,), "data and log writes"),
+        ((DATA,), "data and log writes"),  # the log is in the data's directory
+        ((DATA, TEMPORARY), "data and log writes"),
+        ((OLD,), "data and log writes"),
+        ((), "data writes"),
+    ],
+)
+def test_the_writes_of_a_device_that_has_the_log_too_are_called_so(
+    devices: tuple[CountedDevice, ...], name: str
+) -> None:
+    busy = {"device__busy": 0.97, "device__read_time": 1.0, "device__write_time": 7.0}
+    found = judged(waits={"data_read": 6.0, **SAMPLED}, devices=devices, **busy)
+    assert (found.resource, found.name) == ("data writes", name)
+    assert found.sentence.startswith(f"Disk is limited by {name} at the knee: ")
+    assert found.evidence[0].startswith(f"for {name}: ")
+    assert ("the log's among them" in found.sentence) == (name == "data and log writes")
+
+
+def test_waits_for_writes_of_data_are_of_data_alone_wherever_the_log_is() -> None:
+    found = judged(waits={"data_write": 11.0, **SAMPLED}, devices=(BOTH,))
+    assert (found.resource, found.name) == ("data writes", "data writes")
 
 
 def test_reads_and_writes_that_only_together_take_most_of_the_time_are_the_devices() -> None:

@@ -4,6 +4,7 @@ said beside it.
 
 from __future__ import annotations
 
+import json
 import re
 from functools import partial
 from statistics import geometric_mean
@@ -20,6 +21,7 @@ from tests.recordings import (
     metered,
     recorded,
     section,
+    with_latency,
     with_order,
     with_rungs,
     with_share_of_new_orders,
@@ -51,6 +53,48 @@ def test_the_log_write_at_the_knee_is_one_number_wherever_it_stands(results: Res
     told = configuration_summaries(results)[0].log_write_s
     assert told
     assert told.value == pytest.approx(0.00252, rel=0.01)
+
+
+def test_the_mean_latency_at_the_knee_is_one_number_wherever_it_stands(results: Results) -> None:
+    took = iter((0.002, 0.008, 0.008))
+    rungs = tuple(
+        with_latency(r, mean_s=next(took)) if r.order.phase == "final_run" else r
+        for r in results.climbs[0].rungs
+    )
+    brief = Brief(with_rungs(results, 0, rungs))
+    said = "5.04 ms"  # the geometric mean, as of throughput
+    (table, _), (figure, *_) = section(brief, "glance").tables, section(brief, "relative").figures
+    assert table.rows[0].cells[4] == said
+    assert f"disk {said}" in figure.caption
+    (split,) = section(brief, "bottlenecks").figures
+    assert f'"whole": "{said}"' in json.dumps(split.spec)
+
+
+def test_the_commits_per_flush_at_the_knee_are_one_number_wherever_they_stand(
+    results: Results,
+) -> None:
+    shared = iter((1.0, 4.0, 4.0))
+    rungs = tuple(
+        metered(r, log__commits_per_flush=next(shared)) if r.order.phase == "final_run" else r
+        for r in results.climbs[0].rungs
+    )
+    brief = Brief(with_rungs(results, 0, rungs))
+    said = "2.52 commits per flush"
+    (figure,) = section(brief, "log-writes").figures
+    assert said in figure.caption
+    disk = section(brief, "bottlenecks").tables[1]
+    [log] = [row for row in disk.rows if row.cells[0] == "Log"]
+    assert said in " ".join(log.cells)
+
+
+def test_a_single_user_is_never_several(results: Results) -> None:
+    for climb in range(2):
+        results = each(results, climb, lambda rung: with_order(rung, users=1))
+    climbs = (one.model_copy(update={"knee_users": 1}) for one in results.climbs)
+    brief = Brief(results.model_copy(update={"climbs": tuple(climbs)}))
+    said = " ".join(section.model_dump_json() for section in brief.sections)
+    assert "at 1 user" in said
+    assert not re.findall(r".{40}\b1 users.{20}", f"{brief.title} {brief.subtitle} {said}")
 
 
 def test_the_rate_for_latency_is_told_as_a_share_of_the_knee_that_the_page_shows(

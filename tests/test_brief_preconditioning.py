@@ -51,6 +51,28 @@ def test_rounds_are_drawn_with_the_band_of_the_steady_state_of_one_drive() -> No
     assert [speed.number, rounds.number] == ["Fig. 8a", "Fig. 8b"]
 
 
+@pytest.mark.parametrize(
+    ("sizes", "times", "said"),
+    [
+        ((4, 4), (900.0, 900.0), "before the first volume was made, 4 GiB each in 15 min."),
+        ((4,), (900.0,), "before the first volume was made, 4 GiB in 15 min."),
+        (
+            (1, 2, 4),
+            (300.0, 600.0, 900.0),
+            "before the first volume was made, 1 GiB, 2 GiB and 4 GiB, the longest in 15 min.",
+        ),
+        ((4, 4), (900.0, 300.0), "made, 4 GiB each, the longest in 15 min."),
+    ],
+)
+def test_what_was_written_to_drives_of_different_sizes_is_said_of_each(
+    sizes: tuple[int, ...], times: tuple[float, ...], said: str
+) -> None:
+    facts = zip("abcd", sizes, times, strict=False)
+    drives = [preconditioned(f"sd{n}", written_bytes=s * 2**30, took_s=t) for n, s, t in facts]
+    [sentence] = [one for one in shown(*drives).sentences if "preconditioned" in one]
+    assert sentence.endswith(said)
+
+
 def test_a_drive_that_is_not_steady_is_a_caveat_of_the_whole_campaign() -> None:
     results = with_drives(preconditioned("nvme0n1", rounds_iops=STEADY, steady=False))
     cautions = section(Brief(results), "cautions").sentences

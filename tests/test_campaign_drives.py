@@ -20,10 +20,11 @@ from kneebench.analysis.devices import device_loads, volume_load, volumes
 from kneebench.lab.changes.setting import setting_in
 from kneebench.lab.inventory import inventory, named
 from kneebench.lab.inventory.erasable import drive_state
-from kneebench.lab.kernel_settings import READ_AHEAD, queue_file, sysctl_file
+from kneebench.lab.kernel_settings import READ_AHEAD, queue_file
 from kneebench.lab.memory_limit import controller
 from kneebench.lab.processes import runs
 from kneebench.lab.programs import found
+from kneebench.lab.sysctl_files import sysctl_file
 from kneebench.lab.volumes import erase_drives
 from kneebench.records import Results, Rung
 from kneebench.results.campaign_reader import series

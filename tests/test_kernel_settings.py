@@ -19,7 +19,8 @@ from kneebench.lab import kernel_findings as findings_room
 from kneebench.lab.changes.setting import setting_in
 from kneebench.lab.journal import Journal
 from kneebench.lab.kernel_findings import kernel_findings
-from kneebench.lab.kernel_settings import queue_file, sysctl_file, sysctls, written
+from kneebench.lab.kernel_settings import queue_file, sysctls, written
+from kneebench.lab.sysctl_files import sysctl_file
 from kneebench.lab.volumes import Volumes
 from kneebench.plan import Plan
 from kneebench.plan.kernel import Kernel

@@ -34,6 +34,19 @@ def test_the_page_has_every_figure_as_vega_lite_and_fetches_nothing() -> None:
     assert len(ids) == len(set(ids))
 
 
+def test_a_page_of_a_raw_drive_speaks_of_no_file() -> None:
+    found = made_up_profile()
+    rows = tuple(row for row in found.rows if not row.files_per_s)
+    update = {"raw": True, "file_system": "raw drive", "rows": rows}
+    page = ProfilePage(found.model_copy(update=update)).html()
+    said = re.sub(r"<style>.*?</style>|<svg.*?</svg>|<[^>]+>", " ", page, flags=re.DOTALL)
+    assert "without a file system" in said
+    assert not re.findall(r"\bfiles?\b", said.replace("without a file system", ""))
+    assert "raw drive nvme0n1 (Example 9300 PRO)" in said
+    assert "Measured with fio on the whole drive, without a database" in said
+    assert "Measured with fio on one file, without a database" in ProfilePage(found).html()
+
+
 def test_the_title_and_the_big_numbers_are_those_of_the_headline_rows() -> None:
     found = made_up_profile()
     assert re.fullmatch(

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from kneebench.cli import app
+from kneebench.lab.sysctl_files import MOVED
 from kneebench.plan.kernel import Kernel
 from kneebench.plan.sysctls import COUNTS, RANGES, REFUSED, WORDS, why_not
 
@@ -51,6 +52,11 @@ WRONG = {
     "net.core.default_qdisc": ("fq; reboot", "one word"),
     "net.core.netdev_budget": (0, "at least 1"),
     "fs.aio-max-nr": (0, "at least 65536"),
+    "vm.max_map_count": (65529, "at least 65530"),
+    "kernel.sched_base_slice_ns": (0, "from 100000 to 1000000000"),
+    "kernel.sched_min_granularity_ns": (10**10, "from 100000 to 1000000000"),
+    "kernel.sched_nr_migrate": (0, "from 1 to 1024"),
+    "kernel.sched_tunable_scaling": (3, "from 0 to 2"),
 }
 
 
@@ -80,6 +86,12 @@ def test_both_of_a_pair_and_a_background_limit_above_the_other_are_errors() -> N
         Kernel(sysctl={"vm.dirty_background_ratio": 20, "vm.dirty_ratio": 20})
 
 
+def test_two_names_of_one_file_are_an_error() -> None:
+    both = {"kernel.sched_min_granularity_ns": 3_000_000, "kernel.sched_base_slice_ns": 3_000_000}
+    with pytest.raises(ValueError, match="they can be the same setting"):
+        Kernel.model_validate({"sysctl": both})
+
+
 def test_what_people_set_for_databases_is_allowed() -> None:
     usual: dict[str, int | str] = {
         "vm.swappiness": 1,
@@ -88,6 +100,7 @@ def test_what_people_set_for_databases_is_allowed() -> None:
         "vm.dirty_expire_centisecs": 500,
         "vm.zone_reclaim_mode": 0,
         "vm.vfs_cache_pressure": 50,
+        "vm.max_map_count": 262_144,
         "fs.aio-max-nr": 1_048_576,
         "net.core.somaxconn": 4096,
         "net.core.rmem_max": 16_777_216,
@@ -99,6 +112,8 @@ def test_what_people_set_for_databases_is_allowed() -> None:
         "kernel.numa_balancing": 0,
         "kernel.sched_autogroup_enabled": 0,
         "kernel.sched_migration_cost_ns": 5_000_000,
+        "kernel.sched_min_granularity_ns": 10_000_000,
+        "kernel.sched_wakeup_granularity_ns": 15_000_000,
     }
     usual["net.ipv4.tcp_rmem"] = str(usual["net.ipv4.tcp_rmem"]).replace("\t", " ")
     assert Kernel(sysctl=usual).sysctl == usual
@@ -116,6 +131,7 @@ def test_the_value_that_a_sysctl_has_on_this_machine_is_in_its_range(name: str) 
 
 def test_no_sysctl_is_in_two_tables() -> None:
     refused = {name for names in REFUSED.values() for name in names}
+    assert {*MOVED} <= {*RANGES}
     assert not {*RANGES} & {*WORDS} and not refused & {*RANGES, *WORDS} and {*COUNTS} <= {*RANGES}
     assert not [name for name in (*RANGES, *WORDS) if "sysctls other" in str([*why_not({name: 1})])]
 

@@ -18,8 +18,8 @@ from kneebench.analysis.wording import plural
 from kneebench.databases.engine import Engine, engine_of
 from kneebench.directories import CAMPAIGNS
 from kneebench.errors import Refused
-from kneebench.lab.host import host
-from kneebench.lab.inventory import drives_called, drives_under
+from kneebench.lab.host import described, host
+from kneebench.lab.inventory import drive_fills, drives_called, drives_under
 from kneebench.lab.journal import Journal
 from kneebench.lab.kernel_settings import sysctls
 from kneebench.lab.volumes import erase_drives
@@ -36,6 +36,7 @@ from kneebench.records import (
     Climb,
     DriveLoad,
     Event,
+    Host,
     NoiseFloor,
     Preconditioned,
     Results,
@@ -76,7 +77,7 @@ def run(
     journal.clean(watch)
     engine = engine_of(plan, journal)
     refuse(preflight_checks(plan, engine, journal, erase=erase, watch=watch))
-    machine = host(paths := _paths(engine.where(cell) for cell in cells(plan)))
+    machine = _machine(plan, paths := _paths(engine.where(cell) for cell in cells(plan)))
     with contextlib.ExitStack() as stack:
         stack.enter_context(closing(engine))
         in_force = stack.enter_context(sysctls(plan.kernel, journal, watch))
@@ -94,6 +95,11 @@ def run(
 
 def _paths(servers: Iterable[Whereabouts]) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(path for server in servers for path in server.paths))
+
+
+def _machine(plan: Plan, paths: Iterable[Path]) -> Host:
+    """This machine; with all that is known of it, if it is what the plan measures."""
+    return described(host(paths)) if plan.engine.measures_real_hardware else host(paths)
 
 
 def _put_before(store: Store, plan: Plan, paths: Iterable[Path], floor: NoiseFloor | None) -> None:
@@ -199,6 +205,7 @@ class Bench:
             climbed = followed(climb(cell, ladder, self._cores(cell)), restored.rung)
             restored.load_again()
             self._profile(cell, restored)
+            self.context.store.put_drive_fills(drive_fills(restored.server.paths))
             checks = tuple(restored.server.conditions(self.context.watch))
         climbed = climbed.model_copy(update={"checks": checks})
         self.context.store.put_climb(climbed)

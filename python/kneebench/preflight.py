@@ -61,6 +61,7 @@ def preflight_checks(
         *kernel_findings(plan),
         *(each(constraint_findings) if real else []),
         *_parts(plan),
+        *_notes(plan),
         *_fio(plan),
         *each(lambda one, _: _cores(one, machine)),
         *(each(lambda one, some: _data(one, some, machine)) if real else []),
@@ -129,6 +130,12 @@ def _parts(plan: Plan) -> Iterator[Finding]:
                     seen=f"unknown component {name!r}",
                     do=f"use one of: {', '.join(known)}",
                 )
+
+
+def _notes(plan: Plan) -> Iterator[Finding]:
+    """What the author says of the machine, as the brief will show it."""
+    for name, text in plan.notes.items():
+        yield Finding(level="ok", subject=f"notes: {name}", seen=f'"{text}" (the author\'s words)')
 
 
 def _fio(plan: Plan) -> Iterator[Finding]:
@@ -239,11 +246,9 @@ def _place(path: Path) -> str:
 def _users(plan: Plan, machine: Host) -> Iterator[Finding]:
     ladder = plan.ladder
     enough = plan.workload.warehouses // WAREHOUSES_PER_USER
-    climb = (
-        f"{ladder.last} users"
-        if ladder.fixed
-        else f"up to {ladder.last} users, about {rungs(ladder, machine.cores)} rungs per climb"
-    )
+    climb = number_of_users(ladder.last)
+    if not ladder.fixed:
+        climb = f"up to {climb}, about {rungs(ladder, machine.cores)} rungs per climb"
     if ladder.last > enough:
         enough_for = f"enough for {number_of_users(enough)}" if enough else "too few for any user"
         are = "are" if plan.workload.warehouses > 1 else "is"

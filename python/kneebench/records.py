@@ -159,7 +159,8 @@ class WholeDrive(Record):
     `boot_written_bytes`: written since the boot `boot`, as the kernel counts; `writes`: the same
     when its content was read. `samples`: checksum of both ends and of blocks between them;
     `read_whole`: every block was read; `as_left`: nothing was written to it since kneebench left
-    it.
+    it. `accepts_trim`: the kernel can trim it; `trims`: what is known to trim it, or to have done
+    so.
     """
 
     name: str
@@ -194,6 +195,8 @@ class WholeDrive(Record):
     writes: WriteCount = WriteCount()
     identity: DeviceIdentity | None = None
     unreadable: str = ""
+    accepts_trim: bool | None = None
+    trims: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
@@ -201,11 +204,54 @@ class WholeDrive(Record):
         return self.wwid or self.name
 
 
+class DriveFill(Record):
+    """How full the file systems are that are on a drive and mounted here, all together. `drive`:
+    its key (WholeDrive).
+    """
+
+    drive: str
+    size_bytes: int
+    used_bytes: int
+
+    @property
+    def share(self) -> float:
+        """Used share of the file systems, not of the drive."""
+        return self.used_bytes / self.size_bytes
+
+
+class MemoryModule(Record):
+    """A memory module, as the firmware reports it. Empty or None: it does not.
+
+    `kind`: such as DDR5; `rated_mt_s`, `configured_mt_s`: million transfers per second that it is
+    made for, and that it runs at; `part`: the maker's name of the model.
+    """
+
+    size_bytes: int
+    kind: str = ""
+    rated_mt_s: int | None = None
+    configured_mt_s: int | None = None
+    maker: str = ""
+    part: str = ""
+
+
+class SystemDrive(Record):
+    """A drive that the machine runs from. Empty: unknown."""
+
+    name: str
+    model: str = ""
+    size_bytes: int = 0
+    transport: str = ""
+
+
 class Host(Record):
     """The measured machine.
 
     `places`: the mount and directory behind each path of the plan, to detect that a path names
     another one.
+
+    Of the rest, None or empty: not reported, or in older files. `threads_per_core`, `clock_*`:
+    lab/processor.py; `memory_slots`: with empty ones; `firmware`: profiles that it reports;
+    `unknown`: what could not be read, and why, in sentences.
     """
 
     cpu: str
@@ -218,6 +264,17 @@ class Host(Record):
     settings: dict[str, str] = Field(default_factory=dict)
     drives: tuple[Drive, ...] = ()
     places: dict[str, str] = Field(default_factory=dict)
+    sockets: int | None = None
+    threads_per_core: int | None = None
+    clock_hz: float | None = None
+    clock_base_hz: float | None = None
+    clock_most_hz: float | None = None
+    clock_limit_hz: float | None = None
+    memory_modules: tuple[MemoryModule, ...] = ()
+    memory_slots: int | None = None
+    firmware: dict[str, str] = Field(default_factory=dict)
+    system_drives: tuple[SystemDrive, ...] = ()
+    unknown: tuple[str, ...] = ()
 
 
 def cell_name(storage: str, constraint: str, database: str = "") -> str:
@@ -845,7 +902,8 @@ class ResourceEvidence(Record):
     numbers, "not measured" where nothing read them.
 
     `short`: it had too little; None: not measured, or hidden by other processes. `why`: the
-    readings that decided, with their limits.
+    readings that decided, with their limits. `called`: its name where these readings are of more
+    than the resource; empty otherwise.
     """
 
     resource: str
@@ -854,6 +912,12 @@ class ResourceEvidence(Record):
     errors: str
     short: bool | None
     why: str
+    called: str = ""
+
+    @property
+    def name(self) -> str:
+        """What people read."""
+        return self.called or self.resource
 
 
 class TimeShare(Record):
@@ -866,9 +930,9 @@ class TimeShare(Record):
 class Bottleneck(Record):
     """The bottleneck at the knee, and the evidence for it.
 
-    `resource`: the key of a resource (analysis/resources.py), or "unknown". `evidence`: lines "for
-    log: ...". `rows`: every resource. `time_split`: where a transaction's time went, by class
-    (analysis/time_split.py); empty without waits.
+    `resource`: the key of a resource (analysis/resources.py), or "unknown"; `called`: as of its
+    evidence. `evidence`: lines "for log: ...". `rows`: every resource. `time_split`: where a
+    transaction's time went, by class (analysis/time_split.py); empty without waits.
 
     `verdict`: "suspected" until an intervention relieved the resource; `relief` names the one that
     would prove it, empty where there is none. `gain`: throughput with the relief over that without;
@@ -885,6 +949,12 @@ class Bottleneck(Record):
     relief: str = ""
     gain: Estimate | None = None
     next_limit: str = ""
+    called: str = ""
+
+    @property
+    def name(self) -> str:
+        """What people read."""
+        return self.called or self.resource
 
 
 class Relieved(Record):
@@ -953,6 +1023,9 @@ class Campaign(Record):
     """Each drive of a volume, by its last preconditioning."""
     drive_loads: tuple[DriveLoad, ...] = ()
     """Each drive's latest burn-in, and all its drains in their order; in older files the last."""
+    drive_fills: tuple[DriveFill, ...] = ()
+    """The fullest that each drive was at the end of a climb, with the database on it; empty in
+    older files."""
     proofs: dict[str, Proof] = Field(default_factory=dict)
     """By cell: what relieving a resource gained; empty unless the run was to prove its verdicts."""
     joined: dict[str, str] = Field(default_factory=dict)

@@ -56,6 +56,7 @@ def bottleneck(climb: Climb) -> Bottleneck:
         rows=tuple(rows),
         time_split=time_split(readings) if rungs else {},
         relief=resource.reliefs[0] if resource and resource.reliefs else "",
+        called=short[0].called if short else "",
     )
 
 
@@ -82,7 +83,7 @@ def generator_bound_rung(climb: Climb) -> Rung | None:
 def _evidence_lines(rows: Sequence[ResourceEvidence]) -> Iterator[str]:
     words = {True: "for", False: "against", None: "unknown"}
     return (
-        f"{words[row.short]} {row.resource}: {row.why}"
+        f"{words[row.short]} {row.name}: {row.why}"
         for row in sorted(rows, key=lambda row: (row.short is None, not row.short))
     )
 
@@ -96,11 +97,11 @@ def _sentence(
     short = [row for row in rows if row.short]
     if not resource:
         return _none_found(climb, readings, rows)
-    rest = ", ".join(row.resource for row in short[1:])
+    rest = ", ".join(row.name for row in short[1:])
     also = f" (also over its limit: {rest})" if rest else ""
     return (
-        f"{capital(climb.cell.unlimited_name)} is limited by {resource.called} at {place(climb)}:"
-        f" {short[0].why}{also}.{_not_the_storage(climb, readings, short)}"
+        f"{capital(climb.cell.unlimited_name)} is limited by {short[0].called or resource.called}"
+        f" at {place(climb)}: {short[0].why}{also}.{_not_the_storage(climb, readings, short)}"
     )
 
 

@@ -23,6 +23,7 @@ from kneebench.analysis.wording import (
     FEW,
     NO_DIFFERENCE,
     capital,
+    number_of_users,
     percent,
     possessive,
     times,
@@ -213,9 +214,8 @@ def _latency_beside(climb: Climb, against: Climb, mean: Comparison | None) -> st
     rate.
     """
     at_knee = ratio_of(climb, against, KNEE_LATENCY)
-    users = (
-        "" if climb.of("fixed_load") else f" ({climb.knee_users} vs. {against.knee_users} users)"
-    )
+    there = number_of_users(against.knee_users or 0)
+    users = "" if climb.of("fixed_load") else f" ({climb.knee_users} vs. {there})"
     latency = [f"{times(at_knee.ratio.value)} at {place(climb)}"] if at_knee else []
     latency += [f"{times(mean.ratio.value)} at the fixed rate"] if mean else []
     return users + (f"; mean latency {', '.join(latency)}" if latency else "")

@@ -91,7 +91,7 @@ def _summary(climb: Climb, at: str, proof: Proof | None) -> ConfigurationSummary
 def _bottleneck(climb: Climb, proof: Proof | None) -> str:
     """The resource; with whether it was proved, if that was tried."""
     found = proved(bottleneck(climb), proof)
-    return f"{found.resource} ({found.verdict})" if found.gain else found.resource
+    return f"{found.name} ({found.verdict})" if found.gain else found.name
 
 
 def rows(found: Sequence[ConfigurationSummary]) -> Iterator[tuple[str, list[str]]]:

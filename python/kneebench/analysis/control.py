@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from kneebench.analysis.cpu_utilization import cpu_utilization
 from kneebench.analysis.knee import final_rungs
-from kneebench.analysis.wording import capital, percent
+from kneebench.analysis.wording import by_finding, capital, percent
 from kneebench.records import Check, Climb, Results
 
 
@@ -36,11 +36,18 @@ def controls(climbs: Sequence[Climb]) -> dict[str, Check]:
 
 
 def control_caveats(results: Results) -> Iterator[str]:
-    """A sentence for each cell whose cores were not busy enough: not the cores limited it."""
-    for climb in results.climbs:
-        if (found := control(climb)) and not found.passed:
-            name = capital(climb.cell.name)
-            yield f"{name}: {found.sentence}; something other than its cores limits this cell"
+    """A sentence for all cells whose cores were not busy enough: not the cores limited them."""
+    found = {climb.cell.name: control(climb) for climb in results.climbs}
+    failed = [(name, one) for name, one in found.items() if one and not one.passed]
+    if len(failed) == 1:
+        [(name, one)] = failed
+        yield f"{capital(name)}: {one.sentence}; something other than its cores limits it"
+    elif failed:
+        limit, seen = failed[0][1].limit, [(name, f"{one.seen} busy") for name, one in failed]
+        yield (
+            "Something other than their cores limits these configurations: the least busy database"
+            f" core was {by_finding(seen, len(found))} (limit: {limit})"
+        )
 
 
 def _check(passed: bool, seen: str, limit: str, sentence: str) -> Check:

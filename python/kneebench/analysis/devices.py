@@ -135,3 +135,16 @@ def _load(
         busy=fmean(values(BUSY) or [0.0]),
         **waits,
     )
+
+
+def log_is_with_the_data(rungs: Sequence[Rung]) -> bool:
+    """Whether each device that holds data holds the log as well, so that its writes are both's:
+    the log has no directory of its own, or one on the same devices. False where nobody knows.
+    """
+    devices = [one for rung in rungs for one in rung.devices]
+    data = [one for one in devices if 0 in one.directories]
+    if not any(one.roles for one in devices):
+        return bool(data) and {*chain.from_iterable(one.directories for one in devices)} == {0}
+    if not any("log" in one.roles for one in devices):
+        return bool(data)
+    return bool(data) and all("log" in one.roles for one in data)

@@ -4,9 +4,10 @@ bloated meanwhile.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from kneebench.analysis.wording import number_of_users, percent
+from kneebench.analysis.wording import by_finding, number_of_users, percent
 from kneebench.records import Climb
 
 FLOOR = 0.02
@@ -15,7 +16,7 @@ FLOOR = 0.02
 
 class Drift(NamedTuple):
     """`share` is how much more the last run did than the first; `matters` where that is beyond the
-    noise floor.
+    noise floor, `noise`. `changed`: it in words.
     """
 
     users: int
@@ -24,6 +25,8 @@ class Drift(NamedTuple):
     share: float
     matters: bool
     sentence: str
+    noise: float = FLOOR
+    changed: str = ""
 
 
 def drift(climb: Climb, floor: float = FLOOR) -> Drift | None:
@@ -40,8 +43,9 @@ def drift(climb: Climb, floor: float = FLOOR) -> Drift | None:
     if first is None or again is None or first.tally.nopm <= 0:
         return None
     share = again.tally.nopm / first.tally.nopm - 1
-    matters = abs(share) > max(floor, FLOOR)
-    noise = percent(max(floor, FLOOR))
+    floor = max(floor, FLOOR)
+    matters = abs(share) > floor
+    noise = percent(floor)
     changed = (
         f"{percent(abs(share))} {'faster' if share > 0 else 'slower'}"
         if percent(abs(share)) != "0%"
@@ -53,4 +57,28 @@ def drift(climb: Climb, floor: float = FLOOR) -> Drift | None:
         if matters
         else f"Drift check: {repeat}, within this machine's {noise} noise"
     )
-    return Drift(first.users, first.tally.nopm, again.tally.nopm, share, matters, sentence)
+    nopm = first.tally.nopm, again.tally.nopm
+    return Drift(first.users, *nopm, share, matters, sentence, floor, changed)
+
+
+def drift_caveat(found: Sequence[tuple[str, Drift]], of: int = 0) -> str:
+    """The drifts that matter, by the name of what drifted, `of` so many, in one sentence; empty
+    without any.
+    """
+    return _in_one([(name, one) for name, one in found if one.matters], of, "Drift beyond")
+
+
+def drift_checks(found: Sequence[tuple[str, Drift]], of: int = 0) -> str:
+    """The same of the others, whose drift is within the noise."""
+    within = [(name, one) for name, one in found if not one.matters]
+    return _in_one(within, of, "Drift checks, within")
+
+
+def _in_one(found: Sequence[tuple[str, Drift]], of: int, how: str) -> str:
+    if len(found) < 2:
+        return "".join(f"{name}: {one.sentence}." for name, one in found)
+    least, most = (percent(end(one.noise for _, one in found)) for end in (min, max))
+    noise = least if least == most else f"{least} to {most}"
+    changed = by_finding([(name, one.changed) for name, one in found], of)
+    first = "the first rung, repeated last, was"
+    return f"{how} this machine's noise ({noise}): {first} {changed}."

@@ -18,6 +18,7 @@ def evidence(
     utilization: Iterable[str] = (),
     saturation: Iterable[str] = (),
     errors: Iterable[str] = (),
+    called: str = "",
 ) -> ResourceEvidence:
     """The evidence on a resource; empty texts are left out, and without any it was not measured."""
     return ResourceEvidence(
@@ -27,6 +28,7 @@ def evidence(
         errors=joined(errors),
         short=short,
         why=why,
+        called=called,
     )
 
 

@@ -14,7 +14,7 @@ from kneebench.analysis.knee import (
     place,
     repeated_p999,
 )
-from kneebench.analysis.wording import percent
+from kneebench.analysis.wording import listed, percent
 from kneebench.records import Climb, Estimate, Latency
 from kneebench.units import count
 
@@ -76,29 +76,37 @@ def same_rate(rates_per_s: Sequence[float]) -> bool:
 
 
 def rate_caveats(climbs: Sequence[Climb], planned_per_s: float = 0.0) -> tuple[str, ...]:
-    """A sentence for each cell whose knee is below the fixed rate: open loop, its queue grows.
+    """A sentence for all cells whose knee is below a fixed rate: open loop, their queue grows.
 
     The rate is that of the cell's rungs, else `planned_per_s`. The knee is that of the final runs,
     else of the climb.
     """
-    return tuple(sentence for climb in climbs if (sentence := _rate_caveat(climb, planned_per_s)))
+    by_rate: dict[str, list[str]] = {}
+    for climb in climbs:
+        if found := _saturated(climb, planned_per_s):
+            rate, cell = found
+            by_rate.setdefault(rate, []).append(cell)
+    return tuple(
+        f"The fixed rate of {rate} transactions/s saturates {listed(cells)}:"
+        f" {'its' if len(cells) == 1 else 'their'} latency at this rate grows as long as the window"
+        " lasts. Choose a lower latency_rate."
+        for rate, cells in by_rate.items()
+    )
 
 
-def _rate_caveat(climb: Climb, planned_per_s: float) -> str:
+def _saturated(climb: Climb, planned_per_s: float) -> tuple[str, str] | None:
+    """The rate and the cell in words, with its knee; None for a cell that the rate leaves room."""
     orders = [rung.order for rung in climb.of("fixed_rate")]
     rate_per_s = orders[0].rate_per_s if orders else planned_per_s
     rungs = [rung for rung in final_rungs(climb) if rung.tpm > 0]
     if not rate_per_s or not rungs:
-        return ""
+        return None
     knee_per_s = estimate_of(rungs, lambda rung: rung.tpm).value / 60
     if rate_per_s < knee_per_s:
-        return ""
-    return (
-        f"The fixed rate of {count(rate_per_s)} transactions/s saturates {climb.cell.name}"
-        f" ({percent(round(rate_per_s / knee_per_s, 2))} of the {count(knee_per_s)}/s at"
-        f" {place(climb)}): its latency at this rate grows as long as the window lasts. Choose a"
-        " lower latency_rate."
-    )
+        return None
+    share = percent(round(rate_per_s / knee_per_s, 2))
+    at = f"{share} of the {count(knee_per_s)}/s at {place(climb)}"
+    return count(rate_per_s), f"{climb.cell.name} ({at})"
 
 
 def together(latencies: Sequence[Latency]) -> Latency:

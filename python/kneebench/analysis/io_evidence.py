@@ -7,6 +7,7 @@ decides between reads and writes that wait behind each other.
 
 from __future__ import annotations
 
+from kneebench.analysis.devices import log_is_with_the_data
 from kneebench.analysis.evidence import busy, evidence, joined, of_the_time, share, waited
 from kneebench.analysis.knee import metered
 from kneebench.analysis.knee_readings import KneeReadings
@@ -22,15 +23,20 @@ from kneebench.analysis.resources import (
 from kneebench.records import Climb, ResourceEvidence
 from kneebench.units import count, rounded, time
 
+DATA_AND_LOG = "data and log writes"
+"""What a device's writes are where it has both."""
+
 
 def log(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     """A write takes longer than the plan's limit, or more than half of the users' time is spent in
     waits for the log.
     """
     limit_s = climb.limits.log_write_s
-    latency, waits = metered(readings.rungs, "log.write_latency"), readings.waiting("waits.log")
-    write_s = latency.value if latency else None
-    flushes, shared = readings.value("log.flushes"), readings.value("log.commits_per_flush")
+    waits, flushes = readings.waiting("waits.log"), readings.value("log.flushes")
+    latency, commits = (
+        metered(readings.rungs, name) for name in ("log.write_latency", "log.commits_per_flush")
+    )
+    write_s, shared = (found.value if found else None for found in (latency, commits))
     took = f"a log write took {time(write_s)} (mean of the window, limit {time(limit_s)})"
     why = [took if write_s is not None else "", waited(waits, "the log", LOG.limit)]
     short = (write_s is not None and write_s > limit_s) or (waits or 0.0) > LOG.limit
@@ -92,13 +98,17 @@ def data_writes(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     behind, await_s = _device_time_in_writes(readings), readings.value("device.write_await")
     both = (_read_share(readings) or 0.0) + (waits or 0.0)
     busy_with = _device_is_busy(readings) and behind is not None and behind > 0.5
-    short = (waits or 0.0) > DATA_WRITES.limit or (busy_with and both > BESIDE_A_BUSY_DEVICE)
+    by_waits, with_log = (waits or 0.0) > DATA_WRITES.limit, log_is_with_the_data(readings.rungs)
+    short = by_waits or (busy_with and both > BESIDE_A_BUSY_DEVICE)
+    those = " (the log's among them)" if with_log else ""
     says = [waited(waits, "writes of data", DATA_WRITES.limit)]
     if waits is None and behind is not None and not busy_with:
-        says.append(f"writes were {share(behind)} of the device's queue, which is not its limit")
+        says.append(
+            f"writes{those} were {share(behind)} of the device's queue, which is not its limit"
+        )
     if busy_with:
         says.append(
-            f"writes were {share(behind)} of the queue of a device that was"
+            f"writes{those} were {share(behind)} of the queue of a device that was"
             f" {busy(readings.value('device.busy'))}, and users spent {share(both)} of their time"
             f" in reads and writes (limit {share(BESIDE_A_BUSY_DEVICE)})"
         )
@@ -106,6 +116,7 @@ def data_writes(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
         DATA_WRITES,
         None if waits is None and behind is None else short,
         joined(says) if any(says) else "waits for writes of data were not measured",
+        called=DATA_AND_LOG if with_log and not by_waits else "",
         utilization=(_per_s(readings, "device.writes"), _raw(readings, climb, "writes")),
         saturation=(
             f"write await {time(await_s)}" if await_s is not None else "",

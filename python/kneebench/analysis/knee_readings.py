@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from functools import cached_property
 from statistics import fmean
 
-from kneebench.records import Latency, Rung
+from kneebench.analysis.final_estimates import estimate_of
+from kneebench.analysis.knee import latency_of
+from kneebench.records import Rung
 
 SAMPLES, READS_UNSEEN = "waits.samples", "waits.reads_unseen"
 
 
 class KneeReadings:
     """Means over the rungs at the knee; a rung that did not measure a quantity does not count in
-    its mean.
+    its mean. What the knee is quoted by, throughput and latency, has its mean: one thing has one
+    number.
     """
 
     def __init__(self, rungs: Sequence[Rung]) -> None:
@@ -68,22 +72,21 @@ class KneeReadings:
         ready = self.sources("processes.run_delay").get("server")
         return None if used is None or ready is None else used + ready
 
-    @property
+    @cached_property
     def throughput_per_s(self) -> float:
-        """Transactions per second."""
-        return fmean(r.tally.throughput_per_s for r in self.rungs)
+        """Transactions per second, the mean that the knee has."""
+        return estimate_of(self.rungs, lambda rung: rung.tally.throughput_per_s).value
 
-    @property
+    @cached_property
     def latency_s(self) -> float:
-        """Mean latency of a transaction, the wait for a connection included; 0 if unknown."""
-        return _mean_s(r.tally.latency for r in self.rungs)
+        """Mean latency of a transaction, the wait for a connection included, as the knee has it; 0
+        if unknown.
+        """
+        timed = [rung for rung in self.rungs if rung.tally.latency]
+        return estimate_of(timed, lambda rung: latency_of(rung).mean_s).value if timed else 0.0
 
     @property
     def queue_s(self) -> float:
         """Mean wait of a transaction for a connection."""
-        return _mean_s(r.tally.wait for r in self.rungs)
-
-
-def _mean_s(latencies: Iterable[Latency | None]) -> float:
-    found = [latency.mean_s if latency else 0.0 for latency in latencies]
-    return fmean(found) if found else 0.0
+        waits = [rung.tally.wait.mean_s if rung.tally.wait else 0.0 for rung in self.rungs]
+        return fmean(waits) if waits else 0.0

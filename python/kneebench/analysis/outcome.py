@@ -10,9 +10,9 @@ from typing import NamedTuple
 from kneebench.analysis.background import background_checks
 from kneebench.analysis.knee import knee
 from kneebench.analysis.order_weight import weight_checks
-from kneebench.analysis.still_warming import still_warming
+from kneebench.analysis.still_warming import still_moved, still_warming
 from kneebench.analysis.sweep import swept_cells
-from kneebench.analysis.wording import named, number_of_users
+from kneebench.analysis.wording import by_finding, listed, named, number_of_users
 from kneebench.errors import CheckFailed, InvalidMeasurement
 from kneebench.records import Cell, Check, Climb, Phase, Results
 
@@ -61,7 +61,9 @@ def conditions(climb: Climb) -> Iterator[tuple[str, tuple[Check, ...]]]:
     for key, checks in climb.final_checks.items():
         order = orders.get(key)
         yield (
-            f"after final run {order.repeat} at {order.users} users" if order else f"after {key}",
+            f"after final run {order.repeat} at {number_of_users(order.users)}"
+            if order
+            else f"after {key}",
             checks,
         )
 
@@ -114,6 +116,19 @@ def never_steady(results: Results) -> Iterator[str]:
             yield f"{name} is a lower bound in its sweep{apart}: {one.warming}"
         elif not one and (why := still_warming(climb)):
             yield f"{name} is not compared: {why}"
+
+
+def never_steady_caveat(results: Results) -> str:
+    """The same in one sentence; empty without any."""
+    swept = swept_cells(results)
+    climbs = [one for one in results.climbs if one.cell.id not in swept]
+    found = {one.cell.name: moved for one in climbs if (moved := still_moved(one))}
+    if len(found) < 2:
+        return "; ".join(never_steady(results))
+    return (
+        f"{listed([*found])} are not compared: they never became steady within their warm-up limit:"
+        f" {by_finding([*found.items()], len(results.climbs))}"
+    )
 
 
 def without_figure(results: Results) -> Iterator[str]:

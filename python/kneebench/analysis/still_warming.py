@@ -35,6 +35,12 @@ def still_warming(climb: Climb) -> str:
     """Why a configuration is not compared, as the end of a sentence; empty for one that is, and
     where older files do not say how its load moved.
     """
+    moved = still_moved(climb)
+    return f"it never became steady within its warm-up limit: {moved}" if moved else ""
+
+
+def still_moved(climb: Climb) -> str:
+    """How the load of such a configuration still moved; empty for any other."""
     rungs = _judged(climb)
     moves = [rung.moved for rung in rungs if rung.moved and not rung.steady]
     if not rungs or len(moves) < len(rungs):
@@ -42,12 +48,7 @@ def still_warming(climb: Climb) -> str:
     floor = _floor(climb)
     found = " and ".join(filter(None, (_rise(moves, floor), _fall(moves, floor))))
     runs = plural(len(rungs), "final run" if rungs[0].order.phase != "warm_up" else "warm-up rung")
-    return (
-        f"it never became steady within its warm-up limit: {found} in {runs} (noise floor"
-        f" {percent(floor)})"
-        if found
-        else ""
-    )
+    return f"{found} in {runs} (noise floor {percent(floor)})" if found else ""
 
 
 def colder(reference: Climb, largest: Climb) -> str:

@@ -35,7 +35,7 @@ def time_split(readings: KneeReadings) -> dict[str, TimeShare]:
     """The parts of a transaction's mean time in the order of CLASSES; empty without waits or
     transactions.
 
-    Where sampled waits exceed the latency by chance, they are all of it.
+    Where sampled waits exceed the latency by chance, they are all of it, and no more.
     """
     if not readings.waits_measured or not readings.latency_s or not readings.throughput_per_s:
         return {}
@@ -53,8 +53,8 @@ def time_split(readings: KneeReadings) -> dict[str, TimeShare]:
     spent = sum(seconds.values())
     whole = max(readings.latency_s, spent)
     seconds["rest"] = whole - spent
+    shares = {name: seconds[name] / whole for name in CLASSES if seconds[name] > 0}
     return {
-        name: TimeShare(share=seconds[name] / whole, seconds=seconds[name])
-        for name in CLASSES
-        if seconds[name] > 0
+        name: TimeShare(share=share, seconds=share * readings.latency_s)
+        for name, share in shares.items()
     }

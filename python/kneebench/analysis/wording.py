@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from math import isfinite
 
 from kneebench.records import Estimate, Latency, Phase
@@ -178,6 +179,37 @@ def listed(names: list[str]) -> str:
     ('a', 'a, b and c')
     """
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def by_finding(found: Sequence[tuple[str, str]], of: int = 0) -> str:
+    """What was found, each finding once, with the names of all that it was found on. `of`: how many
+    names there are in all.
+
+    >>> by_finding([("a", "5% slower"), ("b", "3% faster"), ("c", "5% slower")], 3)
+    '5% slower on a and c; 3% faster on b'
+    >>> by_finding([("a", "5% slower"), ("b", "5% slower")], 2)
+    '5% slower on all 2 configurations'
+    """
+    names: dict[str, list[str]] = {}
+    for name, finding in found:
+        names.setdefault(finding, []).append(name)
+    every = f"all {of} configurations"
+    on = {one: every if len(some) == of > 1 else listed(some) for one, some in names.items()}
+    return "; ".join(f"{one} on {where}" for one, where in on.items())
+
+
+def said_once(sentences: Iterable[str], names: Sequence[str]) -> list[str]:
+    """Sentences, those that begin with a name and a colon once for all names with the same rest.
+
+    >>> said_once(["a: resumed", "x", "b: resumed"], ["a", "b"])
+    ['a and b: resumed', 'x']
+    """
+    found: dict[str, list[str]] = {}
+    for sentence in sentences:
+        name = next((one for one in names if sentence.startswith(f"{one}: ")), "")
+        about = found.setdefault(sentence.removeprefix(f"{name}: ") if name else sentence, [])
+        about += [name] if name else []
+    return [f"{listed(about)}: {rest}" if about else rest for rest, about in found.items()]
 
 
 def as_sentence(text: str) -> str:

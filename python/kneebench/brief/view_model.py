@@ -24,7 +24,7 @@ from kneebench.analysis.outcome import (
 )
 from kneebench.analysis.proof import bottlenecks
 from kneebench.analysis.sweep import swept_cells
-from kneebench.analysis.wording import listed, named, plural
+from kneebench.analysis.wording import listed, named, number_of_users, plural
 from kneebench.brief import chart_theme, server_provenance
 from kneebench.brief.databases import Databases, measured_plan
 from kneebench.plan.default import MEMORY
@@ -185,10 +185,10 @@ class ViewModel:
         return noise_floor((climb,), NOPM)
 
     @cached_property
-    def drifts(self) -> tuple[tuple[Climb, Drift], ...]:
-        """The climbs that have a drift check, and its result."""
+    def drifts(self) -> tuple[tuple[str, Drift], ...]:
+        """The names of the cells that have a drift check, and its result."""
         return tuple(
-            (climb, found)
+            (self.name(climb.cell.id), found)
             for climb in self.climbs
             if (found := drift(climb, self.noise_floor(climb)))
         )
@@ -261,7 +261,9 @@ class ViewModel:
             if order.repeat and order.phase in ("final_run", "fixed_rate")
             else ""
         )
-        return f"{self.name(order.cell)}, {named(order.phase)}, {order.users} users{repeat}"
+        return (
+            f"{self.name(order.cell)}, {named(order.phase)}, {number_of_users(order.users)}{repeat}"
+        )
 
     def at_the_knee(self, climb: Climb) -> Rung | None:
         """The rung that stands for the knee: the final runs' middle one, or the search's where

@@ -32,11 +32,12 @@ def drives(names: Names = None, as_json: Json = False) -> None:
       sudo kneebench drives nvme0n1          all facts of one drive
       kneebench drives --json                for programs
     """
-    from kneebench.lab.host import host
+    from kneebench.lab.host import described, host
     from kneebench.lab.inventory import inventory
     from kneebench.screen import drives as screen
 
-    found, machine = inventory(names or None, watch=ReadingProgress()), host()
+    found = inventory(names or None, watch=ReadingProgress())
+    machine = described(host())
     if as_json:
         show_json(screen.document(found, machine))
     else:

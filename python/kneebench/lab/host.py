@@ -12,19 +12,29 @@ from pathlib import Path
 import psutil
 
 from kneebench.lab.drives import drive_of, mount_of
+from kneebench.lab.firmware import firmware_profiles
+from kneebench.lab.inventory.sources import Sources
+from kneebench.lab.inventory.system_drives import system_drives
+from kneebench.lab.memory_modules import memory_modules
+from kneebench.lab.processor import processor
 from kneebench.records import Drive, Host
 
 SETTINGS = {
     "transparent_hugepage": "/sys/kernel/mm/transparent_hugepage/enabled",
     "dirty_ratio": "/proc/sys/vm/dirty_ratio",
     "dirty_background_ratio": "/proc/sys/vm/dirty_background_ratio",
+    "dirty_bytes": "/proc/sys/vm/dirty_bytes",
+    "dirty_background_bytes": "/proc/sys/vm/dirty_background_bytes",
     "swappiness": "/proc/sys/vm/swappiness",
     "overcommit_memory": "/proc/sys/vm/overcommit_memory",
     "numa_balancing": "/proc/sys/kernel/numa_balancing",
     "cpu_idle_driver": "/sys/devices/system/cpu/cpuidle/current_driver",
+    "boost": "/sys/devices/system/cpu/cpufreq/boost",
+    "no_turbo": "/sys/devices/system/cpu/intel_pstate/no_turbo",
     "smt": "/sys/devices/system/cpu/smt/active",
     "clocksource": "/sys/devices/system/clocksource/clocksource0/current_clocksource",
     "bios": "/sys/class/dmi/id/bios_version",
+    "bios_date": "/sys/class/dmi/id/bios_date",
     "product": "/sys/class/dmi/id/product_name",
 }
 
@@ -105,3 +115,19 @@ def host(paths: Iterable[Path] = ()) -> Host:
         drives=tuple(drives.values()),
         places={str(path): _place(path, drive) for path, drive in found.items()},
     )
+
+
+def described(machine: Host, sources: Sources | None = None) -> Host:
+    """The machine with what takes longer to read: a few hundredths of a second, and as root."""
+    sources = sources or Sources()
+    memory = memory_modules(sources)
+    unknown = f"Memory modules are unknown: {memory.unknown}." if memory.unknown else ""
+    found = {
+        **processor(sources)._asdict(),
+        "memory_modules": memory.modules,
+        "memory_slots": memory.slots,
+        "firmware": firmware_profiles(sources),
+        "system_drives": system_drives(sources),
+        "unknown": (unknown,) if unknown else (),
+    }
+    return machine.model_copy(update=found)

@@ -9,7 +9,8 @@ from pathlib import Path
 from kneebench.errors import KneebenchError
 from kneebench.lab.changes.setting import setting_in
 from kneebench.lab.inventory import identities, named
-from kneebench.lab.kernel_settings import READ_AHEAD, queue_file, sysctl_file
+from kneebench.lab.kernel_settings import READ_AHEAD, queue_file
+from kneebench.lab.sysctl_files import DEBUGFS, MOUNT, is_hidden, sysctl_file
 from kneebench.plan import Plan
 from kneebench.plan.kernel import DriveSettings
 from kneebench.records import Finding
@@ -67,12 +68,21 @@ def _of(subject: str, file: Path, value: str) -> Finding:
     try:
         now = setting_in(file)
     except OSError as error:
-        missing = isinstance(error, FileNotFoundError)
-        seen = "does not exist on this kernel" if missing else f"cannot be read: {error.strerror}"
-        do = "remove it from the plan; nothing was changed"
-        return Finding(level="error", subject=subject, seen=f"{file} {seen}", do=do)
+        return _unreadable(subject, file, error)
     if not os.access(file, os.W_OK):
         seen = f"{file} is read-only here, as in a container"
         do = "run on the machine itself, or remove it from the plan; nothing was changed"
         return Finding(level="error", subject=subject, seen=seen, do=do)
     return Finding(level="ok", subject=subject, seen=f"{now} now, {value} during the campaign")
+
+
+def _unreadable(subject: str, file: Path, error: OSError) -> Finding:
+    seen, do = f"cannot be read: {error.strerror}", "remove it from the plan; nothing was changed"
+    if is_hidden(file):
+        seen = f"cannot be read: debugfs is not mounted at {DEBUGFS}"
+        do = f"{MOUNT}, or {do}"
+    elif isinstance(error, FileNotFoundError):
+        seen = "does not exist on this kernel"
+    elif file.is_relative_to(DEBUGFS):
+        seen += " (a locked-down kernel refuses it even to root)"
+    return Finding(level="error", subject=subject, seen=f"{file} {seen}", do=do)

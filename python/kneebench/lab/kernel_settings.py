@@ -12,22 +12,13 @@ from kneebench.lab.changes.setting import WrittenSetting, setting_in
 from kneebench.lab.drives import block_folder
 from kneebench.lab.journal import Journal
 from kneebench.lab.permission import WritableDevice
+from kneebench.lab.sysctl_files import renamed, sysctl_file
 from kneebench.plan.kernel import DriveSettings, Kernel
 from kneebench.plan.sysctls import PAIRS
 from kneebench.records import Event, Setting, Watch
 
-PROC_SYS = Path("/proc/sys")
 READ_AHEAD = "read_ahead_kb"
 UNCHANGED = "all settings are as before"
-
-
-def sysctl_file(name: str) -> Path:
-    """The file of a sysctl.
-
-    >>> str(sysctl_file("vm.swappiness"))
-    '/proc/sys/vm/swappiness'
-    """
-    return PROC_SYS.joinpath(*name.split("."))
 
 
 def paired(name: str) -> str:
@@ -59,16 +50,15 @@ def sysctls(kernel: Kernel, journal: Journal, watch: Watch) -> Iterator[tuple[Se
         for name, value in kernel.sysctl.items():
             other = paired(name)
             beside = [sysctl_file(other)] if other else []
+            file = sysctl_file(name)
             try:
-                before = stack.enter_context(
-                    written(journal, sysctl_file(name), str(value), beside, watch)
-                )
+                before = stack.enter_context(written(journal, file, str(value), beside, watch))
             except OSError as error:
                 doing = f"setting {name} to {value}"
                 do = f"correct kernel.sysctl in the plan; {UNCHANGED}"
                 raise PlanError(doing, seen=str(error), do=do) from error
             was = " ".join([before[0], *(f"({other} {text})" for text in before[1:])])
-            settings.append(_setting(name, str(value), was))
+            settings.append(_setting(name, str(value), was, renamed(name, file)))
         yield tuple(settings)
 
 
@@ -165,5 +155,6 @@ def _write(change: WrittenSetting) -> None:
         raise OSError(f"{change.file} reads {now} after {change.written} was written")
 
 
-def _setting(name: str, value: str, before: str) -> Setting:
-    return Setting(name=name, value=value, source=f"plan; before: {before}", matters=True)
+def _setting(name: str, value: str, before: str, renamed: str = "") -> Setting:
+    plan = f"plan, as {renamed}" if renamed else "plan"
+    return Setting(name=name, value=value, source=f"{plan}; before: {before}", matters=True)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kneebench._core import ConnectError, LoadGenerator
+from kneebench.analysis.wording import number_of_users
 from kneebench.databases.engine import Server
 from kneebench.errors import InvalidMeasurement
 from kneebench.lab.storage_faults import storage_faults
@@ -132,7 +133,7 @@ def _connect(generator: LoadGenerator, order: Order, server: Server) -> None:
             raise
         do = f"{server.connection_hint(error.code, error.message)}; completed rungs are saved"
         raise InvalidMeasurement(
-            f"connecting {order.users} users", seen=error.message, do=do
+            f"connecting {number_of_users(order.users)}", seen=error.message, do=do
         ) from error
 
 

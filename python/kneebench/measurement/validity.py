@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from kneebench.analysis import disturbance
 from kneebench.analysis.bottleneck import LOAD_GENERATOR_BUSY
-from kneebench.analysis.wording import plural
+from kneebench.analysis.wording import number_of_users, plural
 from kneebench.engine_properties import EngineProperties, ErrorClass
 from kneebench.errors import InvalidMeasurement
 from kneebench.measurement import delay
@@ -48,8 +48,8 @@ def invalid(order: Order, tally: Tally, most_errors: float) -> str:
         )
     if tally.lost_users:
         return (
-            f"{tally.lost_users} of {tally.users} users lost their connection, so the load was"
-            " incomplete"
+            f"{tally.lost_users} of {number_of_users(tally.users)} lost their connection, so the"
+            " load was incomplete"
         )
     if not tally.window.completed:
         return "no transaction completed within the window"

@@ -21,7 +21,7 @@ from kneebench.plan.engine_table import EngineStorage, EngineTable, default_data
 from kneebench.plan.kernel import Kernel
 from kneebench.plan.ladder import Ladder
 from kneebench.plan.storage import Storage as Storage
-from kneebench.plan.values import Directory, Name, Sentence, Switch, Whole, wrong
+from kneebench.plan.values import Directory, Name, Note, Sentence, Switch, Whole, wrong
 from kneebench.plan.values import Part as Part
 from kneebench.plan.volume import Volume
 from kneebench.plan.workload import Workload as Workload
@@ -29,6 +29,7 @@ from kneebench.records import Cell
 from kneebench.secrets import is_kept_command
 from kneebench.shelf import ENGINES
 
+MOST_NOTES = 30
 WWID = "WWIDs in quotes, as `kneebench drives` prints them"
 _STORAGES_OR_URL: list[JsonValue] = [
     {"required": ["storages"]},
@@ -79,6 +80,14 @@ class Plan(Part):
     workload: Workload = Workload()
     constraints: Constraints = Constraints()
     kernel: Kernel = Kernel()
+    notes: dict[Name, Note] = Field(
+        default={},
+        max_length=MOST_NOTES,
+        description=(
+            f"Facts that no file of the machine has, in the author's words: up to {MOST_NOTES}"
+            ' texts by name, such as `VT = "off"`, which the brief shows'
+        ),
+    )
     erase: Annotated[
         tuple[Name, ...],
         Field(

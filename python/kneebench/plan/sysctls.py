@@ -28,7 +28,7 @@ REFUSED = {
     ),
     "can leave all programs without memory": (
         *("vm.min_free_kbytes", "vm.lowmem_reserve_ratio", "vm.*_reserve_kbytes"),
-        *("vm.nr_hugepages*", "vm.nr_overcommit_hugepages", "vm.max_map_count"),
+        *("vm.nr_hugepages*", "vm.nr_overcommit_hugepages"),
         *("vm.overcommit_*", "net.ipv4.tcp_mem"),
     ),
     "acts once instead of being set": ("vm.drop_caches", "vm.compact_memory", "vm.stat_refresh"),
@@ -59,6 +59,8 @@ PAIRS = (
     ("vm.dirty_background_bytes", "vm.dirty_background_ratio"),
 )
 """The kernel sets one of a pair to 0 when the other is written."""
+ONE_FILE = ("kernel.sched_min_granularity_ns", "kernel.sched_base_slice_ns")
+"""The second is the first's name since Linux 6.6."""
 BACKGROUND = {
     "vm.dirty_background_bytes": "vm.dirty_bytes",
     "vm.dirty_background_ratio": "vm.dirty_ratio",
@@ -86,6 +88,13 @@ SWITCHES = (
     "net.ipv4.tcp_thin_linear_timeouts",
     "net.ipv4.tcp_window_scaling",
 )
+SLICES = (
+    "kernel.sched_latency_ns",
+    "kernel.sched_min_granularity_ns",
+    "kernel.sched_idle_min_granularity_ns",
+    "kernel.sched_base_slice_ns",
+)
+"""Time that a task gets before another one does."""
 RANGES: dict[str, tuple[int, int]] = {
     # The kernel takes 8192, and a ratio of 0: each program that writes would wait for a drive.
     "vm.dirty_bytes": (2**20, LONG),
@@ -108,10 +117,18 @@ RANGES: dict[str, tuple[int, int]] = {
     "vm.page-cluster": (0, 31),
     "vm.stat_interval": (1, INTEGER),
     "vm.laptop_mode": (0, INTEGER),
+    "vm.max_map_count": (65530, INTEGER),  # the default; with less, other programs may fail
     "fs.aio-max-nr": (65536, LONG),  # the default; with less, other programs may fail
     "kernel.numa_balancing": (0, 3),
     "kernel.sched_cfs_bandwidth_slice_us": (1, INTEGER),
     "kernel.sched_rr_timeslice_ms": (1, INTEGER),
+    # As in kernel/sysctl.c before Linux 5.13. In debugfs the kernel checks none of them, and 0 for
+    # a slice would let programs take turns at every tick.
+    **dict.fromkeys(SLICES, (100_000, 1_000_000_000)),
+    "kernel.sched_wakeup_granularity_ns": (0, 1_000_000_000),
+    "kernel.sched_tunable_scaling": (0, 2),
+    "kernel.sched_nr_migrate": (1, 1024),  # own; so many tasks move at once, by default up to 32
+    "kernel.sched_migration_cost_ns": (0, 1_000_000_000),  # own; the default is 500,000
     "net.core.busy_poll": (0, INTEGER),
     "net.core.busy_read": (0, INTEGER),
     # With 0 no packet arrives any more, nor those of the terminal that started kneebench.
@@ -183,6 +200,8 @@ def why_not(given: Mapping[str, int | str]) -> Iterator[tuple[str, str]]:
     for one, other in PAIRS:
         if one in given and other in given:
             yield other, f"one of {one} and {other}: each sets the other to 0"
+    if {*ONE_FILE} <= {*given}:
+        yield ONE_FILE[1], f"one of {ONE_FILE[0]} and {ONE_FILE[1]}: they can be the same setting"
     for low, high in BACKGROUND.items():
         if low in given and high in given and _number(given[low]) >= _number(given[high]):
             yield low, f"less than {high}, where programs that write begin to wait"

@@ -42,6 +42,12 @@ def _plain(text: str) -> str:
     return text
 
 
+def _told(text: str) -> str:
+    if not text.strip():
+        raise wrong(sentence="a text that is not empty")
+    return text
+
+
 def _shell(text: str) -> str:
     _plain(re.sub(r"[\n\r\t]", " ", text))
     return text
@@ -64,6 +70,7 @@ Number = Annotated[float, Strict()]
 Switch = Annotated[bool, Strict()]
 Text = Annotated[str, Field(max_length=4000), AfterValidator(_plain)]
 Sentence = Annotated[str, Field(max_length=500), AfterValidator(_plain)]
+Note = Annotated[Sentence, AfterValidator(_told)]
 Name = Annotated[str, Field(max_length=100), AfterValidator(_plain)]
 Shell = Annotated[str, AfterValidator(_shell)]
 Directory = Annotated[Path, AfterValidator(_usable)]

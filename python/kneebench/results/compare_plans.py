@@ -9,11 +9,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from kneebench.analysis.machine_settings import named_settings, settings_of_the_plan
+from kneebench.analysis.memory_modules import modules_in_words
 from kneebench.analysis.wording import listed
 from kneebench.engine_properties import engine_properties
 from kneebench.errors import PlanError
 from kneebench.plan import Plan
-from kneebench.records import Campaign, Host, Results
+from kneebench.records import Campaign, Results
 from kneebench.secrets import clean
 from kneebench.shelf import ENGINES
 from kneebench.units import size
@@ -42,7 +44,7 @@ MATTERS = (
 """Fields of the plan that shape a figure; the most telling first. Not: where storages are, the
 question, seed, repeats, meters, budget."""
 
-RESUME_IGNORES = ("question", "ladder.budget", "accept", "erase")
+RESUME_IGNORES = ("question", "notes", "ladder.budget", "accept", "erase")
 """Fields that may change between a killed campaign and the run that resumes it."""
 
 PlanLike = Plan | Mapping[str, Any]
@@ -147,9 +149,15 @@ def differences(a: Results, b: Results) -> list[str]:
     the server's settings that matter.
     """
     left, right = (
-        {"kneebench": one.campaign.kneebench, **_machine(one.campaign.host)} for one in (a, b)
+        {"kneebench": one.campaign.kneebench, **_machine(one.campaign)} for one in (a, b)
     )
-    return _differing(a, b, left, right) + differing_settings(a, b)
+    both = [name for name in left if name in right]
+    machine = _differing(a, b, *({name: one[name] for name in both} for one in (left, right)))
+    of_server = (
+        {name: value for name, value in _settings(one.campaign).items() if name not in both}
+        for one in (a, b)
+    )
+    return [*machine, *_differing(a, b, *of_server), *_differing(a, b, _notes(a), _notes(b))]
 
 
 def differing_settings(a: Results, b: Results) -> list[str]:
@@ -170,20 +178,32 @@ def _differing(
     ]
 
 
-def _machine(host: Host) -> dict[str, str]:
+def _machine(campaign: Campaign) -> dict[str, str]:
+    """The machine with its settings while it was measured; without what it does not report."""
+    host = campaign.host
     facts = {
         "processor": host.cpu,
         "cores": host.cores,
+        "sockets": host.sockets,
+        "threads per core": host.threads_per_core,
         "memory": size(host.memory_bytes),
+        "memory modules": modules_in_words(host) or None,
         "kernel": host.kernel,
         "system": host.system,
-    }
-    facts |= {
         "virtualisation": host.virtualisation or "none detected",
         "governor": host.governor or "not readable",
-        **host.settings,
+        **host.firmware,
+        **named_settings(host.settings),
+        **settings_of_the_plan(campaign),
     }
-    return {name: str(value) for name, value in facts.items()}
+    return {name: str(value) for name, value in facts.items() if value is not None}
+
+
+def _notes(results: Results) -> dict[str, str]:
+    """The author's notes in the plan."""
+    notes = results.campaign.plan.get("notes")
+    found = notes.items() if isinstance(notes, dict) else ()
+    return {f"the author's note {name!r}": str(text) for name, text in found}
 
 
 def _majors(results: Results) -> dict[str, str]:

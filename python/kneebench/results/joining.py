@@ -101,6 +101,13 @@ def with_cells(
     return changed.model_copy(update=update)
 
 
+def with_notes(campaign: Campaign, plan: Plan) -> Campaign:
+    """The head with the author's notes as they are in the plan that resumes it."""
+    if campaign.plan.get("notes", {}) == plan.notes:
+        return campaign
+    return campaign.model_copy(update={"plan": {**campaign.plan, "notes": dict(plan.notes)}})
+
+
 def sized_otherwise(
     campaign: Campaign, cell: Cell, names: Iterable[str], others: Sequence[str] = ()
 ) -> str:

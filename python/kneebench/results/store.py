@@ -16,6 +16,7 @@ from kneebench.records import (
     Cell,
     Check,
     Climb,
+    DriveFill,
     DriveLoad,
     Host,
     NoiseFloor,
@@ -33,6 +34,7 @@ from kneebench.results import campaign_reader, parquet
 from kneebench.results.atomic_write import write_text
 from kneebench.results.campaign_folders import find_unfinished, new_folder, slug
 from kneebench.results.compare_plans import measured_by_another, plan_document
+from kneebench.results.drive_facts import with_fills, with_written
 from kneebench.results.file_schemas import schemas
 from kneebench.results.formats import (
     Finished,
@@ -43,7 +45,7 @@ from kneebench.results.formats import (
     read_rung,
     write_kept,
 )
-from kneebench.results.joining import added_cells, find_joinable, with_cells
+from kneebench.results.joining import added_cells, find_joinable, with_cells, with_notes
 from kneebench.results.measured_files import MeasuredFiles, StorableRung
 
 
@@ -125,6 +127,7 @@ class Store:
         if added := added_cells(self.campaign, plan):
             rungs = campaign_reader.rungs_in(self.folder, self._workload)
             self._keep(with_cells(self.campaign, plan, added, rungs))
+        self._keep(with_notes(self.campaign, plan))
         return added
 
     def differing(self, image: Mapping[str, str]) -> str:
@@ -181,9 +184,7 @@ class Store:
             )
 
     def has_conditions(self, last: Order) -> bool:
-        """Whether the consistency conditions were checked after the final run whose last rung is
-        `last`.
-        """
+        """Whether the conditions were checked after the final run whose last rung is `last`."""
         return self._files.path("conditions", last.key, "json").exists()
 
     def put_conditions(self, last: Order, checks: Sequence[Check]) -> None:
@@ -238,13 +239,11 @@ class Store:
 
     def put_drive_written(self, done: Preconditioned | DriveLoad) -> None:
         """Keep what was done to a drive before its volume was made: all drains, else the latest."""
-        if isinstance(done, DriveLoad):
-            every = enumerate((*self.campaign.drive_loads, done))
-            loads = {(one.drive, n if one.kind == "drain" else -1): one for n, one in every}
-            self._change(drive_loads=tuple(loads.values()))
-        else:
-            drives = {one.drive: one for one in (*self.campaign.preconditioned, done)}
-            self._change(preconditioned=tuple(drives.values()))
+        self._keep(with_written(self.campaign, done))
+
+    def put_drive_fills(self, fills: Sequence[DriveFill]) -> None:
+        """Keep how full the drives are, for each the fullest so far."""
+        self._keep(with_fills(self.campaign, fills))
 
     def put_raw_profile(self, cell: Cell, profile: RawProfile) -> None:
         """Keep what the cell's storage did without its database."""

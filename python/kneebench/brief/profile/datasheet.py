@@ -66,9 +66,8 @@ def sentences(found: Profile) -> Iterator[str]:
     )
     if found.datasheet.conditions:
         yield as_sentence(f"the maker's conditions: {found.datasheet.conditions}")
-    yield (
-        f"Measured here: {found.span} on {found.file_system}, with the drive in its current state."
-    )
+    on = "" if found.raw else f" on {found.file_system}"
+    yield f"Measured here: {found.span}{on}, with the drive in its current state."
     yield "I/O bypassed the page cache; the caches of the drive or the virtual disk were in use."
     if len(found.drives) > 1:
         yield f"The data sheet is of one drive; this directory is on {len(found.drives)} drives."

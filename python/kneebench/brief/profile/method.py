@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kneebench import units
-from kneebench.analysis.wording import plural
+from kneebench.brief.host_facts import host_facts
 from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.measurement.profile import Profile, Together
 from kneebench.records import Preconditioned, WholeDrive
@@ -28,7 +28,8 @@ COLUMNS = (Column(title="Fact", number=False), Column(title="Value", number=Fals
 def sentences(found: Profile | Together) -> tuple[str, ...]:
     """How a row is measured."""
     each = f"Every row is measured for {found.seconds} s, after a ramp of 1 s."
-    return (ON_A_DRIVE if found.raw else ON_A_FILE, f"{each} A log write has no ramp.")
+    how = ON_A_DRIVE if found.raw else ON_A_FILE
+    return (how, f"{each} A log write has no ramp.", *found.host.unknown)
 
 
 def section(found: Profile) -> Section:
@@ -80,11 +81,7 @@ def facts_of(
         yield f"Preconditioned {done.device}", _of_preconditioning(done)
     yield "Written", f"about {units.size(found.written_bytes)}"
     yield "fio", ", ".join([*versions, found.engine])
-    yield "Processor", f"{host.cpu}, {plural(host.cores, 'core')}"
-    yield "Memory", units.size(host.memory_bytes)
-    yield "System", f"{host.system}, kernel {host.kernel}"
-    yield "Virtualisation", host.virtualisation or "none detected"
-    yield "Governor", host.governor or "not readable"
+    yield from host_facts(host)
     yield "kneebench", found.kneebench
     yield "Started", found.started_at
 

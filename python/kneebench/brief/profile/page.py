@@ -66,6 +66,7 @@ class ProfilePage(Page):
     def html(self) -> str:
         """The page: no script, no font, nothing from elsewhere."""
         found = self.profile
+        on = "the whole drive" if found.raw else "one file"
         return self.rendered(
-            "profile/page.html.j2", started_at=found.started_at, where=found.directory
+            "profile/page.html.j2", started_at=found.started_at, where=found.directory, on=on
         )

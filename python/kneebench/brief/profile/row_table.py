@@ -21,9 +21,10 @@ COLUMNS = (
 )
 NOTES = (
     "–: fewer than 100 I/Os exceed the percentile. Mixes: the slower of reads and writes. Log"
-    " write: the mean is write plus sync, the percentiles are the sync's. Copy: files per second."
-    " CPU per I/O: of fio's threads, in user and kernel mode."
+    " write: the mean is write plus sync, the percentiles are the sync's. CPU per I/O: of fio's"
+    " threads, in user and kernel mode."
 )
+COPY = " Copy: files per second."
 LIMITED = " *: a core, not the drive, may have been the limit."
 NAMES = {"log": "Log write", "mixes": "Mixes of drive reviews"}
 """Of groups, where their own name does not say what they are for."""
@@ -33,7 +34,9 @@ def section(found: Profile) -> Section:
     """Every row, by group."""
     rows = tuple(_rows(found.rows))
     limited = any(row.limited_by_a_core for row in found.rows)
-    table = Table(caption=NOTES + LIMITED * limited, columns=COLUMNS, rows=rows)
+    copied = any(row.files_per_s for row in found.rows)
+    caption = NOTES + COPY * copied + LIMITED * limited
+    table = Table(caption=caption, columns=COLUMNS, rows=rows)
     return Section(name="rows", title="All rows", tables=(table,))
 
 

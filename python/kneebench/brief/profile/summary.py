@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from kneebench import units
 from kneebench.analysis.wording import percent, plural
 from kneebench.brief.section import Number, Section
-from kneebench.measurement.profile import Profile, ProfileRow
+from kneebench.measurement.profile import Profile, ProfileRow, Together
 
-STATE = (
-    "The figures are those of the drive's current state: new or freshly trimmed flash is faster,"
-    " and a file smaller than a cache measures the cache."
-)
+STATE = "The figures are those of the drive's current state: new or freshly trimmed flash is faster"
+OF_A_FILE = ", and a file smaller than a cache measures the cache"
 FEW = 4
 """Up to so many rows are named in a sentence."""
 SAYS = {
@@ -59,8 +57,13 @@ def glance(found: Profile) -> Section | None:
 def caveats(found: Profile) -> Section:
     """An IOPS limit, where a core was the limit, and what the figures depend on."""
     pinned = [found.iops_limit] if found.iops_limit else []
-    sentences = (*pinned, *_limits(found), STATE)
+    sentences = (*pinned, *_limits(found), state(found))
     return Section(name="caveats", title="Caveats", sentences=sentences, tone="note")
+
+
+def state(found: Profile | Together) -> str:
+    """What the figures depend on."""
+    return f"{STATE}{'' if found.raw else OF_A_FILE}."
 
 
 def _number(figure: str, row: ProfileRow) -> Number:

@@ -13,7 +13,7 @@ from kneebench.brief import chart_theme
 from kneebench.brief.labels import LINE, broken
 from kneebench.brief.profile import method
 from kneebench.brief.profile.row_table import breaking_at_commas
-from kneebench.brief.profile.summary import STATE
+from kneebench.brief.profile.summary import state
 from kneebench.brief.rendering import Page
 from kneebench.brief.section import Column, Figure, Row, Section, Table
 from kneebench.measurement.profile import Together, TogetherRow
@@ -74,7 +74,7 @@ class TogetherPage(Page):
             Section(
                 name="caveats",
                 title="Caveats",
-                sentences=(*sentences(found), STATE),
+                sentences=(*sentences(found), state(found)),
                 tone="alarm" if any(row.invalid for row in found.rows) else "note",
             ),
             Section(name="shares", title="Shares", figures=figures),
@@ -90,7 +90,10 @@ class TogetherPage(Page):
     def html(self) -> str:
         """The page: no script, no font, nothing from elsewhere."""
         where = ", ".join(str(one.directory) for one in self.found.members)
-        return self.rendered("profile/page.html.j2", started_at=self.found.started_at, where=where)
+        on = "the whole drives" if self.found.raw else "one file in each directory"
+        return self.rendered(
+            "profile/page.html.j2", started_at=self.found.started_at, where=where, on=on
+        )
 
 
 def columns(found: Together) -> tuple[str, ...]:

@@ -66,7 +66,7 @@ def _verdict_row(view: ViewModel, cell: str, one: Bottleneck) -> Row:
     verdict = units.NOTHING if one.resource == "unknown" else one.verdict
     relief = f"\n(proof: {one.relief})" if one.verdict == "suspected" and one.relief else ""
     finding = f"{one.sentence} {one.next_limit}".strip()
-    return Row(cells=(view.name(cell), one.resource, f"{verdict}{relief}", finding))
+    return Row(cells=(view.name(cell), one.name, f"{verdict}{relief}", finding))
 
 
 def _evidence(view: ViewModel, cell: str, one: Bottleneck) -> Table:
@@ -85,7 +85,7 @@ def _row(row: ResourceEvidence, *, named: bool) -> Row:
         for text in (row.utilization, row.saturation, row.errors)
     )
     return Row(
-        cells=(NAMES[row.resource], ANSWERS[row.short], *texts, row.why),
+        cells=(capital(row.called) or NAMES[row.resource], ANSWERS[row.short], *texts, row.why),
         tone="strong" if named else "light" if row.short is None else "plain",
     )
 

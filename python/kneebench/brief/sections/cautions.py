@@ -11,13 +11,21 @@ from kneebench import units
 from kneebench.analysis.background import APART, unequal_in
 from kneebench.analysis.control import control_caveats
 from kneebench.analysis.databases import by_database
+from kneebench.analysis.drift import drift_caveat
 from kneebench.analysis.fixed_rate import rate_caveats
 from kneebench.analysis.knee import knee_rung
 from kneebench.analysis.order_weight import order_weights
-from kneebench.analysis.outcome import never_steady
+from kneebench.analysis.outcome import never_steady_caveat
 from kneebench.analysis.still_steady import still_steady
 from kneebench.analysis.sustained_load import Drains, drains
-from kneebench.analysis.wording import capital, listed, number_of_users, percent
+from kneebench.analysis.wording import (
+    as_sentence,
+    by_finding,
+    capital,
+    listed,
+    number_of_users,
+    percent,
+)
 from kneebench.brief.section import Section
 from kneebench.brief.view_model import ViewModel
 from kneebench.plan import Plan
@@ -37,8 +45,31 @@ def section(view: ViewModel) -> Section | None:
     )
 
 
-def _elsewhere(view: ViewModel, climb: Climb) -> str:
-    """Where the final runs did not find again what the climb had seen at its knee."""
+def _elsewhere(view: ViewModel) -> str:
+    """Where the final runs did not find again what the climbs had seen at their knees."""
+    found = {
+        view.name(climb.cell.id): moved for climb in view.climbs if (moved := _moved(view, climb))
+    }
+    if not found:
+        return ""
+    [(name, (share, there)), *others] = found.items()
+    shares = [(name, one) for name, (one, _) in found.items()]
+    said = (
+        "The final runs measured other NOPM than the climbs at their knees:"
+        f" {by_finding(shares, len(view.climbs))}"
+        if others
+        else f"{name}: the final runs measured {share} NOPM vs. the climb's {there}"
+    )
+    return (
+        f"{said}. The quoted figures are from the final runs; the choice of {view.point} is from"
+        " the climb."
+    )
+
+
+def _moved(view: ViewModel, climb: Climb) -> tuple[str, str] | None:
+    """How far the final runs of a climb are from what it had seen, and that; None within the
+    noise.
+    """
     knee, searched = view.knees.get(climb.cell.id), knee_rung(climb)
     if (
         not knee
@@ -46,16 +77,12 @@ def _elsewhere(view: ViewModel, climb: Climb) -> str:
         or not climb.of("search")
         or knee.nopm.low <= searched.tally.nopm <= knee.nopm.high
     ):
-        return ""
+        return None
     share = knee.nopm.value / searched.tally.nopm - 1
     if abs(share) <= view.noise_floor(climb):
-        return ""
-    return (
-        f"{view.name(climb.cell.id)}: the final runs measured {percent(share, signed=True)} NOPM"
-        f" vs. the climb's {units.significant(searched.tally.nopm)} at"
-        f" {number_of_users(searched.users)}. The quoted figures are from the final runs; the"
-        f" choice of {view.point} is from the climb."
-    )
+        return None
+    there = f"{units.significant(searched.tally.nopm)} at {number_of_users(searched.users)}"
+    return percent(share, signed=True), there
 
 
 def _cautions(view: ViewModel) -> Iterator[str]:
@@ -64,7 +91,8 @@ def _cautions(view: ViewModel) -> Iterator[str]:
             "Emulated drives: their programs use the CPU that the database needs. No figure here"
             " says anything about a real drive."
         )
-    yield from (f"{capital(sentence)}." for sentence in never_steady(view.results))
+    if warming := never_steady_caveat(view.results):
+        yield as_sentence(warming)
     yield from _drives(view)
     yield from _no_longer_steady(view)
     yield from view.disturbances
@@ -85,10 +113,8 @@ def _cautions(view: ViewModel) -> Iterator[str]:
             " rows keeps up, a drive's steady state once its cache is full, or stability over"
             " hours."
         )
-    yield from filter(None, (_elsewhere(view, climb) for climb in view.climbs))
-    for climb, found in view.drifts:
-        if found.matters:
-            yield f"{view.name(climb.cell.id)}: {found.sentence}."
+    drifted = drift_caveat(view.drifts, len(view.climbs))
+    yield from filter(None, (_elsewhere(view), drifted))
     yield from _background(view)
     yield from _weights(view)
     yield from view.databases.said(_cloned)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from kneebench import units
 from kneebench.analysis.background import CHECKPOINTS
+from kneebench.analysis.drift import drift_checks
 from kneebench.analysis.wording import percent
 from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.brief.sections.rungs import label
@@ -99,6 +100,7 @@ def _row(view: ViewModel, rung: Rung, own: Mapping[str, Quantity], *, images: bo
 
 def _drifts(view: ViewModel) -> tuple[str, ...]:
     """The first rung against itself, measured again last: data grows, bloats and is cleaned up
-    during a climb.
+    during a climb. Drifts beyond the noise are caveats.
     """
-    return tuple(f"{view.name(climb.cell.id)}: {found.sentence}." for climb, found in view.drifts)
+    found = drift_checks(view.drifts, len(view.climbs))
+    return (found,) if found else ()

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from kneebench import units
 from kneebench.analysis.device_courses import Courses
 from kneebench.analysis.devices import KINDS
-from kneebench.analysis.wording import capital, percent
+from kneebench.analysis.wording import capital, number_of_users, percent
 from kneebench.brief import chart_theme
 from kneebench.brief.knee_devices import KneeDevices, SeenVolume, knee_devices
 from kneebench.brief.scales import Domain, latencies, round_numbers
@@ -125,7 +125,7 @@ def _figure(
 ) -> Figure:
     busiest = max(drawn.seen, key=lambda one: one.whole.busy)
     odd = [one for seen in drawn.seen for one in seen.odd]
-    where = f"{capital(view.name(cell))} at {drawn.rung.users} users"
+    where = f"{capital(view.name(cell))} at {number_of_users(drawn.rung.users)}"
     finding = f"{odd[0].device} {odd[0].says[0]}" if odd else _finding(busiest)
     title = f"{where}: {finding}"
     several = any(len(one.loads) > 1 for one in drawn.seen)

@@ -15,6 +15,7 @@ from kneebench.analysis.wording import (
     NO_DIFFERENCE,
     as_sentence,
     interval,
+    number_of_users,
     percent,
     stop_reason,
     time_interval,
@@ -64,7 +65,7 @@ def _numbers(view: ViewModel) -> Iterator[Number]:
         if cell in (best, view.base.cell.id):
             yield Number(
                 value=units.significant(knee.nopm.value),
-                says=f"NOPM on {view.name(cell)}, at {knee.users.value:.0f} users",
+                says=f"NOPM on {view.name(cell)}, at {number_of_users(knee.users.value)}",
                 sure=interval(knee.nopm),
             )
 
@@ -122,8 +123,8 @@ def stop_reason_sentence(view: ViewModel, climb: Climb) -> str:
         )
         nopm = f"{units.significant(knee.nopm.value)} NOPM ({interval(knee.nopm)})"
         parts.append(
-            f"{nopm} with {units.time(knee.latency_s.value)} mean latency at {knee.users.value:.0f}"
-            f" users{mark}."
+            f"{nopm} with {units.time(knee.latency_s.value)} mean latency at"
+            f" {number_of_users(knee.users.value)}{mark}."
         )
     stops = [_stop_sentence(climb, one) for one in climb.stop_results if one.fired or one.flag]
     parts += map(as_sentence, stops)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kneebench import units
 from kneebench.analysis.endurance import written
-from kneebench.analysis.wording import listed, plural
+from kneebench.analysis.machine_settings import settings_of_the_plan
+from kneebench.analysis.wording import listed
 from kneebench.brief import server_provenance
+from kneebench.brief.drive_table import drive_table
+from kneebench.brief.host_facts import host_facts
 from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.brief.view_model import ViewModel
 from kneebench.plan.storage import ROLES
-from kneebench.records import Drive
 
 PLACE = 120
 
@@ -21,27 +22,21 @@ def section(view: ViewModel) -> Section:
     host, image = view.campaign.host, view.campaign.base_image
     kinds = server_provenance.kinds(view.plan)
     facts = {
-        "Processor": f"{host.cpu}, {plural(host.cores, 'core')}",
-        "Memory": units.size(host.memory_bytes),
-        "System": f"{host.system}, kernel {host.kernel}",
-        "Virtualisation": host.virtualisation or "none detected",
-        "Governor": host.governor or "not readable",
-        **host.settings,
+        **dict(host_facts(host, settings_of_the_plan(view.campaign))),
         **{f"Base image: {name.replace('_', ' ')}": value for name, value in image.items()},
         **_volumes(view),
         "kneebench": view.campaign.kneebench,
         "Started": view.campaign.started_at,
     }
     tables = [_facts(facts)]
-    if host.drives:
-        elsewhere = "url" in kinds and not server_provenance.is_here(view.campaign)
-        tables.append(
-            _drives(host.drives, "Drives of the load generator's machine. " if elsewhere else "")
-        )
+    elsewhere = "url" in kinds and not server_provenance.is_here(view.campaign)
+    whose = "Drives of the load generator's machine. " if elsewhere else ""
+    if drives := drive_table(view, whose):
+        tables.append(drives)
     return Section(
         name="machine",
         title="Machine and drives",
-        sentences=(*_whose(view), *_written(view)),
+        sentences=(*_whose(view), *host.unknown, *_written(view)),
         tables=tuple(tables),
     )
 
@@ -98,33 +93,5 @@ def _facts(facts: dict[str, str]) -> Table:
     return Table(
         columns=columns,
         rows=tuple(Row(cells=(name, value)) for name, value in facts.items() if value),
-        narrow=True,
-    )
-
-
-def _drives(drives: tuple[Drive, ...], whose: str) -> Table:
-    columns = (
-        Column(title="Drive", number=False),
-        Column(title="Model", number=False),
-        Column(title="Size"),
-        Column(title="Built on", number=False),
-        Column(title="Scheduler", number=False),
-    )
-    rows = (
-        Row(
-            cells=(
-                d.name,
-                d.model or "unnamed",
-                units.size(d.size_bytes),
-                " → ".join(d.stack) or units.NOTHING,
-                d.scheduler or units.NOTHING,
-            )
-        )
-        for d in drives
-    )
-    return Table(
-        caption=f"{whose}I/O is counted once, on the underlying physical devices.",
-        columns=columns,
-        rows=tuple(rows),
         narrow=True,
     )

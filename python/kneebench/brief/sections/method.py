@@ -8,7 +8,7 @@ from functools import partial
 from kneebench import units
 from kneebench.analysis.knee_fit import LOWER
 from kneebench.analysis.noise_floor import QUANTITIES
-from kneebench.analysis.wording import as_sentence, listed, percent, plural
+from kneebench.analysis.wording import as_sentence, listed, percent, plural, said_once
 from kneebench.brief import server_provenance
 from kneebench.brief.section import Section
 from kneebench.brief.view_model import ViewModel
@@ -52,10 +52,11 @@ HAMMERDB = {
 
 def section(view: ViewModel) -> Section:
     """The method in sentences."""
+    notes = said_once(view.campaign.notes, view.names)
     return Section(
         name="method",
         title="Method",
-        sentences=(*_method(view), *map(as_sentence, (*view.campaign.notes, *view.notes))),
+        sentences=(*_method(view), *map(as_sentence, (*notes, *view.notes))),
     )
 
 

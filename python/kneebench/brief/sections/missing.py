@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kneebench.analysis.wording import plural
+from kneebench.analysis.wording import number_of_users, plural
 from kneebench.brief.section import Section
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Climb
@@ -30,10 +30,8 @@ def _lacks(view: ViewModel, climb: Climb) -> Iterator[str]:
         return
     if not climb.stopped_by:
         climbed = climb.of("search", "bisection", "fixed_load")
-        there = (
-            f"{plural(len(climbed), 'rung')} up to {max((r.users for r in climbed), default=0)}"
-            " users"
-        )
+        most = number_of_users(max((r.users for r in climbed), default=0))
+        there = f"{plural(len(climbed), 'rung')} up to {most}"
         yield f"{name}: the climb is unfinished ({there}) and has no {view.point}."
         return
     repeats, wanted = len(climb.of("final_run")), view.plan.ladder.fewest_repeats

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from kneebench import units
 from kneebench.analysis.background import CHECKPOINTS
 from kneebench.analysis.cpu_utilization import database_cores
-from kneebench.analysis.wording import capital, listed, plural
+from kneebench.analysis.wording import capital, listed, number_of_users, plural
 from kneebench.brief import chart_theme
 from kneebench.brief.seconds import combined, thinned
 from kneebench.brief.section import Figure, Section
@@ -118,7 +118,7 @@ def _figure(view: ViewModel, cell: str, read: _Read, letter: str, scales: Scales
         if (value := _traffic(rung, quantity)) is not None
     ]
     dashed = f" Dashed: {plural(len(read.checkpoints), 'checkpoint')}." if read.checkpoints else ""
-    at = f"{capital(view.name(cell))} at {rung.users} users"
+    at = f"{capital(view.name(cell))} at {number_of_users(rung.users)}"
     title = f"{at}: {listed(means)}" if means else at
     window = (
         f"One rung of {rung.tally.window_s:.0f} s after {rung.warm_up_s:.0f} s of warm-up (shaded:"

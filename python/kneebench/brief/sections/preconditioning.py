@@ -49,14 +49,24 @@ def _preconditioned(drives: Sequence[Preconditioned]) -> Iterator[str]:
         if remembered:
             yield f"{names} by an earlier run; nothing else has written since."
             continue
-        written = units.size(max(one.written_bytes for one in alike))
-        took = units.rough_time(max(one.took_s for one in alike))
-        sentence = f"{names} before the first volume was made, {written} each in {took}."
+        sentence = f"{names} before the first volume was made, {_amounts(alike)}."
         if steady is not None:
             rounds = max(len(one.rounds_iops) for one in alike)
             word = "steady" if steady else "NOT steady"
             sentence += f" Random writes were {word} after {plural(rounds, 'round')}."
         yield sentence
+
+
+def _amounts(alike: Sequence[Preconditioned]) -> str:
+    """What was written to each drive, in their order, and the longest time that one took."""
+    sizes = [units.size(one.written_bytes) for one in alike]
+    times = {units.rough_time(one.took_s) for one in alike}
+    longest = units.rough_time(max(one.took_s for one in alike))
+    took = f"in {longest}" if len(times) == 1 else f"the longest in {longest}"
+    if len({*sizes}) > 1:
+        return f"{listed(sizes)}, {took}"
+    each = " each" if len(sizes) > 1 else ""
+    return f"{sizes[0]}{each}{',' if len(times) > 1 else ''} {took}"
 
 
 def _loaded(loads: Sequence[DriveLoad]) -> Iterator[str]:

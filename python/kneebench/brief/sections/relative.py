@@ -10,6 +10,7 @@ from kneebench.analysis.headline import foremost
 from kneebench.analysis.wording import (
     NO_DIFFERENCE,
     capital,
+    number_of_users,
     possessive,
     times,
     times_with_interval,
@@ -90,7 +91,7 @@ def _level(view: ViewModel, bar: dict[str, Any]) -> Bar:
         bar["ratio"],
         bar["low"],
         bar["high"],
-        f"{bar['label']}, {bar['users']} users",
+        f"{bar['label']}, {number_of_users(bar['users'])}",
     )
 
 

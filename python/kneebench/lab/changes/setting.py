@@ -11,6 +11,7 @@ from pydantic import Field
 
 from kneebench.lab.changes.change import Change
 from kneebench.lab.processes import boot
+from kneebench.lab.sysctl_files import MOUNT, is_hidden
 
 SYSCTLS = "/proc/sys/"
 ZEROED = "0"
@@ -40,9 +41,11 @@ class WrittenSetting(Change):
         """Put it back, unless its value is no longer ours; a restart has done so already.
 
         An undo that was interrupted has put back its own value alone, so those beside it count,
-        too. Raises OSError where the kernel refuses that.
+        too. Raises OSError where the kernel refuses that, or its file cannot be reached now.
         """
         now = self._now() if self.boot == boot() else {}
+        if not now and self.boot == boot() and is_hidden(Path(self.file)):
+            raise OSError(f"debugfs is not mounted: {MOUNT}")
         if not now or now == self._wanted or self._changed_by_another(now):
             return False
         self.put_back()

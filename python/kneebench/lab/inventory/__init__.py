@@ -16,6 +16,7 @@ from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.drives import whole_devices
 from kneebench.lab.inventory.block_devices import BlockDevice, listed_devices
 from kneebench.lab.inventory.content import content_of
+from kneebench.lab.inventory.file_systems import drive_fills, trims
 from kneebench.lab.inventory.health import health
 from kneebench.lab.inventory.holders import Holders
 from kneebench.lab.inventory.identity import identified
@@ -27,6 +28,7 @@ from kneebench.records import Watch, WholeDrive, unwatched
 
 __all__ = [
     "Sources",
+    "drive_fills",
     "drives_called",
     "drives_under",
     "identities",
@@ -136,7 +138,8 @@ def _described(sources: Sources, device: BlockDevice) -> WholeDrive:
 
 
 def _with_health(sources: Sources, drive: WholeDrive, device: BlockDevice) -> WholeDrive:
-    return drive.model_copy(update={"health": health(sources, device)})
+    found = {"health": health(sources, device), "trims": trims(sources, device)}
+    return drive.model_copy(update=found)
 
 
 def drives_under(paths: Iterable[Path], sources: Sources | None = None) -> tuple[WholeDrive, ...]:

@@ -39,6 +39,7 @@ def identified(sources: Sources, device: BlockDevice) -> WholeDrive:
         write_cache=sources.line(folder, "queue/write_cache"),
         volatile_write_cache=_volatile_cache(sources, device),
         read_only=bool(device.facts.get("ro")),
+        accepts_trim=_accepts_trim(sources.number(folder, "queue/discard_max_bytes")),
         boot=sources.line(sources.proc, "sys/kernel/random/boot_id"),
         boot_written_bytes=_written_bytes(sources.line(folder, "stat")),
     )
@@ -52,6 +53,11 @@ def _volatile_cache(sources: Sources, device: BlockDevice) -> bool | None:
         return None
     found = sources.document(["nvme", "id-ctrl", "--output-format=json", device.path]) or {}
     return bool(found["vwc"] & 1) if isinstance(found.get("vwc"), int) else None
+
+
+def _accepts_trim(most_bytes: int | None) -> bool | None:
+    """By the most bytes that the kernel trims at once (kernel documentation, block/queue-sysfs)."""
+    return None if most_bytes is None else most_bytes > 0
 
 
 def _written_bytes(counters: str) -> int | None:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from kneebench import units
 from kneebench.analysis.endurance import endurance_share
 from kneebench.analysis.steady_state import MOST_ROUNDS, ROUNDS
+from kneebench.analysis.wording import listed
 from kneebench.errors import KneebenchError
 from kneebench.lab.inventory import named
 from kneebench.lab.volumes.capacity import drive_sizes
@@ -71,14 +72,14 @@ def preconditioning_finding(
 ) -> Finding:
     """What it writes, how long that may take, and what it costs the drives."""
     how, sizes = volume.preconditioning, drive_sizes(volume)
-    cost, passes = preconditioning_cost(volume, restores), expected_bytes(how, max(sizes))
+    cost, passes = preconditioning_cost(volume, restores), [expected_bytes(how, s) for s in sizes]
     rounds = f", then {ROUNDS} to {MOST_ROUNDS} rounds of 1 min" if how.until_steady else ""
     parts = [
-        f"{volume.precondition}: {units.size(passes)} to each of {len(sizes)} drives{rounds}",
+        f"{volume.precondition}: {_to_drives(passes)}{rounds}",
         *(f"burn-in {units.time(one)}" for one in (volume.burn_in,) if one),
         *(f"{restores} drains of at most {units.time(one)}" for one in (volume.drain,) if one),
-        f"about {units.size(cost.size_bytes)} to each and {units.rough_time(cost.seconds)} in all"
-        f" {_speed(volume)}",
+        f"about {units.size(cost.size_bytes)} to {_most_written(sizes)} and"
+        f" {units.rough_time(cost.seconds)} in all {_speed(volume)}",
         *_endurance(volume, here, cost),
     ]
     return Finding(
@@ -87,6 +88,23 @@ def preconditioning_finding(
         seen="; ".join(parts),
         writes_bytes=round(cost.size_bytes * len(sizes)),
     )
+
+
+def _to_drives(amounts: Sequence[float]) -> str:
+    """Bytes for each drive of a volume, once if they are equal.
+
+    >>> _to_drives([2**32]), _to_drives([2**32] * 2), _to_drives([2**31, 2**32])
+    ('4 GiB to its drive', '4 GiB to each of 2 drives', '2 GiB and 4 GiB to its drives')
+    """
+    sizes = [units.size(one) for one in amounts]
+    if len({*sizes}) > 1:
+        return f"{listed(sizes)} to its drives"
+    return f"{sizes[0]} to {f'each of {len(sizes)} drives' if len(sizes) > 1 else 'its drive'}"
+
+
+def _most_written(sizes: Sequence[int]) -> str:
+    """The drives that the largest amount is written to."""
+    return "the drive" if len(sizes) == 1 else "each" if len({*sizes}) == 1 else "the largest"
 
 
 def drives_of(volume: Volume, number: int) -> tuple[object, ...]:

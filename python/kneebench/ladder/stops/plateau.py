@@ -49,7 +49,8 @@ def judge(rungs: Sequence[Rung], limits: Part) -> StopResult:
         else f"No plateau up to {number_of_users(last[-1].users)}"
     )
     sentence = (
-        f"{where}: {gain:+.1f}% throughput from {last[0].users} to {last[-1].users} users"
+        f"{where}: {gain:+.1f}% throughput from {last[0].users} to"
+        f" {number_of_users(last[-1].users)}"
         f" (elasticity {seen}; rule: {_rule(limits)})"
     )
     return _result(fired, f"elasticity {seen}", limits, sentence)
@@ -74,7 +75,7 @@ def _not_exceeded(rungs: Sequence[Rung], best: int, limits: Plateau) -> StopResu
     limit = f"{limits.steps + 1} consecutive rungs not above an earlier one"
     sentence = (
         f"Plateau at {number_of_users(top.users)}: the best of the next {len(after)} rungs, up to"
-        f" {after[-1].users} users, was {gain:+.1f}% (rule: {limit})"
+        f" {number_of_users(after[-1].users)}, was {gain:+.1f}% (rule: {limit})"
     )
     return StopResult(
         stop="plateau",

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import Field
 
-from kneebench.lab.host import host, kneebench_version
+from kneebench.lab.host import described, host, kneebench_version
 from kneebench.measurement.profile.datasheet import Claim, DataSheet, claims
 from kneebench.measurement.profile.fio import RAMP_S, found_fio
 from kneebench.measurement.profile.iops_limit import iops_limit
@@ -59,7 +59,8 @@ class Profile(Record):
     def where(self) -> str:
         """What was measured, in words."""
         drives = ", ".join(f"{one.name} ({one.model or 'model unknown'})" for one in self.drives)
-        return f"{self.file_system} on {drives or 'no local drive'}"
+        on = " " if self.raw else " on "
+        return f"{self.file_system}{on}{drives or 'no local drive'}"
 
     @property
     def how(self) -> str:
@@ -140,7 +141,7 @@ def profile(
         kneebench=kneebench_version(),
         started_at=started.isoformat(timespec="seconds"),
         directory=target.path.resolve(),
-        host=host(),
+        host=described(host()),
         file_system=target.what,
         drives=target.drives,
         raw=isinstance(target, DriveTarget),

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import Field
 
 from kneebench.errors import PlanError
-from kneebench.lab.host import host, kneebench_version
+from kneebench.lab.host import described, host, kneebench_version
 from kneebench.measurement.profile.fio import RAMP_S, Fio, found_fio
 from kneebench.measurement.profile.jobs import JOBS, Job
 from kneebench.measurement.profile.measuring import measured
@@ -133,7 +133,7 @@ def profile_together(
     return Together(
         kneebench=kneebench_version(),
         started_at=started.isoformat(timespec="seconds"),
-        host=host(),
+        host=described(host()),
         members=tuple(map(_member, targets)),
         engine=fios[0].engine,
         file_bytes=min(one.size_bytes for one in targets),

@@ -1,0 +1,23 @@
+"""The notes of the plan's author: what no file of the machine says, in their words."""
+
+from __future__ import annotations
+
+from kneebench.brief.section import Column, Row, Section, Table
+from kneebench.brief.view_model import ViewModel
+
+PLACE = 122
+COLUMNS = tuple(Column(title=title, number=False) for title in ("Note", "In the author's words"))
+
+
+def section(view: ViewModel) -> Section | None:
+    """A row for each note; nothing for a plan without any."""
+    rows = tuple(Row(cells=note) for note in view.plan.notes.items())
+    if not rows:
+        return None
+    table = Table(
+        caption="Written by the author of the plan. kneebench did not check them.",
+        columns=COLUMNS,
+        rows=rows,
+        narrow=True,
+    )
+    return Section(name="notes", title="Notes of the author", tables=(table,))

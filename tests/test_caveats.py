@@ -1,0 +1,115 @@
+"""Caveats: what holds for several configurations is one sentence, with their names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from kneebench.analysis.control import control_caveats
+from kneebench.analysis.fixed_rate import rate_caveats
+from kneebench.analysis.outcome import never_steady_caveat
+from kneebench.brief import Brief
+from kneebench.records import Moved, Results, Rung
+from tests.recordings import (
+    each,
+    metered,
+    recorded,
+    section,
+    with_campaign,
+    with_order,
+    with_throughput,
+)
+from tests.swept import swept
+
+EIGHT = tuple(mib * 2**20 for mib in (128, 256, 384, 512, 640, 768, 896, 1024))
+
+
+@pytest.fixture(scope="module")
+def eight() -> Results:
+    return swept(sizes=EIGHT, storages=1)
+
+
+def every(results: Results, change: Callable[[Rung], Rung]) -> Results:
+    for number in range(len(results.climbs)):
+        results = each(results, number, change)
+    return results
+
+
+def times(phase: str, share: float) -> Callable[[Rung], Rung]:
+    """The throughput of the rungs of a phase times this."""
+
+    def changed(rung: Rung) -> Rung:
+        same = rung.order.phase != phase
+        return rung if same else with_throughput(rung, share * rung.tally.throughput_per_s)
+
+    return changed
+
+
+def caveats(results: Results, word: str) -> list[str]:
+    return [one for one in section(Brief(results), "cautions").sentences if word in one]
+
+
+def test_a_drift_of_eight_configurations_is_one_caveat_and_is_not_repeated(eight: Results) -> None:
+    drifted = every(eight, times("drift_check", 0.5))
+    [caveat] = caveats(drifted, "Drift")
+    assert caveat.count("55% slower") == 1
+    assert caveat.endswith(" on all 8 configurations.")
+    assert not section(Brief(drifted), "costs").sentences
+
+
+def test_final_runs_that_differ_from_eight_climbs_are_one_caveat(eight: Results) -> None:
+    [caveat] = caveats(every(eight, times("final_run", 0.7)), "final runs measured")
+    assert caveat.startswith("The final runs measured other NOPM than the climbs at their knees: ")
+    assert all(climb.cell.name in caveat for climb in eight.climbs)
+    assert caveat.endswith("the choice of knee is from the climb.")
+
+
+def test_a_rate_that_saturates_eight_configurations_is_one_caveat(eight: Results) -> None:
+    def faster(rung: Rung) -> Rung:
+        return with_order(rung, rate_per_s=1e6) if rung.order.phase == "fixed_rate" else rung
+
+    [caveat] = rate_caveats(every(eight, faster).climbs)
+    assert caveat.startswith(
+        "The fixed rate of 1,000,000 transactions/s saturates disk (128 MiB) ("
+    )
+    assert all(f"{climb.cell.name} (" in caveat for climb in eight.climbs)
+    assert "their latency at this rate grows" in caveat
+
+
+def test_cores_that_eight_configurations_leave_idle_are_one_caveat(eight: Results) -> None:
+    def idle(rung: Rung) -> Rung:
+        fixed = with_order(rung, phase="fixed_load") if rung.order.phase == "search" else rung
+        return metered(fixed, database__busy=0.6)
+
+    climbs = (
+        climb.model_copy(update={"cell": climb.cell.model_copy(update={"cores": 2})})
+        for climb in every(eight, idle).climbs
+    )
+    [caveat] = control_caveats(eight.model_copy(update={"climbs": tuple(climbs)}))
+    assert "was 60% busy on all 8 configurations (limit: " in caveat
+
+
+def test_configurations_that_never_became_steady_are_one_caveat(eight: Results) -> None:
+    def moving(rung: Rung) -> Rung:
+        return rung.model_copy(update={"steady": False, "moved": Moved(nopm=0.3)})
+
+    caveat = never_steady_caveat(every(eight, moving))
+    assert caveat.startswith("disk (128 MiB), disk (256 MiB), ")
+    assert "are not compared: they never became steady within their warm-up limit: " in caveat
+    assert "NOPM still rose by 30% in 3 final runs" in caveat
+
+
+def test_one_configuration_has_a_sentence_of_its_own() -> None:
+    drifted = each(recorded(), 0, times("drift_check", 0.5))
+    [caveat] = caveats(drifted, "Drift")
+    assert caveat.startswith("disk: Drift: the first rung (2 users), repeated last, was ")
+
+
+def test_notes_that_say_one_thing_of_several_configurations_are_one_sentence() -> None:
+    notes = ("disk: this climb was resumed", "memory: this climb was resumed", "something else")
+    sentences = section(Brief(with_campaign(recorded(), notes=notes)), "method").sentences
+    assert [one for one in sentences if "resumed" in one or "else" in one] == [
+        "Disk and memory: this climb was resumed.",
+        "Something else.",
+    ]
