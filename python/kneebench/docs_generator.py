@@ -15,6 +15,7 @@ from kneebench.plan.explanation import dotted
 from kneebench.plan.json_schema import SIZE_ALLOWED, TIME_ALLOWED, PlanKey, PlanTable, tables
 from kneebench.plan.mkfs_options import KNOWN, LONG
 from kneebench.plan.mount_options import ANY, OWN
+from kneebench.results.atomic_write import write_text
 
 _GENERATED = "<!-- Written by `make docs`; change the source, not this file. -->"
 _COLUMNS = 100
@@ -149,5 +150,5 @@ def _cells(*cells: str) -> str:
 
 def write(folder: Path) -> None:
     """Write both references into a folder."""
-    (folder / "plan.md").write_text(plan_reference())
-    (folder / "cli.md").write_text(cli_reference())
+    write_text(folder / "plan.md", plan_reference())
+    write_text(folder / "cli.md", cli_reference())

@@ -14,6 +14,7 @@ from kneebench.commands.options import Json, Root
 from kneebench.commands.output import print_line, show_json, show_parts, write
 from kneebench.commands.resuming import Resumable
 from kneebench.directories import CAMPAIGNS
+from kneebench.errors import Refused
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -153,7 +154,7 @@ class _JUnitFile:
         where: TracebackType | None,
     ) -> None:
         if error is not None and not isinstance(error, typer.Exit):
-            with contextlib.suppress(OSError):  # the error itself is reported
+            with contextlib.suppress(OSError, Refused):  # the error itself is reported
                 words = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
                 self._put(type(error).__name__, words or "no answer")
 
@@ -176,8 +177,11 @@ class _JUnitFile:
 
 
 def _require_place(junit: Path | None) -> None:
-    """Raise PlanError where `--junit` names a file in a directory that is missing."""
+    """Raise PlanError where `--junit` names a file in a directory that is missing, and Refused
+    where it names a drive.
+    """
     from kneebench.errors import PlanError
+    from kneebench.results.atomic_write import require_no_drive
 
     if junit and not junit.absolute().parent.is_dir():
         raise PlanError(
@@ -185,6 +189,8 @@ def _require_place(junit: Path | None) -> None:
             seen=f"no directory {junit.parent}",
             do="create it, or choose another path",
         )
+    if junit:
+        require_no_drive(junit)
 
 
 def _check(*margins: float | None) -> None:

@@ -117,6 +117,9 @@ def write_sweep_table(results: Results, out: Path) -> Path:
 
 
 def _checked(path: Path, allowed: tuple[str, str] = (".html", ".json")) -> Path:
+    from kneebench.results.atomic_write import require_no_drive
+
+    require_no_drive(path)
     if path.suffix not in allowed:
         raise PlanError(
             f"writing {path}",

@@ -207,11 +207,15 @@ def _size_bytes(size: str) -> int:
 
 
 def _outputs(out: Path | None) -> list[Path]:
-    """The files to write. Raises PlanError, before anything is measured, where one cannot be."""
+    """The files to write. Raises PlanError, before anything is measured, where one cannot be, and
+    Refused where one is a drive.
+    """
     from kneebench.errors import PlanError
+    from kneebench.results.atomic_write import require_no_drive
 
     if out is None:
         return []
+    require_no_drive(out)
     if out.is_dir() or not (out.suffix or out.exists()):
         files = [out / "profile.html", out / "profile.json"]
     elif out.suffix in (".html", ".json"):
@@ -228,6 +232,8 @@ def _outputs(out: Path | None) -> list[Path]:
             seen=f"no directory {out.parent}",
             do="create it, or choose another path",
         )
+    for file in files:
+        require_no_drive(file)
     return files
 
 

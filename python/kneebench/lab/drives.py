@@ -25,7 +25,7 @@ IN_MEMORY = frozenset(["tmpfs", "ramfs"])
 
 class Mount(NamedTuple):
     """One line of mountinfo that matters here; `root` is the directory of the file system that is
-    mounted, `options` are those of the file system.
+    mounted, `options` are those of the file system, `parent` is the number of the mount it is on.
     """
 
     device: str
@@ -34,6 +34,8 @@ class Mount(NamedTuple):
     source: str
     root: Path = Path("/")
     options: tuple[str, ...] = ()
+    number: int = 0
+    parent: int = 0
 
 
 def mounts(table: str) -> list[Mount]:
@@ -51,7 +53,8 @@ def visible_mounts(process: Path = Path("/proc/self")) -> list[Mount]:
 
 def _mount(line: list[str], after: list[str]) -> Mount:
     root, point = (Path(unescaped(field)) for field in line[3:5])
-    return Mount(line[2], point, after[0], unescaped(after[1]), root, tuple(after[2].split(",")))
+    options, (number, parent) = tuple(after[2].split(",")), map(int, line[:2])
+    return Mount(line[2], point, after[0], unescaped(after[1]), root, options, number, parent)
 
 
 def unescaped(text: str) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shlex
 import uuid
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +15,7 @@ from typing import NamedTuple
 from kneebench.errors import Refused
 from kneebench.lab.drives import IN_MEMORY, mount_of
 from kneebench.lab.folder import LOOK, Folder, require_ours
+from kneebench.lab.mounts_inside import mount_number, mount_point_inside
 from kneebench.lab.processes import boot
 
 MARKER = ".kneebench-made-this"
@@ -75,6 +77,8 @@ def remove(path: Path) -> bool:
 
     The marker goes last, so that what an interrupted removal leaves is still known as ours. An
     empty one counts as ours: its marker was not yet written, or went just before the end.
+
+    Raises Refused, with nothing removed, where something is mounted in it.
     """
     folder = _opened(path)
     if folder is None:
@@ -93,7 +97,12 @@ def empty(folder: Folder, keep: str = "") -> None:
     """Remove the contents of a directory, except one name.
 
     Works for any depth: subdirectories are moved up before deletion.
+
+    Raises Refused, with nothing removed, where something is mounted in it: a file system, or a
+    directory or file of the same one (bind mount). What is mounted meanwhile is not entered.
     """
+    if point := mount_point_inside(folder.handle):
+        raise _mounted(folder.path, point)
     while names := [name for name in folder.names() if name != keep]:
         for name in names:
             if not _unlinked(folder, name):
@@ -102,8 +111,8 @@ def empty(folder: Folder, keep: str = "") -> None:
 
 def _dissolve(folder: Folder, name: str) -> None:
     with folder.inner(name) as inner:
-        if os.fstat(inner.handle).st_dev != os.fstat(folder.handle).st_dev:
-            raise OSError(errno.EBUSY, f"a file system is mounted on {inner.path}")
+        if _ground(inner) != _ground(folder):
+            raise _mounted(folder.path, inner.path)
         for each in inner.names():
             if not _unlinked(inner, each):
                 os.rename(
@@ -113,6 +122,19 @@ def _dissolve(folder: Folder, name: str) -> None:
                     dst_dir_fd=folder.handle,
                 )
     os.rmdir(name, dir_fd=folder.handle)
+
+
+def _ground(folder: Folder) -> tuple[int, int]:
+    """The file system (a btrfs subvolume has its own number) and the mount of a directory."""
+    return os.fstat(folder.handle).st_dev, mount_number(folder.handle)
+
+
+def _mounted(folder: Path, point: Path) -> Refused:
+    return Refused(
+        f"removing {folder}",
+        seen=f"a file system, directory or file is mounted on {point}",
+        do=f"run `umount {shlex.quote(str(point))}`, then `kneebench clean`",
+    )
 
 
 def _unlinked(folder: Folder, name: str) -> bool:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from pathlib import Path
 from kneebench.databases.managed.copying import drop_caches, write_out
 from kneebench.errors import KneebenchError
 from kneebench.lab.folder import Folder
+from kneebench.lab.removal import empty
 from kneebench.measurement.profile.rows import ProfileRow, Traffic
 
 FILES, FOLDERS = 2_000, 20
@@ -40,7 +40,9 @@ def tree_copy(place: Path) -> ProfileRow:
         write_out([copied])
     took_s = time.monotonic() - began_s
     for tree in (source, target):
-        shutil.rmtree(tree)
+        with Folder.at(tree) as folder:
+            empty(folder)
+        tree.rmdir()
     per_s = FILES / took_s
     side = Traffic(iops=per_s, bytes_per_s=per_s * FILE_BYTES, n=FILES, mean_s=1 / per_s)
     return ProfileRow(
