@@ -21,7 +21,7 @@ from typing import NamedTuple, Self
 from kneebench.errors import InvalidMeasurement, Refused
 from kneebench.lab.drives import block_folder
 from kneebench.lab.inventory import MOMENTARY, drives_called, look_at
-from kneebench.lab.inventory.erasable import DriveState, changes_since, drive_state
+from kneebench.lab.inventory.erasable import DriveState, changes_since, drive_state, obstacle
 from kneebench.lab.open_device import (
     LOOKS_S,
     OpenDevice,
@@ -230,7 +230,7 @@ class Held(NamedTuple):
 
     def now(self, watch: Watch) -> WholeDrive:
         """It as it is now; what others have open for an instant is looked at again. Raises Refused
-        if it is another drive.
+        if it is another drive, or may not be written to, whatever is on it.
         """
         found: list[WholeDrive] = []
 
@@ -247,6 +247,8 @@ class Held(NamedTuple):
             raise Refused(doing, seen=str(error), do=START_AGAIN) from error
         if found[0].identity is None:  # it could not be read, for a reason
             require_blank(found[0], drive_state(found[0]))
+        if found[0].identity == self.alone.identity:  # a deleted file has another name
+            require_no_obstacle(found[0])
         if (found[0].key, found[0].identity) != (self.drive.key, self.alone.identity):
             seen = "it is another drive since it was looked at"
             raise Refused(f"writing to {self.drive.path}", seen=seen, do=START_AGAIN)
@@ -299,6 +301,7 @@ def require_blank(drive: WholeDrive, state: DriveState, allow: str = "") -> None
     """Raises Refused for a drive that is in use, is not blank, or cannot be read. `allow`: how to
     allow that its data are lost, if not in a plan.
     """
+    require_no_obstacle(drive)
     if state.state != "blank":
         allow = allow or f"name it under erase in the plan ({drive.key}) and run with --erase"
         instead = f", or {allow}" if state.needs_consent else " (kneebench drives)"
@@ -307,3 +310,9 @@ def require_blank(drive: WholeDrive, state: DriveState, allow: str = "") -> None
             seen=f"{state.state}: {state.why}",
             do=f"use another drive{instead}",
         )
+
+
+def require_no_obstacle(drive: WholeDrive) -> None:
+    """Raises Refused for a drive that may not be written to, whatever is on it."""
+    if found := obstacle(drive):
+        raise Refused(f"writing to {drive.path}", seen=found.seen, do=found.do)
