@@ -32,8 +32,9 @@ from kneebench.lab.inventory.content import WHOLE_BYTES, Content, content_of
 from kneebench.lab.inventory.erasable import DriveState, drive_state
 from kneebench.lab.journal import Journal
 from kneebench.lab.open_device import OpenDevice
+from kneebench.lab.own_devices import is_over
 from kneebench.lab.own_writes import note_own_writes
-from kneebench.lab.permission import claimed, is_over, made
+from kneebench.lab.permission import claimed, made
 from kneebench.lab.programs import wait_until
 from kneebench.lab.removal import remove
 from kneebench.lab.volumes import Volumes, building, erase_drives, to_be_erased, volume_findings

@@ -21,6 +21,7 @@ from kneebench.lab.changes.directory import MadeDirectory
 from kneebench.lab.changes.process import StartedProcess
 from kneebench.lab.journal import Journal
 from kneebench.lab.processes import living_in
+from kneebench.lab.programs import wait_until
 from kneebench.lab.removal import MARKER, Ground, ground_of
 from kneebench.shelf import CHANGES
 from tests.toy_shelf import put_on_the_shelf
@@ -410,7 +411,8 @@ def test_a_program_of_ours_is_found_before_its_whole_name_is_known(tmp_path: Pat
     program = shutil.copy(shutil.which("sleep") or "sleep", tmp_path / "qemu-storage-daemon")
     with subprocess.Popen(["", "60"], executable=program, cwd=tmp_path) as process:
         try:
-            assert Path(f"/proc/{process.pid}/comm").read_text() == "qemu-storage-da\n"
+            comm = Path(f"/proc/{process.pid}/comm")
+            assert wait_until(lambda: comm.read_text() == "qemu-storage-da\n")
             assert [one.pid for one in living_in(tmp_path)] == [process.pid]
         finally:
             process.kill()

@@ -128,12 +128,20 @@ class DeviceIdentity(Record):
 
 class WriteCount(Record):
     """How much was written to a device, to see whether more was written since: the kernel's count
-    of bytes and, of a loop device, when its file was changed last (nanoseconds since 1970), as that
-    can be written to directly. None: unknown.
+    of bytes and, of a loop device, when its file was changed last (nanoseconds since 1970) or the
+    count of the device `below` it, as those can be written to directly. None: unknown.
     """
 
     device_bytes: int | None = None
     file_changed_ns: int | None = None
+    below: WriteCount | None = None
+
+
+class Obstacle(Record):
+    """Why a drive may not be written to, whatever is on it, and what to do about it."""
+
+    seen: str
+    do: str
 
 
 class Signature(Record):
@@ -157,10 +165,10 @@ class WholeDrive(Record):
     allows; of a drive on a network its address. `signatures` is None if the drive cannot be read,
     for the reason in `unreadable`, or was not; `system`: this machine runs from it.
     `boot_written_bytes`: written since the boot `boot`, as the kernel counts; `writes`: the same
-    when its content was read. `samples`: checksum of both ends and of blocks between them;
-    `read_whole`: every block was read; `as_left`: nothing was written to it since kneebench left
-    it. `accepts_trim`: the kernel can trim it; `trims`: what is known to trim it, or to have done
-    so.
+    when its content was read; `uncounted`: why that is unknown. `samples`: checksum of both ends
+    and of blocks between them; `read_whole`: every block was read; `as_left`: nothing was written
+    to it since kneebench left it. `accepts_trim`: the kernel can trim it; `trims`: what is known to
+    trim it, or to have done so.
     """
 
     name: str
@@ -193,6 +201,7 @@ class WholeDrive(Record):
     read_whole: bool = False
     as_left: bool = False
     writes: WriteCount = WriteCount()
+    uncounted: Obstacle | None = None
     identity: DeviceIdentity | None = None
     unreadable: str = ""
     accepts_trim: bool | None = None

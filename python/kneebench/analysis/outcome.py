@@ -107,28 +107,48 @@ def never_steady(results: Results) -> Iterator[str]:
     """A sentence for each cell that was still warming: it is not compared, or in a sweep a lower
     bound.
     """
-    swept = swept_cells(results)
+    apart = _apart(results)
+    for name, why in _lower_bounds(results):
+        yield f"{name} is a lower bound in its sweep{apart}: {why}"
+    for climb in _not_compared(results):
+        yield f"{climb.cell.name} is not compared: {still_warming(climb)}"
+
+
+def never_steady_caveats(results: Results) -> Iterator[str]:
+    """The same: one sentence for all lower bounds, and one for all that are not compared."""
+    bounds, every = _lower_bounds(results), len(results.climbs)
+    left_out = [(climb.cell.name, still_moved(climb)) for climb in _not_compared(results)]
+    if len(bounds) < 2 and len(left_out) < 2:
+        yield from never_steady(results)
+        return
+    if bounds:
+        names = listed([name for name, _ in bounds])
+        yield (
+            f"Lower bounds in their sweep{_apart(results)}, as they were still warming: {names}:"
+            f" {by_finding(bounds, every)}"
+        )
+    if left_out:
+        yield (
+            f"{listed([name for name, _ in left_out])} are not compared: they never became steady"
+            f" within their warm-up limit: {by_finding(left_out, every)}"
+        )
+
+
+def _apart(results: Results) -> str:
     several = len({(climb.cell.storage, climb.cell.database) for climb in results.climbs}) > 1
-    for climb in results.climbs:
-        name, one = climb.cell.name, swept.get(climb.cell.id)
-        if one and one.warming:
-            apart = " and not compared with other storages" if several else ""
-            yield f"{name} is a lower bound in its sweep{apart}: {one.warming}"
-        elif not one and (why := still_warming(climb)):
-            yield f"{name} is not compared: {why}"
+    return " and not compared with other storages" if several else ""
 
 
-def never_steady_caveat(results: Results) -> str:
-    """The same in one sentence; empty without any."""
+def _lower_bounds(results: Results) -> list[tuple[str, str]]:
+    """The cells of sweeps that were still warming, and why."""
     swept = swept_cells(results)
-    climbs = [one for one in results.climbs if one.cell.id not in swept]
-    found = {one.cell.name: moved for one in climbs if (moved := still_moved(one))}
-    if len(found) < 2:
-        return "; ".join(never_steady(results))
-    return (
-        f"{listed([*found])} are not compared: they never became steady within their warm-up limit:"
-        f" {by_finding([*found.items()], len(results.climbs))}"
-    )
+    found = [(climb.cell.name, swept.get(climb.cell.id)) for climb in results.climbs]
+    return [(name, one.warming) for name, one in found if one and one.warming]
+
+
+def _not_compared(results: Results) -> list[Climb]:
+    swept = swept_cells(results)
+    return [one for one in results.climbs if one.cell.id not in swept and still_warming(one)]
 
 
 def without_figure(results: Results) -> Iterator[str]:

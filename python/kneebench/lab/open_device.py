@@ -7,6 +7,7 @@ the number of a drive that is unplugged stays taken.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
@@ -18,8 +19,9 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 from kneebench.errors import Refused
-from kneebench.lab.drives import block_folder, name_in, text_in, written_bytes
-from kneebench.records import DeviceIdentity, LoopFile, WriteCount
+from kneebench.lab.drives import DEVICE_NUMBERS, block_folder, name_in, text_in, written_bytes
+from kneebench.records import DeviceIdentity, LoopFile, Obstacle, WriteCount
+from kneebench.visible import escaped
 
 _DISK_SEQUENCE = 0x80081280
 """BLKGETDISKSEQ of linux/fs.h, since Linux 5.15."""
@@ -126,27 +128,57 @@ def has_its_number(device: OpenDevice) -> bool:
 
 
 def write_count(device: OpenDevice) -> WriteCount:
-    """How much was written to an open device so far; unknown where the kernel does not count."""
+    """How much was written to an open device so far; unknown where that is not counted."""
+    found = counted_writes(device)
+    return found if isinstance(found, WriteCount) else WriteCount()
+
+
+def counted_writes(device: OpenDevice) -> WriteCount | Obstacle:
+    """How much was written to an open device so far, or why that is unknown."""
     folder = block_folder(device.path)
-    if text_in(folder, "queue/iostats") == "0":
-        return WriteCount()
+    for queue in (folder / "queue", folder.resolve().parent / "queue"):  # a partition's is above it
+        if text_in(queue, "iostats") == "0":
+            seen = "the kernel does not count what is written to it"
+            return Obstacle(seen=seen, do=f"echo 1 > {queue / 'iostats'}")
     try:
-        return WriteCount(
-            device_bytes=written_bytes(device.path), file_changed_ns=_file_changed_ns(device)
-        )
+        written = written_bytes(device.path)
     except OSError:
-        return WriteCount()
+        seen = "the kernel has no count of what is written to it"
+        return Obstacle(seen=seen, do="use another drive (kneebench drives)")
+    return _with_what_is_behind(device, WriteCount(device_bytes=written))
 
 
-def _file_changed_ns(device: OpenDevice) -> int | None:
-    """When the file of a loop device was changed last. Raises OSError if it is no longer found."""
+def _with_what_is_behind(device: OpenDevice, count: WriteCount) -> WriteCount | Obstacle:
+    """The count with what can be written to directly, behind a loop device."""
     file = device.identity.file
-    if file is None or file.block:
-        return None
-    seen = Path(name_in(block_folder(device.path) / "loop" / "backing_file")).stat()
-    if seen.st_ino != file.inode:
-        raise FileNotFoundError("another file has its name")
-    return seen.st_ctime_ns
+    if file is None:
+        return count
+    if file.block:
+        below = _counted_below(device, file.block)
+        return below if isinstance(below, Obstacle) else count.model_copy(update={"below": below})
+    name = name_in(block_folder(device.path) / "loop" / "backing_file")
+    with contextlib.suppress(OSError):
+        seen = Path(name).stat()
+        if (seen.st_dev, seen.st_ino) == (file.device, file.inode):
+            return count.model_copy(update={"file_changed_ns": seen.st_ctime_ns})
+    return Obstacle(
+        seen=f"its file {escaped(name.removesuffix(' (deleted)'))} is not there under that name"
+        " any more, so what is written to that file cannot be seen",
+        do="use another drive, or a loop device over a file that can be seen here",
+    )
+
+
+def _counted_below(device: OpenDevice, number: str) -> WriteCount | Obstacle:
+    """How much was written to the device of that number, which a loop device is over."""
+    path = f"/dev/{(DEVICE_NUMBERS / number).resolve().name}"
+    with contextlib.suppress(OSError), OpenDevice(path) as below:
+        if below.identity.number == number:
+            found = counted_writes(below)
+            if isinstance(found, WriteCount):
+                return found
+            return Obstacle(seen=f"of {path}, below it: {found.seen}", do=found.do)
+    seen = f"the device below it ({number}) cannot be looked at"
+    return Obstacle(seen=seen, do=f"use another drive, or make {path} readable")
 
 
 def _sequence(handle: int) -> int | None:

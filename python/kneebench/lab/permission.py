@@ -15,17 +15,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import NamedTuple, Self
 
 from kneebench.errors import InvalidMeasurement, Refused
-from kneebench.lab.drives import block_folder
 from kneebench.lab.inventory import MOMENTARY, drives_called, look_at
-from kneebench.lab.inventory.erasable import DriveState, changes_since, drive_state
+from kneebench.lab.inventory.erasable import DriveState, changes_since, drive_state, obstacle
 from kneebench.lab.open_device import (
     LOOKS_S,
     OpenDevice,
-    has_its_number,
     once_free,
     write_count,
 )
@@ -180,42 +177,6 @@ def left(path: str, is_ours: Callable[[OpenDevice], bool]) -> WritableDevice | N
     return WritableDevice(opened)
 
 
-# --- devices of our own ---------------------------------------------------------------------------
-
-
-def is_over(image: Path) -> Callable[[OpenDevice], bool]:
-    """Whether a device is a loop device over that file."""
-    seen = image.stat()
-
-    def found(device: OpenDevice) -> bool:
-        file = device.identity.file
-        return file is not None and (file.device, file.inode) == (seen.st_dev, seen.st_ino)
-
-    return found
-
-
-def is_array_of(members: Sequence[WritableDevice]) -> Callable[[OpenDevice], bool]:
-    """Whether a device is an array of exactly these members."""
-    names = {block_folder(one.path).name for one in members}
-
-    def found(device: OpenDevice) -> bool:
-        slaves = {one.name for one in (block_folder(device.path) / "slaves").glob("*")}
-        return slaves == names and has_its_number(device)
-
-    return found
-
-
-def is_partition_of(drive: WritableDevice) -> Callable[[OpenDevice], bool]:
-    """Whether a device is a partition of that drive, which is still the same."""
-
-    def found(device: OpenDevice) -> bool:
-        drive.opened.require_same()
-        parent = block_folder(device.path).resolve().parent.name
-        return parent == block_folder(drive.path).name and has_its_number(device)
-
-    return found
-
-
 # --- a drive of this machine ----------------------------------------------------------------------
 
 
@@ -230,7 +191,7 @@ class Held(NamedTuple):
 
     def now(self, watch: Watch) -> WholeDrive:
         """It as it is now; what others have open for an instant is looked at again. Raises Refused
-        if it is another drive.
+        if it is another drive, or may not be written to, whatever is on it.
         """
         found: list[WholeDrive] = []
 
@@ -247,6 +208,8 @@ class Held(NamedTuple):
             raise Refused(doing, seen=str(error), do=START_AGAIN) from error
         if found[0].identity is None:  # it could not be read, for a reason
             require_blank(found[0], drive_state(found[0]))
+        if found[0].identity == self.alone.identity:  # a deleted file has another name
+            require_no_obstacle(found[0])
         if (found[0].key, found[0].identity) != (self.drive.key, self.alone.identity):
             seen = "it is another drive since it was looked at"
             raise Refused(f"writing to {self.drive.path}", seen=seen, do=START_AGAIN)
@@ -299,6 +262,7 @@ def require_blank(drive: WholeDrive, state: DriveState, allow: str = "") -> None
     """Raises Refused for a drive that is in use, is not blank, or cannot be read. `allow`: how to
     allow that its data are lost, if not in a plan.
     """
+    require_no_obstacle(drive)
     if state.state != "blank":
         allow = allow or f"name it under erase in the plan ({drive.key}) and run with --erase"
         instead = f", or {allow}" if state.needs_consent else " (kneebench drives)"
@@ -307,3 +271,9 @@ def require_blank(drive: WholeDrive, state: DriveState, allow: str = "") -> None
             seen=f"{state.state}: {state.why}",
             do=f"use another drive{instead}",
         )
+
+
+def require_no_obstacle(drive: WholeDrive) -> None:
+    """Raises Refused for a drive that may not be written to, whatever is on it."""
+    if found := obstacle(drive):
+        raise Refused(f"writing to {drive.path}", seen=found.seen, do=found.do)

@@ -15,7 +15,7 @@ from kneebench.analysis.drift import drift_caveat
 from kneebench.analysis.fixed_rate import rate_caveats
 from kneebench.analysis.knee import knee_rung
 from kneebench.analysis.order_weight import order_weights
-from kneebench.analysis.outcome import never_steady_caveat
+from kneebench.analysis.outcome import never_steady_caveats
 from kneebench.analysis.still_steady import still_steady
 from kneebench.analysis.sustained_load import Drains, drains
 from kneebench.analysis.wording import (
@@ -91,8 +91,7 @@ def _cautions(view: ViewModel) -> Iterator[str]:
             "Emulated drives: their programs use the CPU that the database needs. No figure here"
             " says anything about a real drive."
         )
-    if warming := never_steady_caveat(view.results):
-        yield as_sentence(warming)
+    yield from map(as_sentence, never_steady_caveats(view.results))
     yield from _drives(view)
     yield from _no_longer_steady(view)
     yield from view.disturbances

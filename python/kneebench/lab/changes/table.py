@@ -12,7 +12,8 @@ from kneebench.lab.changes.drive import ChangedDrive, digits
 from kneebench.lab.device_writes import run_on
 from kneebench.lab.drives import block_folder
 from kneebench.lab.inventory.content import wipefs
-from kneebench.lab.permission import WritableDevice, is_partition_of, made
+from kneebench.lab.own_devices import is_partition_of
+from kneebench.lab.permission import WritableDevice, made
 from kneebench.lab.programs import done, wait_until
 
 TABLE_TYPES = "gpt,PMBR"

@@ -22,9 +22,9 @@ from kneebench.lab.inventory.holders import Holders
 from kneebench.lab.inventory.identity import identified
 from kneebench.lab.inventory.left import is_as_left
 from kneebench.lab.inventory.sources import Sources
-from kneebench.lab.open_device import LOOKS_S, OpenDevice, number_at, write_count
+from kneebench.lab.open_device import LOOKS_S, OpenDevice, counted_writes, number_at
 from kneebench.lab.programs import wait_until
-from kneebench.records import Watch, WholeDrive, unwatched
+from kneebench.records import Watch, WholeDrive, WriteCount, unwatched
 
 __all__ = [
     "Sources",
@@ -89,15 +89,22 @@ def _drive(
 ) -> WholeDrive:
     used = {"holders": holders.of(device, ours=ours), "system": holders.runs_the_system(device)}
     drive = _described(sources, device).model_copy(update=used)
-    return _with_content(drive, device, watch)
+    return _with_content(drive, device, holders.may_be_used_by(device), watch)
 
 
-def _with_content(drive: WholeDrive, device: BlockDevice, watch: Watch) -> WholeDrive:
+def _with_content(
+    drive: WholeDrive, device: BlockDevice, may_use: Sequence[str], watch: Watch
+) -> WholeDrive:
     """A drive with what is on it, or why that is unknown. Who may read a drive but is not root sees
-    not all that uses it, so its content proves nothing.
+    not all that uses it, so its content proves nothing. `may_use`: loop devices that may be over
+    it.
     """
     if os.geteuid() != 0:
         seen = "only root can see all that is on it and uses it"
+        return drive.model_copy(update={"unreadable": seen})
+    if may_use:
+        loops = ", ".join(may_use)
+        seen = f"loop devices of this machine cannot be looked at, and may be over it: {loops}"
         return drive.model_copy(update={"unreadable": seen})
     try:
         with OpenDevice(device.path) as opened:
@@ -116,13 +123,14 @@ def _read(
         raise OSError(f"{device.path} leads to another device ({opened.identity.number})")
     if idle := not (drive.holders or drive.system):
         os.fsync(opened.handle)  # what was written to it before is counted now
-    writes = write_count(opened)
+    writes = counted_writes(opened)
     found = content_of(device, drive.key, watch, whole=idle)
     if idle:
         os.fsync(opened.handle)
-        if write_count(opened) != writes:
+        if counted_writes(opened) != writes:
             raise OSError("it was written to while it was read")
-    return {**found._asdict(), "identity": opened.identity, "writes": writes}
+    counted = {"writes": writes} if isinstance(writes, WriteCount) else {"uncounted": writes}
+    return {**found._asdict(), "identity": opened.identity, **counted}
 
 
 def identities(sources: Sources | None = None) -> list[WholeDrive]:
@@ -169,16 +177,14 @@ def drives_called(names: Iterable[str], sources: Sources | None = None) -> tuple
 
 
 def named(drives: Sequence[WholeDrive], name: str) -> WholeDrive:
-    """The drive of that name: its kernel name, a path to its device, or its WWID.
+    """The drive of that name: a path to its device, else its kernel name or its WWID. The WWID of
+    a loop device over another one is the path of that.
 
     Raises PlanError with the names there are, or where several drives have that WWID.
     """
     number = number_at(name) if "/" in name else ""
-    found = [
-        drive
-        for drive in drives
-        if name in (drive.name, drive.wwid) or (number and number == number_at(drive.path))
-    ]
+    found = [drive for drive in drives if number and number == number_at(drive.path)]
+    found = found or [drive for drive in drives if name in (drive.name, drive.wwid)]
     if name and len(found) == 1:
         return found[0]
     names = ", ".join(drive.name for drive in (found if name and found else drives)) or "none"

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from kneebench.lab.inventory.content import DATA, MARK, number_of_samples
-from kneebench.records import Holder, Signature, WholeDrive
+from kneebench.lab.inventory.content import BLOCK_BYTES, DATA, MARK, number_of_samples
+from kneebench.records import Holder, Obstacle, Signature, WholeDrive, WriteCount
 
 State = Literal["in use", "contains data", "perhaps blank", "blank", "read-only", "unknown"]
 USES = {
@@ -65,6 +65,19 @@ def drive_state(drive: WholeDrive) -> DriveState:
     return DriveState("perhaps blank", why)
 
 
+def obstacle(drive: WholeDrive) -> Obstacle | None:
+    """Why a drive that nothing else prevents writing to may not be written to, whatever is on it:
+    what others write to it could not be seen, or kneebench's mark does not fit.
+    """
+    state = drive_state(drive)
+    if not (state.state == "blank" or state.needs_consent):
+        return None
+    if 0 < drive.size_bytes < BLOCK_BYTES:
+        seen = f"it has {drive.size_bytes:,} bytes"
+        return Obstacle(seen=seen, do=f"use a drive of at least {BLOCK_BYTES:,} bytes")
+    return drive.uncounted
+
+
 def is_ours(drive: WholeDrive) -> bool:
     """Whether a drive has only what kneebench left on it: our mark, and nothing written since."""
     marked = bool(drive.signatures) and all(one.type == MARK for one in drive.signatures or ())
@@ -95,10 +108,27 @@ def changes_since(seen: WholeDrive, now: WholeDrive) -> str:
     found += [f"{_exactly(one)} was removed" for one in sorted(before - after, key=_place)]
     if not found and seen.samples != now.samples:
         found.append("its samples have other data")
-    if not found and seen.writes != now.writes:
-        written = (now.writes.device_bytes or 0) - (seen.writes.device_bytes or 0)
-        found.append(f"{written:,} bytes were written to it" if written else "its file was changed")
+    if not found and (written := _written_since(seen, now)):
+        found.append(written)
     return ", ".join(found)
+
+
+def _written_since(seen: WholeDrive, now: WholeDrive) -> str:
+    """What was written to a drive, or that it is unknown; empty if nothing was."""
+    if now.uncounted or now.writes.device_bytes is None:
+        return "what is written to it is not counted any more"
+    if seen.writes.device_bytes is None:
+        return "perhaps it was written to, which was not counted"
+    return _written(now.writes.device_bytes - seen.writes.device_bytes, seen.writes, now.writes)
+
+
+def _written(more_bytes: int, seen: WriteCount, now: WriteCount) -> str:
+    if more_bytes:
+        began = "its count of written bytes has begun anew"
+        return f"{more_bytes:,} bytes were written to it" if more_bytes > 0 else began
+    if seen.below != now.below:
+        return "the device below it was written to"
+    return "its file was changed" if seen != now else ""
 
 
 def _place(signature: Signature) -> tuple[str, int, str]:

@@ -12,15 +12,16 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
 from kneebench.lab.drives import Mount, unescaped, visible_mounts
 from kneebench.lab.inventory.block_devices import BlockDevice
+from kneebench.lab.inventory.loops import Loops, loops_of
 from kneebench.lab.inventory.open_files import writable_files
 from kneebench.lab.inventory.sources import Sources
-from kneebench.lab.open_device import OpenDevice, number_of_device
+from kneebench.lab.open_device import number_of_device
 from kneebench.lab.programs import wait_until
 from kneebench.records import Holder, LoopFile
 
@@ -64,6 +65,10 @@ class Holders:
             found = {Holder(kind="kernel", device=device.name, by="the kernel"): None}
         return tuple(found)
 
+    def may_be_used_by(self, device: BlockDevice) -> tuple[str, ...]:
+        """Loop devices whose file is unknown, by name: it may be the drive, or its file."""
+        return tuple(name for name in self._loops.unknown if name != device.name)
+
     def runs_the_system(self, device: BlockDevice) -> bool:
         """True if this machine's own directories are mounted from the drive, or its swap is."""
         return any(
@@ -86,7 +91,7 @@ class Holders:
             yield Holder(kind="array", device=device.name, by=self._called(holder.name))
         for name in self._swaps.get(device.number, ()):
             yield Holder(kind="swap", device=device.name, by=name)
-        for name in self._loops.get(device.number, ()):
+        for name in self._over_devices.get(device.number, ()):
             yield Holder(kind="loop", device=device.name, by=name)
         for name in self._writers.get(device.number, ()):
             yield Holder(kind="process", device=device.name, by=name)
@@ -97,13 +102,13 @@ class Holders:
 
     def _other_uses_of_its_file(self, device: BlockDevice) -> Iterator[str]:
         """What else uses the file behind a loop device."""
-        file = self._loop_files.get(device.name)
+        file = self._loops.files.get(device.name)
         if file is None:
             return
-        for name, other in self._loop_files.items():
-            if name != device.name and _inode(other) == _inode(file):
+        for name, other in self._loops.files.items():
+            if name != device.name and _behind(other) == _behind(file):
                 yield f"also behind {name}"
-        for name in self._writers.get(_inode(file), ()):
+        for name in self._writers.get(_behind(file), ()):
             yield f"open for writing in {name}"
         for name in self._mounted_files.get(_inode(file), ()):
             yield f"mounted on {name}"
@@ -158,27 +163,16 @@ class Holders:
         return _by_what_it_is((Path(unescaped(line.split()[0])), "swap") for line in lines)
 
     @cached_property
-    def _loops(self) -> Users:
-        """Loop devices that stand on a device."""
+    def _loops(self) -> Loops:
+        return loops_of(self._sources)
+
+    @cached_property
+    def _over_devices(self) -> Users:
+        """Loop devices over a device."""
         found: Users = {}
-        for name, file in self._loop_files.items():
+        for name, file in self._loops.files.items():
             if file.block:
                 found.setdefault(file.block, []).append(name)
-        return found
-
-    @cached_property
-    def _bound(self) -> list[Path]:
-        """The loop devices that have a file or a device behind them."""
-        return sorted(one.parent for one in (self._sources.sys / "block").glob("loop*/loop"))
-
-    @cached_property
-    def _loop_files(self) -> Mapping[str, LoopFile]:
-        """The file behind each loop device, as the kernel says it: its path may lead elsewhere."""
-        found = {}
-        for folder in self._bound:
-            with contextlib.suppress(OSError), OpenDevice(f"/dev/{folder.name}") as device:
-                if device.identity.file:
-                    found[folder.name] = device.identity.file
         return found
 
     @cached_property
@@ -203,9 +197,23 @@ class Holders:
         opened = (
             (link, f"{self._sources.line(process, 'comm') or 'process'} (PID {process.name})")
             for process in self._processes
-            for link in writable_files(process)
+            for link in writable_files(process, self._is_a_drive)
         )
         return _by_what_it_is(opened)
+
+    def _is_a_drive(self, path: Path) -> bool:
+        """Whether a path leads to a block device, or to the file behind a loop device."""
+        found = _what_it_is(path)
+        return isinstance(found, str) or found in self._files_behind
+
+    @cached_property
+    def _files_behind(self) -> frozenset[Inode]:
+        return frozenset(map(_inode, self._loops.files.values()))
+
+
+def _behind(file: LoopFile) -> str | Inode:
+    """What is behind a loop device: a block device has several nodes, and one number."""
+    return file.block or _inode(file)
 
 
 def _inode(file: LoopFile) -> Inode:

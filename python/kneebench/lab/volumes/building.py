@@ -15,8 +15,9 @@ from kneebench.lab.device_writes import run_on
 from kneebench.lab.drives import block_folder
 from kneebench.lab.journal import Journal
 from kneebench.lab.kernel_settings import READ_AHEAD, SettingsOfDrives, btrfs_file, queue_file
+from kneebench.lab.own_devices import is_array_of
 from kneebench.lab.own_mounts import POINT
-from kneebench.lab.permission import WritableDevice, claimed, is_array_of, made
+from kneebench.lab.permission import WritableDevice, claimed, made
 from kneebench.lab.programs import wait_until
 from kneebench.lab.volumes.emulated import emulated_drive
 from kneebench.lab.volumes.layouts import (

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from kneebench.lab.device_writes import erase
 from kneebench.lab.inventory import inventory, look_at
-from kneebench.lab.inventory.erasable import drive_state
+from kneebench.lab.inventory.erasable import drive_state, obstacle
 from kneebench.lab.inventory.left import remember_left
 from kneebench.lab.own_writes import are_all_ours
 from kneebench.lab.permission import agreed
@@ -23,9 +23,13 @@ def named_drives(plan: Plan, watch: Watch = unwatched) -> tuple[WholeDrive, ...]
 
 
 def to_be_erased(drives: Iterable[WholeDrive], allowed: Collection[str]) -> tuple[WholeDrive, ...]:
-    """Those that contain data, or may, and that have one of the allowed WWIDs."""
+    """Those that contain data, or may, that have one of the allowed WWIDs, and that may be written
+    to.
+    """
     return tuple(
-        one for one in drives if one.wwid and one.wwid in allowed and drive_state(one).needs_consent
+        one
+        for one in drives
+        if one.wwid and one.wwid in allowed and drive_state(one).needs_consent and not obstacle(one)
     )
 
 

@@ -25,7 +25,8 @@ from kneebench.errors import KneebenchError
 from kneebench.lab.changes.loop import AttachedLoop
 from kneebench.lab.changes.mount import MountedFileSystem, mounted_on
 from kneebench.lab.journal import Journal
-from kneebench.lab.permission import Daemon, WritableDevice, is_over, made
+from kneebench.lab.own_devices import is_over
+from kneebench.lab.permission import Daemon, WritableDevice, made
 from kneebench.lab.processes import started
 from kneebench.lab.programs import done, wait_until
 from kneebench.plan.default import MEMORY

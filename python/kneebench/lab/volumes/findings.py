@@ -14,7 +14,7 @@ from kneebench import units
 from kneebench.errors import KneebenchError
 from kneebench.lab.drives import existing
 from kneebench.lab.inventory import named
-from kneebench.lab.inventory.erasable import drive_state
+from kneebench.lab.inventory.erasable import drive_state, obstacle
 from kneebench.lab.programs import found
 from kneebench.lab.volumes.claiming import named_drives
 from kneebench.lab.volumes.emulated import PROGRAMS, is_in_memory
@@ -137,6 +137,8 @@ def _drive(drive: WholeDrive, plan: Plan, *, erase: bool) -> Finding:
     found = drive_state(drive)
     what = f"{drive.model or drive.kind} {drive.serial}".strip()
     seen = f"{what}, {units.size(drive.size_bytes)}: {found.state}, {found.why}"
+    if why := obstacle(drive):
+        return Finding(level="refused", subject=drive.path, seen=f"{seen}; {why.seen}", do=why.do)
     if found.state == "blank":
         return Finding(level="ok", subject=drive.path, seen=seen)
     if not found.needs_consent:

@@ -11,7 +11,8 @@ from kneebench.lab.device_writes import run_on
 from kneebench.lab.drives import size_bytes
 from kneebench.lab.inventory import identities, named
 from kneebench.lab.journal import Journal
-from kneebench.lab.permission import WritableDevice, is_partition_of, made
+from kneebench.lab.own_devices import is_partition_of
+from kneebench.lab.permission import WritableDevice, made
 from kneebench.lab.volumes.recording import recorded
 from kneebench.plan.storage import Storage
 from kneebench.records import WholeDrive

@@ -17,7 +17,7 @@ from kneebench.lab.drives import IN_MEMORY, file_system_of, whole_devices
 from kneebench.lab.inventory import drives_under
 from kneebench.lab.inventory.erasable import drive_state
 from kneebench.lab.journal import Journal
-from kneebench.lab.permission import WritableDevice, claimed, require_blank
+from kneebench.lab.permission import WritableDevice, claimed, require_blank, require_no_obstacle
 from kneebench.lab.volumes import Preconditioner, preconditioning_cost
 from kneebench.lab.volumes.fio_on_drives import file_of
 from kneebench.lab.volumes.recording import recorded
@@ -154,6 +154,8 @@ class DriveTarget(NamedTuple):
             seen = f"it has {size(self.size_bytes)}"
             do = f"use a drive of at least {size(LEAST_BYTES)}"
             raise PlanError(doing, seen=seen, do=do)
+        if self.writes:
+            require_no_obstacle(self.drive)
         if self.writes and not (self.erase and found.needs_consent):
             require_blank(self.drive, found, f"add --erase {shlex.quote(self.drive.key)}")
 
