@@ -124,7 +124,7 @@ def _written_since(seen: WholeDrive, now: WholeDrive) -> str:
 
 def _written(more_bytes: int, seen: WriteCount, now: WriteCount) -> str:
     if more_bytes:
-        began = "its count of written bytes has begun anew"
+        began = "its count of written bytes began at 0 again"
         return f"{more_bytes:,} bytes were written to it" if more_bytes > 0 else began
     if seen.below != now.below:
         return "the device below it was written to"

@@ -17,7 +17,8 @@ from kneebench.lab.drives import IN_MEMORY, file_system_of, whole_devices
 from kneebench.lab.inventory import drives_under
 from kneebench.lab.inventory.erasable import drive_state
 from kneebench.lab.journal import Journal
-from kneebench.lab.permission import WritableDevice, claimed, require_blank, require_no_obstacle
+from kneebench.lab.permission import WritableDevice, claimed
+from kneebench.lab.refusals import require_blank, require_no_obstacle
 from kneebench.lab.volumes import Preconditioner, preconditioning_cost
 from kneebench.lab.volumes.fio_on_drives import file_of
 from kneebench.lab.volumes.recording import recorded
