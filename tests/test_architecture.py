@@ -35,6 +35,7 @@ ABOVE = (
     "preflight",
     "cold_start",
     "restored",
+    "side_by_side",
     "trial",
     "proof",
     "saturating",

@@ -4,9 +4,8 @@ stands beside the headline.
 
 from __future__ import annotations
 
-import contextlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,33 +18,15 @@ from kneebench.analysis.outcome import exit_code
 from kneebench.brief import Brief
 from kneebench.cli import app
 from kneebench.lab.host import host
-from kneebench.measurement.measure import measure
 from kneebench.measurement.meters.cores import Cores
-from kneebench.plan import Plan
-from kneebench.records import Cell, Order, Results, Rung, Summary, Watch
+from kneebench.records import Order, Results, Rung, Summary
 from kneebench.restored import Context, Restored
 from kneebench.results import Store, load
 from kneebench.screen.summary import printed, results_json
 from tests.formula import Formula
+from tests.formula_rungs import CELL, SEARCH, Engine, kept, measured, plan
 from tests.recorded.record import unpack
 from tests.recordings import PLATEAU, recorded, with_rungs, without
-
-CELL = Cell(id="disk", storage="disk")
-SEARCH = Order(cell="disk", phase="search", users=8)
-
-
-def plan() -> Plan:
-    ladder = {"window": "6s", "final_window": "6s", "warm_up": "2s", "checkpoints": 0}
-    fields = {
-        "meters": ["log_writes", "tables", "cores"],
-        "workload": {"warehouses": 40},
-        "ladder": ladder,
-    }
-    return Plan.model_validate({**fields, "storages": {"disk": {"path": "."}}})
-
-
-def measured(server: Formula, order: Order = SEARCH) -> Rung:
-    return measure(order, plan(), server, [], lambda event: None).rung
 
 
 @dataclass
@@ -75,34 +56,6 @@ class Shared(Formula):
         )
         self.stat.write_text(f"cpu0 {' '.join(f'{field:.0f}' for field in fields)}\nintr 1\n")
         return Cores(self.stat).read()
-
-
-@dataclass
-class Engine:
-    """Restores one server, and nothing else."""
-
-    server: Formula
-
-    @contextlib.contextmanager
-    def restored(self, cell: Cell, watch: Watch, restore: int = 0) -> Iterator[Formula]:
-        yield self.server
-
-
-def kept(server: Formula, folder: Path, order: Order = SEARCH) -> tuple[Rung, list[str]]:
-    """The rung that a campaign keeps, as its folder gives it back, and the warnings on the way."""
-    told: list[str] = []
-    with Store.create(folder, plan(), host()) as store:
-        context = Context(
-            plan(),
-            Engine(server),
-            store,
-            lambda event: told.append(event.doing) if event.kind == "warning" else None,
-        )
-        with Restored(context, CELL) as place:
-            place.rung(order)
-        found = store.rung(order)
-        assert found
-        return found, told
 
 
 def test_a_load_generator_that_stood_still_makes_the_rung_invalid() -> None:

@@ -9,7 +9,7 @@ import pytest
 from kneebench.measurement.measure import measure
 from kneebench.records import Order, Rung
 from tests.formula import Formula
-from tests.test_disturbance import plan
+from tests.formula_rungs import plan
 
 ROUND = Order(cell="disk", phase="final_run", users=8, repeat=1, restore=1)
 PER_S = 4000

@@ -11,7 +11,7 @@ from kneebench.analysis.disturbance import TRIES
 from kneebench.databases.postgres.log_segments import LogRate
 from kneebench.records import Order
 from tests.formula import Formula
-from tests.test_disturbance import SEARCH, kept, measured
+from tests.formula_rungs import SEARCH, kept, measured
 
 WARM_UP = SEARCH.model_copy(update={"phase": "warm_up"})
 

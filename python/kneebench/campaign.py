@@ -45,10 +45,11 @@ from kneebench.records import (
     Whereabouts,
     WholeDrive,
 )
-from kneebench.restored import Context, Restored, SideBySide
+from kneebench.restored import Context, Restored
 from kneebench.results.noise_pairs import known_noise_floor
 from kneebench.results.store import Store
 from kneebench.saturating import with_cores
+from kneebench.side_by_side import SideBySide
 
 
 def run(

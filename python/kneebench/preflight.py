@@ -120,16 +120,12 @@ def preset(name: str) -> Plan:
 
 
 def _parts(plan: Plan) -> Iterator[Finding]:
+    engines = [one.database.engine for one in plan.by_database.values()]
     for key, known in shelves().items():
-        engines = [one.database.engine for one in plan.by_database.values()]
         for name in plan.meters if key == "meters" else engines:
             if name not in known:
-                yield Finding(
-                    level="error",
-                    subject=key,
-                    seen=f"unknown component {name!r}",
-                    do=f"use one of: {', '.join(known)}",
-                )
+                seen, do = f"unknown component {name!r}", f"use one of: {', '.join(known)}"
+                yield Finding(level="error", subject=key, seen=seen, do=do)
 
 
 def _notes(plan: Plan) -> Iterator[Finding]:

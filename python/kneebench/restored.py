@@ -7,8 +7,8 @@ nothing for rungs that it has already. Everything measured is kept at once.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from kneebench.analysis.background import background_kinds
 from kneebench.analysis.disturbance import CLIMBING, TRIES, heavier, notes
@@ -67,6 +67,22 @@ class Context(NamedTuple):
         self.watch(event)
 
 
+class Turns(Protocol):
+    """The databases that take turns, one under load at a time (side_by_side.py)."""
+
+    def servers(self) -> Mapping[str, Server]:
+        """The servers by cell."""
+        ...
+
+    def checkpoint(self) -> None:
+        """A checkpoint on every server; transactions count from there."""
+        ...
+
+    def begins_at(self, order: Order) -> int:
+        """Transactions since the restore after which the window of an order begins."""
+        ...
+
+
 class Restored:
     """One restored database: made on first use, removed at the end.
 
@@ -81,7 +97,7 @@ class Restored:
         cell: Cell,
         restore: int = 0,
         load: Load | None = None,
-        beside: SideBySide | None = None,
+        beside: Turns | None = None,
     ) -> None:
         self.context, self.cell, self.restore = context, cell, restore
         self._plan = context.plan_of(cell)
@@ -254,70 +270,6 @@ class Restored:
         """
         begins_at = self._beside.begins_at(order) if self._beside else 0
         return max(0, begins_at - self.transactions)
-
-
-class SideBySide:
-    """Restored databases of several cells, up at the same time; one at a time is under load.
-
-    All are restored and loaded before the first rung is measured. In short rounds they take turns,
-    and the windows of a turn begin after as many transactions on all.
-    """
-
-    def __init__(
-        self, context: Context, cells: Iterable[Cell], restore: int, loads: Mapping[str, Load]
-    ) -> None:
-        self._context, self._loads = context, loads
-        beside = self if context.plan.ladder.rounds == "short" else None
-        self._restored = {
-            cell.id: Restored(context, cell, restore, loads.get(cell.id), beside) for cell in cells
-        }
-        self._turn: tuple[str, int] | None = None
-        self._begins_at = 0
-        self._stack = contextlib.ExitStack()
-
-    def __enter__(self) -> SideBySide:
-        for restored in self._restored.values():
-            self._stack.enter_context(restored)
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._stack.__exit__(*error)
-
-    def rung(self, order: Order) -> Rung:
-        """The rung of this order, kept or measured."""
-        kept = self._context.store.rung(order)
-        if order.restore and not kept:
-            for cell in self._loads or self._restored:
-                self._restored[cell].load_again()
-        return self._restored[order.cell].kept_or_measured(order, kept)
-
-    def servers(self) -> dict[str, Server]:
-        """The servers by cell."""
-        return {restored.cell.name: restored.server for restored in self._restored.values()}
-
-    def checkpoint(self) -> None:
-        """A checkpoint on every server; transactions count from there."""
-        for restored in self._restored.values():
-            restored.server.checkpoint()
-            restored.transactions = 0
-        self._turn = None
-
-    def begins_at(self, order: Order) -> int:
-        """Transactions since the restore after which every window of a turn begins: as many as the
-        foremost database has after its ramp. In the load before, as many as the foremost had.
-        """
-        every = self._restored.values()
-        if order.phase == "warm_up":
-            return max(one.transactions for one in every)
-        if self._turn != (order.phase, order.repeat):
-            self._turn = order.phase, order.repeat
-            self._begins_at = round(max(one.after_ramp(order) for one in every))
-        return self._begins_at
-
-    def check_conditions(self) -> None:
-        """Check the consistency conditions of every database after its last rung."""
-        for restored in self._restored.values():
-            restored.check_conditions()
 
 
 def _disturbed(measured: MeasuredRung, searched: Sequence[Rung]) -> tuple[str, int]:

@@ -27,7 +27,7 @@ from kneebench.analysis.sweep import swept_cells
 from kneebench.analysis.wording import listed, named, number_of_users, plural
 from kneebench.brief import chart_theme, server_provenance
 from kneebench.brief.databases import Databases, measured_plan
-from kneebench.plan.default import MEMORY
+from kneebench.brief.memory_backed import in_memory
 from kneebench.records import (
     Bottleneck,
     Check,
@@ -281,14 +281,7 @@ class ViewModel:
 
     def memory_backed(self, climb: Climb) -> bool:
         """True where the cell's files lay in memory: a path on tmpfs, or a note that says so."""
-        storage = self.plan.storages.get(climb.cell.storage)
-        paths = [path for path in (storage.path, storage.log_path) if path] if storage else []
-        notes = " ".join(note for rung in climb.rungs for note in rung.notes).lower()
-        return (
-            any(MEMORY in (path, *path.parents) for path in paths)
-            or "tmpfs" in notes
-            or "memory-backed" in notes
-        )
+        return in_memory(self.plan.storages.get(climb.cell.storage), climb)
 
     def _checks(self) -> Iterator[tuple[str, Check]]:
         yield from (("comparison", check) for check in comparison_checks(self.results))

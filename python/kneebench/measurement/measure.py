@@ -19,6 +19,7 @@ from kneebench.analysis.wording import number_of_users
 from kneebench.databases.engine import Server
 from kneebench.errors import InvalidMeasurement
 from kneebench.lab.storage_faults import storage_faults
+from kneebench.measurement.held_window import hold_window, moved_at_last
 from kneebench.measurement.idle_counts import Idle
 from kneebench.measurement.log_trace import NO_TRACE, LogTrace
 from kneebench.measurement.meters import open_meters
@@ -35,8 +36,6 @@ from kneebench.measurement.warm_up import (
     ColdStart,
     Schedule,
     completed_before,
-    hold_window,
-    moved_at_last,
     schedule,
     warm_up,
 )

@@ -15,12 +15,13 @@ from kneebench.measurement.checks import (
     warehouses_note,
 )
 from kneebench.measurement.derived_metrics import derived_metrics
+from kneebench.measurement.held_window import Held
 from kneebench.measurement.idle_counts import Idle, rise
 from kneebench.measurement.log_flushes import log_flushes, log_notes
 from kneebench.measurement.sampler import RawSeries
 from kneebench.measurement.summaries import Values, summaries, window
 from kneebench.measurement.validity import invalid
-from kneebench.measurement.warm_up import Held, WarmedUp
+from kneebench.measurement.warm_up import WarmedUp
 from kneebench.plan import Plan
 from kneebench.records import Counted, Moved, Order, Rung, Second, Tally
 

@@ -15,8 +15,8 @@ from kneebench.analysis.wording import number_of_users, plural
 from kneebench.engine_properties import EngineProperties, ErrorClass
 from kneebench.errors import InvalidMeasurement
 from kneebench.measurement import delay
+from kneebench.measurement.held_window import Held
 from kneebench.measurement.rung_runner import described
-from kneebench.measurement.warm_up import Held
 from kneebench.records import Order, Rung, Tally
 from kneebench.units import rounded
 

@@ -10,15 +10,14 @@ the dearest part of the cycle.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from statistics import fmean
 from typing import NamedTuple
 
 from kneebench.analysis.disturbance import QUOTED
-from kneebench.analysis.steady import READ_TIME, SHORTEST, Settled, moved, settled
+from kneebench.analysis.steady import READ_TIME, SHORTEST, Settled, settled
 from kneebench.measurement.rung_runner import RungRunner
 from kneebench.plan.ladder import ROUND_RAMP_S, Ladder
-from kneebench.records import Moved, Order
+from kneebench.records import Order
 from kneebench.units import size
 
 SHORTEST_S, LONG_ENOUGH_S, COLD_S, QUOTED_COLD_S = 3.0, 10.0, 30.0, 120.0
@@ -44,21 +43,6 @@ class WarmedUp(NamedTuple):
     steady: bool
     why: str
     notes: tuple[str, ...] = ()
-
-
-class Held(NamedTuple):
-    """A window as the sampler's samples bound it. `ordered_s`: how long it would have been with
-    every second on time; `late_s`: how late the load generator's clock was at worst, up to the end
-    of the cool-down, which still belongs to the latencies; `log_ready`: whether the files of the
-    window's log were there when it began.
-    """
-
-    first: int
-    last: int
-    ordered_s: float
-    late_s: float
-    notes: tuple[str, ...] = ()
-    log_ready: bool | None = None
 
 
 class ColdStart(NamedTuple):
@@ -277,72 +261,6 @@ def _until_a_checkpoint(rung: RungRunner, times: Schedule) -> tuple[str, ...]:
     )
 
 
-def hold_window(rung: RungRunner, times: Schedule) -> Held:
-    """The window: the plan's time, and as many whole checkpoint cycles as it wants, ended where one
-    ends.
-
-    A second of load more follows it, the cool-down: what is still under way in the window ends
-    among others, not alone.
-    """
-    marked_s = rung.users.mark("window")
-    first, begin_s, begun = rung.sampler.last, rung.now_s, [rung.checkpoints_begun]
-    cycles = 0 if begun[0] is None else times.cycles
-    end_s = begin_s + max(times.window_s, cycles * times.cycle_s)
-    whole, late, ticked, due_s = False, False, len(rung.late_s), marked_s
-    while not (whole or late):
-        due_s = rung.now_s + 1.0
-        waits = rung.now_s >= end_s
-        until_s = end_s + times.cycle_s + LATE_S if waits else end_s
-        doing = "measuring until a checkpoint starts" if waits else "measuring"
-        rung.second(doing, rung.now_s / until_s, until_s - rung.now_s)
-        begun.append(rung.checkpoints_begun)
-        whole = rung.now_s > begin_s + times.window_s - 0.5 and _at_a_cycles_end(begun, cycles)
-        late = rung.now_s > end_s + times.cycle_s + LATE_S
-    rung.users.mark("cool_down")
-    last = rung.sampler.last
-    rung.second("cooling down", 1.0, 0.0)
-    ordered_s = max(times.window_s, due_s - marked_s)
-    return Held(
-        first,
-        last,
-        ordered_s,
-        max(rung.late_s[ticked:]),
-        (
-            ()
-            if whole
-            else (f"the window does not contain the required {cycles} whole checkpoint cycles",)
-        ),
-        rung.log_ready,
-    )
-
-
-def moved_at_last(rung: RungRunner, held: Held, times: Schedule) -> Moved:
-    """How far the load still moved across a window that has just ended, without its cool-down.
-
-    After a checkpoint any load rises: across whole checkpoint cycles only what also moved before
-    the window counts.
-    """
-    window = held.last - held.first
-    within = _moved(rung, 1, window)
-    if not times.cycles:
-        return within
-    before = _moved(rung, window + 1, int(times.stretch_s))
-    reads = None if within.reads is None else min(within.reads, before.reads or 0.0, key=abs)
-    return Moved(nopm=min(within.nopm, before.nopm, key=abs), reads=reads)
-
-
-def _moved(rung: RungRunner, end: int, last: int) -> Moved:
-    """Of the last values but the ones at the end."""
-    series = [values[:-end] for values in (rung.nopm, rung.reads_per_s, rung.read_time)]
-    return moved(series[0], series[1], series[2], last)
-
-
 def completed_before(rung: RungRunner, at_s: float) -> int:
     """Transactions completed in the seconds before a time, which counts from go."""
     return sum(one.committed + one.rolled_back for one in rung.seconds if one.at_s + 0.5 < at_s)
-
-
-def _at_a_cycles_end(begun: Sequence[float | None], cycles: int) -> bool:
-    """True if `cycles` checkpoints began in the window, the last one in this second."""
-    counts = [count or 0.0 for count in begun]
-    return not cycles or (counts[-1] - counts[0] >= cycles and counts[-1] > counts[-2])

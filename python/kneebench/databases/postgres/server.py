@@ -24,7 +24,7 @@ from kneebench.databases.postgres.log_calls import log_calls
 from kneebench.databases.postgres.log_segments import MARGIN, LogRate, LogSegments
 from kneebench.databases.postgres.readings import METERS, Readings
 from kneebench.databases.postgres.server_address import Address
-from kneebench.databases.postgres.settings_in_force import in_force, with_users_session
+from kneebench.databases.postgres.settings_in_force import in_force, remarks, with_users_session
 from kneebench.databases.postgres.waits import Waits
 from kneebench.errors import DatabaseLost, InvalidMeasurement, KneebenchError, PlanError
 from kneebench.records import Check, Setting, Watch
@@ -82,7 +82,7 @@ class PostgresServer:
         self._may_checkpoint = _may_checkpoint(self._session)
         self.notes: Sequence[str] = (
             *notes,
-            *_remarks(self.settings),
+            *remarks(self.settings),
             *([] if self._may_checkpoint else [NO_CHECKPOINTS]),
         )
         for session in (self._session, self._side, self._sampled):
@@ -283,21 +283,3 @@ def _await_idle(session: psycopg.Connection[tuple[Any, ...]], own: Sequence[int]
         session.execute("SELECT pg_stat_clear_snapshot()")
     if session.info.server_version < 150000:
         time.sleep(1.0)
-
-
-def _remarks(settings: Sequence[Setting]) -> Iterator[str]:
-    """What a reader must know of settings that change what was measured."""
-    values = {setting.name: setting.value for setting in settings}
-    for name in ("fsync", "full_page_writes", "synchronous_commit"):
-        if values.get(name) == "off":
-            yield (
-                f"{name} is off: a machine crash can lose or damage data, and log writes are"
-                " measured without their sync"
-            )
-    if values.get("track_wal_io_timing") == "off":
-        yield "track_wal_io_timing is off: log write latency is not measured"
-    if values.get("wal_sync_method") in ("open_sync", "open_datasync"):
-        yield (
-            f"wal_sync_method is {values['wal_sync_method']}: each log write includes its sync and"
-            " counts as one flush"
-        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import psycopg
@@ -99,3 +99,21 @@ def with_users_session(settings: Sequence[Setting]) -> tuple[Setting, ...]:
             (*(s for s in settings if s.name not in users), *users.values()), key=lambda s: s.name
         )
     )
+
+
+def remarks(settings: Sequence[Setting]) -> Iterator[str]:
+    """What a reader must know of settings that change what was measured."""
+    values = {setting.name: setting.value for setting in settings}
+    for name in ("fsync", "full_page_writes", "synchronous_commit"):
+        if values.get(name) == "off":
+            yield (
+                f"{name} is off: a machine crash can lose or damage data, and log writes are"
+                " measured without their sync"
+            )
+    if values.get("track_wal_io_timing") == "off":
+        yield "track_wal_io_timing is off: log write latency is not measured"
+    if values.get("wal_sync_method") in ("open_sync", "open_datasync"):
+        yield (
+            f"wal_sync_method is {values['wal_sync_method']}: each log write includes its sync and"
+            " counts as one flush"
+        )

@@ -1,0 +1,61 @@
+"""Rungs of the formula server: measured alone, and kept by a campaign."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from kneebench.lab.host import host
+from kneebench.measurement.measure import measure
+from kneebench.plan import Plan
+from kneebench.records import Cell, Order, Rung, Watch
+from kneebench.restored import Context, Restored
+from kneebench.results import Store
+from tests.formula import Formula
+
+CELL = Cell(id="disk", storage="disk")
+SEARCH = Order(cell="disk", phase="search", users=8)
+
+
+def plan() -> Plan:
+    ladder = {"window": "6s", "final_window": "6s", "warm_up": "2s", "checkpoints": 0}
+    fields = {
+        "meters": ["log_writes", "tables", "cores"],
+        "workload": {"warehouses": 40},
+        "ladder": ladder,
+    }
+    return Plan.model_validate({**fields, "storages": {"disk": {"path": "."}}})
+
+
+def measured(server: Formula, order: Order = SEARCH) -> Rung:
+    return measure(order, plan(), server, [], lambda event: None).rung
+
+
+@dataclass
+class Engine:
+    """Restores one server, and nothing else."""
+
+    server: Formula
+
+    @contextlib.contextmanager
+    def restored(self, cell: Cell, watch: Watch, restore: int = 0) -> Iterator[Formula]:
+        yield self.server
+
+
+def kept(server: Formula, folder: Path, order: Order = SEARCH) -> tuple[Rung, list[str]]:
+    """The rung that a campaign keeps, as its folder gives it back, and the warnings on the way."""
+    told: list[str] = []
+    with Store.create(folder, plan(), host()) as store:
+        context = Context(
+            plan(),
+            Engine(server),
+            store,
+            lambda event: told.append(event.doing) if event.kind == "warning" else None,
+        )
+        with Restored(context, CELL) as place:
+            place.rung(order)
+        found = store.rung(order)
+        assert found
+        return found, told
