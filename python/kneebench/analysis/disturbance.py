@@ -47,6 +47,9 @@ core or device says nothing about the database. The kernel's own threads, which 
 take a few per cent of the cores."""
 
 
+NEAR = 2.5
+"""Times the users, or so many times fewer: a checkpoint's writes are spread over other numbers of
+transactions at far more or fewer users."""
 HEAVIER_BY = {
     "log.bytes_per_transaction": "log",
     "device.write_bytes_per_transaction": "writes to its devices",
@@ -97,9 +100,10 @@ def notes(rung: Rung) -> tuple[str, ...]:
 
 def heavier(rung: Rung, before: Sequence[Rung]) -> Iterator[str]:
     """What background work added to the transactions of a rung of a climb: several times the bytes
-    of the two rungs before it, of its log and of what its devices write.
+    of the two rungs before it with about as many users, of its log and of what its devices write.
     """
-    near = [one for one in before if not one.invalid][-2:]
+    alike = [one for one in before if rung.users / NEAR <= one.users <= rung.users * NEAR]
+    near = [one for one in alike if not one.invalid][-2:]
     for quantity, what in HEAVIER_BY.items():
         value = rung.quantity(quantity)
         usual = [seen for one in near if (seen := one.quantity(quantity))]
