@@ -260,11 +260,97 @@ def test_behind_a_busy_device_its_queue_decides_between_reads_and_writes(
         device__busy=0.97,
         device__read_time=1.0,
         device__write_time=writes,
+        device__queue_depth=1.2,
     )
     assert found.resource == resource
     assert "97% busy" in found.evidence[0]
 
 
+READ_ROW = RawRow(name="r", kind="read", block_bytes=8192, depth=8, iops=8000, mean_s=0.001)
+WRITE_ROW = RawRow(name="w", kind="write", block_bytes=8192, depth=16, iops=3000, mean_s=0.005)
+BOTH_ROWS = RawStorage(profile=RawProfile(rows=(READ_ROW, WRITE_ROW), seconds=2, file_bytes=2**27))
+
+
+def of_a_parallel_drive(raw: RawStorage | None = None, **quantities: float) -> Bottleneck:
+    """Users who spend 45% of their time in reads, of a device that is 95% busy with seven eighths
+    writes: a third of its class's IOPS.
+    """
+    busy = {"device__busy": 0.95, "device__read_time": 1.0, "device__write_time": 7.0}
+    load = {"device__queue_depth": 8.0, "device__reads": 1000.0, "device__writes": 1000.0}
+    return judged(
+        waits={"data_read": 9.0, **SAMPLED},
+        raw=raw,
+        devices=(CountedDevice(name="nvme0n1", directories=(0,), rotational=False),),
+        **{**busy, **load, **quantities},
+    )
+
+
+def test_utilization_of_a_parallel_drive_alone_is_no_bottleneck() -> None:
+    found = of_a_parallel_drive()
+    assert found.resource == "unknown", found.sentence
+    assert any("95% busy, which says little of a parallel drive" in one for one in found.evidence)
+
+
+def test_a_busy_drive_that_is_as_fast_as_without_a_database_had_room() -> None:
+    found = of_a_parallel_drive(BOTH_ROWS, device__read_await=0.0012, device__write_await=0.006)
+    assert found.resource == "unknown", found.sentence
+    [writes] = [row.why for row in found.rows if row.resource == "data writes"]
+    assert (
+        "95% busy, but did only 12% of its raw reads and 33% of its raw writes and none took 2"
+        " times as long, so it had room" in writes
+    )
+
+
+@pytest.mark.parametrize(
+    ("quantities", "says"),
+    [
+        (
+            {"device__read_await": 0.0012, "device__write_await": 0.012},
+            "with writes that took up to 2.4 times as long as without a database at the same depth",
+        ),
+        (
+            {"device__writes": 2700.0, "device__write_await": 0.006},
+            "at 90% of its raw writes (limit 80%)",
+        ),
+    ],
+)
+def test_a_busy_drive_is_the_limit_if_it_is_slower_than_raw_or_near_its_raw_iops(
+    quantities: dict[str, float], says: str
+) -> None:
+    found = of_a_parallel_drive(BOTH_ROWS, **quantities)
+    assert found.resource == "data writes", found.sentence
+    assert says in found.sentence
+
+
+def test_utilization_of_a_drive_that_rotates_still_counts() -> None:
+    disk = CountedDevice(name="sda", directories=(0,), rotational=True)
+    seen = {"device.busy": {"sda": 0.97}, "device.queue_depth": {"sda": 9.0}}
+    times = {"device__read_time": 1.0, "device__write_time": 7.0}
+    waits = {"data_read": 6.0, **SAMPLED}
+    assert judged(waits, sources=seen, devices=(disk,), **times).resource == "data writes"
+    other = disk.model_copy(update={"rotational": None})
+    assert judged(waits, sources=seen, devices=(other,), **times).resource == "unknown"
+
+
+def test_a_busy_device_of_the_log_alone_says_nothing_of_the_data() -> None:
+    seen = {
+        "device.busy": {"sda": 0.2, "sdb": 0.99},
+        "device.queue_depth": {"sda": 0.2, "sdb": 1.0},
+        "device.read_time": {"sda": 0.2, "sdb": 0.0},
+        "device.write_time": {"sda": 0.1, "sdb": 0.9},
+    }
+    found = judged({"data_read": 6.0, **SAMPLED}, sources=seen, devices=(DATA, LOG))
+    assert found.resource == "unknown", found.sentence
+
+
+def test_users_who_wait_for_both_reads_and_writes_wait_behind_the_writes() -> None:
+    """Without utilization as evidence: most of their time, and a fifth of it in writes."""
+    waits = {"data_read": 11.0, "data_write": 5.0, **SAMPLED}
+    busy = {"device__busy": 0.97, "device__read_time": 1.0, "device__write_time": 7.0}
+    assert judged(waits, device__queue_depth=13.0, **busy).resource == "data writes"
+
+
+ONE_AT_A_TIME = {"device__queue_depth": 1.2}
 DATA = CountedDevice(name="sda", directories=(0,), roles=("data",))
 LOG = CountedDevice(name="sdb", directories=(1,), roles=("log",))
 BOTH = CountedDevice(name="sda", directories=(0, 1), roles=("data", "log"))
@@ -287,6 +373,7 @@ def test_the_writes_of_a_device_that_has_the_log_too_are_called_so(
     devices: tuple[CountedDevice, ...], name: str
 ) -> None:
     busy = {"device__busy": 0.97, "device__read_time": 1.0, "device__write_time": 7.0}
+    busy |= ONE_AT_A_TIME
     found = judged(waits={"data_read": 6.0, **SAMPLED}, devices=devices, **busy)
     assert (found.resource, found.name) == ("data writes", name)
     assert found.sentence.startswith(f"Disk is limited by {name} at the knee: ")

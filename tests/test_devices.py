@@ -21,7 +21,7 @@ from kneebench.analysis.devices import (
 )
 from kneebench.brief import Brief
 from kneebench.brief.chart_theme import ALARM
-from kneebench.lab.drives import counted_devices, drive_of
+from kneebench.lab.drives import counted_devices, drive_of, is_rotational
 from kneebench.measurement.meters.devices import Devices
 from kneebench.measurement.sampler import RawSeries
 from kneebench.measurement.summaries import by_second, series, summaries, window
@@ -432,3 +432,24 @@ def test_each_drive_of_a_real_mirror_is_counted_apart_and_the_log_is_another_vol
     assert both.write_bytes_per_s == one.write_bytes_per_s + other.write_bytes_per_s
     assert (both.write_await_s or 0) > 0
     assert volume_load(rung, single).write_bytes_per_s < 8 << 20
+
+
+@pytest.mark.parametrize(
+    ("name", "flag", "flags", "rotational"),
+    [
+        ("sda", "1", "fpu sse2", True),
+        ("sda", "1", "fpu hypervisor sse2", None),
+        ("vda", "1", "fpu sse2", None),
+        ("loop0", "1", "fpu sse2", None),
+        ("nvme0n1", "0", "fpu sse2", False),
+        ("nbd0", "", "fpu sse2", None),
+    ],
+)
+def test_a_disk_rotates_only_where_the_kernel_really_knows(
+    name: str, flag: str, flags: str, rotational: bool | None, tmp_path: Path
+) -> None:
+    folder, cpu = tmp_path / name, tmp_path / "cpuinfo"
+    (folder / "queue").mkdir(parents=True)
+    (folder / "queue/rotational").write_text(f"{flag}\n")
+    cpu.write_text(f"processor\t: 0\nflags\t\t: {flags}\n")
+    assert is_rotational(folder, cpu) is rotational

@@ -60,13 +60,15 @@ class CountedDevice(Record):
 
     `drive`: the name that it keeps, its WWID or the backing file of a loop device; empty without
     one. `directories`: which of the server's directories are on it; 0 has the data. `roles`: what
-    these directories hold; empty in older files.
+    these directories hold; empty in older files. `rotational`: a drive that serves one request at
+    a time; None if the kernel does not know it (virtual and loop devices), and in older files.
     """
 
     name: str
     drive: str = ""
     directories: tuple[int, ...] = ()
     roles: tuple[Role, ...] = ()
+    rotational: bool | None = None
 
 
 class DriveHealth(Record):

@@ -1,23 +1,27 @@
 """Evidence on the storage: log writes, data reads, data writes, and the device below them.
 
 A device's statistics do not see every wait (a cgroup's limit is above them), and a utilization of
-100% is no limit of a drive with many queues. So the database's own times decide; the device's load
-decides between reads and writes that wait behind each other.
+100% is no limit of a drive with many queues (busy_device.py). So the database's own times decide;
+the device's load decides between reads and writes that wait behind each other.
 """
 
 from __future__ import annotations
 
+from kneebench.analysis.busy_device import (
+    BusyDevice,
+    busy_device,
+    knee_raw_shares,
+    share_of_writes,
+)
 from kneebench.analysis.devices import log_is_with_the_data
 from kneebench.analysis.evidence import busy, evidence, joined, of_the_time, share, waited
 from kneebench.analysis.knee import metered
 from kneebench.analysis.knee_readings import KneeReadings
-from kneebench.analysis.raw_share import RawShare, raw_shares
 from kneebench.analysis.resources import (
     BESIDE_A_BUSY_DEVICE,
     DATA_READS,
     DATA_WRITES,
     DEVICE,
-    DEVICE_BUSY,
     LOG,
 )
 from kneebench.records import Climb, ResourceEvidence
@@ -57,8 +61,8 @@ def log(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
 
 
 def data_reads(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
-    """More than half of the users' time in reads; or, on a busy device, a fifth of it where most of
-    the device's queue is reads.
+    """More than half of the users' time in reads; or, on a device without time left, a fifth of it
+    where most of the device's queue is reads.
 
     Without waits, the time in reads is that of the device.
     """
@@ -67,15 +71,15 @@ def data_reads(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
         return evidence(DATA_READS, None, "device reads and read waits were not measured")
     await_s = readings.value("device.read_await")
     each = readings.value("device.reads_per_transaction")
-    behind = _device_time_in_writes(readings)
-    first = _device_is_busy(readings) and behind is not None and behind <= 0.5
-    blocked = _device_is_busy(readings) and behind is not None and behind > 0.5
+    device, behind = busy_device(readings, climb), share_of_writes(readings)
+    first = _limits(device) and behind is not None and behind <= 0.5
+    blocked = _behind_writes(readings, device)
     limit = BESIDE_A_BUSY_DEVICE if first else DATA_READS.limit
     says = waited(waits, "reads", limit)
     says += f", {rounded(each, 2)} device reads per transaction" if each is not None else ""
     says += f", {time(await_s)} each" if each is not None and await_s is not None else ""
-    if first:
-        says += f", on a device that was {busy(readings.value('device.busy'))}"
+    if device and not blocked:
+        says += f", on a device that was {device.why}"
     if blocked:
         says += f", behind writes, which were {share(behind)} of the device's queue"
     return evidence(
@@ -91,26 +95,28 @@ def data_reads(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
 
 
 def data_writes(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
-    """More than half of the users' time in writes of data; or, on a busy device, a fifth of it in
-    reads and writes where most of the device's queue is writes.
+    """More than half of the users' time in writes of data; or, on a device without time left, a
+    fifth of it in reads and writes where most of the device's queue is writes.
     """
-    waits = readings.waiting("waits.data_write") if readings.waits_split else None
-    behind, await_s = _device_time_in_writes(readings), readings.value("device.write_await")
-    both = (_read_share(readings) or 0.0) + (waits or 0.0)
-    busy_with = _device_is_busy(readings) and behind is not None and behind > 0.5
+    waits = _write_share(readings)
+    behind, await_s = share_of_writes(readings), readings.value("device.write_await")
+    device, both = busy_device(readings, climb), _read_share(readings) or 0.0
+    both += waits or 0.0
+    behind_writes = _behind_writes(readings, device)
     by_waits, with_log = (waits or 0.0) > DATA_WRITES.limit, log_is_with_the_data(readings.rungs)
-    short = by_waits or (busy_with and both > BESIDE_A_BUSY_DEVICE)
+    short = by_waits or (behind_writes and both > BESIDE_A_BUSY_DEVICE)
     those = " (the log's among them)" if with_log else ""
     says = [waited(waits, "writes of data", DATA_WRITES.limit)]
-    if waits is None and behind is not None and not busy_with:
+    if device and behind is not None and behind > 0.5:
+        limit = BESIDE_A_BUSY_DEVICE if _limits(device) else DATA_READS.limit
+        says.append(
+            f"writes{those} were {share(behind)} of the queue of a device that was {device.why},"
+            f" and users spent {share(both)} of their time in reads and writes"
+            f" (limit {share(limit)})"
+        )
+    elif waits is None and behind is not None:
         says.append(
             f"writes{those} were {share(behind)} of the device's queue, which is not its limit"
-        )
-    if busy_with:
-        says.append(
-            f"writes{those} were {share(behind)} of the queue of a device that was"
-            f" {busy(readings.value('device.busy'))}, and users spent {share(both)} of their time"
-            f" in reads and writes (limit {share(BESIDE_A_BUSY_DEVICE)})"
         )
     return evidence(
         DATA_WRITES,
@@ -133,12 +139,14 @@ def device(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     Without a raw profile and without such waits it is not judged.
     """
     used, queue = readings.value("device.busy"), readings.value("device.queue_depth")
-    shares = _raw_shares(readings, climb)
+    shares = knee_raw_shares(readings, climb)
     most = max(shares, key=lambda one: one.share, default=None)
     pressure = readings.sources("pressure.io")
     parts = (_read_share(readings) or 0.0, readings.waiting("waits.data_write") or 0.0)
     both = sum(parts)
-    together = both > DATA_READS.limit >= max(parts) and not _device_is_busy(readings)
+    found = busy_device(readings, climb)
+    one_of_them = _limits(found) or _behind_writes(readings, found)
+    together = both > DATA_READS.limit >= max(parts) and not one_of_them
     waiting = both + (readings.waiting("waits.log") or 0.0)
     why = [
         f"{share(most.share)} of the storage's raw {most.what} (limit {share(DEVICE.limit)})"
@@ -175,16 +183,27 @@ def _read_share(readings: KneeReadings) -> float | None:
     return min(1.0, each * await_s / readings.latency_s)
 
 
-def _device_is_busy(readings: KneeReadings) -> bool:
-    return (readings.value("device.busy") or 0.0) >= DEVICE_BUSY
+def _write_share(readings: KneeReadings) -> float | None:
+    """The share of the users' time in writes of data, where they have a class of their own."""
+    return readings.waiting("waits.data_write") if readings.waits_split else None
 
 
-def _device_time_in_writes(readings: KneeReadings) -> float | None:
-    """Of the device's queue, the share that is writes; None without I/O."""
-    read, written = readings.value("device.read_time"), readings.value("device.write_time")
-    if read is None or written is None or not read + written:
-        return None
-    return written / (read + written)
+def _limits(device: BusyDevice | None) -> bool:
+    return device is not None and bool(device.limits)
+
+
+def _behind_writes(readings: KneeReadings, device: BusyDevice | None) -> bool:
+    """Whether reads wait behind writes, which are most of the queue of a busy device.
+
+    Where nobody knows whether the device is the limit, users spend more than half of their time in
+    both, and wait for writes as well.
+    """
+    behind = share_of_writes(readings)
+    if device is None or device.limits is False or behind is None or behind <= 0.5:
+        return False
+    writes = _write_share(readings) or 0.0
+    both = writes + (_read_share(readings) or 0.0)
+    return bool(device.limits) or (both > DATA_READS.limit and writes > BESIDE_A_BUSY_DEVICE)
 
 
 def _per_s(readings: KneeReadings, quantity: str) -> str:
@@ -193,14 +212,5 @@ def _per_s(readings: KneeReadings, quantity: str) -> str:
 
 
 def _raw(readings: KneeReadings, climb: Climb, what: str) -> str:
-    found = (one for one in _raw_shares(readings, climb) if one.what == what)
+    found = (one for one in knee_raw_shares(readings, climb) if one.what == what)
     return next((f"{share(one.share)} of raw" for one in found), "")
-
-
-def _raw_shares(readings: KneeReadings, climb: Climb) -> tuple[RawShare, ...]:
-    """Those of the middle rung by throughput, as the brief's section has them."""
-    if climb.raw is None or not readings.rungs:
-        return ()
-    ordered = sorted(readings.rungs, key=lambda r: r.tally.nopm)
-    rung, raw = ordered[len(ordered) // 2], climb.raw
-    return raw_shares(rung, raw.profile, raw.copies, log_apart=raw.log_apart)

@@ -1,24 +1,31 @@
 """How much of what a storage can do without a database the database used at its knee.
 
 Both are counted at the same level: what a volume's drives do for one write of a file (two copies in
-a mirror) is multiplied out.
+a mirror) is multiplied out. Times are compared at the same depth, as an I/O that waits behind
+others takes longer on any drive.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
+from math import exp, log
 from typing import NamedTuple
 
 from kneebench.analysis.devices import volume_load, volumes
 from kneebench.records import RawProfile, RawRow, Rung
 
 SLOWED = 2.0
+"""Times the raw await at the same depth. Beside other I/O that takes half of the drives' time an
+I/O takes twice as long; the raw await between two depths that were measured is known to less."""
 NEAR = 0.8
 """From this share of the raw figure on, it may have been the limit."""
 
 
 class RawShare(NamedTuple):
     """One figure at the knee and without a database. `what`: "reads", "writes" or "log writes";
-    `await_s`, `raw_mean_s`: the mean time of one, at the knee and at the raw row's depth.
+    `depth`: the mean number of them that was outstanding; `await_s`, `raw_mean_s`: the mean time of
+    one, at the knee and without a database at that depth.
     """
 
     what: str
@@ -26,7 +33,7 @@ class RawShare(NamedTuple):
     raw_per_s: float
     await_s: float | None
     raw_mean_s: float
-    raw: RawRow
+    depth: float
 
     @property
     def share(self) -> float:
@@ -63,9 +70,9 @@ def raw_shares(
     reads, writes = _of_the_data(rung, log_apart=log_apart)
     log = Asked(rung.quantity("log.flushes"), rung.quantity("log.write_latency"))
     found = (
-        _share("reads", reads, _best(raw, "read"), 1, raw),
-        _share("writes", writes, _best(raw, "write"), copies, raw),
-        _share("log writes", log, _best(raw, "log"), 1, raw),
+        _share("reads", reads, "read", 1, raw),
+        _share("writes", writes, "write", copies, raw),
+        _share("log writes", log, "log", 1, raw),
     )
     return tuple(one for one in found if one)
 
@@ -88,23 +95,38 @@ def _of_the_data(rung: Rung, *, log_apart: bool) -> tuple[Asked, Asked]:
     return reads, Asked(None, None) if log_apart else writes
 
 
-def _best(raw: RawProfile, kind: str) -> RawRow | None:
-    """The most that it did of a kind, at any depth."""
+def _share(what: str, asked: Asked, kind: str, copies: int, raw: RawProfile) -> RawShare | None:
     rows = [row for row in raw.rows if row.kind == kind and not row.invalid]
-    return max(rows, key=lambda row: row.iops, default=None)
-
-
-def _share(
-    what: str, asked: Asked, best: RawRow | None, copies: int, raw: RawProfile
-) -> RawShare | None:
+    most = max((row.iops for row in rows), default=0.0)
     per_s, await_s = asked
-    if per_s is None or best is None or not best.iops:
+    if per_s is None or not most:
         return None
-    alike = _at_depth(raw, best, per_s * (await_s or 0.0))
-    return RawShare(what, per_s, best.iops * copies, await_s, alike.mean_s, alike)
+    depth = per_s * (await_s or 0.0) / copies
+    return RawShare(what, per_s, most * copies, await_s, raw_await_s(rows, depth), depth)
 
 
-def _at_depth(raw: RawProfile, best: RawRow, depth: float) -> RawRow:
-    """The row of that kind whose depth is nearest to the requests that were outstanding."""
-    rows = [row for row in raw.rows if row.kind == best.kind and not row.invalid]
-    return min(rows, key=lambda row: abs(row.depth - depth))
+def raw_await_s(rows: Sequence[RawRow], depth: float) -> float:
+    """The mean time of an I/O at a depth, on a straight line of logarithms between the two rows
+    beside it.
+
+    Below the lowest depth that was measured it is that row's, which is too long. Above the highest
+    the drives do no more I/Os per second, so each waits for the others (Little's law).
+
+    >>> rows = [
+    ...     RawRow(name="", kind="read", block_bytes=8192, depth=depth, iops=9.0, mean_s=mean_s)
+    ...     for depth, mean_s in ((1, 0.001), (4, 0.004))
+    ... ]
+    >>> [round(raw_await_s(rows, depth), 4) for depth in (0.5, 2, 8)]
+    [0.001, 0.002, 0.008]
+    """
+    ordered = sorted(rows, key=lambda row: row.depth)
+    first, last = ordered[0], ordered[-1]
+    if depth <= first.depth:
+        return first.mean_s
+    if depth >= last.depth:
+        return last.mean_s * depth / last.depth
+    low, high = next(two for two in pairwise(ordered) if two[0].depth <= depth <= two[1].depth)
+    if not low.mean_s or not high.mean_s or low.depth == high.depth:
+        return max(low.mean_s, high.mean_s)
+    at = log(depth / low.depth) / log(high.depth / low.depth)
+    return exp((1 - at) * log(low.mean_s) + at * log(high.mean_s))

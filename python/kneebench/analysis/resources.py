@@ -154,9 +154,10 @@ LOAD_GENERATOR_DELAY = 0.20
 """Own: the load generator's delay as a share of the mean latency. In a closed loop it costs a sixth
 of the throughput."""
 DEVICE_BUSY = 0.90
-"""Utilization from which a device with one queue has no time left; own."""
+"""Utilization from which a device that serves one I/O at a time has no time left; own."""
 BESIDE_A_BUSY_DEVICE = 0.20
-"""Least share of the users' time in I/O for a busy device to be the bottleneck; own."""
+"""Least share of the users' time in I/O for a device without time left to be the bottleneck; own.
+"""
 IDLE_DEVICE = 0.60
 """Utilization up to which the storage is said not to be the bottleneck; own."""
 DRIVE_THREADS = (

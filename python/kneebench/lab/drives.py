@@ -1,7 +1,8 @@
 """Which drives a path stands on: through partition, loop, md and dm to the real ones.
 
-Facts come from /proc/self/mountinfo and /sys/dev/block. `rotational` is kept as the kernel says it,
-and trusted nowhere: virtual disks and loop devices read 1.
+Facts come from /proc/self/mountinfo and /sys/dev/block. The kernel's `rotational` is 1 for virtual
+disks and loop devices, too: a drive keeps it as it is read, and a counted device only where it
+tells of a real disk.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from kneebench.visible import escaped
 
 DEVICE_NUMBERS, BLOCK_DEVICES = Path("/sys/dev/block"), Path("/sys/class/block")
 WHOLE_DEVICES = Path("/sys/block")
+CPU = Path("/proc/cpuinfo")
 SECTOR_BYTES = 512
 """The kernel's unit of sizes and counters, whatever the blocks of a drive."""
 IN_MEMORY = frozenset(["tmpfs", "ramfs"])
@@ -214,9 +216,21 @@ def counted_devices(paths: Iterable[Path], roles: Sequence[Role] = ()) -> tuple[
             drive=kept_name(BLOCK_DEVICES / name),
             directories=tuple(numbers),
             roles=tuple(dict.fromkeys(roles[number] for number in numbers if roles)),
+            rotational=is_rotational(BLOCK_DEVICES / name),
         )
         for name, numbers in held.items()
     )
+
+
+def is_rotational(folder: Path, cpu: Path = CPU) -> bool | None:
+    """Whether a device, by its sysfs folder, serves one request at a time: a SCSI or ATA disk of a
+    machine that is not virtual, and rotates. None where the kernel's flag is a default.
+    """
+    flag = name_in(folder / "queue/rotational")
+    if flag != "1":
+        return False if flag == "0" else None
+    virtual = re.search(r"^flags\b.*\bhypervisor\b", name_in(cpu), re.MULTILINE)
+    return True if folder.name.startswith("sd") and not virtual else None
 
 
 def kept_name(folder: Path) -> str:

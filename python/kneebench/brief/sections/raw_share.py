@@ -23,7 +23,7 @@ COLUMNS = (
     Column(title="Share"),
     Column(title="Mean at the knee"),
     Column(title="Raw mean"),
-    Column(title="Raw depth"),
+    Column(title="Depth"),
 )
 
 
@@ -45,8 +45,10 @@ def section(view: ViewModel) -> Section | None:
     raw = next(iter(view.campaign.raw_profiles.values()))
     caption = (
         f"Raw: fio on a file of {units.size(raw.file_bytes)} on each storage, 8 KiB at a time,"
-        f" {raw.seconds} s per row, beside the idle database after its climb. The raw mean is that"
-        " at the depth nearest to what the database had outstanding. Writes count every copy of a"
+        f" {raw.seconds} s per row, beside the idle database after its climb. Depth: what the"
+        " database had outstanding. The raw mean is that at the same depth, interpolated between"
+        " the rows; below the lowest depth that was measured it is that row's. Writes count every"
+        " copy of a"
         " mirror; merged requests count once, so a share may exceed 100%. They include the log's"
         " where it is on all drives of the data, and are not shown where it is on some of them."
     )
@@ -74,7 +76,7 @@ def _cells(one: RawShare) -> tuple[str, ...]:
         percent(one.share),
         units.time(one.await_s),
         units.time(one.raw_mean_s),
-        str(one.raw.depth),
+        units.significant(one.depth, 2),
     )
 
 
