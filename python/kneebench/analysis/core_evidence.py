@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from kneebench.analysis.cpu_utilization import cpu_utilization
 from kneebench.analysis.disturbance import OTHERS_BUSY, taken
+from kneebench.analysis.drive_programs import drives_without_a_core
 from kneebench.analysis.evidence import NOT_MEASURED, busy, evidence, of_the_time, share
 from kneebench.analysis.knee_readings import KneeReadings
 from kneebench.analysis.resources import (
@@ -32,8 +33,10 @@ def cpu(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     """Every core of the database is busy, or nearly so while users spend most of their time on a
     core or ready for one.
 
-    Not judged where other processes, a hypervisor or the programs of emulated drives kept the cores
-    busy. Of a server on another machine its own count of its cores is judged.
+    Also where users wait for a storage whose programs wait for a core, unless these share a single
+    core that is full. Else not judged where other processes, a hypervisor or the programs of
+    emulated drives kept the cores busy. Of a server on another machine its own count of its cores
+    is judged.
     """
     used, stolen = cpu_utilization(readings.rungs), readings.value("database.steal")
     others, _ = taken(readings.rungs)
@@ -42,6 +45,9 @@ def cpu(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     own, host = readings.sources(OWN_COUNT), readings.value(HOST)
     pressure = _cpu_pressure(readings)
     short, says = _all_busy(readings, climb.limits.cores_busy)
+    served = drives_without_a_core(readings, climb)
+    if served and not one_core(readings, climb).short:
+        short, says = True, f"{served}; {says}"
     return evidence(
         CPU,
         short,

@@ -164,3 +164,13 @@ DRIVE_THREADS = (
     r"md\d|raid|dm-|dmcrypt|kcryptd|kworker|ksoftirqd|irq/|loop\d|nbd|nvme|qemu-|btrfs|xfs"
 )
 """Threads that serve drives and interrupts: one that fills a core is no other program's work."""
+KERNEL_DRIVE_THREADS = (
+    r"md\d+_|raid\d+|z_|zvol|txg_sync|spa_|dp_sync|loop\d|iscsi|dm-|dmcrypt|kcryptd|btrfs-|xfs"
+)
+"""Those of the kernel that do nothing else: software RAID, ZFS, loop devices, iSCSI, encryption,
+file systems. Kernel workers serve many things."""
+DELAYED_IO = 0.50
+"""Own: of the time of the I/Os in flight, the share in which threads of the programs that serve the
+drives are ready for a core: half of it could be gained."""
+LEAST_WORK = 0.05
+"""Own: cores that the threads of drives use, where they are said to lack one."""

@@ -5,9 +5,10 @@ directly.
   they are another machine's, it is what the server itself counts of each, its own work alone.
 - database.steal: share of these cores' time that the hypervisor gave to others (sources: each
   core).
-- database.others: share of these cores that neither the server nor the load generator used and that
-  was not stolen: kernel threads, other processes. The kernel reports a process's time, not its
-  cores: the load generator counts with the part of its cores that are also the database's.
+- database.others: share of these cores that neither the server, nor the load generator with its
+  programs of emulated drives, nor the kernel's threads that serve drives used, and that was not
+  stolen: other processes, other kernel threads. The kernel reports a process's time, not its cores:
+  the load generator counts with the part of its cores that are also the database's.
 - device.others: share of the I/O on the storage's devices that other processes caused: what they
   read and wrote, but no more than the devices did beyond the server's own. The rest is the kernel
   writing out what the server made dirty earlier.
@@ -27,10 +28,12 @@ directly.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import pairwise
 from statistics import fmean, median
 
+from kneebench.analysis.resources import KERNEL_DRIVE_THREADS
 from kneebench.measurement import delay
 from kneebench.measurement.quantities import RATIOS
 from kneebench.measurement.summaries import Values, Window, between, quotient
@@ -124,7 +127,7 @@ def database_others(
         stolen = values.get("cores.steal", {})
         on_them = len(here & generator) / len(generator)
         own = used["server"] + used.get("programs", 0.0)
-        own += used.get("load_generator", 0.0) * on_them
+        own += used.get("load_generator", 0.0) * on_them + _drive_threads(values, here)
         return max(
             0.0, (sum(busy[core] - stolen.get(core, 0.0) for core in here) - own) / len(here)
         )
@@ -136,6 +139,15 @@ def database_others(
         unit="share",
         value=whole,
         high=max(share for s in window.seconds if (share := left(s)) is not None),
+    )
+
+
+def _drive_threads(values: Values, cores: Collection[str]) -> float:
+    """How many of these cores the kernel's own threads used for drives, of those that were read."""
+    return sum(
+        used
+        for source, used in values.get("threads.cpu", {}).items()
+        if source.rpartition("@")[2] in cores and re.match(KERNEL_DRIVE_THREADS, source)
     )
 
 

@@ -7,7 +7,8 @@ the parent that reaped them (cutime and cstime, proc_pid_stat(5)). Steps of 10 m
 
 The run delay of the server is the time in which its processes were ready and waited for a core,
 from /proc/PID/schedstat in nanoseconds (Documentation/scheduler/sched-stats.rst); kernels without
-scheduler statistics do not have it.
+scheduler statistics do not have it. It is also that of all threads of the programs that serve
+emulated drives, by their names: what waits for such a drive waits for them.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from kneebench.lab.processes import NAME_LENGTH, OWN_PROGRAMS
 from kneebench.measurement.meters.meter import KernelFile, Meter, MeterContext
+from kneebench.measurement.run_delay import RunDelay
 
 QUANTITIES = ("processes.cpu", "processes.run_delay")
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
@@ -61,11 +64,9 @@ class Processes:
             else None
         )
         self._known = tuple(server_processes)
-        self._programs = [
-            file
-            for pid in children_of_this_process() - {*server_processes}
-            if (file := _opened(Path(f"/proc/{pid}/stat")))
-        ]
+        programs = children_of_this_process() - {*server_processes}
+        self._programs = [file for pid in programs if (file := _opened(Path(f"/proc/{pid}/stat")))]
+        self._drives = [(name, RunDelay(pid)) for pid in programs if (name := _drive_program(pid))]
         self._programs_s = 0.0
         self._files: dict[int, KernelFile] = {}
         self._delays: dict[int, KernelFile] = {}
@@ -80,6 +81,10 @@ class Processes:
             programs = (_cpu_s(fields, OWN) for f in self._programs if (fields := _read_stat(f)))
             self._programs_s = max(self._programs_s, sum(programs))
             found["processes.cpu|programs"] = self._programs_s
+        for name, delay in self._drives:
+            if delay_s := delay.read():
+                key = f"processes.run_delay|{name}"
+                found[key] = found.get(key, 0.0) + delay_s
         if self._first is not None:
             # a process that ended is missing until its parent has reaped it: never count backwards
             self._server_s = max(self._server_s, self._server_cpu_s(self._first))
@@ -124,6 +129,15 @@ class Processes:
             return [int(child) for child in self._children.read().split()]
         except OSError:
             return ()
+
+
+def _drive_program(pid: int) -> str:
+    """The name of a program that serves an emulated drive; empty for any other."""
+    try:
+        name = Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+    return next((one for one in OWN_PROGRAMS if one[:NAME_LENGTH] == name), "")
 
 
 def _opened(path: Path) -> KernelFile | None:
