@@ -26,6 +26,7 @@ from kneebench.analysis.wording import (
     number_of_users,
     percent,
 )
+from kneebench.brief.emulated_limits import emulation_limits
 from kneebench.brief.section import Section
 from kneebench.brief.view_model import ViewModel
 from kneebench.plan import Plan
@@ -91,6 +92,7 @@ def _cautions(view: ViewModel) -> Iterator[str]:
             "Emulated drives: their programs use the CPU that the database needs. No figure here"
             " says anything about a real drive."
         )
+        yield from emulation_limits(view)
     yield from map(as_sentence, never_steady_caveats(view.results))
     yield from _drives(view)
     yield from _no_longer_steady(view)

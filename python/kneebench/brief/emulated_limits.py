@@ -1,0 +1,61 @@
+"""Emulated drives that are slower than their class: a caveat with both figures.
+
+What the programs of emulated drives reach depends on the CPU. Where a volume without a database
+stays below the limit of its class, the emulation is the limit, and the class says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kneebench import units
+from kneebench.analysis.wording import capital, listed
+from kneebench.brief.view_model import ViewModel
+from kneebench.lab.volumes.emulated import drive_classes
+from kneebench.plan.volume import Volume
+from kneebench.records import RawProfile
+
+REACHED = 0.9
+"""Share of the class's limit from which it is reached: a throttle never lets all of it through."""
+
+
+def emulation_limits(view: ViewModel) -> Iterator[str]:
+    """A sentence for each storage whose raw profile is below the limit of its drives' class."""
+    for name, storage in view.plan.storages.items():
+        profiles = [
+            view.campaign.raw_profiles[climb.cell.id]
+            for climb in view.climbs
+            if climb.cell.storage == name and climb.cell.id in view.campaign.raw_profiles
+        ]
+        below = [
+            f"{units.count(did)} of {units.count(limit)} {kind}s/s"
+            for kind, limit in class_limits(storage).items()
+            if (did := _most(profiles, kind)) and did < REACHED * limit
+        ]
+        if below:
+            yield (
+                f"{capital(name)}: the emulation is the limit, not the class of its drives. Without"
+                f" a database it did {listed(below)} that the class allows."
+            )
+
+
+def class_limits(volume: Volume) -> dict[str, int]:
+    """Reads and writes per second of a file on a volume of emulated drives that are all of one
+    class; without a limit, or with other drives, none.
+
+    Each copy of a block can be read, and every copy must be written.
+    """
+    drives = volume.emulated_drives
+    if not drives or volume.named_drives or len({drive.emulated for drive in drives}) > 1:
+        return {}
+    one = drive_classes()[drives[0].emulated]
+    every = {
+        "read": len(drives) * (one.read_iops or one.total_iops),
+        "write": len(drives) * (one.write_iops or one.total_iops) // volume.copies,
+    }
+    return {kind: limit for kind, limit in every.items() if limit}
+
+
+def _most(profiles: list[RawProfile], kind: str) -> float:
+    rows = [row for one in profiles for row in one.rows if row.kind == kind and not row.invalid]
+    return max((row.iops for row in rows), default=0.0)

@@ -1,0 +1,71 @@
+"""A volume of emulated drives that is slower than its class says so, with both figures."""
+
+from __future__ import annotations
+
+import pytest
+
+from kneebench.brief import Brief
+from kneebench.brief.emulated_limits import class_limits
+from kneebench.plan.volume import Volume
+from kneebench.records import RawProfile, RawRow, Results
+from tests.recordings import recorded, section, with_campaign
+
+SATA = {"emulated": "sata", "size": "4GiB", "count": 4}
+
+
+def on_emulated_drives(reads: float, writes: float, emulated: str = "sata") -> Results:
+    """The recorded campaign, its disk four emulated drives that did so much without a database."""
+    rows = [
+        RawRow(name="", kind=kind, block_bytes=8192, depth=depth, iops=iops, mean_s=0.001)
+        for kind, depth, iops in (
+            ("read", 1, 100.0),
+            ("read", 64, reads),
+            ("write", 16, writes),
+            ("log", 1, 90.0),
+        )
+    ]
+    plan = recorded().campaign.plan
+    drives = {"drives": [{**SATA, "emulated": emulated}], "layout": "raid10"}
+    storages = {"disk": drives, "memory": plan["storages"]["memory"]}
+    raw = {"disk": RawProfile(rows=tuple(rows), seconds=2, file_bytes=2**27)}
+    return with_campaign(recorded(), plan={**plan, "storages": storages}, raw_profiles=raw)
+
+
+def caveat(results: Results) -> list[str]:
+    sentences = section(Brief(results), "cautions").sentences
+    return [one for one in sentences if "emulation is the limit" in one]
+
+
+def test_a_raw_figure_below_the_class_says_that_the_emulation_limits() -> None:
+    assert caveat(on_emulated_drives(reads=11_500, writes=900)) == [
+        "Disk: the emulation is the limit, not the class of its drives. Without a database it did"
+        " 900 of 1,600 writes/s that the class allows."
+    ]
+    [both] = caveat(on_emulated_drives(reads=4_000, writes=900))
+    assert "4,000 of 12,000 reads/s and 900 of 1,600 writes/s that the class allows" in both
+
+
+def test_a_class_that_is_reached_and_one_without_limits_have_no_caveat() -> None:
+    assert caveat(on_emulated_drives(reads=10_801, writes=1_441)) == []
+    assert caveat(on_emulated_drives(reads=100, writes=100, emulated="nvme-fast")) == []
+
+
+@pytest.mark.parametrize(
+    ("layout", "emulated", "limits"),
+    [
+        ("mirror", "sata", {"read": 12_000, "write": 1_600}),
+        ("stripe", "sata", {"read": 12_000, "write": 3_200}),
+        ("stripe", "cloud", {"read": 4_000, "write": 4_000}),
+        ("stripe", "memory", {}),
+    ],
+)
+def test_the_limits_of_a_class_are_those_of_its_layout(
+    layout: str, emulated: str, limits: dict[str, int]
+) -> None:
+    drives = [{**SATA, "emulated": emulated}]
+    assert class_limits(Volume.model_validate({"drives": drives, "layout": layout})) == limits
+
+
+def test_drives_of_two_classes_have_no_limit_of_a_class() -> None:
+    drives = [{**SATA, "count": 1}, {**SATA, "emulated": "nvme", "count": 1}]
+    assert class_limits(Volume.model_validate({"drives": drives, "layout": "stripe"})) == {}
