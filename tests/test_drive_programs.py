@@ -50,6 +50,22 @@ def test_a_log_that_waits_for_programs_that_wait_for_a_core_is_limited_by_cpu() 
     )
 
 
+def test_a_storage_that_waits_for_cpu_is_not_said_to_have_time_left() -> None:
+    delays = {"server": 0.9, "nbdfuse": 0.2, "qemu-storage-daemon": 0.6}
+    found = bottleneck(
+        changed(
+            "log",
+            processes__run_delay=delays,
+            waits__log={"database": 3.5},
+            log__write_latency={"database": 0.004},
+            device__busy={"loop1": 0.5},
+            pressure__io={"some": 0.3, "full": 0.1},
+        )
+    )
+    assert found.resource == "cpu", found.sentence
+    assert "Not the storage" not in found.sentence
+
+
 def test_programs_that_hardly_waited_leave_the_log_the_bottleneck() -> None:
     delays = {"server": 0.9, "nbdfuse": 0.1, "qemu-storage-daemon": 0.2}
     assert bottleneck(changed("log", processes__run_delay=delays)).resource == "log"

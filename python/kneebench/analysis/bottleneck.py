@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from kneebench.analysis.drive_programs import drives_without_a_core
 from kneebench.analysis.evidence import busy, share
 from kneebench.analysis.knee import final_rungs, place
 from kneebench.analysis.knee_readings import KneeReadings
@@ -115,6 +116,8 @@ def _not_the_storage(
     if used is None or used > IDLE_DEVICE:
         return ""
     if {row.resource for row in short} & {*(one.key for one in STORAGE), MEMORY.key}:
+        return ""
+    if drives_without_a_core(readings, climb):
         return ""
     read_s, write_s = readings.value("device.read_await"), readings.value("device.write_await")
     waits = readings.waiting("waits.log", "waits.data_read", "waits.data_write")

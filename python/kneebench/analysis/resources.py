@@ -66,7 +66,7 @@ LOG = Resource(
 DATA_READS = Resource(
     "data reads",
     "data reads",
-    ("waits.data_read", "device.reads", "device.read_await", "device.busy"),
+    ("waits.data_read", "device.reads", "device.read_await", "device.busy", "device.queue_depth"),
     limit=0.50,
     source="half of the time, as half of it could be gained",
     reliefs=("more memory", "data in memory"),
@@ -74,7 +74,13 @@ DATA_READS = Resource(
 DATA_WRITES = Resource(
     "data writes",
     "data writes",
-    ("waits.data_write", "device.writes", "device.write_await", "device.busy"),
+    (
+        "waits.data_write",
+        "device.writes",
+        "device.write_await",
+        "device.busy",
+        "device.queue_depth",
+    ),
     limit=0.50,
     source="as data reads; behind a busy device its queue decides between the two",
     reliefs=("data in memory", "more memory"),
