@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from string import ascii_lowercase
 from typing import Any
 
 from kneebench import units
+from kneebench.analysis.flush_work import flush_work
 from kneebench.analysis.headline import foremost
 from kneebench.analysis.wording import (
     NO_DIFFERENCE,
@@ -34,7 +36,18 @@ def section(view: ViewModel) -> Section | None:
     with_base = [part for part in view.parts if part.base.cell.id in part.knees]
     letters = ascii_lowercase if len(view.parts) > 1 else [""]
     figures = [_figure(*one) for one in zip(with_base, letters, strict=False)]
-    return Section(name="relative", title="Throughput", figures=(*figures,)) if figures else None
+    if not figures:
+        return None
+    sentences = tuple(filter(None, (one for part in with_base for one in _flushes(part))))
+    return Section(name="relative", title="Throughput", figures=(*figures,), sentences=sentences)
+
+
+def _flushes(view: ViewModel) -> Iterator[str]:
+    """What a flush of the log is on both sides of a comparison, of many only for the foremost."""
+    climbs = {climb.cell.id: climb for climb in view.climbs}
+    best = foremost(view.comparisons)
+    for one in view.comparisons if view.direct else filter(None, [best]):
+        yield flush_work(climbs[one.cell], climbs[one.baseline], one)
 
 
 def _figure(view: ViewModel, letter: str) -> Figure:
