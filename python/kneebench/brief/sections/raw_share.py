@@ -47,8 +47,8 @@ def section(view: ViewModel) -> Section | None:
         f"Raw: fio on a file of {units.size(raw.file_bytes)} on each storage, 8 KiB at a time,"
         f" {raw.seconds} s per row, beside the idle database after its climb. Depth: what the"
         " database had outstanding. The raw mean is that at the same depth, interpolated between"
-        " the rows; below the lowest depth that was measured it is that row's. Writes count every"
-        " copy of a"
+        " the rows; below the lowest depth that was measured it is that row's, above the highest it"
+        " grows with the depth. Writes count every copy of a"
         " mirror; merged requests count once, so a share may exceed 100%. They include the log's"
         " where it is on all drives of the data, and are not shown where it is on some of them."
     )
