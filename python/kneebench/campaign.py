@@ -201,7 +201,7 @@ class Bench:
         return climbed
 
     def _climbed(self, cell: Cell) -> Climb:
-        ladder = self.context.plan.ladder
+        ladder = self.context.plan.ladder_on(cell.storage)
         with Restored(self.context, cell) as restored:
             climbed = followed(climb(cell, ladder, self._cores(cell)), restored.rung)
             restored.load_again()

@@ -67,6 +67,7 @@ def preflight_checks(
         *(each(lambda one, some: _data(one, some, machine)) if real else []),
         *(_drives(plan) if real else []),
         *_users(plan, machine),
+        *_own_stops(plan),
         *(_log_histogram(plan) if real else []),
         *(_rounds(plan) if real and plan.ladder.rounds == "short" else []),
         *(others(journal) if real else []),
@@ -256,6 +257,15 @@ def _users(plan: Plan, machine: Host) -> Iterator[Finding]:
         yield Finding(level="note", subject="users", seen=seen, do=do)
     else:
         yield Finding(level="ok", subject="users", seen=climb)
+
+
+def _own_stops(plan: Plan) -> Iterator[Finding]:
+    """A line for each storage that has its own stop conditions."""
+    for name, storage in plan.storages.items():
+        own = [one.rule for one in storage.stops.conditions.values()]
+        if own:
+            seen = f"{'; '.join(own)}; others as in [ladder.stops]"
+            yield Finding(level="ok", subject=f"stop conditions of {name}", seen=seen)
 
 
 def _log_histogram(plan: Plan) -> Iterator[Finding]:

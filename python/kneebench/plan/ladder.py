@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from kneebench.plan.stops import Stops
+from kneebench.plan.stops import Stops, StorageStops
 from kneebench.plan.values import MONTH_S, WEEK_S, Number, Part, Switch, WhileSeconds, Whole, wrong
 from kneebench.units import Rate, Seconds, parse_rate
 
@@ -252,6 +252,10 @@ class Ladder(Part):
             )
             raise wrong("repeats", sentence=sentence)
         return self
+
+    def on(self, own: StorageStops) -> Ladder:
+        """The same with the stop conditions that a storage has of its own."""
+        return self.model_copy(update={"stops": self.stops.with_own(own)})
 
     def once(self, users: int, window_s: float) -> Ladder:
         """The same, but so many users for so long, measured once on each storage; no final runs."""

@@ -73,6 +73,7 @@ def _method(view: ViewModel) -> Iterator[str]:
             " condition fires. More rungs narrow down the knee: the fewest users that give"
             f" {100 * (1 - LOWER):.0f}% of the best throughput, by all rungs together."
         )
+    yield from _stop_conditions(view.plan)
     yield _quoted_runs(view)
     yield (
         "Throughput counts completions in the window; latency covers transactions that started in"
@@ -84,6 +85,17 @@ def _method(view: ViewModel) -> Iterator[str]:
     yield from view.databases.said(partial(_began, view))
     yield from view.databases.said(partial(_schema, view))
     yield f"{plural(view.checked, 'self-check')}: {len(view.failed) or 'none'} failed."
+
+
+def _stop_conditions(plan: Plan) -> Iterator[str]:
+    """The limits of the climb's conditions, and those that single storages have of their own."""
+    own = {name: one.stops.conditions for name, one in plan.storages.items()}
+    if not plan.ladder.fixed:
+        yield f"Stop conditions: {'; '.join(plan.ladder.stops.rules.values())}."
+    for name, conditions in own.items():
+        if conditions:
+            rules = "; ".join(one.rule for one in conditions.values())
+            yield f"On {name} instead: {rules}."
 
 
 def _began(view: ViewModel, database: str, plan: Plan) -> str:
