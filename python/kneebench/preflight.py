@@ -25,6 +25,7 @@ from kneebench.lab.limit_findings import constraint_findings
 from kneebench.lab.preparation import Shares
 from kneebench.lab.programs import found
 from kneebench.lab.volumes import volume_findings
+from kneebench.ladder.stop_findings import stop_findings
 from kneebench.measurement.load_findings import load_findings
 from kneebench.measurement.log_trace import PROGRAM_NAME, missing
 from kneebench.measurement.meters import log_histogram
@@ -67,7 +68,7 @@ def preflight_checks(
         *(each(lambda one, some: _data(one, some, machine)) if real else []),
         *(_drives(plan) if real else []),
         *_users(plan, machine),
-        *_own_stops(plan),
+        *stop_findings(plan),
         *(_log_histogram(plan) if real else []),
         *(_rounds(plan) if real and plan.ladder.rounds == "short" else []),
         *(others(journal) if real else []),
@@ -257,15 +258,6 @@ def _users(plan: Plan, machine: Host) -> Iterator[Finding]:
         yield Finding(level="note", subject="users", seen=seen, do=do)
     else:
         yield Finding(level="ok", subject="users", seen=climb)
-
-
-def _own_stops(plan: Plan) -> Iterator[Finding]:
-    """A line for each storage that has its own stop conditions."""
-    for name, storage in plan.storages.items():
-        own = [one.rule for one in storage.stops.conditions.values()]
-        if own:
-            seen = f"{'; '.join(own)}; others as in [ladder.stops]"
-            yield Finding(level="ok", subject=f"stop conditions of {name}", seen=seen)
 
 
 def _log_histogram(plan: Plan) -> Iterator[Finding]:

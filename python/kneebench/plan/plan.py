@@ -215,9 +215,7 @@ class Plan(Part):
         return plan.model_copy(update={"ladder": self.ladder_on(cell.storage)})
 
     def ladder_on(self, storage: str) -> Ladder:
-        """The ladder with the stop conditions of a storage, by its name; that of all storages for a
-        name that the plan does not have.
-        """
+        """The ladder with the stop conditions of a storage, or without for a name it has not."""
         found = self.storages.get(storage)
         return self.ladder.on(found.stops) if found else self.ladder
 

@@ -44,7 +44,7 @@ class LogLatency(Part):
         Field(
             description=(
                 "Limit for the mean of write plus sync over 10 s, exceeded in two of three windows;"
-                " over the whole window if it is below 15 s"
+                " over the whole window if it is below 15 s. Final runs: limit for their mean"
             )
         ),
     ] = 0.005

@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from kneebench.analysis.quoted_load import with_quoted_load
 from kneebench.errors import KneebenchError
 from kneebench.plan import Plan
 from kneebench.plan.plan import Workload
@@ -69,13 +70,15 @@ def load(folder: str | Path) -> Results:
     cells = {**planned, **{cell: climb.cell for cell, climb in kept.items()}}
     final_checks = _conditions(folder, allowance)
     climbs = tuple(
-        _climb(kept.get(id_), cell, rungs).model_copy(
-            update={
-                "limits": _limits(plan, cell),
-                "noise_floor": campaign.noise_floor,
-                "raw": _raw(campaign, plan, cell),
-                "final_checks": final_checks.get(id_, {}),
-            }
+        with_quoted_load(
+            _climb(kept.get(id_), cell, rungs).model_copy(
+                update={
+                    "limits": _limits(plan, cell),
+                    "noise_floor": campaign.noise_floor,
+                    "raw": _raw(campaign, plan, cell),
+                    "final_checks": final_checks.get(id_, {}),
+                }
+            )
         )
         for id_, cell in cells.items()
     )

@@ -110,7 +110,8 @@ def _judged(view: ViewModel, above: list[str]) -> str:
     exceeded = [
         view.name(c.cell.id)
         for c in view.climbs
-        if any(v.stop == "log_latency" and (v.fired or v.flag) for v in c.stop_results)
+        if not c.stepped_down
+        and any(v.stop == "log_latency" and (v.fired or v.flag) for v in c.stop_results)
     ]
     hidden = [name for name in exceeded if name not in above]
     return (

@@ -8,7 +8,14 @@ from functools import partial
 from kneebench import units
 from kneebench.analysis.knee_fit import LOWER
 from kneebench.analysis.noise_floor import QUANTITIES
-from kneebench.analysis.wording import as_sentence, listed, percent, plural, said_once
+from kneebench.analysis.wording import (
+    as_sentence,
+    listed,
+    number_of_users,
+    percent,
+    plural,
+    said_once,
+)
 from kneebench.brief import server_provenance
 from kneebench.brief.section import Section
 from kneebench.brief.view_model import ViewModel
@@ -75,6 +82,7 @@ def _method(view: ViewModel) -> Iterator[str]:
         )
     yield from _stop_conditions(view.plan)
     yield _quoted_runs(view)
+    yield from _fixed_rate(view)
     yield (
         "Throughput counts completions in the window; latency covers transactions that started in"
         " it, followed to their end."
@@ -151,6 +159,21 @@ def _quoted_runs(view: ViewModel) -> str:
         else "checkpoint cycles are not awaited."
     )
     return f"{runs}windows of {units.time(ladder.final_window)}, warm-up {warm_up}; {cycles}"
+
+
+def _fixed_rate(view: ViewModel) -> Iterator[str]:
+    """How many users offered the fixed rate, and how long transactions waited for one."""
+    users = sorted({one.users for one in view.fixed_rate_latency.values()})
+    waits = [one.wait for one in view.fixed_rate_latency.values() if one.wait is not None]
+    if users:
+        many = f"{users[0]} to {users[-1]} users" if users[1:] else number_of_users(users[0])
+        waited = (
+            f"; the wait for a free one was at most {percent(round(max(waits), 3))} of the mean"
+            " latency"
+            if waits
+            else ""
+        )
+        yield f"Fixed rate: an open loop of {many} per storage{waited}."
 
 
 def _rounds(view: ViewModel) -> str:
