@@ -137,8 +137,12 @@ def test_both_storages_are_measured_again_in_turn_and_compared_by_pairs(
     assert {*last} < {rung.order.repeat for rung in nvme(results).of("final_run")}
     (nopm,) = (one for one in compare(results) if one.quantity == "nopm")
     assert nopm.ratio.n == len(last)
+    method = " ".join(section(Brief(results), "method").sentences)
     if rounds := rounds_of(results):
         assert rounds.rounds == len(last)
+        assert "16 rounds, 8 of them with every storage at its quoted load" in method
+    else:
+        assert "Final runs: each knee 3 to 6 times" in method
 
 
 @KINDS

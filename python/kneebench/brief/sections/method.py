@@ -8,6 +8,7 @@ from functools import partial
 from kneebench import units
 from kneebench.analysis.knee_fit import LOWER
 from kneebench.analysis.noise_floor import QUANTITIES
+from kneebench.analysis.rounds_end import rounds_of
 from kneebench.analysis.wording import (
     as_sentence,
     listed,
@@ -141,7 +142,7 @@ def _quoted_runs(view: ViewModel) -> str:
     if ladder.rounds == "short" and ladder.most_repeats:
         return _rounds(view)
     if ladder.most_repeats:
-        times = f"{plural(ladder.most_repeats, 'time')}{view.own_restore}"
+        times = f"{_times(view)}{view.own_restore}"
         runs = f"Final runs: each {view.point} {times}, storages interleaved, "
     else:
         runs = (
@@ -176,8 +177,19 @@ def _fixed_rate(view: ViewModel) -> Iterator[str]:
         yield f"Fixed rate: an open loop of {many} per storage{waited}."
 
 
+def _times(view: ViewModel) -> str:
+    """How often each configuration was measured at its quoted load: more often than planned beside
+    one that stepped down.
+    """
+    planned = view.plan.ladder.most_repeats
+    most = max((len(climb.of("final_run")) for climb in view.climbs), default=0)
+    return plural(planned, "time") if most <= planned else f"{planned} to {most} times"
+
+
 def _rounds(view: ViewModel) -> str:
     rounds = plural(max(len(climb.of("final_run")) for climb in view.climbs), "round")
+    if any(climb.stepped_down for climb in view.climbs) and (compared := rounds_of(view.results)):
+        rounds += f", {compared.rounds} of them with every storage at its quoted load"
     window = units.time(view.plan.ladder.final_window)
     return (
         f"Final runs: {rounds}{view.own_restore}. In each round every storage is measured in turn,"
