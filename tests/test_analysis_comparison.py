@@ -63,6 +63,23 @@ DISK = cell("disk", [1000.0, 1012.0, 995.0], users=16)
 MEMORY = cell("memory", [2500.0, 2540.0, 2470.0], users=8, mean_s=0.002)
 
 
+def test_final_runs_that_share_no_repeat_are_compared_without_pairs() -> None:
+    """Those of memory stepped down to fewer users after three, those of disk stayed."""
+
+    def later(one: Rung) -> Rung:
+        order = one.order.model_copy(update={"repeat": one.order.repeat + 3})
+        return one.model_copy(update={"order": order})
+
+    moved = (later(r) if r.order.phase == "final_run" else r for r in MEMORY.rungs)
+    apart = MEMORY.model_copy(update={"rungs": tuple(moved)})
+    paired, unpaired = (compare(results(DISK, one))[0] for one in (MEMORY, apart))
+    assert unpaired.ratio.value == pytest.approx(paired.ratio.value)
+    assert "pair" in paired.ratio.method and "paired ratios" not in unpaired.ratio.method
+    invalid = tuple(r.model_copy(update={"invalid": "stalled"}) for r in DISK.rungs)
+    nothing = compare(results(DISK.model_copy(update={"rungs": invalid}), MEMORY))
+    assert nothing == (), "invalid runs are no runs of another time"
+
+
 def test_a_clear_difference_is_claimed_in_plain_words_with_the_latency_beside_it() -> None:
     nopm, mean, p999 = compare(results(DISK, MEMORY))
     assert (nopm.quantity, mean.quantity, p999.quantity) == ("nopm", "latency.mean", "latency.p999")

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from kneebench.analysis.elasticity import between, elasticity
-from kneebench.ladder.stops.log_latency import nopm_within_limit
 from kneebench.records import Order
 from tests.curves import Usl, rung
 
@@ -50,13 +49,3 @@ def test_a_rung_that_did_nothing_is_infinitely_far_and_equal_users_have_no_elast
     assert elasticity(at(2, 100), at(4, 0)) == -inf
     with pytest.raises(ValueError, match="4 users"):
         elasticity(at(4, 1), at(4, 2))
-
-
-def test_nopm_within_a_limit_is_the_best_rung_that_kept_it_or_none() -> None:
-    rungs = [
-        at(2, 100, log__write_latency_10s=0.001),
-        at(4, 180, log__write_latency_10s=0.004),
-        at(8, 300, log__write_latency_10s=0.006),
-    ]
-    assert nopm_within_limit(rungs, "log.write_latency_10s", 0.005) == rungs[1].tally.nopm
-    assert nopm_within_limit(rungs, "log.write_latency_10s", 0.0005) is None

@@ -93,9 +93,9 @@ def test_the_page_fetches_nothing_and_runs_nothing(page: str) -> None:
 
 def test_the_page_has_all_figures_drawn_and_no_name_twice(page: str) -> None:
     read = Page(page)
-    assert read.tags["figure"] == read.tags["svg"] == 9
+    assert read.tags["figure"] == read.tags["svg"] == 11
     assert len(read.ids) == len(set(read.ids))
-    for number in ("1", "2a", "2b", "3", "4", "5a", "5b", "6a", "7"):
+    for number in ("1", "2a", "2b", "2c", "2d", "3", "4", "5a", "5b", "6a", "7"):
         assert f"Fig. {number}" in page
 
 

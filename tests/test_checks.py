@@ -1,6 +1,7 @@
 """The self-checks pass on honest counts and fail on each kind of wrong ones."""
 
 import random
+import re
 
 import pytest
 
@@ -246,5 +247,17 @@ def test_a_rate_that_could_not_be_kept_fails_in_an_open_loop() -> None:
 
 
 def test_fewer_than_four_warehouses_a_user_is_a_note() -> None:
-    assert warehouses_note(CLOSED, Workload(warehouses=32)) == ()
-    assert warehouses_note(CLOSED, Workload(warehouses=31))[0].startswith("3.9 warehouses per user")
+    tally = honest().tally
+    assert warehouses_note(CLOSED, Workload(warehouses=32), tally) == ()
+    (note,) = warehouses_note(CLOSED, Workload(warehouses=31), tally)
+    assert note.startswith("3.9 warehouses per user")
+
+
+def test_in_an_open_loop_only_busy_users_need_warehouses() -> None:
+    tally, many = honest().tally, OPEN.model_copy(update={"users": 80})
+    assert tally.latency
+    busy = tally.throughput_per_s * tally.latency.mean_s
+    assert 4 * busy < 40 < 4 * many.users
+    assert warehouses_note(many, Workload(warehouses=40), tally) == ()
+    (note,) = warehouses_note(many, Workload(warehouses=int(3 * busy)), tally)
+    assert re.match(r"[23]\.\d warehouses per user", note)

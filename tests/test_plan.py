@@ -192,6 +192,11 @@ def test_an_engine_may_have_a_table_of_each_storage_and_the_plan_keeps_it() -> N
         ("storages", "*", "temporary"),
         ("storages", "*", "temporary", "file_system"),
         ("storages", "*", "temporary", "drive_settings"),
+        ("storages", "*", "stops"),
+        *(
+            ("storages", "*", "stops", name)
+            for name in ("plateau", "log_latency", "saturation", "errors")
+        ),
         ("storages", "*", "simulated"),
         ("storages", "*", "sqlserver"),
     ]

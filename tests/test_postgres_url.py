@@ -330,12 +330,15 @@ def test_fewer_connections_than_the_ladder_has_users_are_found_before_it_climbs(
         "max_connections is 100, 3 of them reserved, 0 in use: 92 users can connect, the plan needs"
         " up to 512" in told
     )
-    assert "the climb needs 517 free" in told
+    assert "the plan needs 517 free" in told
     assert "workload.connections to 92" in told
     assert [level for level, _ in found(601)] == ["error"]
     elsewhere.execute("ALTER ROLE tester CONNECTION LIMIT 20")
     try:
         assert ["15 users can connect" in told for _, told in found((0, 90))] == [True]
+        [(level, told)] = found(8)
+        assert level == "warning", "the climb has enough, the fixed rate may want more"
+        assert "needs up to 64" in told and "set ladder.fixed_rate_share to 0" in told
     finally:
         elsewhere.execute("ALTER ROLE tester CONNECTION LIMIT -1")
 

@@ -20,7 +20,7 @@ from kneebench.plan.reader import parse_plan
 from kneebench.preflight import preflight_checks
 from kneebench.records import Cell, Event, Order, Results, Setting
 from kneebench.results import load
-from kneebench.results.joining import sized_otherwise
+from kneebench.results.joining import sized_otherwise, with_cells
 from kneebench.screen.summary import printed, results_json
 from tests.swept import BUSY, READS
 from tests.swept import sweep_plan as plan
@@ -178,6 +178,21 @@ def test_cells_that_a_plan_adds_join_its_finished_campaign_and_alone_are_measure
     small, large = results.climbs[0].cell.id, results.climbs[2].cell.id
     assert not results.campaign.interleaved(small, large)
     assert load(results.folder or "").climbs == results.climbs
+
+
+def test_cells_join_at_the_rate_that_was_chosen_last(tmp_path: Path) -> None:
+    ladder = {**plan({}).ladder.model_dump(), "fixed_rate_share": 0.7}
+    results = run(plan({"memory": SIZES[1:]}, ladder=ladder), tmp_path)
+    kept = [rung for climb in results.climbs for rung in climb.rungs]
+    last = next(rung for rung in kept if rung.order.phase == "fixed_rate")
+    again = last.order.model_copy(update={"rate_per_s": 1.0, "users": 7})
+    chosen = with_cells(
+        results.campaign,
+        plan({"memory": SIZES}, ladder=ladder),
+        [Cell(id="late", storage="late")],
+        [*kept, last.model_copy(update={"order": again})],
+    )
+    assert chosen.fixed_rate == again
 
 
 def test_a_cell_that_joins_with_another_log_size_is_noted(tmp_path: Path) -> None:

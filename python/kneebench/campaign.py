@@ -41,6 +41,7 @@ from kneebench.records import (
     Preconditioned,
     Results,
     Rung,
+    StopResult,
     Watch,
     Whereabouts,
     WholeDrive,
@@ -160,8 +161,14 @@ def _held(store: Store, until: contextlib.ExitStack, watch: Watch) -> Store:
 
 def _final_runs(context: Context, climbs: Sequence[Climb]) -> FinalRuns | Rounds:
     ladder, watch = context.plan.ladder, context.watch
+    pooled = context.plan.workload.connections > 0
+
+    def report(cell: Cell, result: StopResult) -> None:
+        watch(Event(kind="stop", doing=cell.name, data=result.model_dump()))
+
     if ladder.rounds == "long":
-        return FinalRuns(climbs, ladder, context.store.campaign.fixed_rate)
+        kept = context.store.campaign.fixed_rate
+        return FinalRuns(climbs, ladder, kept, pooled=pooled, report=report)
     wanted = Wanted(ladder.precision, ladder.fewest_repeats, ladder.most_repeats)
 
     def enough(rungs: Sequence[Rung]) -> bool:
@@ -169,7 +176,7 @@ def _final_runs(context: Context, climbs: Sequence[Climb]) -> FinalRuns | Rounds
         watch(Event(kind="round", doing=so_far.sentence))
         return bool(so_far.ended_by)
 
-    return Rounds(climbs, ladder, enough)
+    return Rounds(climbs, ladder, enough, pooled=pooled, report=report)
 
 
 class Bench:
@@ -198,10 +205,11 @@ class Bench:
         climbed = kept or self._climbed(cell)
         for result in climbed.stop_results:
             self.context.watch(Event(kind="stop", doing=cell.name, data=result.model_dump()))
-        return climbed
+        limits = self.context.plan.ladder_on(cell.storage).stops.limits
+        return climbed.model_copy(update={"limits": limits})
 
     def _climbed(self, cell: Cell) -> Climb:
-        ladder = self.context.plan.ladder
+        ladder = self.context.plan.ladder_on(cell.storage)
         with Restored(self.context, cell) as restored:
             climbed = followed(climb(cell, ladder, self._cores(cell)), restored.rung)
             restored.load_again()

@@ -25,6 +25,7 @@ from kneebench.lab.limit_findings import constraint_findings
 from kneebench.lab.preparation import Shares
 from kneebench.lab.programs import found
 from kneebench.lab.volumes import volume_findings
+from kneebench.ladder.stop_findings import stop_findings
 from kneebench.measurement.load_findings import load_findings
 from kneebench.measurement.log_trace import PROGRAM_NAME, missing
 from kneebench.measurement.meters import log_histogram
@@ -67,6 +68,7 @@ def preflight_checks(
         *(each(lambda one, some: _data(one, some, machine)) if real else []),
         *(_drives(plan) if real else []),
         *_users(plan, machine),
+        *stop_findings(plan),
         *(_log_histogram(plan) if real else []),
         *(_rounds(plan) if real and plan.ladder.rounds == "short" else []),
         *(others(journal) if real else []),

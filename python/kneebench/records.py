@@ -837,7 +837,9 @@ class Climb(Record):
 
     `checks`: the consistency conditions after the climb; `final_checks`: those after each final
     run, by the key of its last rung. `limits` come from the plan, `noise_floor` and `raw` from the
-    head when a campaign is read; they are not stored here.
+    head when a campaign is read; they are not stored here. Nor is `superseded`: final runs at loads
+    beyond the limit on log writes, and runs at a fixed rate that waited for users or had another
+    rate (analysis/quoted_load.py). They are in no figure.
     """
 
     cell: Cell
@@ -851,6 +853,7 @@ class Climb(Record):
     limits: Limits = Field(default=Limits(), exclude=True)
     noise_floor: NoiseFloor | None = Field(default=None, exclude=True)
     raw: RawStorage | None = Field(default=None, exclude=True)
+    superseded: tuple[Rung, ...] = Field(default=(), exclude=True)
 
     def __repr_args__(self) -> Iterator[tuple[str, object]]:
         """The main fields; of the rungs only their number."""
@@ -862,6 +865,20 @@ class Climb(Record):
     def of(self, *phases: Phase) -> tuple[Rung, ...]:
         """The rungs of these phases, as measured."""
         return tuple(r for r in self.rungs if r.order.phase in phases)
+
+    def repeats(self, phase: Phase) -> frozenset[int]:
+        """The repeats of a phase's rungs, valid or not; those of a fixed load are its final runs if
+        it has no others.
+        """
+        rungs = self.of(phase) or (self.of("fixed_load") if phase == "final_run" else ())
+        return frozenset(rung.order.repeat for rung in rungs)
+
+    @property
+    def stepped_down(self) -> bool:
+        """Whether final runs at more users exceeded the limit on log writes, so that the quoted
+        ones have fewer than the knee that the climb found.
+        """
+        return any(rung.order.phase == "final_run" for rung in self.superseded)
 
 
 class Estimate(Record):
@@ -875,6 +892,26 @@ class Estimate(Record):
 
     def __str__(self) -> str:
         return f"{self.value:,.4g} ({self.low:,.4g} to {self.high:,.4g}, n={self.n})"
+
+
+class ExceededLoad(Record):
+    """A load whose final runs exceeded the limit on log writes: they are not quoted."""
+
+    users: int
+    log_write_s: Estimate | None
+    runs: int
+
+
+class QuotedLoad(Record):
+    """The load of the quoted final runs, with their mean log write and its limit; `within`: None if
+    it was not measured. `exceeded`: the loads above it that were measured before.
+    """
+
+    users: int
+    limit_s: float
+    log_write_s: Estimate | None
+    within: bool | None
+    exceeded: tuple[ExceededLoad, ...] = ()
 
 
 class Knee(Record):

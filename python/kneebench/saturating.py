@@ -36,7 +36,7 @@ def _roomy(cell: Cell) -> tuple[bool, float]:
 
 
 def _found(context: Context, cell: Cell) -> int:
-    busy = context.plan.ladder.stops.saturation.busy
+    busy = context.plan.ladder_on(cell.storage).stops.saturation.busy
     every = cell.model_copy(update={"cores": 10**6})
     most = len(context.engine.where(every).cores)
     tried = dict(context.store.campaign.saturation)

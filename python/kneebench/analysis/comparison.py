@@ -121,16 +121,17 @@ def ratio_of(
     climb: Climb, against: Climb, quantity: ComparedQuantity, *, interleaved: bool = True
 ) -> Comparison | None:
     """The ratio of one quantity from the pairs of repeats, or from all runs of either where they
-    were not `interleaved`; the sentence leaves out what is shown beside it. None if there is no
-    pair, or if either is still warming.
+    were not `interleaved` or share no repeat; the sentence leaves out what is shown beside it. None
+    if there is no pair, or if either is still warming.
     """
     if still_warming(climb) or still_warming(against):
         return None
-    ratio = (_paired if interleaved else _unpaired)(climb, against, quantity)
+    both, phase = (climb, against), quantity.phase
+    apart = not interleaved or climb.repeats(phase).isdisjoint(against.repeats(phase))
+    ratio = (_unpaired if apart else _paired)(climb, against, quantity)
     if ratio is None:
         return None
     what = quantity.called.format(place(climb))
-    both = (climb, against)
     own, machine = _claim_floor(both, quantity), machine_floor(both, quantity.name)
     floor = max(own, machine)
     beyond, differs = is_beyond(ratio, floor), is_claimed(ratio, floor)

@@ -19,13 +19,14 @@ from kneebench.records import Campaign, Climb, Estimate, Proof, Record, Results,
 class FixedRate(Record):
     """Latency of a storage in open loop at the fixed rate of all storages. `share`: that rate as a
     fraction of the storage's own knee. Percentiles are from the merged histogram; `p999_certain`:
-    at least 100 samples exceed it."""
+    at least 100 samples exceed it. `wait`: share of the mean that is the wait for a free user."""
 
     rate_per_s: float
     share: float | None
     mean_s: Estimate
     p999_s: Estimate
     p999_certain: bool
+    wait: float | None = None
 
 
 class ConfigurationSummary(Record):
@@ -127,6 +128,11 @@ def _at_the_fixed_rate(
     yield (
         f"P99.9 latency at {at}",
         [shown_time(one.p999_s if one else None, one is None or one.p999_certain) for one in found],
+    )
+    waits = [one.wait if one else None for one in found]
+    yield (
+        "wait for a user",
+        ["" if wait is None else f"{percent(round(wait, 3))} of the mean" for wait in waits],
     )
 
 

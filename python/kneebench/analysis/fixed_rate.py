@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import fsum
 from typing import NamedTuple
 
 from kneebench.analysis.final_estimates import estimate_of
@@ -14,13 +15,16 @@ from kneebench.analysis.knee import (
     place,
     repeated_p999,
 )
-from kneebench.analysis.wording import listed, percent
-from kneebench.records import Climb, Estimate, Latency
+from kneebench.analysis.wording import listed, number_of_users, percent
+from kneebench.records import Climb, Estimate, Latency, Results, Rung
 from kneebench.units import count
 
 SAME_RATE = 0.01
 """Rates within this share of each other count as equal: below the knee, 1% more load changes
 latency by less than the noise floor."""
+MOST_WAIT = 0.02
+"""Share of the mean latency that may be the wait for a free user: the noise floor of a latency. A
+run that waits longer is measured again with more users."""
 
 
 class FixedRateLatency(NamedTuple):
@@ -28,7 +32,8 @@ class FixedRateLatency(NamedTuple):
 
     `rate_per_s` is that of all cells; `share` is the rate over the cell's own quoted throughput at
     the knee (None without a quoted knee); `p999_certain`: at least 100 samples exceed it, over all
-    repeats.
+    repeats. `wait`: share of the mean that is the wait for a free user or connection; None if it
+    was not measured.
     """
 
     rate_per_s: float
@@ -38,6 +43,7 @@ class FixedRateLatency(NamedTuple):
     p999_certain: bool
     n: int
     users: int
+    wait: float | None
 
 
 def fixed_rate_latency(climb: Climb) -> FixedRateLatency | None:
@@ -62,8 +68,20 @@ def fixed_rate_latency(climb: Climb) -> FixedRateLatency | None:
         p999_s=repeated_p999(rungs, merged),
         p999_certain=whole.p999_is_certain,
         n=whole.n,
-        users=rungs[0].users,
+        users=max(rung.users for rung in rungs),
+        wait=wait_share(*rungs),
     )
+
+
+def wait_share(*rungs: Rung) -> float | None:
+    """The wait for a free user or connection, as a share of the mean latency of all transactions;
+    None if no rung measured both.
+    """
+    tallies = [rung.tally for rung in rungs]
+    both = [(one.wait, one.latency) for one in tallies if one.wait and one.latency]
+    waited_s = fsum(wait.mean_s * wait.n for wait, _ in both)
+    took_s = fsum(latency.mean_s * latency.n for _, latency in both)
+    return waited_s / took_s if took_s else None
 
 
 def same_rate(rates_per_s: Sequence[float]) -> bool:
@@ -107,6 +125,27 @@ def _saturated(climb: Climb, planned_per_s: float) -> tuple[str, str] | None:
     share = percent(round(rate_per_s / knee_per_s, 2))
     at = f"{share} of the {count(knee_per_s)}/s at {place(climb)}"
     return count(rate_per_s), f"{climb.cell.name} ({at})"
+
+
+def wait_caveats(results: Results) -> tuple[str, ...]:
+    """A sentence for all cells whose transactions waited too long for a free user at the fixed
+    rate, but for those that it saturates, as `rate_caveats` says.
+    """
+    latencies = [(climb, fixed_rate_latency(climb)) for climb in results.climbs]
+    waited = [
+        f"{percent(round(at.wait, 3))} on {climb.cell.name} ({number_of_users(at.users)})"
+        for climb, at in latencies
+        if at and at.wait and at.wait > MOST_WAIT and not _saturated(climb, 0.0)
+    ]
+    if not waited:
+        return ()
+    workload = results.campaign.plan.get("workload")
+    shared = workload.get("connections") if isinstance(workload, Mapping) else 0
+    free = f"one of {shared} shared connections" if shared else "a free user"
+    return (
+        f"At the fixed rate the wait for {free} is a large part of the mean latency (limit"
+        f" {percent(MOST_WAIT)}): {listed(waited)}.",
+    )
 
 
 def together(latencies: Sequence[Latency]) -> Latency:

@@ -57,15 +57,13 @@ def conditions(climb: Climb) -> Iterator[tuple[str, tuple[Check, ...]]]:
     final run, whose figures are quoted.
     """
     yield "after the climb", climb.checks
-    orders = {rung.order.key: rung.order for rung in climb.rungs}
+    orders = [rung.order for rung in (*climb.rungs, *climb.superseded)]
+    repeats = {order.key: order.repeat for order in orders}
+    users = {order.repeat: order.users for order in orders if order.phase == "final_run"}
     for key, checks in climb.final_checks.items():
-        order = orders.get(key)
-        yield (
-            f"after final run {order.repeat} at {number_of_users(order.users)}"
-            if order
-            else f"after {key}",
-            checks,
-        )
+        repeat = repeats.get(key)
+        at = f" at {number_of_users(users[repeat])}" if repeat in users else ""
+        yield f"after final run {repeat}{at}" if repeat else f"after {key}", checks
 
 
 def comparison_checks(results: Results) -> tuple[Check, ...]:

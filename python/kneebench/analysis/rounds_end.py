@@ -70,7 +70,7 @@ def rounds_so_far(rungs: Sequence[Rung], wanted: Wanted) -> RoundsSoFar:
     """
     runs = [rung for rung in rungs if rung.order.phase == "final_run"]
     compared = _compared(runs)
-    rounds = max((rung.order.repeat for rung in runs), default=0)
+    rounds = len({rung.order.repeat for rung in runs})
     width = max((_half_width(restores) for restores in compared), default=inf)
     ended = [ended_by(restores, wanted) for restores in compared]
     if compared and all(ended):
@@ -81,8 +81,12 @@ def rounds_so_far(rungs: Sequence[Rung], wanted: Wanted) -> RoundsSoFar:
 
 
 def rounds_of(results: Results) -> RoundsSoFar | None:
-    """The rounds of a campaign; None without any, or with long runs."""
-    rungs = [rung for climb in results.climbs for rung in climb.of("final_run")]
+    """The rounds of a campaign with every cell at its quoted load; None without any, or with long
+    runs.
+    """
+    runs = [found for climb in results.climbs if (found := climb.of("final_run"))]
+    first = max((some[0].order.repeat for some in runs), default=1)
+    rungs = [rung for some in runs for rung in some if rung.order.repeat >= first]
     ladder = results.campaign.plan.get("ladder")
     if not short(rungs) or not isinstance(ladder, Mapping):
         return None

@@ -12,6 +12,7 @@ from typing import Any
 from kneebench.analysis.levelling_words import sweep_document
 from kneebench.analysis.memory import memory_document
 from kneebench.analysis.outcome import exit_code, never_steady
+from kneebench.analysis.quoted_load import quoted_loads
 from kneebench.analysis.still_steady import still_steady
 from kneebench.analysis.wording import DERIVED
 from kneebench.brief import chart_theme, drawing
@@ -127,7 +128,7 @@ class Brief(Page):
                 climb.cell.id: [v.model_dump(mode="json") for v in climb.stop_results]
                 for climb in view.climbs
             },
-            "rungs": [_rung(rung) for climb in view.climbs for rung in climb.rungs],
+            **_rungs(view.results),
             "sections": [section.model_dump(mode="json") for section in self.sections],
         }
 
@@ -172,6 +173,18 @@ def _devices(found: KneeDevices) -> dict[str, Any]:
         for one in found.volumes
     ]
     return {"rung": found.rung.order.key, "volumes": volumes}
+
+
+def _rungs(results: Results) -> dict[str, Any]:
+    """Those that figures are made of, those that were measured again, and the loads of the final
+    runs.
+    """
+    climbs = results.climbs
+    return {
+        "quoted_loads": quoted_loads(results),
+        "rungs": [_rung(rung) for climb in climbs for rung in climb.rungs],
+        "superseded_rungs": [_rung(rung) for climb in climbs for rung in climb.superseded],
+    }
 
 
 def _rung(rung: Any) -> dict[str, Any]:

@@ -8,14 +8,20 @@ latency is only users / throughput, so cells are compared on latency in an open 
 rate. The plan gives it (`latency_rate`), or it is a share of what the final runs measured. Then in
 the first turn it is known only at the last cell; for long runs the others are restored once more
 for it.
+
+A cell whose runs exceed the limit on log writes is measured again with fewer users
+(ladder/final_loads.py), in turn with the cells under the same constraint: those it is compared
+with.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from itertools import count
 from typing import NamedTuple
 
-from kneebench.analysis.knee import knee_rung
+from kneebench.ladder.final_loads import FinalLoads, Report, unreported
+from kneebench.ladder.fixed_rate import FixedRate
 from kneebench.plan.ladder import Ladder
 from kneebench.records import Cell, Climb, Order, Rung
 
@@ -43,91 +49,66 @@ class RestoredRuns(NamedTuple):
     loads: Mapping[str, Load]
 
 
-class FixedRate:
-    """The fixed rate: the plan's, or `fixed_rate_share` of the lowest knee as the first final runs
-    measured it. `kept`: an order at the rate of cells that were measured before others joined.
-    """
-
-    def __init__(
-        self, ladder: Ladder, knees: Mapping[Cell, Rung], kept: Order | None = None
-    ) -> None:
-        self._share, self._knees = ladder.fixed_rate_share, knees
-        self.planned_per_s = (kept and kept.rate_per_s) or ladder.latency_per_s
-        highest = max((rung.users for rung in knees.values()), default=0)
-        self._users = kept.users if kept else highest
-        self._first: dict[Cell, Rung] = {}
-
-    def take_first(self, cell: Cell, rung: Rung) -> None:
-        """Take the first final run of a cell."""
-        self._first[cell] = rung
-
-    @property
-    def per_s(self) -> float:
-        """Transactions per second; of a share 0 until every cell has its first final run.
-
-        Of a cell whose rung was invalid, the climb's counts.
-        """
-        if self.planned_per_s:
-            return self.planned_per_s
-        if len(self._first) < len(self._knees):
-            return 0.0
-        knees = (self._knees[cell] if rung.invalid else rung for cell, rung in self._first.items())
-        return round(self._share * min((rung.tpm for rung in knees), default=0.0) / 60, 3)
-
-    def order(self, cell: Cell, repeat: int, restore: int = 0) -> Order:
-        """As many users as the highest knee, so that no cell waits for a free user."""
-        return Order(
-            cell=cell.id,
-            phase="fixed_rate",
-            users=self._users,
-            repeat=repeat,
-            rate_per_s=self.per_s,
-            restore=restore,
-        )
-
-
 class FinalRuns:
     """The long final runs of a campaign; the same rungs always give the same orders."""
 
     def __init__(
-        self, climbs: Sequence[Climb], ladder: Ladder, kept_rate: Order | None = None
+        self,
+        climbs: Sequence[Climb],
+        ladder: Ladder,
+        kept_rate: Order | None = None,
+        *,
+        pooled: bool = False,
+        report: Report = unreported,
     ) -> None:
-        self._ladder = ladder
-        self._knees = search_knees(climbs)
-        self._rate = FixedRate(ladder, self._knees, kept_rate)
+        self._most = ladder.most_repeats
+        self._loads = FinalLoads(climbs, report)
+        knees = {cell: self._loads.searched(cell) for cell in self._loads.cells}
+        self._rate = FixedRate(ladder, knees, kept_rate, pooled=pooled)
 
     def restored_runs(self) -> Iterator[RestoredRuns]:
         """Repetitions in the order to measure them; repeats count from 1.
 
         Cells whose climb found no knee are left out.
         """
-        cells = list(self._knees)
-        for repeat in range(1, self._ladder.most_repeats + 1):
-            for cell in cells if repeat % 2 else reversed(cells):
+        for repeat in count(1):
+            cells = self._loads.cells[:: 1 if repeat % 2 else -1]
+            due = [cell for cell in cells if self._lacks(cell)]
+            if not due and not any(map(self._lacks_rate, cells)):
+                return
+            for cell in due:
                 yield RestoredRuns((cell,), repeat, self._knee(cell, repeat), {})
-            if repeat == 1 and self._rate.per_s and not self._rate.planned_per_s:
-                for cell in reversed(cells[:-1]):
-                    loads = {cell.id: Load(self._order(cell, 1))}
-                    yield RestoredRuns((cell,), 1, self._latency(cell, 1), loads)
+            for cell in reversed(cells):
+                if self._lacks_rate(cell) and repeat not in self._rate.repeats(cell):
+                    loads = {cell.id: Load(self._order(cell, repeat))}
+                    yield RestoredRuns((cell,), repeat, self._latency(cell, repeat), loads)
+            self._loads.step_down(lambda cell: self._loads.number(cell) >= self._most)
+
+    def _lacks(self, cell: Cell) -> bool:
+        """Whether a cell is to be measured at its load: until it and those under the same
+        constraint were measured often enough at theirs.
+        """
+        alike = [one for one in self._loads.cells if one.constraint == cell.constraint]
+        return any(self._loads.number(one) < self._most for one in alike)
+
+    def _lacks_rate(self, cell: Cell) -> bool:
+        return self._rate.per_s > 0 and len(self._rate.repeats(cell)) < self._most
 
     def _knee(self, cell: Cell, repeat: int) -> Generator[Order, Rung, bool]:
         """The knee, then the latency at the fixed rate on the same restore, if the rate is
         known.
         """
         rung = yield self._order(cell, repeat)
-        if repeat == 1:
-            self._rate.take_first(cell, rung)
+        self._loads.keep(cell, rung)
+        if self._loads.number(cell) == 1:
+            self._rate.take_first(cell, self._loads.searched(cell) if rung.invalid else rung)
         return (yield from self._latency(cell, repeat))
 
     def _latency(self, cell: Cell, repeat: int) -> Generator[Order, Rung, bool]:
-        if self._rate.per_s:
-            yield self._rate.order(cell, repeat)
+        if self._lacks_rate(cell):
+            yield from self._rate.runs(cell, repeat)
         return True
 
     def _order(self, cell: Cell, repeat: int) -> Order:
-        return Order(cell=cell.id, phase="final_run", users=self._knees[cell].users, repeat=repeat)
-
-
-def search_knees(climbs: Sequence[Climb]) -> dict[Cell, Rung]:
-    """The search rung at each cell's knee; cells without a knee are left out."""
-    return {climb.cell: rung for climb in climbs if (rung := knee_rung(climb)) is not None}
+        users = self._loads.users(cell)
+        return Order(cell=cell.id, phase="final_run", users=users, repeat=repeat)

@@ -4,30 +4,43 @@ In each round every cell is measured once at its knee, and in two rounds of four
 fixed rate. The order reverses from round to round (A B, B A), so what drifts within minutes affects
 all cells alike. All cells are restored again after `restore_every` rounds, and warmed up for the
 same time. Rounds end when the comparison is as precise as the plan wants, or after the plan's most
-repeats: analysis/rounds_end.py decides. The consistency conditions are checked on the
-last restore, as all restores have the same load.
+repeats: analysis/rounds_end.py decides. If a cell exceeds the limit on log writes by then, or
+clearly after the rounds of one restore, rounds begin again with fewer users on it
+(ladder/final_loads.py). The consistency conditions are checked on the last restore, as all restores
+have the same load.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
+from itertools import count
 
-from kneebench.ladder.final_runs import FixedRate, Load, RestoredRuns, search_knees
+from kneebench.ladder.final_loads import FinalLoads, Report, unreported
+from kneebench.ladder.final_runs import Load, RestoredRuns
+from kneebench.ladder.fixed_rate import FixedRate
 from kneebench.plan.ladder import ROUND_RAMP_S, Ladder
 from kneebench.records import Cell, Climb, Order, Phase, Rung
 
 Enough = Callable[[Sequence[Rung]], bool]
 """Whether the rounds so far are precise enough, or as many as the plan allows."""
-PHASES: tuple[Phase, Phase] = ("final_run", "fixed_rate")
 
 
 class Rounds:
     """The rounds of a campaign; the same rungs always give the same orders."""
 
-    def __init__(self, climbs: Sequence[Climb], ladder: Ladder, enough: Enough) -> None:
+    def __init__(
+        self,
+        climbs: Sequence[Climb],
+        ladder: Ladder,
+        enough: Enough,
+        *,
+        pooled: bool = False,
+        report: Report = unreported,
+    ) -> None:
         self._ladder, self._enough = ladder, enough
-        self._knees = search_knees(climbs)
-        self._rate = FixedRate(ladder, self._knees)
+        self._loads = FinalLoads(climbs, report)
+        knees = {cell: self._loads.searched(cell) for cell in self._loads.cells}
+        self._rate = FixedRate(ladder, knees, pooled=pooled)
         longest_s = max(
             (rung.warm_up_s for climb in climbs for rung in climb.rungs[:1]), default=0.0
         )
@@ -36,48 +49,58 @@ class Rounds:
         the window of its load included, which nobody quotes.
         """
         self._rungs: list[Rung] = []
-        self._ended = False
+        """Of the rounds since all cells have their loads as they are now."""
+        self._begun, self._next, self._ended = 1, 1, False
+        """The first of these rounds, the next one, and whether there is none."""
 
     def restored_runs(self) -> Iterator[RestoredRuns]:
         """The rounds of one restore after another; cells whose climb found no knee are left out."""
         most, each = self._ladder.most_repeats, self._ladder.restore_every
-        for restore, first in enumerate(range(1, most + 1, each), start=1):
-            if self._ended or not self._knees:
+        cells = self._loads.cells
+        for restore in count(1):
+            first, last = self._next, self._begun + most
+            if self._ended or not cells or first == last:
                 return
-            rounds = range(first, min(first + each, most + 1))
+            rounds = range(first, min(first + each, last))
             loads = {
                 cell.id: Load(self._order(cell, "warm_up", first, restore), self._warm_up_s)
                 for cell in self._fastest_first()
             }
-            yield RestoredRuns(tuple(self._knees), restore, self._steps(restore, rounds), loads)
+            yield RestoredRuns(cells, restore, self._steps(restore, rounds), loads)
 
     def _fastest_first(self) -> list[Cell]:
         """The cells by throughput at the knee: the others are loaded until they have completed as
         many transactions.
         """
-        return sorted(self._knees, key=lambda cell: -self._knees[cell].tally.throughput_per_s)
+        searched = {cell: self._loads.searched(cell).tally for cell in self._loads.cells}
+        return sorted(searched, key=lambda cell: -searched[cell].throughput_per_s)
 
     def _steps(self, restore: int, rounds: range) -> Generator[Order, Rung, bool]:
         for repeat in rounds:
-            for phase in PHASES[: 1 + self._ladder.at_fixed_rate(repeat)]:
-                for cell in in_turn(tuple(self._knees), repeat):
-                    if phase == "final_run" or self._rate.per_s:
-                        rung = yield self._order(cell, phase, repeat, restore)
-                        self._keep(cell, rung)
+            for cell in in_turn(self._loads.cells, repeat):
+                rung = yield self._order(cell, "final_run", repeat, restore)
+                self._keep(cell, rung)
+            if self._ladder.at_fixed_rate(repeat) and self._rate.per_s:
+                for cell in in_turn(self._loads.cells, repeat):
+                    rung = yield from self._rate.runs(cell, repeat, restore)
+                    self._rungs.append(rung)
+            self._next = repeat + 1
             if self._enough(self._rungs):
                 self._ended = True
                 break
+        complete = self._ended or self._next == self._begun + self._ladder.most_repeats
+        if self._loads.step_down(lambda cell: complete):
+            self._begun, self._rungs, self._ended = self._next, [], False
         return self._ended
 
     def _keep(self, cell: Cell, rung: Rung) -> None:
         self._rungs.append(rung)
-        if rung.order.phase == "final_run" and rung.order.repeat == 1:
-            self._rate.take_first(cell, rung)
+        self._loads.keep(cell, rung)
+        if self._loads.number(cell) == 1:
+            self._rate.take_first(cell, self._loads.searched(cell) if rung.invalid else rung)
 
     def _order(self, cell: Cell, phase: Phase, repeat: int, restore: int) -> Order:
-        if phase == "fixed_rate":
-            return self._rate.order(cell, repeat, restore)
-        users = self._knees[cell].users
+        users = self._loads.users(cell)
         return Order(cell=cell.id, phase=phase, users=users, repeat=repeat, restore=restore)
 
 

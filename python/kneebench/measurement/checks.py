@@ -255,9 +255,14 @@ def unstarted(seen: CheckInput) -> Check | None:
     return Check(name="unstarted", passed=not left, seen=f"{left:,}", limit="0", sentence=sentence)
 
 
-def warehouses_note(order: Order, workload: Workload) -> tuple[str, ...]:
-    """Below four warehouses per user, users meet at the same rows: a note, not a check."""
-    if workload.warehouses >= WAREHOUSES_PER_USER * order.users:
+def warehouses_note(order: Order, workload: Workload, tally: Tally) -> tuple[str, ...]:
+    """Below four warehouses per user, users meet at the same rows: a note, not a check. In an open
+    loop only those count that are busy at once, on average.
+    """
+    users: float = order.users
+    if order.rate_per_s and tally.latency:
+        users = min(users, tally.throughput_per_s * tally.latency.mean_s)
+    if workload.warehouses >= WAREHOUSES_PER_USER * users:
         return ()
-    per_user = f"{workload.warehouses / order.users:.1f} warehouses per user"
+    per_user = f"{workload.warehouses / users:.1f} warehouses per user"
     return (f"{per_user}; at least {WAREHOUSES_PER_USER} are recommended",)

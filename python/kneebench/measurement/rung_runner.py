@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Iterator, Sequence
+from math import fsum
 
 from kneebench.analysis.wording import named, number_of_users
 from kneebench.databases.engine import Server
@@ -76,7 +76,8 @@ class RungRunner:
         self.read.append(seen)
         if (reads := combined(seen, "device.reads")) is not None:
             self.reads_per_s.append(reads)
-            self.read_time.append((combined(seen, "device.read_time") or 0.0) / self.order.users)
+            read_s = combined(seen, "device.read_time") or 0.0
+            self.read_time.append(read_s / self._busy_users(tick.seconds))
             self.read_bytes += combined(seen, "device.read_bytes") or 0.0
         data: dict[str, object] = {
             "order": self.order.model_dump(),
@@ -100,6 +101,14 @@ class RungRunner:
             if second.transaction == "new_order":
                 self.nopm[second.at_s] = 60.0 * second.committed
 
+    def _busy_users(self, seconds: Sequence[Second]) -> float:
+        """Users with a transaction: all of them in a closed loop; in an open loop, of which many
+        wait for work, as many as the latencies of these seconds add up to.
+        """
+        if self.order.rate_per_s is None:
+            return self.order.users
+        return fsum(s.mean_s * (s.committed + s.rolled_back) for s in seconds) or self.order.users
+
     def _require_connections(self, tick: Tick) -> None:
         if tick.alive == 0:
             raise ConnectionError(f"all {self.order.users} connections were lost")
@@ -120,7 +129,7 @@ class RungRunner:
             for key, n in values.items()
             if key.partition("|")[0] in ("checkpoints.timed", "checkpoints.requested")
         ]
-        return math.fsum(counts) if counts else None
+        return fsum(counts) if counts else None
 
 
 def described(order: Order) -> str:

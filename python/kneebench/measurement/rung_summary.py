@@ -108,7 +108,7 @@ def _scans(raw_series: Sequence[RawSeries]) -> dict[str, float] | None:
 def _notes(evidence: CheckInput, record: RungRecord) -> tuple[str, ...]:
     warmed = record.load.warmed
     unsteady = () if warmed.steady else (f"not steady: {warmed.why}",)
-    few = warehouses_note(evidence.order, evidence.workload)
+    few = warehouses_note(evidence.order, evidence.workload, evidence.tally)
     unseen = (
         ("sequential scans not checked: no meter reports them",) if evidence.scans is None else ()
     )

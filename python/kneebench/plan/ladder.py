@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from kneebench.plan.stops import Stops
+from kneebench.plan.stops import Stops, StorageStops
 from kneebench.plan.values import MONTH_S, WEEK_S, Number, Part, Switch, WhileSeconds, Whole, wrong
 from kneebench.units import Rate, Seconds, parse_rate
 
@@ -19,6 +19,8 @@ WAREHOUSES_PER_USER = 4
 Repeats = Annotated[Whole, Field(ge=0, le=50)]
 AT_FIXED_RATE = (1, 2)
 """Short rounds of four that also measure the fixed rate: both orders, and time for more rounds."""
+FIXED_RATE_USERS = 64
+"""So many users may offer a fixed rate, however few the climb has."""
 ROUND_RAMP_S = 1.0
 """Warm-up of a short round: its database was warmed after the restore and has been under load."""
 SHORT_S = 5.0
@@ -151,6 +153,20 @@ class Ladder(Part):
         return self.users if isinstance(self.users, int) else self.users[1]
 
     @property
+    def most_users(self) -> int:
+        """Most users of any rung. A fixed rate may need more than a short climb has: a transaction
+        that finds all users busy waits for one.
+        """
+        return max(self.last, FIXED_RATE_USERS) if self.at_fixed_rate(1) else self.last
+
+    def with_fewer_users(self, users: int) -> str:
+        """What to set in the plan so that no rung has more than so many users."""
+        if self.last <= users:
+            return "ladder.fixed_rate_share to 0"
+        lowered = "ladder.users" if self.fixed else "the upper end of ladder.users"
+        return f"{lowered} or workload.connections to {users}"
+
+    @property
     def fewest_repeats(self) -> int:
         """Final runs per storage before `precision` may end them."""
         return self.repeats if isinstance(self.repeats, int) else self.repeats[0]
@@ -252,6 +268,10 @@ class Ladder(Part):
             )
             raise wrong("repeats", sentence=sentence)
         return self
+
+    def on(self, own: StorageStops) -> Ladder:
+        """The same with the stop conditions that a storage has of its own."""
+        return self.model_copy(update={"stops": self.stops.with_own(own)})
 
     def once(self, users: int, window_s: float) -> Ladder:
         """The same, but so many users for so long, measured once on each storage; no final runs."""

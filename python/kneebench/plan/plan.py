@@ -20,6 +20,7 @@ from kneebench.plan.databases import about, check_databases, check_rounds
 from kneebench.plan.engine_table import EngineStorage, EngineTable, default_database
 from kneebench.plan.kernel import Kernel
 from kneebench.plan.ladder import Ladder
+from kneebench.plan.stops import with_keys_of_ladder
 from kneebench.plan.storage import Storage as Storage
 from kneebench.plan.values import Directory, Name, Note, Sentence, Switch, Whole, wrong
 from kneebench.plan.values import Part as Part
@@ -150,6 +151,11 @@ class Plan(Part):
             return {**given, "storages": {"server": {}}}
         return given
 
+    @model_validator(mode="before")
+    @classmethod
+    def _own_stops_begin_as_the_ladders(cls, given: Any) -> Any:
+        return with_keys_of_ladder(given) if isinstance(given, dict) else given
+
     @field_validator("erase")
     @classmethod
     def _erase_names_drives(cls, given: tuple[str, ...]) -> tuple[str, ...]:
@@ -204,8 +210,14 @@ class Plan(Part):
         return {name: self._for(one) for name, one in self.databases.items()} or {"": self}
 
     def of(self, cell: Cell) -> Plan:
-        """The plan for the database of a cell."""
-        return self._for(self.databases[cell.database]) if self.databases else self
+        """The plan for the database of a cell, with the stop conditions of its storage."""
+        plan = self._for(self.databases[cell.database]) if self.databases else self
+        return plan.model_copy(update={"ladder": self.ladder_on(cell.storage)})
+
+    def ladder_on(self, storage: str) -> Ladder:
+        """The ladder with the stop conditions of a storage, or without for a name it has not."""
+        found = self.storages.get(storage)
+        return self.ladder.on(found.stops) if found else self.ladder
 
     def _for(self, database: Database) -> Plan:
         return self.model_copy(update={"database": database})

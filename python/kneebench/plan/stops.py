@@ -1,12 +1,16 @@
-"""The stop conditions of a plan: what ends a climb."""
+"""The stop conditions of a plan: what ends a climb, on every storage or on one of them."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from kneebench.plan.values import Number, Part, WhileSeconds, Whole
+from kneebench.records import Limits
+from kneebench.units import time
 
 
 class Plateau(Part):
@@ -26,6 +30,11 @@ class Plateau(Part):
         Whole, Field(ge=1, le=5, description="Consecutive steps below that elasticity")
     ] = 2
 
+    @property
+    def rule(self) -> str:
+        """The condition in a few words."""
+        return f"elasticity below {self.elasticity:g} on {self.steps} consecutive steps"
+
 
 class LogLatency(Part):
     """Stop when the database waits too long for its log."""
@@ -35,10 +44,15 @@ class LogLatency(Part):
         Field(
             description=(
                 "Limit for the mean of write plus sync over 10 s, exceeded in two of three windows;"
-                " over the whole window if it is below 15 s"
+                " over the whole window if it is below 15 s. Final runs: limit for their mean"
             )
         ),
     ] = 0.005
+
+    @property
+    def rule(self) -> str:
+        """The condition in a few words."""
+        return f"log writes above {time(self.limit)}"
 
 
 class Saturation(Part):
@@ -51,6 +65,11 @@ class Saturation(Part):
         Number, Field(gt=0, lt=1, description="Elasticity of throughput below which the climb ends")
     ] = 0.10
 
+    @property
+    def rule(self) -> str:
+        """The condition in a few words."""
+        return f"all cores {100 * self.busy:g}% busy and elasticity below {self.elasticity:g}"
+
 
 class Errors(Part):
     """Stop when transactions fail."""
@@ -62,6 +81,11 @@ class Errors(Part):
         ),
     ] = 0.01
 
+    @property
+    def rule(self) -> str:
+        """The condition in a few words."""
+        return f"more than {100 * self.share:g}% of the transactions fail"
+
 
 class Stops(Part):
     """Stop conditions: one table each; the first that fires ends the climb."""
@@ -70,3 +94,84 @@ class Stops(Part):
     log_latency: LogLatency = LogLatency()
     saturation: Saturation = Saturation()
     errors: Errors = Errors()
+
+    @property
+    def limits(self) -> Limits:
+        """Those that the analysis uses too."""
+        return Limits(
+            elasticity=self.plateau.elasticity,
+            log_write_s=self.log_latency.limit,
+            cores_busy=self.saturation.busy,
+        )
+
+    @property
+    def rules(self) -> dict[str, str]:
+        """Each condition in a few words, by its name."""
+        return {name: getattr(self, name).rule for name in type(self).model_fields}
+
+    def with_own(self, own: StorageStops) -> Stops:
+        """These conditions, with a storage's own ones in place of those of the same name.
+
+        >>> own = StorageStops(log_latency=LogLatency(limit="20ms"))
+        >>> found = Stops(plateau=Plateau(steps=3)).with_own(own)
+        >>> found.plateau.steps, found.log_latency.limit
+        (3, 0.02)
+        """
+        return self.model_copy(update=own.conditions)
+
+
+class StorageStops(Part):
+    """Stop conditions of this storage alone, in place of those of the same name in
+    `[ladder.stops]`. Conditions and keys that are left out are as there.
+    """
+
+    plateau: Plateau | None = None
+    log_latency: LogLatency | None = None
+    saturation: Saturation | None = None
+    errors: Errors | None = None
+
+    @property
+    def conditions(self) -> dict[str, Plateau | LogLatency | Saturation | Errors]:
+        """Those that the storage has of its own, by name."""
+        every = {name: getattr(self, name) for name in type(self).model_fields}
+        return {name: one for name, one in every.items() if one}
+
+
+def with_keys_of_ladder(given: Mapping[str, Any]) -> dict[str, Any]:
+    """A plan as it was written, in which each storage's own stop condition has the keys that it
+    leaves out from the condition of the same name in `[ladder.stops]`. What is wrong stays as it
+    is, to be reported where it was written.
+
+    >>> ladder = {"stops": {"saturation": {"elasticity": 0.05}}}
+    >>> disk = {"stops": {"saturation": {"busy": 0.9}}}
+    >>> found = with_keys_of_ladder({"ladder": ladder, "storages": {"disk": disk}})
+    >>> found["storages"]["disk"]["stops"]["saturation"]
+    {'elasticity': 0.05, 'busy': 0.9}
+    """
+    common = _table(_table(given.get("ladder")).get("stops"))
+    storages = given.get("storages")
+    if not isinstance(storages, Mapping) or not _right(common):
+        return dict(given)
+    return {**given, "storages": {name: _filled(one, common) for name, one in storages.items()}}
+
+
+def _filled(storage: Any, common: Mapping[str, Any]) -> Any:
+    own = _table(_table(storage).get("stops"))
+    if not own:
+        return storage
+    stops = {
+        name: {**_table(common.get(name)), **one} if isinstance(one, Mapping) else one
+        for name, one in own.items()
+    }
+    return {**storage, "stops": stops}
+
+
+def _right(common: Mapping[str, Any]) -> bool:
+    """Whether there are conditions for every storage, and nothing is wrong with them."""
+    with suppress(ValidationError):
+        return bool(common and Stops.model_validate(common))
+    return False
+
+
+def _table(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

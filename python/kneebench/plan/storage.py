@@ -8,6 +8,7 @@ from typing import Annotated, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
+from kneebench.plan.stops import StorageStops
 from kneebench.plan.values import Directory, Part, Text, wrong
 from kneebench.plan.volume import Volume
 from kneebench.records import Role
@@ -66,6 +67,7 @@ class Storage(Volume):
     url: Annotated[
         Text, Field(description="External server on this storage; overrides database.url")
     ] = ""
+    stops: StorageStops = StorageStops()
 
     @model_validator(mode="after")
     def _place_is_clear(self) -> Self:

@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from kneebench.analysis.quoted_load import with_quoted_load
 from kneebench.errors import KneebenchError
 from kneebench.plan import Plan
 from kneebench.plan.plan import Workload
@@ -67,15 +68,17 @@ def load(folder: str | Path) -> Results:
     kept = {climb.cell.id: climb for climb in _climbs(folder, allowance)}
     planned = _planned(plan, [*kept, *(rung.order.cell for rung in rungs)])
     cells = {**planned, **{cell: climb.cell for cell, climb in kept.items()}}
-    limits, final_checks = _limits(plan), _conditions(folder, allowance)
+    final_checks = _conditions(folder, allowance)
     climbs = tuple(
-        _climb(kept.get(id_), cell, rungs).model_copy(
-            update={
-                "limits": limits,
-                "noise_floor": campaign.noise_floor,
-                "raw": _raw(campaign, plan, cell),
-                "final_checks": final_checks.get(id_, {}),
-            }
+        with_quoted_load(
+            _climb(kept.get(id_), cell, rungs).model_copy(
+                update={
+                    "limits": _limits(plan, cell),
+                    "noise_floor": campaign.noise_floor,
+                    "raw": _raw(campaign, plan, cell),
+                    "final_checks": final_checks.get(id_, {}),
+                }
+            )
         )
         for id_, cell in cells.items()
     )
@@ -148,16 +151,9 @@ def workload(campaign: Campaign) -> Workload | None:
     return plan.workload if plan else None
 
 
-def _limits(plan: Plan | None) -> Limits:
-    """Limits of the plan's stop conditions."""
-    if plan is None:
-        return Limits()
-    stops = plan.ladder.stops
-    return Limits(
-        elasticity=stops.plateau.elasticity,
-        log_write_s=stops.log_latency.limit,
-        cores_busy=stops.saturation.busy,
-    )
+def _limits(plan: Plan | None, cell: Cell) -> Limits:
+    """Limits of the plan's stop conditions for the cell's storage."""
+    return plan.ladder_on(cell.storage).stops.limits if plan else Limits()
 
 
 def _planned(plan: Plan | None, measured: Iterable[str]) -> dict[str, Cell]:

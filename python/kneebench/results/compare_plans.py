@@ -70,7 +70,8 @@ def compare_plans(a: PlanLike, b: PlanLike) -> list[str]:
     """The names of the fields that matter and differ, as the plan file spells them.
 
     Where a plan sets its own fixed rate, the share that the other one sets does not matter: only
-    latencies measured at the same rate are compared.
+    latencies measured at the same rate are compared. A storage that both plans have matters
+    with the stop conditions of its own.
 
     >>> one = Plan.model_validate({"storages": {"disk": {"path": "."}}})
     >>> other = {"storages": {"ssd": {"path": "/"}}, "question": "Why?"}
@@ -86,7 +87,15 @@ def compare_plans(a: PlanLike, b: PlanLike) -> list[str]:
     order = {field: place for place, field in enumerate(MATTERS)}
     databases = {**_engines(a), **_engines(b)}
     found = [(order[field], name) for name in differing if (field := _matters(name, databases))]
+    own_stops = _own_stops(plan_document(a), plan_document(b))
+    found += [(len(order), name) for name in differing if name.startswith(own_stops)]
     return [name for _, name in sorted(found)]
+
+
+def _own_stops(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[str, ...]:
+    """Where the stop conditions stand that storages of both plans have of their own."""
+    both = dict(a.get("storages", {})).keys() & dict(b.get("storages", {})).keys()
+    return tuple(f"storages.{name}.stops." for name in both)
 
 
 def comparable(a: Results, b: Results) -> None:

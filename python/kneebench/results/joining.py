@@ -82,13 +82,14 @@ def with_cells(
     campaign: Campaign, plan: Plan, added: Sequence[Cell], rungs: Iterable[Rung]
 ) -> Campaign:
     """The head of the campaign with the plan that has these cells too. They are measured at the
-    fixed rate that its rungs were measured at, if any was.
+    fixed rate that its rungs were measured at, if any was: the last one if it was chosen again.
     """
     changed = campaign.model_copy(update={"plan": plan_document(plan)})
     if not (kept := list(rungs)):
         return changed
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    rate = next((rung.order for rung in kept if rung.order.phase == "fixed_rate"), None)
+    at_rate = [rung.order for rung in kept if rung.order.phase == "fixed_rate"]
+    rate = next((one for one in at_rate if one.rate_per_s == at_rate[-1].rate_per_s), None)
     note = (
         f"{listed([cell.name for cell in added])} joined this campaign at {now}: not interleaved"
         " with what was measured before, so no interval covers drift between them"

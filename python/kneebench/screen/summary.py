@@ -15,7 +15,7 @@ from kneebench.analysis.configuration_summary import configuration_summaries
 from kneebench.analysis.control import control_caveats, controls
 from kneebench.analysis.databases import MEANING, database_document, database_sentences
 from kneebench.analysis.disturbance import disturbances
-from kneebench.analysis.fixed_rate import rate_caveats
+from kneebench.analysis.fixed_rate import rate_caveats, wait_caveats
 from kneebench.analysis.levelling import levelling
 from kneebench.analysis.levelling_words import sentence, sweep_document
 from kneebench.analysis.memory import limited_memory, memory_document
@@ -27,6 +27,7 @@ from kneebench.analysis.outcome import (
     without_figure,
 )
 from kneebench.analysis.proof import bottlenecks
+from kneebench.analysis.quoted_load import limit_caveats, quoted_loads
 from kneebench.analysis.rounds_end import rounds_of
 from kneebench.analysis.sweep import sweeps
 from kneebench.analysis.wording import DERIVED, capital
@@ -49,12 +50,7 @@ def printed(results: Results, *, every_rung: bool = False) -> Iterator[Renderabl
     yield from (
         Text(f"STILL WARMING  {sentence}", style="red") for sentence in never_steady(results)
     )
-    caveats = (
-        *disturbances(results),
-        *rate_caveats(results.climbs),
-        *control_caveats(results),
-    )
-    yield from (Text(f"CAVEAT  {sentence}", style="yellow") for sentence in caveats)
+    yield from (Text(f"CAVEAT  {sentence}", style="yellow") for sentence in _caveats(results))
     yield Text()
     for table in tables.configuration_summaries(configuration_summaries(results)):
         yield table
@@ -74,6 +70,15 @@ def printed(results: Results, *, every_rung: bool = False) -> Iterator[Renderabl
             ]
         )
     yield Text(f"\n{DERIVED}", style="dim")
+
+
+def _caveats(results: Results) -> Iterator[str]:
+    """What limits the figures, in the order of the brief."""
+    yield from disturbances(results)
+    yield from limit_caveats(results)
+    yield from rate_caveats(results.climbs)
+    yield from wait_caveats(results)
+    yield from control_caveats(results)
 
 
 def _of_databases(results: Results) -> Iterator[Text]:
@@ -109,6 +114,7 @@ def results_json(results: Results) -> dict[str, Any]:
         "bottlenecks": {
             cell: found.model_dump(mode="json") for cell, found in bottlenecks(results).items()
         },
+        "quoted_loads": quoted_loads(results),
         "rounds": rounds._asdict() if (rounds := rounds_of(results)) else None,
         "comparisons": [comparison.model_dump(mode="json") for comparison in compare(results)],
         "databases": database_document(results),

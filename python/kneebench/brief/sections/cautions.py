@@ -12,10 +12,11 @@ from kneebench.analysis.background import APART, unequal_in
 from kneebench.analysis.control import control_caveats
 from kneebench.analysis.databases import by_database
 from kneebench.analysis.drift import drift_caveat
-from kneebench.analysis.fixed_rate import rate_caveats
+from kneebench.analysis.fixed_rate import rate_caveats, wait_caveats
 from kneebench.analysis.knee import knee_rung
 from kneebench.analysis.order_weight import order_weights
 from kneebench.analysis.outcome import never_steady_caveats
+from kneebench.analysis.quoted_load import limit_caveats
 from kneebench.analysis.still_steady import still_steady
 from kneebench.analysis.sustained_load import Drains, drains
 from kneebench.analysis.wording import (
@@ -97,7 +98,9 @@ def _cautions(view: ViewModel) -> Iterator[str]:
     yield from _drives(view)
     yield from _no_longer_steady(view)
     yield from view.disturbances
+    yield from limit_caveats(view.results)
     yield from rate_caveats(view.climbs)
+    yield from wait_caveats(view.results)
     yield from (f"{sentence}." for sentence in control_caveats(view.results))
     yield from _crowded(view)
     ladder = view.plan.ladder

@@ -40,7 +40,7 @@ KNEE = (
     "Log write",
     "Stop reason",
 )
-RATE = ("Storage", "Share of its {point}", "Mean latency", "P99.9 latency")
+RATE = ("Storage", "Share of its {point}", "Mean latency", "P99.9 latency", "Wait for a user")
 TEXTS = ("Storage", "Stop reason")
 
 
@@ -211,7 +211,9 @@ def _at_the_rate(view: ViewModel) -> Table | None:
     per_min = units.count(60 * min(one.rate_per_s for one in found.values()))
     caption = (
         f"At a fixed rate: open loop, {per_min} transactions per minute on every storage; latency"
-        " counts from the intended start." + f" {FEW_MEANS}" * few
+        " counts from the intended start. Wait for a user: its share of the mean latency."
+        + f" {FEW_MEANS}"
+        * few
     )
     rows = (
         Row(
@@ -220,6 +222,7 @@ def _at_the_rate(view: ViewModel) -> Table | None:
                 percent(round(one.share, 2)) if one.share else units.NOTHING,
                 _below(units.time(one.mean_s.value), time_interval(one.mean_s)),
                 _percentile(one.p999_s, one.p999_certain),
+                percent(None if one.wait is None else round(one.wait, 3)),
             )
         )
         for id_, one in found.items()

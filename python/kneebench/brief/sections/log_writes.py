@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -55,11 +56,11 @@ def _points(view: ViewModel, climb: Climb) -> list[dict[str, Any]]:
 
 
 def _figure(view: ViewModel, points: list[dict[str, Any]]) -> Figure:
-    limit_s = view.plan.ladder.stops.log_latency.limit
-    above = sorted({point["name"] for point in points if point["ms"] > limit_s * 1e3})
+    limits_s = {view.name(climb.cell.id): climb.limits.log_write_s for climb in view.climbs}
+    above = sorted({p["name"] for p in points if p["ms"] > limits_s[p["name"]] * 1e3})
     title = (
-        f"Log writes: {listed(above) + ' above' if above else 'all within'} the limit of"
-        f" {units.time(limit_s)} (window means)"
+        f"Log writes: {listed(above) + ' above' if above else 'all within'}"
+        f" {_limits_in_words(limits_s)} (window means)"
     )
     at_knees = list(filter(None, map(partial(_at_the_knee, view), view.climbs)))
     at = (
@@ -81,8 +82,16 @@ def _figure(view: ViewModel, points: list[dict[str, Any]]) -> Figure:
         title=title,
         caption=caption,
         alt=f"Log write latency vs. users. {title}.",
-        spec=_spec(view, points, found, limit_s * 1e3),
+        spec=_spec(view, points, found, [1e3 * one for one in sorted({*limits_s.values()})]),
     )
+
+
+def _limits_in_words(limits_s: Mapping[str, float]) -> str:
+    """The one limit of all storages; or each one's where a storage has its own."""
+    if len({*limits_s.values()}) == 1:
+        return f"the limit of {units.time(next(iter(limits_s.values())))}"
+    each = (f"{name} {units.time(limit_s)}" for name, limit_s in limits_s.items())
+    return f"the limits of {listed([*each])}"
 
 
 def _at_the_knee(view: ViewModel, climb: Climb) -> str:
@@ -101,7 +110,8 @@ def _judged(view: ViewModel, above: list[str]) -> str:
     exceeded = [
         view.name(c.cell.id)
         for c in view.climbs
-        if any(v.stop == "log_latency" and (v.fired or v.flag) for v in c.stop_results)
+        if not c.stepped_down
+        and any(v.stop == "log_latency" and (v.fired or v.flag) for v in c.stop_results)
     ]
     hidden = [name for name in exceeded if name not in above]
     return (
@@ -112,7 +122,9 @@ def _judged(view: ViewModel, above: list[str]) -> str:
     )
 
 
-def _spec(view: ViewModel, points: list[Row], found: list[Row], limit_ms: float) -> dict[str, Any]:
+def _spec(
+    view: ViewModel, points: list[Row], found: list[Row], limits_ms: list[float]
+) -> dict[str, Any]:
     import altair as alt
 
     least, most = min(point["users"] for point in points), max(point["users"] for point in points)
@@ -121,30 +133,38 @@ def _spec(view: ViewModel, points: list[Row], found: list[Row], limit_ms: float)
     across = Domain(left, right, logarithmic=True)
     found = beside_each_other(view, found, across)
     ends = [[{"users": row["at"], "ms": row[end]} for end in ("p50", "top")] for row in found]
-    up = latencies([row["ms"] for line in (points, *ends) for row in line] + [limit_ms])
+    up = latencies([row["ms"] for line in (points, *ends) for row in line] + limits_ms)
     ticks = round_numbers(least, most) if most > 5 * least else sorted({p["users"] for p in points})
     x = alt.X("users:Q", title="Users", scale=across.scale, axis=alt.Axis(values=ticks, format="d"))
     y = alt.Y("ms:Q", title="Log write latency, ms", **latency_axis(up))
     lines = chart_theme.chart(points).encode(x=x, y=y, color=line_colour(view))
-    limit, plane = {"ms": limit_ms, "users": across.low}, Plane("users", "ms", across, up)
-    behind = [*by_storage(view, points), [limit, {**limit, "users": across.high}], *ends]
+    limits, plane = [_rule(ms, across) for ms in limits_ms], Plane("users", "ms", across, up)
+    behind = [*by_storage(view, points), *limits, *ends]
     return plane.specification(
-        chart_theme.chart([{"ms": limit_ms}])
+        chart_theme.chart([{"ms": ms} for ms in limits_ms])
         .mark_rule(color=chart_theme.ALARM, strokeDash=[6, 4], strokeWidth=1.5)
         .encode(y=alt.Y("ms:Q")),
         *range_marks(view, found),
         lines.mark_line(strokeWidth=2),
         lines.mark_point(filled=True, size=42, opacity=1),
-        *plane.labels(_labelled(view, points, limit), behind),
+        *plane.labels(_labelled(view, points, [left for left, _ in limits]), behind),
     )
 
 
+def _rule(limit_ms: float, across: Domain) -> tuple[Row, Row]:
+    """The line of a limit, from its left end to its right one."""
+    return {"ms": limit_ms, "users": across.low}, {"ms": limit_ms, "users": across.high}
+
+
 def _labelled(
-    view: ViewModel, points: list[dict[str, Any]], limit: dict[str, Any]
+    view: ViewModel, points: list[dict[str, Any]], limits: list[Row]
 ) -> list[dict[str, Any]]:
-    """The limit with its name at its left end, and the lines' right ends with theirs unless a
-    legend has them.
+    """The limits with their names at their left ends, and the lines' right ends with theirs unless
+    a legend has them.
     """
     ends = [line[-1] for line in by_storage(view, points) if line] if view.named_at_lines else []
-    named = {**limit, "label": f"limit {units.time(limit['ms'] / 1e3)}", "ink": chart_theme.ALARM}
-    return [named, *({**end, "label": end["name"]} for end in ends)]
+    named = [
+        {**one, "label": f"limit {units.time(one['ms'] / 1e3)}", "ink": chart_theme.ALARM}
+        for one in limits
+    ]
+    return [*named, *({**end, "label": end["name"]} for end in ends)]

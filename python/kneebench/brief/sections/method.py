@@ -8,7 +8,15 @@ from functools import partial
 from kneebench import units
 from kneebench.analysis.knee_fit import LOWER
 from kneebench.analysis.noise_floor import QUANTITIES
-from kneebench.analysis.wording import as_sentence, listed, percent, plural, said_once
+from kneebench.analysis.rounds_end import rounds_of
+from kneebench.analysis.wording import (
+    as_sentence,
+    listed,
+    number_of_users,
+    percent,
+    plural,
+    said_once,
+)
 from kneebench.brief import server_provenance
 from kneebench.brief.section import Section
 from kneebench.brief.view_model import ViewModel
@@ -73,7 +81,9 @@ def _method(view: ViewModel) -> Iterator[str]:
             " condition fires. More rungs narrow down the knee: the fewest users that give"
             f" {100 * (1 - LOWER):.0f}% of the best throughput, by all rungs together."
         )
+    yield from _stop_conditions(view.plan)
     yield _quoted_runs(view)
+    yield from _fixed_rate(view)
     yield (
         "Throughput counts completions in the window; latency covers transactions that started in"
         " it, followed to their end."
@@ -84,6 +94,17 @@ def _method(view: ViewModel) -> Iterator[str]:
     yield from view.databases.said(partial(_began, view))
     yield from view.databases.said(partial(_schema, view))
     yield f"{plural(view.checked, 'self-check')}: {len(view.failed) or 'none'} failed."
+
+
+def _stop_conditions(plan: Plan) -> Iterator[str]:
+    """The limits of the climb's conditions, and those that single storages have of their own."""
+    own = {name: one.stops.conditions for name, one in plan.storages.items()}
+    if not plan.ladder.fixed:
+        yield f"Stop conditions: {'; '.join(plan.ladder.stops.rules.values())}."
+    for name, conditions in own.items():
+        if conditions:
+            rules = "; ".join(one.rule for one in conditions.values())
+            yield f"On {name} instead: {rules}."
 
 
 def _began(view: ViewModel, database: str, plan: Plan) -> str:
@@ -121,7 +142,7 @@ def _quoted_runs(view: ViewModel) -> str:
     if ladder.rounds == "short" and ladder.most_repeats:
         return _rounds(view)
     if ladder.most_repeats:
-        times = f"{plural(ladder.most_repeats, 'time')}{view.own_restore}"
+        times = f"{_times(view)}{view.own_restore}"
         runs = f"Final runs: each {view.point} {times}, storages interleaved, "
     else:
         runs = (
@@ -141,8 +162,34 @@ def _quoted_runs(view: ViewModel) -> str:
     return f"{runs}windows of {units.time(ladder.final_window)}, warm-up {warm_up}; {cycles}"
 
 
+def _fixed_rate(view: ViewModel) -> Iterator[str]:
+    """How many users offered the fixed rate, and how long transactions waited for one."""
+    users = sorted({one.users for one in view.fixed_rate_latency.values()})
+    waits = [one.wait for one in view.fixed_rate_latency.values() if one.wait is not None]
+    if users:
+        many = f"{users[0]} to {users[-1]} users" if users[1:] else number_of_users(users[0])
+        waited = (
+            f"; the wait for a free one was at most {percent(round(max(waits), 3))} of the mean"
+            " latency"
+            if waits
+            else ""
+        )
+        yield f"Fixed rate: an open loop of {many} per storage{waited}."
+
+
+def _times(view: ViewModel) -> str:
+    """How often each configuration was measured at its quoted load: more often than planned beside
+    one that stepped down.
+    """
+    planned = view.plan.ladder.most_repeats
+    most = max((len(climb.of("final_run")) for climb in view.climbs), default=0)
+    return plural(planned, "time") if most <= planned else f"{planned} to {most} times"
+
+
 def _rounds(view: ViewModel) -> str:
     rounds = plural(max(len(climb.of("final_run")) for climb in view.climbs), "round")
+    if any(climb.stepped_down for climb in view.climbs) and (compared := rounds_of(view.results)):
+        rounds += f", {compared.rounds} of them with every storage at its quoted load"
     window = units.time(view.plan.ladder.final_window)
     return (
         f"Final runs: {rounds}{view.own_restore}. In each round every storage is measured in turn,"

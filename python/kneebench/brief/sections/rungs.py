@@ -29,6 +29,10 @@ BY_LOAD_GENERATOR = (
     "TPM is the load generator's count where the database does not count the workload's"
     " transactions apart."
 )
+SUPERSEDED = (
+    " Measured again: runs in no figure, because log writes exceeded their limit, users were all"
+    " busy, or the fixed rate changed."
+)
 BEFORE = (
     Column(title="Storage", number=False),
     Column(title="Rung", number=False),
@@ -53,6 +57,7 @@ def section(view: ViewModel) -> Section | None:
     each and never quoted.
     """
     rungs = [rung for climb in view.climbs for rung in climb.rungs]
+    superseded = [rung for climb in view.climbs for rung in climb.superseded]
     if not rungs:
         return None
     others = {
@@ -61,12 +66,13 @@ def section(view: ViewModel) -> Section | None:
         if one.tpm and any(name in rung.quantities for rung in rungs)
     }
     rows = tuple(_row(view, rung, others) for rung in rungs)
+    rows += tuple(_measured_again(_row(view, rung, others)) for rung in superseded)
     caption = (
         f"{view.point.capitalize()}: final runs{view.own_restore}, closed loop. Fixed rate: open"
         " loop, the same rate on every storage. The warm-up rung is not used for any figure."
         " Search rungs are one short measurement each, not results; the drift check repeats the"
         " first of them at the end. Warm-up: what was discarded before the window."
-        f" {' '.join((FEW_MEANS, *_tpm_sources(rungs)))}"
+        f"{SUPERSEDED if superseded else ''} {' '.join((FEW_MEANS, *_tpm_sources(rungs)))}"
         + "".join(
             f" {title}: the whole server's own count within the window."
             for title in others.values()
@@ -79,6 +85,13 @@ def section(view: ViewModel) -> Section | None:
         tables=(Table(caption=caption, columns=columns, rows=rows),),
         fold=True,
     )
+
+
+def _measured_again(row: Row) -> Row:
+    """The row of a rung that is in no figure."""
+    storage, rung, *others = row.cells
+    cells = (storage, f"{rung}, measured again", *others)
+    return Row(cells=cells, tone=row.tone if row.tone == "alarm" else "light")
 
 
 def label(view: ViewModel, rung: Rung) -> str:

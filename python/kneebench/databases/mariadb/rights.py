@@ -118,29 +118,28 @@ def _in_use(session: Session, settings: Mapping[str, str]) -> Iterator[tuple[str
 def too_few_connections(
     session: Session, settings: Mapping[str, str], subject: str, plan: Plan
 ) -> Iterator[Finding]:
-    """A warning if the last users of a climb would be refused, an error if those of a fixed load
-    would.
+    """A warning if the last users of a climb or of the fixed rate would be refused, an error if
+    those of a fixed load would.
     """
     most, of_user = int(settings["max_connections"]), int(settings["max_user_connections"])
     own = int(session.value("SELECT @@SESSION.max_user_connections") or 0)
     used = int(session.row("SHOW GLOBAL STATUS LIKE 'Threads_connected'")[1]) - 1
     limits = [most - used, *(limit for limit in (of_user, own) if limit)]
-    free, last = max(min(limits) - OURS, 0), plan.ladder.last
-    wanted = min(last, plan.workload.connections or last)
+    free, ladder = max(min(limits) - OURS, 0), plan.ladder
+    wanted = min(ladder.most_users, plan.workload.connections or ladder.most_users)
     if wanted <= free:
         return
-    lowered = "ladder.users" if plan.ladder.fixed else "the upper end of ladder.users"
     limit = f", the user may open {own or of_user}" if own or of_user else ""
     raised = "max_connections" + (" and max_user_connections" if limit else "")
     yield Finding(
-        level="error" if plan.ladder.fixed else "warning",
+        level="error" if ladder.fixed and ladder.last > free else "warning",
         subject=subject,
         seen=(
             f"max_connections is {most}, {used} in use{limit}: {free} users can connect, the plan"
             f" needs up to {wanted}"
         ),
         do=(
-            f"raise {raised} (the climb needs {wanted + OURS} free), or set {lowered} or"
-            f" workload.connections to {free}"
+            f"raise {raised} (the plan needs {wanted + OURS} free), or set"
+            f" {ladder.with_fewer_users(free)}"
         ),
     )

@@ -76,7 +76,7 @@ def given(plan: Plan) -> dict[str, str]:
 
 def rules(plan: Plan, machine: Machine) -> dict[str, str]:
     """The settings of every server of the plan, by the rules, then as the plan says."""
-    users = plan.ladder.last
+    users = plan.ladder.most_users
     connections = min(users, plan.workload.connections or users)
     short = plan.ladder.rounds == "short"
     quick = plan.ladder.quick and not short

@@ -29,27 +29,26 @@ FROM pg_roles WHERE rolname = current_user"""
 def too_few_connections(
     connection: psycopg.Connection[tuple[Any, ...]], subject: str, plan: Plan
 ) -> Iterator[Finding]:
-    """A warning if the last users of a climb would be refused, an error if those of a fixed load
-    would.
+    """A warning if the last users of a climb or of the fixed rate would be refused, an error if
+    those of a fixed load would.
     """
     most, reserved, used, of_role = connection.execute(ALLOWED).fetchone() or (0, 0, 0, -1)
     free = max(min(most - reserved - used, most if of_role < 0 else of_role) - OURS, 0)
-    fixed, last = plan.ladder.fixed, plan.ladder.last
-    wanted = min(last, plan.workload.connections or last)
+    most_users, ladder = plan.ladder.most_users, plan.ladder
+    wanted = min(most_users, plan.workload.connections or most_users)
     if wanted <= free:
         return
     limit = "" if of_role < 0 else f", the role allows {of_role}"
     raised = "max_connections" + ("" if of_role < 0 else " and the CONNECTION LIMIT of the role")
-    lowered = "ladder.users" if fixed else "the upper end of ladder.users"
     yield Finding(
-        level="error" if fixed else "warning",
+        level="error" if ladder.fixed and ladder.last > free else "warning",
         subject=subject,
         seen=(
             f"max_connections is {most}, {reserved} of them reserved, {used} in use{limit}: {free}"
             f" users can connect, the plan needs up to {wanted}"
         ),
         do=(
-            f"raise {raised} (the climb needs {wanted + OURS} free), or set {lowered} or"
-            f" workload.connections to {free}"
+            f"raise {raised} (the plan needs {wanted + OURS} free), or set"
+            f" {ladder.with_fewer_users(free)}"
         ),
     )

@@ -74,7 +74,7 @@ def _text(value: str | int | float | bool) -> str:
 
 def rules(plan: Plan, machine: Machine) -> dict[str, str]:
     """The settings of every server of the plan, by the rules, then as the plan says."""
-    users = plan.ladder.last
+    users = plan.ladder.most_users
     connections = min(users, plan.workload.connections or users)
     quick = plan.ladder.quick
     short = plan.ladder.rounds == "short"

@@ -191,11 +191,15 @@ def _replicas(session: Session, subject: str) -> Iterator[Finding]:
 def _connections(session: Session, subject: str, plan: Plan) -> Iterator[Finding]:
     """0 is the most that there can be, 32,767."""
     most = int(str(in_use(session, [CONNECTIONS]).get(CONNECTIONS, 0)))
-    wanted = min(plan.ladder.last, plan.workload.connections or plan.ladder.last)
+    ladder = plan.ladder
+    wanted = min(ladder.most_users, plan.workload.connections or ladder.most_users)
     if 0 < most < wanted + OURS:
         yield Finding(
-            level="error" if plan.ladder.fixed else "warning",
+            level="error" if ladder.fixed and most < ladder.last + OURS else "warning",
             subject=subject,
             seen=f"user connections is {most}, the plan needs up to {wanted + OURS}",
-            do="set user connections to 0 and restart the server, or lower ladder.users",
+            do=(
+                "set user connections to 0 and restart the server, or set"
+                f" {ladder.with_fewer_users(max(most - OURS, 0))}"
+            ),
         )

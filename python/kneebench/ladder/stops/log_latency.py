@@ -15,7 +15,7 @@ from kneebench.analysis.wording import number_of_users
 from kneebench.plan.stops import LogLatency
 from kneebench.plan.values import Part
 from kneebench.records import Rung, StopResult
-from kneebench.units import count, time
+from kneebench.units import time
 
 QUANTITY = "log.write_latency_10s"
 
@@ -34,11 +34,8 @@ def judge(rungs: Sequence[Rung], limits: Part) -> StopResult:
         )
     first = rungs[0].quantity(QUANTITY)
     flagged = first is not None and first > limits.limit
-    within = nopm_within_limit(rungs, QUANTITY, limits.limit)
-    best = "none" if within is None else count(within)
     sentence = (
-        f"Log write {time(seen)} ({judged}) at {number_of_users(rungs[-1].users)} (limit {limit});"
-        f" NOPM within the limit: {best}"
+        f"Log write {time(seen)} ({judged}) at {number_of_users(rungs[-1].users)} (limit {limit})"
     )
     if flagged and first is not None:
         before = (
@@ -80,17 +77,3 @@ def _part_s(rung: Rung) -> float:
 def beyond(rungs: Sequence[Rung], limits: Part) -> int:
     """The last rung broke the limit."""
     return 1
-
-
-def nopm_within_limit(rungs: Sequence[Rung], quantity: str, limit: float) -> float | None:
-    """Highest NOPM among the rungs whose quantity did not exceed the limit; None if there is no
-    such rung.
-    """
-    return max(
-        (
-            r.tally.nopm
-            for r in rungs
-            if (seen := r.quantity(quantity)) is not None and seen <= limit
-        ),
-        default=None,
-    )

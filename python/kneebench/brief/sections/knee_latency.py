@@ -1,0 +1,81 @@
+"""Fig. 2c and 2d: latency in closed loop, of each storage at its own knee (or fixed load)."""
+
+from __future__ import annotations
+
+from kneebench import units
+from kneebench.analysis.wording import FEW, FEW_MEANS, number_of_users
+from kneebench.brief.bars import BEYOND, Bar, bars, cut_off
+from kneebench.brief.section import Figure, Section
+from kneebench.brief.view_model import ViewModel
+from kneebench.records import Knee
+
+PLACE = 31
+
+
+def section(view: ViewModel) -> Section | None:
+    """Mean and 99.9th percentile, as published briefs draw them; nothing without final runs."""
+    if not view.knees:
+        return None
+    return Section(
+        name="knee_latency",
+        title=f"Latency at each {view.point}",
+        figures=(_figure(view, "mean"), _figure(view, "p999")),
+        stack=True,
+    )
+
+
+def _figure(view: ViewModel, which: str) -> Figure:
+    rows = [_bar(view, cell, knee, which) for cell, knee in view.knees.items()]
+    what, number, name = (
+        ("Mean latency", "Fig. 2c", "knee-latency-mean")
+        if which == "mean"
+        else ("P99.9 latency", "Fig. 2d", "knee-latency-p999")
+    )
+    title = f"{what} at each {view.point}, in a closed loop: every storage has its own throughput"
+    caption = _caption(view, which) + (BEYOND if cut_off(rows) else "")
+    return Figure(
+        name=name,
+        number=number,
+        title=title,
+        caption=caption,
+        alt=f"Bars. {title}.",
+        spec=bars(view, rows, "Latency, ms"),
+    )
+
+
+def _bar(view: ViewModel, cell: str, knee: Knee, which: str) -> Bar:
+    of = knee.latency_s if which == "mean" else knee.p999_s
+    doubt = "" if which == "mean" or _is_certain(knee) else f" ({FEW})"
+    known = which == "p999" or of.n > 1
+    return Bar(
+        view.name(cell),
+        of.value * 1e3,
+        of.low * 1e3 if known else None,
+        of.high * 1e3 if known else None,
+        f"{units.time(of.value)}{doubt}, {number_of_users(knee.users.value)}",
+    )
+
+
+def _caption(view: ViewModel, which: str) -> str:
+    nopm = "; ".join(
+        f"{view.name(cell)} {units.significant(knee.nopm.value)}"
+        for cell, knee in view.knees.items()
+    )
+    loads = f"NOPM: {nopm}. " if view.direct else ""
+    here = (
+        f"Closed loop at each {view.point}, as published briefs show it. {loads}Latency equals"
+        " users / throughput, so it says more about the number of users than about the drive."
+    )
+    if view.fixed_rate_latency:
+        here += " Figs. 2a and 2b compare storages under one load."
+    if which == "mean":
+        return f"{here} Whiskers are 95% CIs and include the uncertainty of the {view.point}."
+    few = f" {FEW_MEANS}" if not all(map(_is_certain, view.knees.values())) else ""
+    return (
+        f"{here} The histograms of all final runs are merged. Whiskers combine run-to-run"
+        f" variation, the percentile's sampling error and the uncertainty of the {view.point}.{few}"
+    )
+
+
+def _is_certain(knee: Knee) -> bool:
+    return knee.latency is not None and knee.latency.p999_is_certain

@@ -1,0 +1,121 @@
+"""The fixed rate: how many transactions per second every cell is offered in an open loop, and by
+how many users.
+
+Latency in an open loop counts from the intended start. If all users are busy then, a transaction
+waits for one, and that wait says nothing about the database: it must be a small share of the mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from math import ceil
+
+from kneebench.analysis.fixed_rate import MOST_WAIT, wait_share
+from kneebench.plan.ladder import Ladder
+from kneebench.records import Cell, Order, Rung
+
+USERS_PER_BUSY = 4
+"""Users for each one that is busy on average (rate x mean latency): transactions start at random,
+and a stall of the database lets many wait at once."""
+SPARE_USERS = 8
+"""Besides: of one busy user's four all are busy too often."""
+MOST_RAISED = 4
+"""Times the users that a cell began with: each connection takes memory from the database."""
+
+
+class FixedRate:
+    """The plan's rate, or `fixed_rate_share` of the lowest knee as the first final runs measured
+    it. `knees`: the climbs' rungs. `kept`: an order at the rate of cells that were measured before
+    others joined. `pooled`: users share connections, so their wait is the plan's.
+
+    A rate that is a share is chosen again only if a final run at fewer users leaves it too near
+    the lowest throughput: what was measured at it before then no longer counts.
+    """
+
+    def __init__(
+        self,
+        ladder: Ladder,
+        knees: Mapping[Cell, Rung],
+        kept: Order | None = None,
+        *,
+        pooled: bool = False,
+    ) -> None:
+        self._share, self._most, self._pooled = ladder.fixed_rate_share, ladder.most_users, pooled
+        self.planned_per_s = (kept and kept.rate_per_s) or ladder.latency_per_s
+        self.per_s = self.planned_per_s
+        """Transactions per second; 0 until it is known."""
+        self._seen = dict(knees) if self.planned_per_s else {}
+        self._cells = len(knees)
+        self._begun = kept.users if kept else 0
+        self._users: dict[Cell, int] = {}
+        self._repeats: dict[Cell, list[int]] = {}
+        if self.per_s and not self._begun:
+            self._begun = self._enough_users()
+
+    def take_first(self, cell: Cell, rung: Rung) -> None:
+        """Take the first final run of a cell at a number of users."""
+        if self.planned_per_s or not self._share:
+            return
+        self._seen[cell] = rung
+        lowest_per_s = min(one.tpm for one in self._seen.values()) / 60
+        if len(self._seen) < self._cells or (self.per_s > 0 and self._is_below(lowest_per_s)):
+            return
+        self.per_s = round(self._share * lowest_per_s, 3)
+        self._begun, self._users, self._repeats = self._enough_users(), {}, {}
+
+    def repeats(self, cell: Cell) -> tuple[int, ...]:
+        """The repeats in which a cell was measured at the rate as it is now."""
+        return tuple(self._repeats.get(cell, ()))
+
+    def runs(self, cell: Cell, repeat: int, restore: int = 0) -> Generator[Order, Rung, Rung]:
+        """The order of a cell's run at the rate, and again with twice the users while more than 2%
+        of the mean latency was the wait for one.
+        """
+        while True:
+            rung = yield self._order(cell, repeat, restore)
+            users = self._raised(cell, rung)
+            if not users:
+                break
+            self._users[cell] = users
+        self._repeats.setdefault(cell, []).append(repeat)
+        return rung
+
+    def _order(self, cell: Cell, repeat: int, restore: int) -> Order:
+        return Order(
+            cell=cell.id,
+            phase="fixed_rate",
+            users=self._users.get(cell, self._begun),
+            repeat=repeat,
+            rate_per_s=self.per_s,
+            restore=restore,
+        )
+
+    def _raised(self, cell: Cell, rung: Rung) -> int:
+        """The users to measure a run again with; 0 if it stays: it hardly waited or is invalid, the
+        rate exceeds what the cell can do, or there may be no more users.
+        """
+        waited = wait_share(rung)
+        saturated = cell in self._seen and 60 * self.per_s >= self._seen[cell].tpm
+        most = min(self._most, MOST_RAISED * self._begun)
+        if waited is None or waited <= MOST_WAIT or rung.invalid or saturated or self._pooled:
+            return 0
+        users = min(2 * rung.users, most)
+        return users if users > rung.users else 0
+
+    def _is_below(self, lowest_per_s: float) -> bool:
+        """Whether the rate is still nearer to its share of the lowest throughput than to all of
+        it.
+        """
+        return self.per_s <= (1 + self._share) / 2 * lowest_per_s
+
+    def _enough_users(self) -> int:
+        """As many on every cell: several times as many as are busy at once on the slowest."""
+        busy = max((self.per_s * _mean_s(rung) for rung in self._seen.values()), default=0.0)
+        return min(self._most, ceil(USERS_PER_BUSY * busy) + SPARE_USERS)
+
+
+def _mean_s(rung: Rung) -> float:
+    """Mean latency at the knee: at the fixed rate, which is lower, it is hardly longer."""
+    if rung.tally.latency:
+        return rung.tally.latency.mean_s
+    return rung.users / rung.tally.throughput_per_s if rung.tally.throughput_per_s else 0.0

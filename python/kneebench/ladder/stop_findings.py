@@ -1,0 +1,17 @@
+"""Findings of `check` on the stop conditions of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kneebench.plan import Plan
+from kneebench.records import Finding
+
+
+def stop_findings(plan: Plan) -> Iterator[Finding]:
+    """A line for each storage that has its own stop conditions."""
+    for name, storage in plan.storages.items():
+        own = [one.rule for one in storage.stops.conditions.values()]
+        if own:
+            seen = f"{'; '.join(own)}; others as in [ladder.stops]"
+            yield Finding(level="ok", subject=f"stop conditions of {name}", seen=seen)
