@@ -16,7 +16,7 @@ from kneebench.lab.journal import Journal
 from kneebench.lab.removal import MARKER
 from kneebench.plan.preset import preset_text
 
-PLAN = preset_text("simulated").replace('"30s"', '"10s"').replace('"60s"', '"10s"')
+PLAN = preset_text("simulated").replace('"30s"', '"10s"')
 DAMAGES = {
     "empty": b"",
     "half": b'{"id": "a", "kind": "direc',
