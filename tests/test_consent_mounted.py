@@ -22,6 +22,7 @@ from kneebench.lab.open_device import OpenDevice
 from kneebench.lab.own_writes import are_all_ours, note_own_writes
 from kneebench.lab.permission import claimed
 from kneebench.lab.programs import found
+from kneebench.lab.removal import remove
 from kneebench.lab.volumes import Volumes
 from kneebench.plan.storage import Storage
 from kneebench.records import Event
@@ -167,6 +168,7 @@ def test_somebody_elses_file_system_on_our_mount_point_is_left_mounted(
         assert (point / "theirs").read_bytes() == THEIRS
         assert mounted_on(str(point))
         done("umount", point)
+        assert remove(point.parent)
     with volume_point() as own, mounted(drive, own):
         assert (own / "theirs").read_bytes() == THEIRS
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kneebench.analysis.disturbance import TRIES
-from kneebench.databases.postgres.log_segments import LogRate
+from kneebench.databases.postgres.log_segments import LogRate, LogSegments
 from kneebench.records import Order
 from tests.formula import Formula
 from tests.formula_rungs import SEARCH, kept, measured
@@ -82,3 +82,20 @@ def test_the_rate_of_a_log_is_a_guess_until_it_was_seen_and_then_the_fastest_see
     ):
         rate.look(at_s, position)
         assert rate.most_per_s == pytest.approx(most_per_s), at_s
+
+
+MIB = 2**20
+CURRENT = "000000010000000000000001"
+
+
+def test_segments_are_made_as_far_as_there_is_time_and_room(tmp_path: Path) -> None:
+    """More time helps (False); more time does not help (None)."""
+    (tmp_path / CURRENT).write_bytes(bytes(MIB))
+    segments = LogSegments(tmp_path, MIB, 5 * MIB, None)
+    assert segments.ready(CURRENT, 0.5 * MIB, limit_s=-1.0) is False
+    assert segments.ready(CURRENT, 0.5 * MIB, limit_s=60.0) is True
+    made = {f"00000001000000000000000{number}" for number in (2, 3)}
+    assert {path.name for path in tmp_path.iterdir()} == {CURRENT, *made}
+    assert {path.read_bytes() for path in tmp_path.iterdir()} == {bytes(MIB)}
+    assert segments.ready(CURRENT, 9 * MIB, limit_s=60.0) is None
+    assert len(list(tmp_path.iterdir())) == 5, "no more than max_wal_size"

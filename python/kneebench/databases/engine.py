@@ -98,8 +98,8 @@ class Server(Protocol):
 
     def ready_log(self, for_s: float, limit_s: float) -> bool | None:
         """Make the files that so many seconds of log will take, so that no user waits for them; for
-        `limit_s` at most. Whether they are there; None where only the server makes them, as it
-        goes.
+        `limit_s` at most. Whether they are there; None where more time would not help: the server
+        makes them, as it goes.
         """
         ...
 

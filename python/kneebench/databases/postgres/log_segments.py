@@ -26,7 +26,7 @@ NAME = re.compile(r"[0-9A-F]{24}")
 GROUP_BYTES = 2**32
 """The segments of so many bytes share the middle eight digits of their names."""
 ZEROS = bytes(MIB)
-SPARE_BYTES = 512 * MIB
+SPARE_BYTES = 128 * MIB
 """Of the file system: left free."""
 MARGIN = 1.5
 """More than the fastest log so far would need."""
@@ -43,21 +43,24 @@ class LogSegments:
         self._folder, self._account = folder, account
         self._segment_bytes, self._most = segment_bytes, most_bytes // segment_bytes
 
-    def ready(self, current: str, needed_bytes: float, limit_s: float) -> bool:
+    def ready(self, current: str, needed_bytes: float, limit_s: float) -> bool | None:
         """Make the segments behind the current one that `needed_bytes` of log take, for `limit_s`
-        at most; whether all are there. Raises OSError where none can be made.
+        at most. Whether all are there; None where there is no room for them. Raises OSError where
+        none can be made.
         """
         until_s = time.monotonic() + limit_s
         with Folder.at(self._folder) as folder:
             there = {name for name in folder.names() if NAME.fullmatch(name)}
             wanted = 1 + int(needed_bytes // self._segment_bytes) + 1
-            names = list(islice(following(current, self._segment_bytes), wanted))
+            names = islice(following(current, self._segment_bytes), wanted)
             missing = [name for name in names if name not in there]
-            for name in missing[: max(0, self._most - len(there))]:
-                if time.monotonic() > until_s or free_bytes(self._folder) < SPARE_BYTES:
+            for made, name in enumerate(missing, start=len(there)):
+                if made >= self._most or free_bytes(self._folder) < SPARE_BYTES:
+                    return None
+                if time.monotonic() > until_s:
                     return False
                 self._make(folder, name)
-            return len(missing) <= max(0, self._most - len(there))
+        return True
 
     def _make(self, folder: Folder, name: str) -> None:
         """A segment of zeros, put in place as a whole; one that the server has made by then stays.

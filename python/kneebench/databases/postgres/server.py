@@ -196,8 +196,8 @@ class PostgresServer:
                 self._side.execute("CHECKPOINT")
 
     def ready_log(self, for_s: float, limit_s: float) -> bool | None:
-        """Segments of zeros behind the current one, at the fastest rate seen so far; None for a
-        server whose directory is not ours.
+        """Segments of zeros behind the current one, at the fastest rate seen so far; None without
+        room for them, and for a server whose directory is not ours.
         """
         if self._segments is None:
             return None
@@ -208,7 +208,7 @@ class PostgresServer:
             needed_bytes = MARGIN * for_s * self._log_rate.most_per_s
             return self._segments.ready(name, needed_bytes, limit_s)
         except OSError:
-            return False
+            return None
 
     def connection_hint(self, code: str, message: str) -> str:
         """By the SQLSTATE, or by the message where there is none."""
