@@ -15,11 +15,13 @@ import pytest
 from kneebench.databases.engine import engine_of
 from kneebench.errors import KneebenchError
 from kneebench.lab import control_groups, limits, topology
-from kneebench.lab.control_groups import Hierarchy, hierarchy_of, unified
+from kneebench.lab.control_groups import Groups, Hierarchy, hierarchy_of, unified
 from kneebench.lab.journal import Journal
 from kneebench.lab.limit_findings import constraint_findings, missing_for_all
 from kneebench.lab.limits import Allowed, Limits
 from kneebench.lab.preparation import Shares
+from kneebench.lab.processes import started
+from kneebench.lab.programs import wait_until
 from kneebench.lab.topology import chosen, others
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
@@ -240,3 +242,17 @@ def test_a_real_server_has_the_cores_the_cache_and_the_memory_of_its_cell(tmp_pa
         for process in server.processes():
             assert os.sched_getaffinity(process) == {*server.cores}
             assert "kneebench-" in Path(f"/proc/{process}/cgroup").read_text()
+
+
+def test_a_process_that_has_ended_unasked_for_is_in_no_group_and_has_not_escaped(
+    tmp_path: Path,
+) -> None:
+    with contextlib.ExitStack() as until, subprocess.Popen(["true"]) as child:
+        groups = Groups(Journal(tmp_path), until)
+        groups.paths[tmp_path] = tmp_path
+        (tmp_path / "cgroup.procs").touch()
+        assert groups.without(os.getpid()) == [tmp_path]
+        assert wait_until(lambda: not started(child.pid))
+        assert Path(f"/proc/{child.pid}").exists(), "nobody has asked for its end"
+        with pytest.raises(ProcessLookupError):
+            groups.without(child.pid)

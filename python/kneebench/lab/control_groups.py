@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple
 from kneebench.lab.changes.group import MadeGroup
 from kneebench.lab.drives import visible_mounts
 from kneebench.lab.journal import Journal
+from kneebench.lab.processes import started
 
 ControllerName = Literal["memory", "cpuset", "io"]
 V1_FILES = {"memory": "memory.limit_in_bytes", "cpuset": "cpuset.cpus"}
@@ -88,8 +89,11 @@ class Groups:
             (path / "cgroup.procs").write_text(str(process))
 
     def without(self, process: int) -> list[Path]:
-        """The groups that a process is not in."""
-        Path(f"/proc/{process}/cgroup").read_text()  # one that has ended is an error
+        """The groups that a process is not in. Raises ProcessLookupError for one that has ended,
+        also if nobody has asked for its end yet: it is in none.
+        """
+        if not started(process):
+            raise ProcessLookupError(f"process {process} has ended")
         own = str(process)
         groups = self.paths.values()
         return [path for path in groups if own not in (path / "cgroup.procs").read_text().split()]
