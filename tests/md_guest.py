@@ -16,7 +16,7 @@ from kneebench.lab.drives import whole_devices
 from kneebench.lab.inventory import inventory
 from kneebench.lab.inventory.erasable import drive_state
 from kneebench.lab.journal import Journal
-from kneebench.lab.volumes import Volumes, building
+from kneebench.lab.volumes import Volumes, building, erase_drives
 from kneebench.plan.storage import Storage
 from kneebench.records import Event
 
@@ -110,6 +110,8 @@ def killed_while_mounted() -> None:
         if isinstance(change, MadeArray):
             JOURNAL.forget(change)
     answer("killed_cleaned", cleaned())
+    erase_drives([one for one in inventory(DRIVES) if drive_state(one).needs_consent])
+    answer("killed_erased", left())
 
 
 def assembled_under_another_name() -> None:
