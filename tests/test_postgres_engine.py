@@ -204,11 +204,11 @@ def segments_made(server: PostgresServer, written: int) -> float:
 
 
 def crash_and_recover(server: PostgresServer) -> None:
-    """A killed backend makes the server recover from its log."""
-    first = server.processes()[0]
-    backend = psutil.Process(first).children()[0]
-    backend.kill()
-    wait_until(lambda: answers(server.address))
+    """A killed backend makes the server end all others, and recover from its log."""
+    children = psutil.Process(server.processes()[0]).children()
+    children[0].kill()
+    assert wait_until(lambda: not any(one.is_running() for one in children))
+    assert wait_until(lambda: answers(server.address))
 
 
 def test_every_meter_reads_known_quantities_and_counters_never_fall(server: PostgresServer) -> None:
