@@ -30,6 +30,8 @@ SPARE_BYTES = 128 * MIB
 """Of the file system: left free."""
 MARGIN = 1.5
 """More than the fastest log so far would need."""
+SHORTEST_S = 0.5
+"""Between two looks at the log's position that say how fast it grows."""
 
 
 class LogSegments:
@@ -51,7 +53,7 @@ class LogSegments:
         until_s = time.monotonic() + limit_s
         with Folder.at(self._folder) as folder:
             there = {name for name in folder.names() if NAME.fullmatch(name)}
-            wanted = 1 + int(needed_bytes // self._segment_bytes) + 1
+            wanted = int(needed_bytes // self._segment_bytes) + 2
             names = islice(following(current, self._segment_bytes), wanted)
             missing = [name for name in names if name not in there]
             for made, name in enumerate(missing, start=len(there)):
@@ -69,17 +71,18 @@ class LogSegments:
         draft = f"xlogtemp.{uuid.uuid4().hex[:12]}"  # the server removes such files when it starts
         file = folder.creating(draft)
         try:
-            for _ in range(0, self._segment_bytes, len(ZEROS)):
-                _write(file, ZEROS)
-            if self._account:
-                self._account.owns(file)
-            os.fsync(file)
-            os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+            with os.fdopen(file, "wb") as opened:
+                for _ in range(0, self._segment_bytes, len(ZEROS)):
+                    opened.write(ZEROS)
+                opened.flush()
+                if self._account:
+                    self._account.owns(file)
+                os.fsync(file)
+                os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
             with contextlib.suppress(FileExistsError):
                 here = {"src_dir_fd": folder.handle, "dst_dir_fd": folder.handle}
                 os.link(draft, name, **here, follow_symlinks=False)
         finally:
-            os.close(file)
             os.unlink(draft, dir_fd=folder.handle)
 
 
@@ -97,12 +100,6 @@ def following(current: str, segment_bytes: int) -> Iterator[str]:
         yield f"{timeline:08X}{place // each:08X}{place % each:08X}"
 
 
-def _write(file: int, zeros: bytes) -> None:
-    left = memoryview(zeros)
-    while left:
-        left = left[os.write(file, left) :]
-
-
 class LogRate:
     """The fastest that a server has written log so far, from looks at its position."""
 
@@ -111,7 +108,7 @@ class LogRate:
         self._at_s, self._position = 0.0, 0.0
 
     def look(self, at_s: float, position: float) -> None:
-        """Take in its position, in bytes; looks less than half a second apart say nothing."""
+        """Take in its position, in bytes; looks less than SHORTEST_S apart say nothing."""
         past_s = at_s - self._at_s
         if past_s < SHORTEST_S:
             return
@@ -121,6 +118,3 @@ class LogRate:
                 self.most_per_s = per_s if self._guessed else max(self.most_per_s, per_s)
                 self._guessed = False
         self._at_s, self._position = at_s, position
-
-
-SHORTEST_S = 0.5
