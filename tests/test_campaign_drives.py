@@ -23,7 +23,7 @@ from kneebench.lab.inventory.erasable import drive_state
 from kneebench.lab.kernel_settings import READ_AHEAD, queue_file
 from kneebench.lab.memory_limit import controller
 from kneebench.lab.processes import runs
-from kneebench.lab.programs import found
+from kneebench.lab.programs import found, wait_until
 from kneebench.lab.sysctl_files import sysctl_file
 from kneebench.lab.volumes import erase_drives
 from kneebench.records import Results, Rung
@@ -235,7 +235,7 @@ def test_a_campaign_on_drives_that_is_killed_at_eight_points_leaves_nothing(
     (place / "killed.toml").write_text(shared + PARTITIONS.format(drive=drive, settings=SETTINGS))
     before = state_of(drive)
     assert before[:2] == ("blank", [])
-    for point in range(8) if request.config.getoption("--long") else [2]:
+    for point in range(8) if request.config.getoption("--long") else [1]:
         lines = round(1.5 * campaign.lines * (point + 0.5) / 9)
         made = kill_after(lines, place, f"killed-{point}")
         cleaned = kneebench(place, "clean")
@@ -246,4 +246,6 @@ def test_a_campaign_on_drives_that_is_killed_at_eight_points_leaves_nothing(
         if cleaned.stderr:  # it was killed while it wrote to the drive
             assert "is left as it is" in cleaned.stderr, cleaned.stderr
             erase_drives(inventory([drive]))
-        assert state_of(drive) == before, seen
+        wait_until(lambda: state_of(drive) == before)  # others may be looking at it
+        why = drive_state(named(inventory(), drive)).why
+        assert state_of(drive) == before, f"{state_of(drive)}, {why}, {cleaned.stderr}; {seen}"

@@ -37,24 +37,24 @@ def caveat(results: Results) -> list[str]:
 
 
 def test_a_raw_figure_below_the_class_says_that_the_emulation_limits() -> None:
-    assert caveat(on_emulated_drives(reads=11_500, writes=900)) == [
+    assert caveat(on_emulated_drives(reads=5_750, writes=450)) == [
         "Disk: the emulation is the limit, not the class of its drives. Without a database it did"
-        " 900 of 1,600 writes/s that the class allows."
+        " 450 of 800 writes/s that the class allows."
     ]
-    [both] = caveat(on_emulated_drives(reads=4_000, writes=900))
-    assert "4,000 of 12,000 reads/s and 900 of 1,600 writes/s that the class allows" in both
+    [both] = caveat(on_emulated_drives(reads=2_000, writes=450))
+    assert "2,000 of 6,000 reads/s and 450 of 800 writes/s that the class allows" in both
 
 
 def test_a_class_that_is_reached_and_one_without_limits_have_no_caveat() -> None:
-    assert caveat(on_emulated_drives(reads=10_801, writes=1_441)) == []
+    assert caveat(on_emulated_drives(reads=5_401, writes=721)) == []
     assert caveat(on_emulated_drives(reads=100, writes=100, emulated="nvme-fast")) == []
 
 
 @pytest.mark.parametrize(
     ("layout", "emulated", "limits"),
     [
-        ("mirror", "sata", {"read": 12_000, "write": 1_600}),
-        ("stripe", "sata", {"read": 12_000, "write": 3_200}),
+        ("mirror", "sata", {"read": 6_000, "write": 800}),
+        ("stripe", "sata", {"read": 6_000, "write": 1_600}),
         ("stripe", "cloud", {"read": 4_000, "write": 4_000}),
         ("stripe", "memory", {}),
     ],
@@ -68,4 +68,5 @@ def test_the_limits_of_a_class_are_those_of_its_layout(
 
 def test_drives_of_two_classes_have_no_limit_of_a_class() -> None:
     drives = [{**SATA, "count": 1}, {**SATA, "emulated": "nvme", "count": 1}]
-    assert class_limits(Volume.model_validate({"drives": drives, "layout": "stripe"})) == {}
+    table = {"drives": drives, "layout": "stripe", "file_system": {"type": "btrfs"}}
+    assert class_limits(Volume.model_validate(table)) == {}

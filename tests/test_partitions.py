@@ -218,7 +218,6 @@ def test_check_says_which_partitions_are_made_and_what_they_hold(drives: list[st
         ({"drives": ["a"]}, "a size in each volume"),
         ({"drives": ["a"], "size": "300MiB", "precondition": "snia"}, "same precondition"),
         ({"drives": ["a"], "size": "300000001B"}, "whole MiB"),
-        ({"drives": [{"emulated": "sata", "size": "1GiB"}], "size": "300MiB"}, "named"),
     ],
 )
 def test_volumes_that_cannot_share_drives_are_an_error(log: dict[str, Any], sentence: str) -> None:

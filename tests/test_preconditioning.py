@@ -31,7 +31,7 @@ from kneebench.lab.volumes.preconditioning import write_drives
 from kneebench.lab.volumes.sustained_load import Sustained, load_drives
 from kneebench.plan import Plan
 from kneebench.plan.storage import Storage
-from kneebench.plan.volume import EmulatedDrive, Preconditioning
+from kneebench.plan.volume import EmulatedDevice, Preconditioning
 from kneebench.records import DriveLoad, Event, Preconditioned
 from tests.loop_devices import SIZE, done, loop_device, needs_emulation
 
@@ -102,7 +102,7 @@ class TestOnRealDrives:
         """Drives so slow that a busy machine does not slow them down: few rounds are enough."""
         monkeypatch.setattr(emulated, "drive_classes", lambda: {"sata": DriveClass(write_iops=200)})
         how, journal = Preconditioning(until_steady=True), Journal(tmp_path / "journal")
-        sata = EmulatedDrive(emulated="sata", size="256MiB")
+        sata = EmulatedDevice("sata", 256 * 2**20)
         with (
             emulated_drive(journal, tmp_path, sata) as a,
             emulated_drive(journal, tmp_path, sata) as b,
@@ -183,7 +183,7 @@ class TestOnRealDrives:
         cloud = DriveClass(total_iops=300, burst_iops=1500, burst_s=2)
         monkeypatch.setattr(emulated, "drive_classes", lambda: {"cloud": cloud})
         journal = Journal(tmp_path / "journal")
-        small = EmulatedDrive(emulated="cloud", size="256MiB")
+        small = EmulatedDevice("cloud", 256 * 2**20)
         with emulated.emulated_drive(journal, tmp_path, small) as drive:
             done("dd", "if=/dev/urandom", f"of={drive}", "bs=16M", "count=16", "oflag=direct")
             time.sleep(4)

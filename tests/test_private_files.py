@@ -14,7 +14,7 @@ from kneebench.errors import Refused
 from kneebench.lab.changes.directory import MadeDirectory
 from kneebench.lab.journal import Journal
 from kneebench.lab.volumes.emulated import emulated_drive
-from kneebench.plan.volume import EmulatedDrive
+from kneebench.plan.volume import EmulatedDevice
 from tests.loop_devices import needs_emulation
 
 
@@ -78,7 +78,7 @@ def test_a_private_file_replaces_a_link_and_does_not_follow_one(place: Path) -> 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: loop devices")
 @needs_emulation
 def test_image_and_logs_of_an_emulated_drive_are_its_users_only(place: Path) -> None:
-    drive = EmulatedDrive.model_validate({"emulated": "sata", "size": "256MiB"})
+    drive = EmulatedDevice("sata", 256 * 2**20)
     with emulated_drive(Journal(place / "journal"), place, drive):
         [folder] = place.glob(".kneebench-*-drive")
         files = [one for one in folder.iterdir() if stat.S_ISREG(one.lstat().st_mode)]

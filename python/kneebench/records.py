@@ -797,12 +797,14 @@ class StopResult(Record):
 
 class RawStorage(Record):
     """What the analysis compares a cell's I/O with: `profile` of its storage without a database;
-    `copies` of each block on its drives; `log_apart`: the log is on a storage of its own.
+    `copies` of each block, as its devices count them; `log_apart`: the log is on a storage of its
+    own; `shared`: one with the same limits.
     """
 
     profile: RawProfile
     copies: int = 1
     log_apart: bool = False
+    shared: bool = False
 
 
 class Limits(Record):

@@ -28,7 +28,7 @@ from kneebench.lab.volumes.emulated import DriveClass
 from kneebench.measurement.meters.processes import children_of_this_process
 from kneebench.plan import Plan
 from kneebench.plan.reader import parse_plan
-from kneebench.plan.volume import EmulatedDrive
+from kneebench.plan.volume import EmulatedDevice
 from kneebench.records import Climb, Event, Results, Rung
 
 HERE = Path(__file__).parent / "situations"
@@ -230,7 +230,7 @@ def _drives(situation: Situation) -> Iterator[None]:
     """Emulated drives with the situation's limits; with a daemon their programs on core 1."""
     plain, start = emulated._export, emulated._start
 
-    def encrypted(drive: EmulatedDrive) -> list[str]:
+    def encrypted(drive: EmulatedDevice) -> list[str]:
         command = [one.replace("cache.direct=on", CACHED) for one in plain(drive)]
         if drive.emulated != "nvme":
             return command

@@ -77,7 +77,8 @@ def knee_raw_shares(readings: KneeReadings, climb: Climb) -> tuple[RawShare, ...
         return ()
     ordered = sorted(readings.rungs, key=lambda r: r.tally.nopm)
     rung, raw = ordered[len(ordered) // 2], climb.raw
-    return raw_shares(rung, raw.profile, raw.copies, log_apart=raw.log_apart)
+    apart = {"log_apart": raw.log_apart, "shared": raw.shared}
+    return raw_shares(rung, raw.profile, raw.copies, **apart)
 
 
 def share_of_writes(readings: KneeReadings) -> float | None:

@@ -62,12 +62,18 @@ class Asked(NamedTuple):
 
 
 def raw_shares(
-    rung: Rung, raw: RawProfile, copies: int = 1, *, log_apart: bool = False
+    rung: Rung,
+    raw: RawProfile,
+    copies: int = 1,
+    *,
+    log_apart: bool = False,
+    shared: bool = False,
 ) -> tuple[RawShare, ...]:
-    """The shares at a rung; `copies` of each block on the storage's drives; `log_apart`: the log is
-    on a storage of its own. What was not measured is left out.
+    """The shares at a rung; `copies` of each block, as the storage's devices count them;
+    `log_apart`: the log is on a storage of its own; `shared`: its device has the limits of the
+    data's. What was not measured is left out.
     """
-    reads, writes = _of_the_data(rung, log_apart=log_apart)
+    reads, writes = _of_the_data(rung, log_apart=log_apart, shared=shared)
     log = Asked(rung.quantity("log.flushes"), rung.quantity("log.write_latency"))
     found = (
         _share("reads", reads, "read", 1, raw),
@@ -77,15 +83,17 @@ def raw_shares(
     return tuple(one for one in found if one)
 
 
-def _of_the_data(rung: Rung, *, log_apart: bool) -> tuple[Asked, Asked]:
-    """Reads and writes of all devices that hold data. Where these hold the log as well, its writes
-    are among them; where only some do, the writes are unknown. Results of old do not say which
-    devices hold what: there all count, and the writes are unknown where the log has others.
+def _of_the_data(rung: Rung, *, log_apart: bool, shared: bool) -> tuple[Asked, Asked]:
+    """Reads and writes of all devices that hold data, or share their limits. Where these hold the
+    log as well, its writes are among them; where only some do, the writes are unknown. Results of
+    old do not say which devices hold what: there all count, and the writes are unknown where the
+    log has others.
     """
-    data = tuple(one for volume in volumes(rung) for one in volume if 0 in one.directories)
+    every = (one for volume in volumes(rung) for one in volume)
+    data = tuple(one for one in every if shared or 0 in one.directories)
     if data:
         load = volume_load(rung, data)
-        alike = all(one.directories == data[0].directories for one in data)
+        alike = shared or all(one.directories == data[0].directories for one in data)
         return (
             Asked(load.reads_per_s, load.read_await_s),
             Asked(load.writes_per_s, load.write_await_s) if alike else Asked(None, None),

@@ -12,7 +12,7 @@ from kneebench import units
 from kneebench.analysis.wording import capital, listed
 from kneebench.brief.view_model import ViewModel
 from kneebench.lab.volumes.emulated import drive_classes
-from kneebench.plan.volume import Volume
+from kneebench.plan.volume import COPIES, Volume
 from kneebench.records import RawProfile
 
 REACHED = 0.9
@@ -42,16 +42,15 @@ def emulation_limits(view: ViewModel) -> Iterator[str]:
 def class_limits(volume: Volume) -> dict[str, int]:
     """Reads and writes per second of a file on a volume of emulated drives that are all of one
     class; without a limit, or with other drives, none.
-
-    Each copy of a block can be read, and every copy must be written.
     """
     drives = volume.emulated_drives
     if not drives or volume.named_drives or len({drive.emulated for drive in drives}) > 1:
         return {}
-    one = drive_classes()[drives[0].emulated]
+    copies = COPIES[volume.layout]
+    layout = drive_classes()[drives[0].emulated].of_layout(len(drives), copies)
     every = {
-        "read": len(drives) * (one.read_iops or one.total_iops),
-        "write": len(drives) * (one.write_iops or one.total_iops) // volume.copies,
+        "read": layout.read_iops or layout.total_iops,
+        "write": layout.write_iops or layout.total_iops,
     }
     return {kind: limit for kind, limit in every.items() if limit}
 

@@ -235,10 +235,13 @@ def is_rotational(folder: Path, cpu: Path = CPU) -> bool | None:
 
 def kept_name(folder: Path) -> str:
     """The name that a device keeps wherever it is plugged in, from its sysfs folder; empty if the
-    kernel has none. Control characters, which the name of a file may have, are escaped.
+    kernel has none. Control characters, which the name of a file may have, are escaped. A loop
+    device over a part of a file is named by where it begins, too.
     """
     files = ("loop/backing_file", "wwid", "device/wwid")
-    return escaped(next(filter(None, (name_in(folder / file) for file in files)), ""))
+    found = escaped(next(filter(None, (name_in(folder / file) for file in files)), ""))
+    begins = name_in(folder / "loop/offset")
+    return f"{found}@{begins}" if begins not in ("", "0") else found
 
 
 def name_in(file: Path) -> str:

@@ -16,7 +16,12 @@ class FileSystem(Part):
 
     type: Annotated[
         Literal["xfs", "ext4", "btrfs"],
-        Field(description="File system. btrfs makes layouts itself; below xfs and ext4, md does"),
+        Field(
+            description=(
+                "File system. btrfs makes layouts itself; below xfs and ext4 md does, except of"
+                " emulated drives, which are one device"
+            )
+        ),
     ] = "xfs"
     mkfs: Annotated[
         tuple[Text, ...],

@@ -8,6 +8,7 @@ from typing import Annotated, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
+from kneebench import units
 from kneebench.plan.stops import StorageStops
 from kneebench.plan.values import Directory, Part, Text, wrong
 from kneebench.plan.volume import Volume
@@ -96,17 +97,32 @@ class Storage(Volume):
         return self
 
     @model_validator(mode="after")
-    def _shared_drives_have_partitions(self) -> Self:
-        for one, other in combinations(self.volumes_by_path.items(), 2):
-            if not set(one[1].named_drives) & set(other[1].named_drives):
-                continue
-            shared = ROLES[other[0]].key
-            if not (one[1].size and other[1].size):
+    def _shared_drives_are_divided(self) -> Self:
+        for (_, one), (key, other) in combinations(self.volumes_by_path.items(), 2):
+            shared, named = ROLES[key].key, {*one.named_drives} & {*other.named_drives}
+            alike = bool(one.emulated_drives) and one.emulated_drives == other.emulated_drives
+            sizes = [volume for volume in (one, other) if volume.size]
+            if len(sizes) < 2 and (named or (alike and sizes)):
                 sentence = "other drives, or a size in each volume that shares drives"
                 raise wrong(shared, sentence=sentence)
-            if key := differing_key(one[1], other[1]):
-                sentence = f"the same {key} in volumes that share drives"
+            if not (named or share_emulated_drives(one, other)):
+                continue
+            if differs := differing_key(one, other):
+                sentence = f"the same {differs} in volumes that share drives"
                 raise wrong(shared, sentence=sentence)
+            if not named and one.layout != other.layout:
+                sentence = "the same layout in volumes that share emulated drives"
+                raise wrong(shared, "layout", sentence=sentence)
+        return self
+
+    @model_validator(mode="after")
+    def _parts_fit_emulated_drives(self) -> Self:
+        for keys in self.on_emulated_drives:
+            parts = [self.volumes_by_path[key] for key in keys]
+            size = min(drive.size for drive in parts[0].emulated_drives)
+            if sum(one.size or 0 for one in parts) > size:
+                sentence = f"parts that fit their drives of {units.size(size)} together"
+                raise wrong(ROLES[keys[-1]].key, "size", sentence=sentence)
         return self
 
     @property
@@ -119,6 +135,30 @@ class Storage(Volume):
         """The volumes by the key of the directory that each stands for (`ROLES`)."""
         every = zip(ROLES, (self, self.log, self.temporary), strict=True)
         return {key: volume for key, volume in every if volume and volume.drives}
+
+    @property
+    def on_emulated_drives(self) -> tuple[tuple[str, ...], ...]:
+        """The keys of volumes on emulated drives, those that share drives together."""
+        volumes, found = self.volumes_by_path, list[tuple[str, ...]]()
+        for key, volume in volumes.items():
+            if volume.emulated_drives and not any(key in keys for keys in found):
+                sharing = (
+                    other for other in volumes if share_emulated_drives(volume, volumes[other])
+                )
+                found.append(tuple(dict.fromkeys((key, *sharing))))
+        return tuple(found)
+
+    @property
+    def shares_emulated_drives(self) -> bool:
+        """Whether several of its volumes share emulated drives, and their limits."""
+        return any(len(keys) > 1 for keys in self.on_emulated_drives)
+
+    @property
+    def number_of_drives(self) -> int:
+        """Drives of all its volumes, each counted once."""
+        named = {name for volume in self.volumes for name in volume.named_drives}
+        firsts = [self.volumes_by_path[keys[0]] for keys in self.on_emulated_drives]
+        return len(named) + sum(len(one.emulated_drives) for one in firsts)
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -142,6 +182,14 @@ class Storage(Volume):
         """
         found: Part | None = getattr(self, engine, None)
         return found
+
+
+def share_emulated_drives(one: Volume, other: Volume) -> bool:
+    """Whether two volumes of a storage have parts of the same emulated drives: they name the same
+    ones, each with a size.
+    """
+    both = bool(one.size and other.size and one.emulated_drives)
+    return both and one.emulated_drives == other.emulated_drives
 
 
 def differing_key(one: Volume, other: Volume) -> str:

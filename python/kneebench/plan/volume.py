@@ -35,6 +35,19 @@ class EmulatedDrive(Part):
     count: Annotated[Whole, Field(ge=1, le=24, description="Number of such drives")] = 1
 
 
+class EmulatedDevice(NamedTuple):
+    """A device that emulated drives are made as: one drive, or a layout of several with the
+    capacity and the limits that it has by its definition.
+
+    `emulated`: the class of its drives; `size`: its capacity in bytes; `copies`: of each block.
+    """
+
+    emulated: str
+    size: int
+    drives: int = 1
+    copies: int = 1
+
+
 def _form(drive: object) -> str:
     return "name" if isinstance(drive, str) else "table"
 
@@ -91,8 +104,8 @@ class Volume(Part):
         Field(
             ge=LEAST_BYTES,
             description=(
-                "Size of a partition on each of its drives, which data, log and temporary files"
-                " can share; empty: whole drives"
+                "Size of its part of each of its drives, which data, log and temporary files can"
+                " share; empty: whole drives"
             ),
         ),
     ] = None
@@ -167,14 +180,35 @@ class Volume(Part):
         )
 
     @property
+    def emulated_devices(self) -> tuple[EmulatedDevice, ...]:
+        """What its emulated drives are made as. btrfs lays out drives by itself; below the other
+        file systems the layout is one device.
+
+        >>> sata = {"emulated": "sata", "size": "4GiB", "count": 8}
+        >>> Volume.model_validate({"drives": [sata], "layout": "raid10"}).emulated_devices
+        (EmulatedDevice(emulated='sata', size=17179869184, drives=8, copies=2),)
+        """
+        drives, count = self.emulated_drives, len(self.emulated_drives)
+        if not drives or self.file_system.type == "btrfs":
+            return tuple(EmulatedDevice(one.emulated, self.size or one.size) for one in drives)
+        copies = COPIES[self.layout]
+        size = (self.size or drives[0].size) * count // copies
+        return (EmulatedDevice(drives[0].emulated, size, count, copies),)
+
+    @property
     def drive_count(self) -> int:
         """Drives of this machine and emulated ones."""
         return len(self.named_drives) + len(self.emulated_drives)
 
     @property
+    def is_one_device(self) -> bool:
+        """Whether several emulated drives are made as one device."""
+        return any(one.drives > 1 for one in self.emulated_devices)
+
+    @property
     def copies(self) -> int:
-        """Of each block."""
-        return COPIES[self.layout]
+        """Of each block, as its devices count them."""
+        return 1 if self.is_one_device else COPIES[self.layout]
 
     @property
     def words(self) -> str:
@@ -182,7 +216,7 @@ class Volume(Part):
 
         >>> sata = {"emulated": "sata", "size": "4GiB", "count": 8}
         >>> Volume.model_validate({"drives": [sata], "layout": "raid10"}).words
-        '8 emulated drives (sata, 4 GiB), raid10, xfs (noatime)'
+        '8 emulated drives (sata, 4 GiB), raid10 as one device, xfs (noatime)'
         """
         names, file_system = list(self.named_drives), self.file_system
         for drive in self.drives:
@@ -191,7 +225,8 @@ class Volume(Part):
                 names.append(f"{what} ({drive.emulated}, {units.size(drive.size)})")
         mounted = f" ({', '.join(file_system.mount)})" if file_system.mount else ""
         parts = f"{units.size(self.size)} of each of " if self.size else ""
-        return f"{parts}{' + '.join(names)}, {self.layout}, {file_system.type}{mounted}"
+        layout = f"{self.layout} as one device" if self.is_one_device else self.layout
+        return f"{parts}{' + '.join(names)}, {layout}, {file_system.type}{mounted}"
 
     @model_validator(mode="after")
     def _blocks_are_written_first(self) -> Self:
@@ -202,11 +237,29 @@ class Volume(Part):
         return self
 
     @model_validator(mode="after")
+    def _emulated_drives_are_one_device(self) -> Self:
+        drives, type = self.emulated_drives, self.file_system.type
+        if not drives:
+            return self
+        if self.named_drives and (self.size or type != "btrfs"):
+            sentence = "named or emulated drives, both only with btrfs and without a size"
+            raise wrong("drives", sentence=sentence)
+        if type != "btrfs" and len(set(drives)) > 1:
+            sentence = f"emulated drives of one class and size below {type}, or btrfs"
+            raise wrong("drives", sentence=sentence)
+        if self.size and ((type == "btrfs" and len(drives) > 1) or self.burn_in or self.drain):
+            sentence = "whole emulated drives for a burn_in, a drain, or several below btrfs"
+            raise wrong("size", sentence=sentence)
+        if self.size and self.size > min(one.size for one in drives):
+            raise wrong("size", sentence="no more than a drive has")
+        return self
+
+    @model_validator(mode="after")
     def _drives_fit_the_layout(self) -> Self:
         if not self.drives:
             return self
-        if self.size and (self.emulated_drives or self.size % 2**20):
-            raise wrong("size", sentence="whole MiB, of drives that are named")
+        if self.size and self.size % 2**20:
+            raise wrong("size", sentence="whole MiB")
         count, least = self.drive_count, LEAST_DRIVES[self.layout]
         if len(set(self.named_drives)) < len(self.named_drives):
             raise wrong("drives", sentence="each drive once")

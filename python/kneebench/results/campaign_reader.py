@@ -125,7 +125,12 @@ def _raw(campaign: Campaign, plan: Plan | None, cell: Cell) -> RawStorage | None
     storage = plan.storages.get(cell.storage) if plan else None
     if profile is None or storage is None:
         return None
-    return RawStorage(profile=profile, copies=storage.copies, log_apart=storage.log_apart)
+    return RawStorage(
+        profile=profile,
+        copies=storage.copies,
+        log_apart=storage.log_apart,
+        shared=storage.shares_emulated_drives,
+    )
 
 
 def of_last_climb(rungs: Iterable[Rung]) -> tuple[Rung, ...]:

@@ -61,7 +61,8 @@ def section(view: ViewModel) -> Section | None:
 
 
 def _shares(rung: Rung, raw: RawProfile, storage: Storage) -> tuple[RawShare, ...]:
-    return raw_shares(rung, raw, storage.copies, log_apart=storage.log_apart)
+    shared = storage.shares_emulated_drives
+    return raw_shares(rung, raw, storage.copies, log_apart=storage.log_apart, shared=shared)
 
 
 def _storage(view: ViewModel, climb: Climb) -> Storage:
@@ -89,7 +90,7 @@ def _sentences(
             continue
         used = listed([f"{percent(one.share)} of its {one.what}" for one in shares])
         verdict = f"{listed(near)} may have been the limit" if near else _unused(shares)
-        drives = sum(volume.drive_count for volume in _storage(view, climb).volumes)
+        drives = _storage(view, climb).number_of_drives
         each = f" {units.count(rung.tally.nopm / drives)} NOPM per drive." if drives else ""
         yield f"{name} used {used}: {verdict}.{each}"
 

@@ -19,7 +19,7 @@ from kneebench.lab.own_devices import is_array_of
 from kneebench.lab.own_mounts import POINT
 from kneebench.lab.permission import WritableDevice, claimed, made
 from kneebench.lab.programs import wait_until
-from kneebench.lab.volumes.emulated import emulated_drive
+from kneebench.lab.volumes.emulated import emulated_drive, emulated_parts
 from kneebench.lab.volumes.layouts import (
     by_md,
     md_command,
@@ -53,6 +53,8 @@ class Volumes:
 
     def close(self) -> None:
         """Take the emulated drives apart."""
+        for devices in self._emulated.values():
+            self._preconditioner.forget(device.path for device in devices)
         self._emulated.clear()
         self._kept.close()
 
@@ -82,7 +84,7 @@ class Volumes:
                 with _as_plan_error("making a volume", volume):
                     devices = partitions.get(key)
                     if not devices:
-                        devices = self._whole((name, key), volume, ids, stack, watch)
+                        devices = self._whole(name, key, storage, ids, stack, watch)
                         prepare(key, devices)
                     paths[key] = self._made(ids[key], volume, devices, settings[key], stack)
             own = {key: path for key in ROLES if (path := getattr(storage, key))}
@@ -163,32 +165,51 @@ class Volumes:
 
     def _whole(
         self,
-        key: tuple[str, str],
-        volume: Volume,
+        name: str,
+        key: str,
+        storage: Storage,
         ids: Mapping[str, uuid.UUID],
         stack: contextlib.ExitStack,
         watch: Watch,
     ) -> list[WritableDevice]:
         """A volume's own drives; all are claimed before any is recorded."""
-        drives = self._claimed(volume.named_drives, stack, watch)
+        drives = self._claimed(storage.volumes_by_path[key].named_drives, stack, watch)
         for drive in drives:
-            id = str(ids[key[1]])
-            one = recorded(self._journal, FormattedDrive, "a volume", drive, volume=id)
+            one = recorded(self._journal, FormattedDrive, "a volume", drive, volume=str(ids[key]))
             stack.enter_context(one)
-        return drives + self._emulated_drives(key, volume)
+        return drives + self._emulated_drives(name, key, storage)
 
-    def _emulated_drives(self, key: tuple[str, str], volume: Volume) -> list[WritableDevice]:
-        """Devices of the emulated drives of a volume, blank but for old data."""
-        if volume.emulated_drives and key not in self._emulated:
-            self._emulated_in.mkdir(parents=True, exist_ok=True)
-            self._emulated[key] = [
-                self._kept.enter_context(emulated_drive(self._journal, self._emulated_in, drive))
-                for drive in volume.emulated_drives
-            ]
-        devices = self._emulated.get(key, [])
+    def _emulated_drives(self, name: str, key: str, storage: Storage) -> list[WritableDevice]:
+        """Devices of the emulated drives of a volume, blank but for old data; made with those of
+        the volumes that share their drives.
+        """
+        for keys in storage.on_emulated_drives:
+            if key in keys and (name, key) not in self._emulated:
+                volumes = [storage.volumes_by_path[one] for one in keys]
+                devices_of_each = self._kept.enter_context(self._emulate(volumes))
+                own_keys = [(name, one) for one in keys]
+                self._emulated |= dict(zip(own_keys, devices_of_each, strict=True))
+        devices = self._emulated.get((name, key), [])
         for device in devices:
             run_on([device], "wipefs", "--all", device.path)
         return devices
+
+    @contextlib.contextmanager
+    def _emulate(self, volumes: Sequence[Volume]) -> Iterator[list[list[WritableDevice]]]:
+        """The devices of each volume: parts of the same drives, or drives of its own."""
+        self._emulated_in.mkdir(parents=True, exist_ok=True)
+        with contextlib.ExitStack() as stack:
+            if len(volumes) > 1:
+                wanted = [part for one in volumes for part in one.emulated_devices]
+                parts = emulated_parts(self._journal, self._emulated_in, wanted)
+                yield [[device] for device in stack.enter_context(parts)]
+            else:
+                yield [
+                    [
+                        stack.enter_context(emulated_drive(self._journal, self._emulated_in, one))
+                        for one in volumes[0].emulated_devices
+                    ]
+                ]
 
     def _array(
         self, volume: Volume, id: str, drives: list[WritableDevice], stack: contextlib.ExitStack

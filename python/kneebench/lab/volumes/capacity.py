@@ -12,15 +12,19 @@ root, and has tables of inodes."""
 
 def capacity_bytes(volume: Volume) -> int:
     """What files can take of a volume, about. Raises PlanError for a drive that is not here."""
-    sizes = [min(size, volume.size or size) for size in drive_sizes(volume)]
+    sizes = drive_sizes(volume)
+    if volume.size and not volume.is_one_device:
+        sizes = [min(size, volume.size) for size in sizes]
     return int(usable_bytes(volume, sizes) * (1 - FILE_SYSTEM_SHARE))
 
 
 def drive_sizes(volume: Volume) -> list[int]:
-    """The bytes of each of its drives. Raises PlanError for one that is not here."""
+    """The bytes of each of its drives; several emulated ones that are one device count as one.
+    Raises PlanError for one that is not here.
+    """
     here = identities() if volume.named_drives else []
     sizes = [named(here, name).size_bytes for name in volume.named_drives]
-    return sizes + [drive.size for drive in volume.emulated_drives]
+    return sizes + [device.size for device in volume.emulated_devices]
 
 
 def usable_bytes(volume: Volume, sizes: list[int]) -> int:

@@ -3,7 +3,8 @@
 qemu-storage-daemon limits the IOPS of a file and exports it as an NBD server on a Unix socket;
 nbdfuse presents that as a file, and a loop device makes a block device of it. qemu's own FUSE
 export is not used: before QEMU 10.2 concurrent writes could overwrite one another's buffers. A
-drive in memory has no limits, so its file is on a loop device at once.
+drive in memory has no limits, so its file is on a loop device at once. A layout of several drives
+is one such file, with the limits that the layout has by its definition.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ import socket
 import subprocess
 import tomllib
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib.resources import files
+from itertools import accumulate
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -30,7 +32,7 @@ from kneebench.lab.permission import Daemon, WritableDevice, made
 from kneebench.lab.processes import started
 from kneebench.lab.programs import done, wait_until
 from kneebench.plan.default import MEMORY
-from kneebench.plan.volume import EmulatedDrive
+from kneebench.plan.volume import EmulatedDevice
 
 PROGRAMS = {
     "qemu-storage-daemon": "qemu-system-common",
@@ -61,17 +63,35 @@ class DriveClass(NamedTuple):
     burst_s: int = 0
     in_memory: bool = False
 
+    def of_layout(self, drives: int, copies: int) -> DriveClass:
+        """The limits of a layout of such drives: each copy of a block can be read, and every copy
+        must be written.
+        """
+        total = drives * self.total_iops
+        writes = drives * self.write_iops or (total if copies > 1 else 0)
+        return self._replace(
+            read_iops=drives * self.read_iops,
+            write_iops=writes // copies,
+            total_iops=total,
+            burst_iops=drives * self.burst_iops,
+        )
+
     @property
-    def limits(self) -> str:
-        """As options of a qemu throttle group."""
-        keys = {
-            "read": self.read_iops,
-            "write": self.write_iops,
+    def limits(self) -> tuple[str, ...]:
+        """As options of qemu throttle groups, one behind the other: one group cannot have a limit
+        of all I/Os beside others (throttle_is_valid).
+        """
+        apart = {"read": self.read_iops, "write": self.write_iops}
+        together = {
             "total": self.total_iops,
             "total-max": self.burst_iops,
             "total-max-length": self.burst_s,
         }
-        return ",".join(f"x-iops-{key}={value}" for key, value in keys.items() if value)
+        groups = (
+            ",".join(f"x-iops-{key}={value}" for key, value in keys.items() if value)
+            for keys in (apart, together)
+        )
+        return tuple(filter(None, groups))
 
 
 @cache
@@ -79,46 +99,62 @@ def drive_classes() -> dict[str, DriveClass]:
     """The classes by name.
 
     >>> drive_classes()["sata"].limits
-    'x-iops-read=3000,x-iops-write=800'
+    ('x-iops-read=1500,x-iops-write=400',)
     """
     text = files(__package__).joinpath("emulated_drives.toml").read_text()
     return {name: DriveClass(**limits) for name, limits in tomllib.loads(text).items()}
 
 
-def is_in_memory(drive: EmulatedDrive) -> bool:
+def limits_of(device: EmulatedDevice) -> DriveClass:
+    """The limits of one drive, or of a layout."""
+    return drive_classes()[device.emulated].of_layout(device.drives, device.copies)
+
+
+def is_in_memory(device: EmulatedDevice) -> bool:
     """Whether its file is in memory, which needs no program to limit it."""
-    return drive_classes()[drive.emulated].in_memory
+    return drive_classes()[device.emulated].in_memory
 
 
 @contextlib.contextmanager
 def emulated_drive(
-    journal: Journal, folder: Path, drive: EmulatedDrive
+    journal: Journal, folder: Path, drive: EmulatedDevice
 ) -> Iterator[WritableDevice]:
-    """A new block device with the limits of the drive's class; its file is in the folder, or in
-    memory.
+    """A new block device with the limits of its drives; its file is in the folder, or in memory.
 
     All blocks of the file are allocated, none is written: memory is taken here, from no server's
     limit. Raises KneebenchError where a program is missing or fails.
     """
-    in_memory = is_in_memory(drive)
-    folder = MEMORY if in_memory else folder.resolve()
-    with contextlib.ExitStack() as stack:
-        try:
-            place = _place(journal, folder, drive, stack)
-            served = Served(place / IMAGE) if in_memory else _limited(journal, place, drive, stack)
-            device = stack.enter_context(_attached(journal, served))
-        except OSError as error:
-            raise KneebenchError(
-                f"emulating a drive of class {drive.emulated!r} in {folder}",
-                seen=str(error),
-                do=f"install {', '.join(PROGRAMS.values())}, run as root, and free "
-                f"{units.size(drive.size)} there",
-            ) from error
+    with emulated_parts(journal, folder, [drive]) as [device]:
         yield device
 
 
+@contextlib.contextmanager
+def emulated_parts(
+    journal: Journal, folder: Path, parts: Sequence[EmulatedDevice]
+) -> Iterator[list[WritableDevice]]:
+    """New block devices, each a part of the same emulated drives: together they have the limits of
+    one. Raises KneebenchError as `emulated_drive` does.
+    """
+    whole = parts[0]._replace(size=sum(part.size for part in parts))
+    in_memory = is_in_memory(whole)
+    folder = MEMORY if in_memory else folder.resolve()
+    with contextlib.ExitStack() as stack:
+        try:
+            place = _place(journal, folder, whole, stack)
+            served = Served(place / IMAGE) if in_memory else _limited(journal, place, whole, stack)
+            devices = _attached(journal, served, [part.size for part in parts], stack)
+        except OSError as error:
+            raise KneebenchError(
+                f"emulating a drive of class {whole.emulated!r} in {folder}",
+                seen=str(error),
+                do=f"install {', '.join(PROGRAMS.values())}, run as root, and free "
+                f"{units.size(whole.size)} there",
+            ) from error
+        yield devices
+
+
 def _place(
-    journal: Journal, folder: Path, drive: EmulatedDrive, stack: contextlib.ExitStack
+    journal: Journal, folder: Path, drive: EmulatedDevice, stack: contextlib.ExitStack
 ) -> Path:
     """The directory of a drive, with its image; the stack removes it."""
     place = folder / f".kneebench-{uuid.uuid4().hex[:12]}-drive"
@@ -134,7 +170,7 @@ def _new_file(path: Path) -> IO[bytes]:
 
 
 def _limited(
-    journal: Journal, place: Path, drive: EmulatedDrive, stack: contextlib.ExitStack
+    journal: Journal, place: Path, drive: EmulatedDevice, stack: contextlib.ExitStack
 ) -> Served:
     """A file that is the drive's image with its limits; the stack takes it apart again."""
     limits = _start(journal, stack, place, _export(drive), lambda: _listens(place))
@@ -179,25 +215,34 @@ def _listens(place: Path) -> bool:
         os.close(directory)
 
 
-@contextlib.contextmanager
-def _attached(journal: Journal, served: Served) -> Iterator[WritableDevice]:
-    """A loop device over a file, without the page cache, in blocks of 4 KiB."""
+def _attached(
+    journal: Journal, served: Served, sizes: Sequence[int], stack: contextlib.ExitStack
+) -> list[WritableDevice]:
+    """Loop devices over the parts of a file, without the page cache, in blocks of 4 KiB; the stack
+    detaches them.
+    """
     file = str(served.file)
-    with journal.made(AttachedLoop, "a loop device", file=file):
-        options = ("--direct-io=on", f"--sector-size={BLOCK_BYTES}")
-        path = done("losetup", "--find", "--show", *options, file).strip()
-        with made(path, is_over(served.file), served.daemons) as device:
-            yield device
+    stack.enter_context(journal.made(AttachedLoop, "a loop device", file=file))
+    options, devices = ("--direct-io=on", f"--sector-size={BLOCK_BYTES}"), []
+    for place, size in zip(accumulate((0, *sizes)), sizes, strict=False):
+        part = (f"--offset={place}", f"--sizelimit={size}") if len(sizes) > 1 else ()
+        path = done("losetup", "--find", "--show", *options, *part, file).strip()
+        devices.append(stack.enter_context(made(path, is_over(served.file), served.daemons)))
+    return devices
 
 
-def _export(drive: EmulatedDrive) -> list[str]:
+def _export(drive: EmulatedDevice) -> list[str]:
     """The command that exports the drive's file with its limits."""
-    limits = drive_classes()[drive.emulated].limits
+    command, node = ["qemu-storage-daemon"], "image"
+    image = "driver=file,node-name=image,filename=image,aio=threads,cache.direct=on"
+    command += ["--blockdev", image]
+    for number, limits in enumerate(limits_of(drive).limits):
+        group, below, node = f"limits{number}", node, f"limited{number}"
+        command += ["--object", f"throttle-group,id={group},{limits}"]
+        throttle = f"driver=throttle,node-name={node},throttle-group={group},file={below}"
+        command += ["--blockdev", throttle]
     return [
-        "qemu-storage-daemon",
-        *("--object", ",".join(filter(None, ("throttle-group,id=limits", limits)))),
-        *("--blockdev", "driver=file,node-name=image,filename=image,aio=threads,cache.direct=on"),
-        *("--blockdev", "driver=throttle,node-name=drive,throttle-group=limits,file=image"),
+        *command,
         *("--nbd-server", f"addr.type=unix,addr.path={SOCKET},max-connections=0"),
-        *("--export", "type=nbd,id=drive,node-name=drive,name=drive,writable=on"),
+        *("--export", f"type=nbd,id=drive,node-name={node},name=drive,writable=on"),
     ]

@@ -60,6 +60,7 @@ def _drives(plan: Plan, erase: Sequence[WholeDrive], watch: Watch) -> Iterator[F
     yield from _named_twice(plan, here)
     for name, storage in plan.storages.items():
         yield from _partitions(name, storage)
+        yield from _shared_limits(name, storage)
         once = {drives_of(one, n): one for n, one in enumerate(storage.volumes) if one.precondition}
         for volume in once.values():
             yield preconditioning_finding(name, volume, here, plan.most_restores)
@@ -103,15 +104,31 @@ def _partitions(name: str, storage: Storage) -> Iterator[Finding]:
             yield Finding(level="ok", subject=subject, seen=f"{seen}; {units.size(left)} unused")
 
 
+def _shared_limits(name: str, storage: Storage) -> Iterator[Finding]:
+    """Which volumes are parts of the same emulated drives, and so share their limits."""
+    for keys in storage.on_emulated_drives:
+        if len(keys) > 1:
+            volumes = [storage.volumes_by_path[key] for key in keys]
+            drives, kind = len(volumes[0].emulated_drives), volumes[0].emulated_drives[0].emulated
+            parts = ", ".join(
+                f"{units.size(volume.size or 0)} for {ROLES[key].holds}"
+                for key, volume in zip(keys, volumes, strict=True)
+            )
+            what = f"{drives} emulated {'drive' if drives == 1 else 'drives'} ({kind})"
+            seen = f"parts of {parts} on each; they share its limits"
+            yield Finding(level="ok", subject=f"{name}: {what}", seen=seen)
+
+
 def _programs(volumes: Iterable[Volume]) -> Iterator[Finding]:
     needed = {"mount": "mount", "wipefs": "util-linux"}
     for volume in volumes:
         kind = volume.file_system.type
         needed[f"mkfs.{kind}"] = MKFS[kind]
         needed |= {"mdadm": "mdadm"} if by_md(volume) else {}
-        limited = [one for one in volume.emulated_drives if not is_in_memory(one)]
+        limited = [one for one in volume.emulated_devices if not is_in_memory(one)]
         needed |= PROGRAMS if limited else {}
-        needed |= {"sfdisk": "fdisk", "partx": "util-linux"} if volume.size else {}
+        partitions = volume.size and volume.named_drives
+        needed |= {"sfdisk": "fdisk", "partx": "util-linux"} if partitions else {}
         needed |= {"fio": "fio"} if volume.precondition else {}
     missing = {program: package for program, package in needed.items() if not found(program)}
     if missing:
@@ -157,7 +174,7 @@ def _drive(drive: WholeDrive, plan: Plan, *, erase: bool) -> Finding:
 
 def _emulated(plan: Plan) -> Iterator[Finding]:
     """Space for the files of emulated drives, which are kept until the campaign ends."""
-    drives = [drive for volume in plan.volumes for drive in volume.emulated_drives]
+    drives = [drive for volume in plan.volumes for drive in volume.emulated_devices]
     for folder in (plan.emulated_path, MEMORY):
         here = [one for one in drives if is_in_memory(one) == (folder == MEMORY)]
         if needed := sum(drive.size for drive in here):

@@ -20,8 +20,9 @@ def raid_level(layout: str, drives: int) -> str:
 
 
 def by_md(volume: Volume) -> bool:
-    """Whether md makes the layout."""
-    return volume.layout != "single" and volume.file_system.type != "btrfs"
+    """Whether md makes the layout: that of emulated drives is one device already."""
+    own = volume.file_system.type == "btrfs" or volume.is_one_device
+    return volume.layout != "single" and not own
 
 
 def has_md() -> bool:

@@ -54,6 +54,13 @@ class Preconditioner:
         if volume.drain:
             self._load(_described(devices), Sustained("drain", volume.drain), watch)
 
+    def forget(self, devices: Iterable[str]) -> None:
+        """Emulated drives are gone: others may get their names."""
+        for device in devices:
+            self._how.pop(device, None)
+            self._burnt_in.discard(device)
+            self._unsteady.discard(device)
+
     def leave(self, device: str) -> None:
         """Remember a drive of this machine when its volume has been taken apart."""
         with contextlib.suppress(KneebenchError, OSError):  # unremembered, it is only written again

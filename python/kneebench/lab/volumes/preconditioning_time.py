@@ -12,7 +12,7 @@ from kneebench.analysis.wording import listed
 from kneebench.errors import KneebenchError
 from kneebench.lab.inventory import named
 from kneebench.lab.volumes.capacity import drive_sizes
-from kneebench.lab.volumes.emulated import drive_classes
+from kneebench.lab.volumes.emulated import limits_of
 from kneebench.lab.volumes.preconditioning import (
     RANDOM_BYTES,
     ROUND_S,
@@ -115,8 +115,8 @@ def drives_of(volume: Volume, number: int) -> tuple[object, ...]:
 
 
 def _bytes_per_s(volume: Volume, block_bytes: int) -> float:
-    """Of writes to one drive: at most what the class of its emulated drives allows."""
-    classes = [drive_classes()[one.emulated] for one in volume.emulated_drives]
+    """Of writes to one drive: at most what its emulated drives, or their layout, allow."""
+    classes = [limits_of(one) for one in volume.emulated_devices]
     limits = [limit for one in classes if (limit := one.write_iops or one.total_iops)]
     return min([EXPECTED_BYTES_PER_S, *(limit * block_bytes for limit in limits)])
 
