@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kneebench.analysis.disturbance import TRIES
-from kneebench.databases.postgres.log_segments import LogRate, LogSegments
+from kneebench.databases.postgres.log_segments import MARGIN, LogRate, LogSegments
 from kneebench.records import Order
 from tests.formula import Formula
 from tests.formula_rungs import SEARCH, kept, measured
@@ -42,6 +42,21 @@ def test_a_rung_without_a_new_segment_is_valid_and_its_window_was_asked_for() ->
     rung = measured(server)
     assert (rung.invalid, rung.quantity("log.segments_made")) == ("", 0.0)
     assert server.wanted_s == 1 + 6 + 1
+
+
+def test_the_log_of_the_shortest_warm_up_is_there_before_the_load(tmp_path: Path) -> None:
+    """While users wait, a second of making files is a second of using them up."""
+    server, wanted = Logging(), list[float]()
+    plain = server.ready_log
+
+    def noted(for_s: float, limit_s: float) -> bool | None:
+        wanted.append(for_s)
+        return plain(for_s, limit_s)
+
+    server.ready_log = noted  # type: ignore[method-assign]
+    rung = measured(server)
+    assert wanted[0] == 1 + 6 + 1 + rung.warm_up_s
+    assert {*wanted[1:]} == {1 + 6 + 1}
 
 
 def test_a_window_in_which_the_server_made_its_log_is_invalid_and_measured_again(
@@ -82,6 +97,9 @@ def test_the_rate_of_a_log_is_a_guess_until_it_was_seen_and_then_the_fastest_see
     ):
         rate.look(at_s, position)
         assert rate.most_per_s == pytest.approx(most_per_s), at_s
+    rate.restart()
+    rate.look(20.0, 9e9)
+    assert rate.most_per_s == pytest.approx(30e6), "the first look at another server says nothing"
 
 
 MIB = 2**20
@@ -91,11 +109,11 @@ CURRENT = "000000010000000000000001"
 def test_segments_are_made_as_far_as_there_is_time_and_room(tmp_path: Path) -> None:
     """More time helps (False); more time does not help (None)."""
     (tmp_path / CURRENT).write_bytes(bytes(MIB))
-    segments = LogSegments(tmp_path, MIB, 5 * MIB, None)
-    assert segments.ready(CURRENT, 0.5 * MIB, limit_s=-1.0) is False
-    assert segments.ready(CURRENT, 0.5 * MIB, limit_s=60.0) is True
+    segments = LogSegments(tmp_path, MIB, 5 * MIB, None, LogRate(MIB / MARGIN))
+    assert segments.ready(CURRENT, 0.5, limit_s=-1.0) is False
+    assert segments.ready(CURRENT, 0.5, limit_s=60.0) is True
     made = {f"00000001000000000000000{number}" for number in (2, 3)}
     assert {path.name for path in tmp_path.iterdir()} == {CURRENT, *made}
     assert {path.read_bytes() for path in tmp_path.iterdir()} == {bytes(MIB)}
-    assert segments.ready(CURRENT, 9 * MIB, limit_s=60.0) is None
+    assert segments.ready(CURRENT, 9.0, limit_s=60.0) is None
     assert len(list(tmp_path.iterdir())) == 5, "no more than max_wal_size"

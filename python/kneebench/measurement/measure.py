@@ -105,7 +105,7 @@ def _recorded(
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     server = context.server
     before = _idle(server)
-    server.ready_log(times.logged_s, LOG_MOST_S)
+    server.ready_log(times.shortest_s + times.logged_s, LOG_MOST_S)
     generator = server.load_generator(generator_spec(plan, order))
     _connect(generator, order, server)
     real = plan.engine.measures_real_hardware

@@ -75,6 +75,11 @@ class Schedule(NamedTuple):
     transactions: int = 0
 
     @property
+    def shortest_s(self) -> float:
+        """The shortest warm-up."""
+        return self.minimum_s if self.warm_up_s is None else self.warm_up_s
+
+    @property
     def logged_s(self) -> float:
         """How much log must be ready before the window: that of a second of the warm-up, the window
         and the cool-down; behind two checkpoints the server has recycled its own.

@@ -26,7 +26,7 @@ from kneebench.databases.postgres.builds import Build, find_build
 from kneebench.databases.postgres.cluster import DATABASE
 from kneebench.databases.postgres.footprint import cache_bytes
 from kneebench.databases.postgres.launcher import Launch, running_server
-from kneebench.databases.postgres.log_segments import LogSegments
+from kneebench.databases.postgres.log_segments import GUESS_PER_CORE_S, LogRate, LogSegments
 from kneebench.databases.postgres.remote import RemotePostgres
 from kneebench.databases.postgres.restoring import restore
 from kneebench.databases.postgres.runtime import SOCKET
@@ -66,10 +66,11 @@ def open_engine(plan: Plan, journal: Journal) -> Engine:
 
 class Files(NamedTuple):
     """The data directory, and those of its log and of its temporary files where they have their
-    own.
+    own; `log_rate`: how fast the cell's log grew on the restores before.
     """
 
     data: Path
+    log_rate: LogRate
     log: Path | None = None
     temporary: Path | None = None
 
@@ -81,6 +82,7 @@ class OwnPostgres(OwnServers[PostgresDatabase, Build, Files, PostgresServer]):
 
     def __init__(self, plan: Plan, journal: Journal) -> None:
         super().__init__(plan, journal, postgres_table(plan.database))
+        self._log_rates: dict[str, LogRate] = {}
 
     def find_build(self) -> Build:
         """The embedded PostgreSQL, or the plan's."""
@@ -141,13 +143,17 @@ class OwnPostgres(OwnServers[PostgresDatabase, Build, Files, PostgresServer]):
             restored.doing,
             warm=self.table.page_cache == "warm",
         )
-        return Files(files, log, temporary)
+        cores = len(restored.prepared.resources.cores)
+        rate = self._log_rates.setdefault(
+            restored.prepared.cell.id, LogRate(GUESS_PER_CORE_S * cores)
+        )
+        return Files(files, rate, log, temporary)
 
     def start(
         self, launch: Launch, files: Files, stack: contextlib.ExitStack
     ) -> tuple[ServerProcess, Callable[[Process, float, list[str]], PostgresServer]]:
         """A server over the files; temporary files of their own are a tablespace."""
-        apart = [place for place in files[1:] if place]
+        apart = [place for place in (files.log, files.temporary) if place]
         running = running_server(launch, files.data, self.journal, reach=apart)
         process = stack.enter_context(running)
         if files.temporary:
@@ -156,9 +162,8 @@ class OwnPostgres(OwnServers[PostgresDatabase, Build, Files, PostgresServer]):
         warehouses = self.plan.workload.warehouses
 
         def asking(here: Process, restore_s: float, notes: list[str]) -> PostgresServer:
-            return PostgresServer(
-                address, warehouses, restore_s, notes, here, segments=self._segments(files)
-            )
+            segments = self._segments(files)
+            return PostgresServer(address, warehouses, restore_s, notes, here, segments=segments)
 
         return process, asking
 
@@ -166,4 +171,5 @@ class OwnPostgres(OwnServers[PostgresDatabase, Build, Files, PostgresServer]):
         """Those of a restored server's log, as many as its settings allow."""
         each = setting_bytes(str(self.plan.database.settings.get("wal_segment_size", "16MB")))
         most = setting_bytes(self.settings["max_wal_size"])
-        return LogSegments((files.log or files.data) / "pg_wal", each, most, self.account)
+        folder = (files.log or files.data) / "pg_wal"
+        return LogSegments(folder, each, most, self.account, files.log_rate)

@@ -26,34 +26,66 @@ NAME = re.compile(r"[0-9A-F]{24}")
 GROUP_BYTES = 2**32
 """The segments of so many bytes share the middle eight digits of their names."""
 ZEROS = bytes(MIB)
-SPARE_BYTES = 128 * MIB
-"""Of the file system: left free."""
+SPARE_BYTES = 512 * MIB
+"""Of the file system: left free, also for a profile of the storage without its database."""
+GUESS_PER_CORE_S = 45e6
+"""Log per second and core before any was seen: a small database in memory wrote 42 MB."""
 MARGIN = 1.5
 """More than the fastest log so far would need."""
 SHORTEST_S = 0.5
 """Between two looks at the log's position that say how fast it grows."""
 
 
+class LogRate:
+    """The fastest that servers of one cell have written log so far, from looks at its position."""
+
+    def __init__(self, guess_per_s: float) -> None:
+        self.most_per_s, self._guessed = guess_per_s, True
+        self._at_s, self._position = 0.0, 0.0
+
+    def restart(self) -> None:
+        """Another server, whose log begins anew."""
+        self._at_s = 0.0
+
+    def look(self, at_s: float, position: float) -> None:
+        """Take in its position, in bytes; looks less than SHORTEST_S apart say nothing."""
+        past_s = at_s - self._at_s
+        if past_s < SHORTEST_S:
+            return
+        if self._at_s:
+            per_s = (position - self._position) / past_s
+            if per_s > 0:
+                self.most_per_s = per_s if self._guessed else max(self.most_per_s, per_s)
+                self._guessed = False
+        self._at_s, self._position = at_s, position
+
+
 class LogSegments:
     """The segments in the log's directory `folder`: `most_bytes` at most (max_wal_size), those in
-    use included. They belong to the account.
+    use included. They belong to the account. `rate`: how fast the log grows.
     """
 
     def __init__(
-        self, folder: Path, segment_bytes: int, most_bytes: int, account: Account | None
+        self,
+        folder: Path,
+        segment_bytes: int,
+        most_bytes: int,
+        account: Account | None,
+        rate: LogRate,
     ) -> None:
-        self._folder, self._account = folder, account
+        self._folder, self._account, self.rate = folder, account, rate
+        rate.restart()
         self._segment_bytes, self._most = segment_bytes, most_bytes // segment_bytes
 
-    def ready(self, current: str, needed_bytes: float, limit_s: float) -> bool | None:
-        """Make the segments behind the current one that `needed_bytes` of log take, for `limit_s`
-        at most. Whether all are there; None where there is no room for them. Raises OSError where
-        none can be made.
+    def ready(self, current: str, for_s: float, limit_s: float) -> bool | None:
+        """Make the segments behind the current one that so many seconds of log take, with a margin,
+        for `limit_s` at most. Whether all are there; None where there is no room for them. Raises
+        OSError where none can be made.
         """
         until_s = time.monotonic() + limit_s
         with Folder.at(self._folder) as folder:
             there = {name for name in folder.names() if NAME.fullmatch(name)}
-            wanted = int(needed_bytes // self._segment_bytes) + 2
+            wanted = int(MARGIN * for_s * self.rate.most_per_s // self._segment_bytes) + 2
             names = islice(following(current, self._segment_bytes), wanted)
             missing = [name for name in names if name not in there]
             for made, name in enumerate(missing, start=len(there)):
@@ -98,23 +130,3 @@ def following(current: str, segment_bytes: int) -> Iterator[str]:
     while True:
         place += 1
         yield f"{timeline:08X}{place // each:08X}{place % each:08X}"
-
-
-class LogRate:
-    """The fastest that a server has written log so far, from looks at its position."""
-
-    def __init__(self, guess_per_s: float) -> None:
-        self.most_per_s, self._guessed = guess_per_s, True
-        self._at_s, self._position = 0.0, 0.0
-
-    def look(self, at_s: float, position: float) -> None:
-        """Take in its position, in bytes; looks less than SHORTEST_S apart say nothing."""
-        past_s = at_s - self._at_s
-        if past_s < SHORTEST_S:
-            return
-        if self._at_s:
-            per_s = (position - self._position) / past_s
-            if per_s > 0:
-                self.most_per_s = per_s if self._guessed else max(self.most_per_s, per_s)
-                self._guessed = False
-        self._at_s, self._position = at_s, position

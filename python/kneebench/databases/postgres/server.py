@@ -19,9 +19,8 @@ from kneebench.databases.postgres.blocked import end_stuck, lockers
 from kneebench.databases.postgres.client_timeouts import Timeouts
 from kneebench.databases.postgres.conditions import conditions
 from kneebench.databases.postgres.error_hints import error_hint
-from kneebench.databases.postgres.footprint import LOG_BYTES_PER_CORE_S
 from kneebench.databases.postgres.log_calls import log_calls
-from kneebench.databases.postgres.log_segments import MARGIN, LogRate, LogSegments
+from kneebench.databases.postgres.log_segments import LogSegments
 from kneebench.databases.postgres.readings import METERS, Readings
 from kneebench.databases.postgres.server_address import Address
 from kneebench.databases.postgres.settings_in_force import in_force, remarks, with_users_session
@@ -68,7 +67,6 @@ class PostgresServer:
         self._before = before
         self._process = process or Process()
         self._segments = segments
-        self._log_rate = LogRate(LOG_BYTES_PER_CORE_S * len(self._process.cores))
         self.cores = self._process.cores
         self.paths, self.roles = self._process.paths, self._process.roles
         self._lock = threading.Lock()
@@ -203,10 +201,9 @@ class PostgresServer:
             return None
         with self._session_for("reading the log's position") as session:
             name, position = session.execute(LOG_POSITION).fetchone() or ("", 0)
-        self._log_rate.look(time.monotonic(), float(position))
+        self._segments.rate.look(time.monotonic(), float(position))
         try:
-            needed_bytes = MARGIN * for_s * self._log_rate.most_per_s
-            return self._segments.ready(name, needed_bytes, limit_s)
+            return self._segments.ready(name, for_s, limit_s)
         except OSError:
             return None
 
