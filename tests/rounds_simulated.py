@@ -89,12 +89,12 @@ def campaign(noise: Noise, every: int, seed: int) -> Ended:
 
 def at_the_fixed_rate(noise: Noise, rounds: int, seed: int) -> Estimate:
     """The ratio of two configurations with the same truth from the rounds that measure the fixed
-    rate: two of four, which have a restore of their own.
+    rate: the first and the third of four, which have a restore of their own.
     """
     a, b = nopm_by_round(noise, 4, rounds, np.random.default_rng((seed, rounds)))
-    of, to = ([side[at : at + 2].tolist() for at in range(0, rounds, 4)] for side in (a, b))
+    of, to = ([[*side[[at, at + 2]]] for at in range(0, rounds, 4)] for side in (a, b))
     n = 2 * len(of)
-    return rounds_ratio(of, to, spacing=(rounds - 3) / (n - 1))
+    return rounds_ratio(of, to, spacing=(rounds - 2) / (n - 1))
 
 
 def nopm_by_round(noise: Noise, every: int, rounds: int, rng: np.random.Generator) -> np.ndarray:

@@ -55,7 +55,7 @@ def restored(
     return made
 
 
-def test_the_first_two_rounds_of_four_also_measure_every_cell_at_the_fixed_rate() -> None:
+def test_every_other_round_also_measures_every_cell_at_the_fixed_rate() -> None:
     _, orders, _ = restored([A, B], ladder())[0]
     assert [(o.cell, o.phase) for o in orders] == [
         ("a", "final_run"),
@@ -64,10 +64,10 @@ def test_the_first_two_rounds_of_four_also_measure_every_cell_at_the_fixed_rate(
         ("b", "fixed_rate"),
         ("b", "final_run"),
         ("a", "final_run"),
-        ("b", "fixed_rate"),
-        ("a", "fixed_rate"),
         ("b", "final_run"),
         ("a", "final_run"),
+        ("b", "fixed_rate"),
+        ("a", "fixed_rate"),
         ("a", "final_run"),
         ("b", "final_run"),
     ]
@@ -185,7 +185,12 @@ def test_a_sentence_says_how_far_the_rounds_are_or_what_ended_them(
     assert rounds_so_far(rungs, Wanted(0.10, *repeats)).sentence.startswith(sentence)
 
 
-def test_one_round_alone_has_no_half_width_yet() -> None:
-    order = Order(cell="a", phase="final_run", users=8, repeat=1, restore=1)
-    so_far = rounds_so_far([rung(order, 500.0)], Wanted(0.10, 4, 12))
-    assert (so_far.half_width, so_far.sentence) == (None, "round 1 of at most 12")
+@pytest.mark.parametrize("rounds", [1, 4, 8])
+def test_rounds_on_one_or_two_restores_have_no_half_width_yet(rounds: int) -> None:
+    """Two restores that agree by chance, or do not, say as little as one."""
+    orders = [
+        Order(cell="a", phase="final_run", users=8, repeat=n, restore=1 + (n - 1) // 4)
+        for n in range(1, rounds + 1)
+    ]
+    so_far = rounds_so_far([rung(order, 500.0) for order in orders], Wanted(0.10, 4, 12))
+    assert (so_far.half_width, so_far.sentence) == (None, f"round {rounds} of at most 12")

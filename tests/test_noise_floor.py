@@ -55,7 +55,7 @@ def climb(name: str, throughput: list[float], times: list[float]) -> Climb:
         restore = 1 + (repeat - 1) // EVERY
         order = Order(cell=name, phase="final_run", users=8, repeat=repeat, restore=restore)
         rungs.append(rung(order, PER_S * factor, log__write_latency=0.001 * time))
-        if repeat % 4 in (1, 2):
+        if repeat % 4 in (1, 3):
             fixed = {"phase": "fixed_rate", "rate_per_s": RATE_PER_S}
             slow = latency(0.004 * time)
             rungs.append(rung(order.model_copy(update=fixed), RATE_PER_S, tail=slow))

@@ -152,10 +152,15 @@ def test_a_campaign_stopped_at_a_run_that_waited_gives_the_same_figures(tmp_path
 CLIMBED, _ = walk(climb(CELL, Ladder(users=(1, 128)), 2), answer(CURVE))
 
 
-def waited(order: Order, share: float) -> Rung:
-    """A rung of which this share of the mean latency was the wait for a user."""
-    one = rung(order, order.rate_per_s or KNEE_PER_S, tail=latency(0.004))
-    tally = one.tally.model_copy(update={"wait": latency(share * 0.004)})
+def waited(order: Order, share: float, busy: float = 0.9) -> Rung:
+    """A rung; at the fixed rate this share of the mean latency was the wait for a user, as this
+    share of them was busy.
+    """
+    if not order.rate_per_s:
+        return rung(order, KNEE_PER_S, tail=latency(0.004))
+    mean_s = busy * order.users / order.rate_per_s / (1 - share)
+    one = rung(order, order.rate_per_s, tail=latency(mean_s))
+    tally = one.tally.model_copy(update={"wait": latency(share * mean_s)})
     return one.model_copy(update={"tally": tally})
 
 
@@ -200,6 +205,14 @@ def test_users_end_at_four_times_the_first_number_and_at_the_plan_s_last() -> No
     ]
     few = offered(lambda order: waited(order, 0.5), users=[1, 64])
     assert {order.users for order in few} == {20, 40, 64}
+
+
+def test_a_stall_that_all_users_waited_for_brings_no_more_of_them() -> None:
+    """They would start at once behind the next one: four times the users took the mean from 4 ms to
+    55 ms on two cores.
+    """
+    found = offered(lambda order: waited(order, 0.6, busy=0.2))
+    assert [(order.repeat, order.users) for order in found] == [(1, 20), (2, 20), (3, 20)]
 
 
 def test_a_rate_that_saturates_the_storage_gets_no_more_users() -> None:

@@ -6,8 +6,8 @@ differ, and noise lasts longer than a round. So an interval here is the wider of
 logarithms:
 
 - Rounds: a t interval of as many rounds as autocorrelation leaves.
-- Restores: a t interval of their means. Consecutive restores count as one unit until it has four
-  rounds, so that neighbouring units are nearly independent.
+- Restores: a t interval of their means. Consecutive restores count as one unit until it has two
+  rounds. Three units of four rounds say enough, or five smaller ones, which are less independent.
 
 Both are widened by a fifth, because the values themselves decide when to stop. Values are lists by
 restore; the ratio of two configurations is one list of paired rounds, which the restores divide in
@@ -27,10 +27,13 @@ from kneebench.records import Estimate
 
 Restores = Sequence[Sequence[float]]
 
-UNIT_ROUNDS = 4
-"""Fewest rounds of a unit: with noise of autocorrelation 0.5, means of four correlate by 0.2."""
-LEAST_UNITS = 3
-"""Fewest units whose agreement says anything: two can agree by chance."""
+UNIT_ROUNDS = 2
+"""Fewest rounds of a unit."""
+LARGE = 4
+"""Rounds of a large unit: with noise of autocorrelation 0.5, means of four correlate by 0.2."""
+LEAST_LARGE, LEAST_SMALL = 3, 5
+"""Fewest units whose agreement says anything, of large ones and of others: two can agree by
+chance."""
 ASSUMED = 0.5
 """Autocorrelation of noise from one round to the next, for the bias of a measured one: that is too
 low by (1 + 4 rho) / n (Marriott and Pope, "Bias in the estimation of autocorrelations", Biometrika
@@ -168,7 +171,15 @@ def _units(restores: Restores) -> list[list[float]]:
     to compare.
     """
     merged = unit_rounds(restores)
-    return merged if len(merged) >= LEAST_UNITS else unit_rounds(restores, least=1)
+    return merged if are_enough(merged) else unit_rounds(restores, least=1)
+
+
+def are_enough(units: Sequence[Sequence[float]]) -> bool:
+    """Whether the agreement of so many units says anything; the last may be smaller than the
+    others.
+    """
+    large = all(len(unit) >= LARGE for unit in units[:-1])
+    return len(units) >= (LEAST_LARGE if large else LEAST_SMALL)
 
 
 def unit_rounds(restores: Restores, least: int = UNIT_ROUNDS) -> list[list[float]]:

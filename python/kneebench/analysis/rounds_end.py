@@ -11,8 +11,8 @@ from typing import Literal, NamedTuple
 
 from kneebench.analysis.final_estimates import by_restore, short
 from kneebench.analysis.rounds import (
-    LEAST_UNITS,
     Restores,
+    are_enough,
     half_width,
     paired,
     rounds_estimate,
@@ -38,7 +38,8 @@ class Wanted(NamedTuple):
 class RoundsSoFar(NamedTuple):
     """The rounds measured so far, and what ended them.
 
-    `half_width` is that of the widest ratio's interval; None while there are too few rounds.
+    `half_width` is that of the widest ratio's interval; None while there are too few rounds, or,
+    until they end, too few units: two of them agree by chance, and the next one may differ.
     """
 
     rounds: int
@@ -72,12 +73,14 @@ def rounds_so_far(rungs: Sequence[Rung], wanted: Wanted) -> RoundsSoFar:
     compared = _compared(runs)
     rounds = len({rung.order.repeat for rung in runs})
     width = max((_half_width(restores) for restores in compared), default=inf)
+    agree = bool(compared) and all(are_enough(unit_rounds(one)) for one in compared)
     ended = [ended_by(restores, wanted) for restores in compared]
     if compared and all(ended):
         how: EndedBy = "repeats" if "repeats" in ended else "precision"
     else:
         how = "repeats" if rounds >= wanted.most else ""
-    return RoundsSoFar(rounds, width if isfinite(width) else None, wanted, how)
+    known = isfinite(width) and (how or agree)
+    return RoundsSoFar(rounds, width if known else None, wanted, how)
 
 
 def rounds_of(results: Results) -> RoundsSoFar | None:
@@ -99,7 +102,7 @@ def ended_by(restores: Restores, wanted: Wanted) -> EndedBy:
     """What ends the rounds of one ratio; asked after each round.
 
     "precision": the half-width of the interval is at most the wanted one, from at least the fewest
-    rounds and three units. "repeats": not precise enough after the most rounds.
+    rounds and enough units. "repeats": not precise enough after the most rounds.
 
     >>> restore = [1.0, 1.01, 0.99, 1.0]
     >>> [ended_by([restore] * n, Wanted(0.10, 5, 30)) for n in (1, 2, 3)]
@@ -108,7 +111,7 @@ def ended_by(restores: Restores, wanted: Wanted) -> EndedBy:
     'repeats'
     """
     n = sum(len(rounds) for rounds in restores)
-    enough = n >= wanted.least and len(unit_rounds(restores)) >= LEAST_UNITS
+    enough = n >= wanted.least and are_enough(unit_rounds(restores))
     if enough and _half_width(restores) <= wanted.half_width:
         return "precision"
     return "repeats" if n >= wanted.most else ""

@@ -19,6 +19,9 @@ USERS_PER_BUSY = 4
 and a stall of the database lets many wait at once."""
 SPARE_USERS = 8
 """Besides: of one busy user's four all are busy too often."""
+FEWER = 1.25
+"""Times its users that a run which waited must have needed: otherwise a stall of the database was
+what all users waited for, and more of them would only start at once behind it."""
 MOST_RAISED = 4
 """Times the users that a cell began with: each connection takes memory from the database."""
 
@@ -69,7 +72,7 @@ class FixedRate:
 
     def runs(self, cell: Cell, repeat: int, restore: int = 0) -> Generator[Order, Rung, Rung]:
         """The order of a cell's run at the rate, and again with twice the users while more than 2%
-        of the mean latency was the wait for one.
+        of the mean latency was the wait for one, and too few of them were there.
         """
         while True:
             rung = yield self._order(cell, repeat, restore)
@@ -91,13 +94,16 @@ class FixedRate:
         )
 
     def _raised(self, cell: Cell, rung: Rung) -> int:
-        """The users to measure a run again with; 0 if it stays: it hardly waited or is invalid, the
-        rate exceeds what the cell can do, or there may be no more users.
+        """The users to measure a run again with; 0 if it stays: it hardly waited or is invalid, its
+        users were enough but for a stall, the rate exceeds what the cell can do, or there may be no
+        more users.
         """
         waited = wait_share(rung)
         saturated = cell in self._seen and 60 * self.per_s >= self._seen[cell].tpm
         most = min(self._most, MOST_RAISED * self._begun)
         if waited is None or waited <= MOST_WAIT or rung.invalid or saturated or self._pooled:
+            return 0
+        if self._enough_for(_served_s(rung)) <= FEWER * rung.users:
             return 0
         users = min(2 * rung.users, most)
         return users if users > rung.users else 0
@@ -110,8 +116,11 @@ class FixedRate:
 
     def _enough_users(self) -> int:
         """As many on every cell: several times as many as are busy at once on the slowest."""
-        busy = max((self.per_s * _mean_s(rung) for rung in self._seen.values()), default=0.0)
-        return min(self._most, ceil(USERS_PER_BUSY * busy) + SPARE_USERS)
+        longest_s = max(map(_mean_s, self._seen.values()), default=0.0)
+        return min(self._most, self._enough_for(longest_s))
+
+    def _enough_for(self, mean_s: float) -> int:
+        return ceil(USERS_PER_BUSY * self.per_s * mean_s) + SPARE_USERS
 
 
 def _mean_s(rung: Rung) -> float:
@@ -119,3 +128,9 @@ def _mean_s(rung: Rung) -> float:
     if rung.tally.latency:
         return rung.tally.latency.mean_s
     return rung.users / rung.tally.throughput_per_s if rung.tally.throughput_per_s else 0.0
+
+
+def _served_s(rung: Rung) -> float:
+    """Mean latency without the wait for a user."""
+    latency, wait = rung.tally.latency, rung.tally.wait
+    return latency.mean_s - (wait.mean_s if wait else 0.0) if latency else 0.0

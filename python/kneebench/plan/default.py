@@ -88,6 +88,7 @@ def sized_plan(directory: Path, warehouses: int, memory: Path = MEMORY) -> Plan:
             checkpoints=0,
             rounds="short",
             repeats=(10, 14),
+            restore_every=2,
             budget=600.0,
             fixed_rate_share=0.5,
         ),

@@ -17,8 +17,8 @@ WAREHOUSES_PER_USER = 4
 
 
 Repeats = Annotated[Whole, Field(ge=0, le=50)]
-AT_FIXED_RATE = (1, 2)
-"""Short rounds of four that also measure the fixed rate: both orders, and time for more rounds."""
+AT_FIXED_RATE = (1, 3)
+"""Short rounds of four that also measure the fixed rate: both orders, one per restore of two."""
 FIXED_RATE_USERS = 64
 """So many users may offer a fixed rate, however few the climb has."""
 ROUND_RAMP_S = 1.0
@@ -170,6 +170,13 @@ class Ladder(Part):
     def fewest_repeats(self) -> int:
         """Final runs per storage before `precision` may end them."""
         return self.repeats if isinstance(self.repeats, int) else self.repeats[0]
+
+    @property
+    def fewest_rounds(self) -> int:
+        """Fewest short rounds that may be precise enough (analysis/rounds.py)."""
+        unit = max(2, self.restore_every)
+        whole = 2 if unit >= 4 else 4
+        return min(self.most_repeats, max(self.fewest_repeats, whole * unit + math.ceil(unit / 2)))
 
     @property
     def most_repeats(self) -> int:
