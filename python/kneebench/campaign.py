@@ -17,7 +17,7 @@ from kneebench.analysis.rounds_end import Wanted, rounds_so_far
 from kneebench.analysis.wording import plural
 from kneebench.databases.engine import Engine, engine_of
 from kneebench.directories import CAMPAIGNS
-from kneebench.errors import Refused
+from kneebench.errors import PlanError, Refused
 from kneebench.lab.host import described, host
 from kneebench.lab.inventory import drive_fills, drives_called, drives_under
 from kneebench.lab.journal import Journal
@@ -47,6 +47,7 @@ from kneebench.records import (
     WholeDrive,
 )
 from kneebench.restored import Context, Restored
+from kneebench.results import step_times
 from kneebench.results.noise_pairs import known_noise_floor
 from kneebench.results.store import Store
 from kneebench.saturating import with_cores
@@ -66,17 +67,17 @@ def run(
     """Measure a whole campaign, by a plan or the path of its file, and give its results.
 
     `folder` holds campaigns. An unfinished one of the same plan, image and kneebench is continued
-    unless `fresh`. After Ctrl-C (KeyboardInterrupt) the machine is put back, what was measured
-    stays. `brief`: one is written next. `erase`: drives agreed to be erased. `reliefs`: see
-    `prove`. Raises PlanError or Refused before any change; InvalidMeasurement for a lost database.
+    unless `fresh`. After Ctrl-C the machine is put back, what was measured stays. `brief`: one is
+    written next. `erase`: drives agreed to be erased. `reliefs`: see `prove`. Raises PlanError or
+    Refused before any change; InvalidMeasurement for a lost database.
 
     >>> from kneebench import preset, run
     >>> results = run(preset("simulated"), folder="kneebench-results")
     >>> results.finished, results.campaign.simulated
     (True, True)
     """
-    plan, journal = as_plan(plan), Journal()
-    journal.clean(watch)
+    plan = as_plan(plan)
+    (journal := Journal()).clean(watch)
     engine = engine_of(plan, journal)
     refuse(preflight_checks(plan, engine, journal, erase=erase, watch=watch))
     machine = _machine(plan, paths := _paths(engine.where(cell) for cell in cells(plan)))
@@ -86,13 +87,23 @@ def run(
         root = Path(folder or CAMPAIGNS)
         found = Store.for_plan(root, plan, machine, fresh=fresh, reliefs=reliefs)
         store = stack.enter_context(_opened(found, plan, engine, watch))
+        resumed = bool(store.rungs)
         _put_before(store, plan, paths, known_noise_floor(machine, plan, watch))
         erase_drives(erase, watch)
         context = Context(plan, engine, store, _keeping(store, watch), in_force)
-        Bench(context).measure()
-        prove(context, journal, reliefs)
-        store.put_drives_after((*drives_under(paths), *drives_called(plan.drives)))
-        return store.finish(exit_code, awaits_brief=brief)
+        _measure(context, journal, reliefs, paths)
+        results = store.finish(exit_code, awaits_brief=brief)
+        return results if resumed else step_times.kept(machine, plan, results)
+
+
+def _measure(
+    context: Context, journal: Journal, reliefs: Sequence[str] | None, paths: Iterable[Path]
+) -> None:
+    """The cells, and what proves their bottlenecks; then the drives as they are."""
+    Bench(context).measure()
+    prove(context, journal, reliefs)
+    drives = drives_called(context.plan.drives)
+    context.store.put_drives_after((*drives_under(paths), *drives))
 
 
 def _paths(servers: Iterable[Whereabouts]) -> tuple[Path, ...]:
@@ -234,7 +245,12 @@ class Bench:
             restored.server.checkpoint()
             doing = f"profiling {cell.storage!r} without its database"
             paths = restored.server.paths[: 2 if storage.log_apart else 1]
-            if profile := storage_profile(paths, doing, context.watch):
+            try:
+                profile = storage_profile(paths, doing, context.watch)
+            except PlanError as error:  # no space for its file by now
+                context.store.put_note(f"{cell.name}: not profiled without its database: {error}")
+                return
+            if profile:
                 context.store.put_raw_profile(cell, profile)
 
     def warn_of_rate(self, climbs: Sequence[Climb]) -> None:

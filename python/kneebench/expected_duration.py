@@ -2,28 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 
 from kneebench import units
+from kneebench.databases.engine import engine_of
+from kneebench.errors import KneebenchError
+from kneebench.lab.journal import Journal
 from kneebench.lab.volumes import preconditioning_s
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells, running_order
 from kneebench.plan.duration import Expected, expected
 from kneebench.records import Finding, Host
+from kneebench.results.step_times import as_before
 
 
-def expected_duration(plan: Plan, machine: Host) -> Expected:
-    """The parts of the duration, with what the drives of volumes take."""
-    return expected(plan, machine)._replace(drives_s=preconditioning_s(plan))
+def expected_duration(plan: Plan, machine: Host, *, loaded: bool | None = None) -> Expected:
+    """The parts of the duration, as such steps took here before, with what the drives of volumes
+    take; `loaded`: whether the databases are there, None if that is to be found out.
+    """
+    parts = expected(plan, machine, as_before(machine, plan))
+    there = _finds_loaded(plan) if loaded is None else loaded
+    load_s = 0.0 if there else parts.load_s
+    return parts._replace(load_s=load_s, drives_s=preconditioning_s(plan))
 
 
-def cell_findings(plan: Plan, machine: Host) -> Iterator[Finding]:
+def _finds_loaded(plan: Plan) -> bool:
+    """Whether the base images of managed servers are there; no external server is asked."""
+    if any(plan.urls.values()):
+        return False
+    try:
+        with closing(engine_of(plan, Journal())) as engine:
+            return is_loaded(tuple(engine.findings()))
+    except KneebenchError:  # the run will say so
+        return False
+
+
+def is_loaded(of_engine: Sequence[Finding]) -> bool:
+    """Whether every database that the plan needs has been loaded before, by the engine's
+    findings.
+    """
+    images = [one for one in of_engine if one.subject.endswith("base image")]
+    there = [one for one in images if one.level == "ok" and not one.keeps_bytes]
+    return len(images) == len(there) > 0
+
+
+def cell_findings(plan: Plan, machine: Host, *, loaded: bool | None = None) -> Iterator[Finding]:
     """The cells of a plan with constraints or several databases in running order, with the time and
     the bytes that each takes; none for other plans.
     """
     crossed = plan.constraints_by_name or plan.databases
     order = running_order(cells(plan)) if crossed else ()
-    parts = expected_duration(plan, machine)
+    parts = expected_duration(plan, machine, loaded=loaded)
     for place, cell in enumerate(order, start=1):
         each_s = (parts.total_s - parts.load_s) / len(order)
         seen = f"{cell.name}: about {units.rough_time(each_s)}"
@@ -35,9 +65,9 @@ def cell_findings(plan: Plan, machine: Host) -> Iterator[Finding]:
         yield Finding(level="ok", subject=f"cell {place} of {len(order)}", seen=seen)
 
 
-def duration_finding(plan: Plan, machine: Host) -> Finding:
-    """The duration and its parts."""
-    parts = expected_duration(plan, machine)
+def duration_finding(plan: Plan, machine: Host, *, loaded: bool = False) -> Finding:
+    """The duration and its parts; `loaded`: the database is there."""
+    parts = expected_duration(plan, machine, loaded=loaded)
     if not plan.engine.measures_real_hardware:
         return Finding(
             level="ok",

@@ -14,7 +14,7 @@ from kneebench.analysis.wording import number_of_users, plural
 from kneebench.databases.engine import Engine
 from kneebench.databases.several import of_each_database
 from kneebench.errors import Named, PlanError, Refused, require_kind
-from kneebench.expected_duration import cell_findings, duration_finding
+from kneebench.expected_duration import cell_findings, duration_finding, is_loaded
 from kneebench.lab.drives import drive_of, mount_of, whole_devices
 from kneebench.lab.erase_findings import erase_findings
 from kneebench.lab.host import host
@@ -55,8 +55,9 @@ def preflight_checks(
     """
     machine, real = host(), plan.engine.measures_real_hardware
     each = partial(of_each_database, plan)
+    loaded = is_loaded(of_engine := tuple(engine.findings()))
     return (
-        *engine.findings(),
+        *of_engine,
         *volume_findings(plan, erase=erase, watch=watch),
         *erase_findings(plan),
         *kernel_findings(plan),
@@ -73,8 +74,8 @@ def preflight_checks(
         *(_rounds(plan) if real and plan.ladder.rounds == "short" else []),
         *(others(journal) if real else []),
         *left_over(journal),
-        *cell_findings(plan, machine),
-        duration_finding(plan, machine),
+        *cell_findings(plan, machine, loaded=loaded),
+        duration_finding(plan, machine, loaded=loaded),
     )
 
 

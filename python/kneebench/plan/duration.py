@@ -8,12 +8,13 @@ included, on 2 cores); a parallel copy restores about 1 GB/s from memory to a lo
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 from kneebench.plan.cells import cells
 from kneebench.plan.ladder import ROUND_RAMP_S, Ladder
 from kneebench.plan.plan import Plan
-from kneebench.records import Host
+from kneebench.records import Cell, Host
 
 _LOAD_S = 0.95
 """To load one warehouse on two cores."""
@@ -25,6 +26,8 @@ _RUNG_S = 1.0
 _OF_ITS_LIMIT = 0.45
 """What an automatic warm-up takes, cold or warm: from a drive nearly all of it, from memory the
 shortest there is."""
+_CLOSING_S = 3.0
+"""The consistency conditions, and the end of the server."""
 _RAW_PROFILE_S = 25.0
 """Six rows of fio, and its file."""
 _KNEE_USERS_PER_CORE = 5.0
@@ -32,84 +35,144 @@ _KNEE_USERS_PER_CORE = 5.0
 
 
 class Expected(NamedTuple):
-    """Parts of a plan's duration. `drives_s`: to precondition and load the drives of volumes."""
+    """Parts of a plan's duration. `drives_s`: to precondition and load the drives of volumes;
+    `final_runs`: number of final runs, those at the fixed rate included; 0: unknown.
+    """
 
     load_s: float
     climbs_s: float
     final_runs_s: float
     drives_s: float = 0.0
+    final_runs: float = 0.0
 
     @property
     def total_s(self) -> float:
         """All of it."""
-        return sum(self)
+        return self.load_s + self.climbs_s + self.final_runs_s + self.drives_s
 
 
-def expected(plan: Plan, host: Host) -> Expected:
-    """The parts of the duration: loading (once for each database), the climbs, the final runs;
-    right within a factor of about two.
+class Steps(NamedTuple):
+    """How long the steps of one cell take, and how many there are.
+
+    A climb: `first_s` until its first rung has ended, the restore included; `rung_s` of each other
+    one; `closing_s` for what follows. Final runs: `opening_s` for each of its `restores`, until the
+    first of them begins; `run_s` of each of its `runs`.
     """
-    databases = [*plan.by_database.values()]
-    count = len(cells(plan)) // len(databases)
-    parts = [_expected(one, host, count) for one in databases]
-    return Expected(*map(sum, zip(*parts, strict=True)))
+
+    first_s: float
+    rungs: float
+    rung_s: float
+    closing_s: float
+    restores: float
+    opening_s: float
+    runs: float
+    run_s: float
+
+    def climb_s(self, budget_s: float) -> float:
+        """The whole climb, with a budget for what follows its first rung."""
+        rungs_s = (self.rungs - 1) * self.rung_s
+        return self.first_s + min(rungs_s, budget_s) + self.closing_s
+
+    @property
+    def final_runs_s(self) -> float:
+        """All final runs."""
+        return self.restores * self.opening_s + self.runs * self.run_s
 
 
-def _expected(plan: Plan, host: Host, count: int) -> Expected:
-    """The parts of one database with so many cells."""
-    if not plan.engine.measures_real_hardware:
-        return Expected(0.0, 1.0 * count, 1.0 * count)
-    ladder, cores = plan.ladder, len(plan.database.cores) or host.cores
-    load_s = _load_s(plan, cores)
-    warm_s = _warm_s(plan, cores)
-    warmer_s = (rungs(ladder, cores) - 1) * (_warm_up_s(ladder) + ladder.window + _RUNG_S)
-    climb_s = warm_s + min(ladder.window + _RUNG_S + warmer_s, ladder.budget)
-    climb_s += _RAW_PROFILE_S if plan.raw_profile else 0.0
-    final_s = _rounds_s if ladder.rounds == "short" else _long_runs_s
-    return Expected(load_s, count * climb_s, final_s(ladder, count, warm_s, _final_s(plan)))
+Adjust = Callable[[Cell, Steps], Steps]
+"""The steps of a cell as they were here before, for those that a plan's constants give."""
+
+
+def unadjusted(cell: Cell, steps: Steps) -> Steps:
+    """By the constants alone."""
+    return steps
+
+
+def expected(plan: Plan, host: Host, adjust: Adjust = unadjusted) -> Expected:
+    """The parts of the duration: loading (once for each database), the climbs, the final runs."""
+    loads_s = [_load_s(one, _cores(one, host)) for one in plan.by_database.values()]
+    every = [adjust(cell, steps(plan, cell, host)) for cell in cells(plan)]
+    climbs_s = sum(one.climb_s(plan.ladder.budget) for one in every)
+    runs = sum(one.runs for one in every)
+    return Expected(sum(loads_s), climbs_s, sum(one.final_runs_s for one in every), final_runs=runs)
+
+
+def steps(plan: Plan, cell: Cell, host: Host) -> Steps:
+    """The steps of a cell by the constants: right within a factor of about two."""
+    one = plan.of(cell)
+    if not one.engine.measures_real_hardware:
+        return Steps(1.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0, 1.0)
+    ladder, cores = one.ladder, _cores(one, host)
+    restore_s = _restore_s(one, cores)
+    first_s = restore_s + _cold_s(one) + ladder.window + _RUNG_S
+    rung_s = _warm_up_s(ladder) + ladder.window + _RUNG_S
+    closing_s = _CLOSING_S + (_RAW_PROFILE_S if plan.raw_profile else 0.0)
+    climb = Steps(first_s, rungs(ladder, cores), rung_s, closing_s, 0.0, restore_s, 0.0, 0.0)
+    if ladder.rounds == "short":
+        return _with_rounds(climb, one)
+    return _with_long_runs(climb, one, first=cell.id == cells(plan)[0].id)
+
+
+def _with_rounds(climb: Steps, plan: Plan) -> Steps:
+    """Short rounds, as few as may be precise enough; each restore is warmed up before the first."""
+    ladder, rounds = plan.ladder, plan.ladder.fewest_rounds
+    return climb._replace(
+        restores=math.ceil(rounds / ladder.restore_every),
+        opening_s=climb.opening_s + _cold_s(plan) + _RUNG_S,
+        runs=rounds + sum(map(ladder.at_fixed_rate, range(1, rounds + 1))),
+        run_s=ladder.final_window + ROUND_RAMP_S + _RUNG_S,
+    )
+
+
+def _with_long_runs(climb: Steps, plan: Plan, *, first: bool) -> Steps:
+    """Long runs, each on its own restore. All but one cell need one more for the fixed rate, if it
+    is a share of the knee.
+    """
+    ladder, final_s, warm_s = plan.ladder, _final_s(plan), _cold_s(plan)
+    fixed_rate = ladder.at_fixed_rate(1)
+    again = fixed_rate and not ladder.latency_rate and not first
+    restores = ladder.most_repeats + again
+    slow, quick = restores, ladder.most_repeats * fixed_rate
+    whole_s = slow * (warm_s + final_s) + quick * (_warm_up_s(ladder) + final_s)
+    runs = slow + quick
+    run_s = whole_s / runs if runs else 0.0
+    return climb._replace(restores=restores, runs=runs, run_s=run_s)
+
+
+def _cores(plan: Plan, host: Host) -> int:
+    return len(plan.database.cores) or host.cores
 
 
 def _load_s(plan: Plan, cores: int = 2) -> float:
     """To load the database once; one that is there already takes nothing."""
-    if plan.database.has_schema:
+    if plan.database.has_schema or not plan.engine.measures_real_hardware:
         return 0.0
     return 5 + plan.workload.warehouses * _LOAD_S * 2 / min(max(cores, 1), 8)
 
 
 def restored_run_s(plan: Plan) -> float:
     """One final run on its own restore."""
-    return _warm_s(plan) + _final_s(plan)
+    return _restore_s(plan, 2) + _cold_s(plan) + _final_s(plan)
 
 
-def _warm_s(plan: Plan, cores: int = 2) -> float:
-    """To restore and warm up one database."""
+def _cold_s(plan: Plan) -> float:
+    """To warm up a restored database."""
+    return _warm_up_s(plan.ladder, cold=plan.database.restored_cold)
+
+
+def _restore_s(plan: Plan, cores: int) -> float:
+    """To restore one database, and start its server."""
     restore_s = _START_S + (_load_s(plan, cores) if plan.restore == "load" else 0.0)
     if plan.restore in ("copy", "template", "backup"):
         copied_bytes = plan.workload.warehouses * plan.engine.footprint.WAREHOUSE_BYTES
         restore_s += copied_bytes / _RESTORE_BYTES_PER_S
-    return restore_s + _warm_up_s(plan.ladder, cold=plan.database.restored_cold)
+    return restore_s
 
 
 def _final_s(plan: Plan) -> float:
     """One final window."""
     cycle_s = plan.engine.checkpoint_cycle_s(())
     return max(plan.ladder.final_window, plan.ladder.checkpoints * cycle_s) + _RUNG_S
-
-
-def _rounds_s(ladder: Ladder, count: int, warm_s: float, rung_s: float) -> float:
-    """Short rounds: `warm_s` to restore and warm up one database, `rung_s` a window."""
-    rung_s += ROUND_RAMP_S
-    return count * ((ladder.most_restores - 1) * (warm_s + _RUNG_S) + ladder.final_rungs * rung_s)
-
-
-def _long_runs_s(ladder: Ladder, count: int, warm_s: float, rung_s: float) -> float:
-    """Long runs, each on its own restore. All but one cell need one more for the fixed rate, if it
-    is a share of the knee.
-    """
-    fixed_rate = ladder.at_fixed_rate(1)
-    knee_s, latency_s = warm_s + rung_s, (_warm_up_s(ladder) + rung_s) * fixed_rate
-    again = count - 1 if fixed_rate and not ladder.latency_rate else 0
-    return count * ladder.most_repeats * (knee_s + latency_s) + again * knee_s
 
 
 def rungs(ladder: Ladder, cores: int) -> int:

@@ -103,7 +103,8 @@ class Work:
         names = [cell.name for cell in cells(plan)]
         self._load_s, self._climb_s = expected.load_s, expected.climbs_s / len(names)
         self._climb_rung_s = self._climb_s / rungs(plan.ladder, len(Shares(plan).resources.cores))
-        self._report_rung_s = expected.final_runs_s / max(1, plan.ladder.final_rungs * len(names))
+        runs = expected.final_runs or plan.ladder.final_rungs * len(names)
+        self._report_rung_s = expected.final_runs_s / max(1.0, runs)
         with_drives_s = self._climb_s + expected.drives_s / len(names)
         self._climbs_left_s = dict.fromkeys(names, with_drives_s)
         self._report_left_s = expected.final_runs_s

@@ -1,0 +1,233 @@
+"""How long the steps of campaigns took on this machine, kept in the state directory, one file each.
+
+<state>/durations/<machine>/<campaign>.json, written when a campaign has finished. `check` and the
+time left take what its constants say times what such steps took before, over what the constants
+said of those. A file that cannot be read is ignored: nothing that is measured depends on it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from statistics import fmean, median
+
+from kneebench.directories import make_private, state_directory
+from kneebench.errors import KneebenchError
+from kneebench.lab.host import machine_key
+from kneebench.measurement.warm_up import COOL_DOWN_S
+from kneebench.plan import Plan
+from kneebench.plan.cells import cells
+from kneebench.plan.duration import Adjust, Steps, steps
+from kneebench.records import Cell, Host, Record, Results, Rung
+from kneebench.results.compare_plans import plan_document
+from kneebench.results.formats import FORMAT, read_kept, write_kept
+
+NEWEST = 40
+"""Campaigns that are remembered."""
+LIKE = 3
+"""Of the cells that are most alike, the newest so many count."""
+FINAL = ("final_run", "fixed_rate")
+COUNTS = ("rungs", "restores", "runs")
+"""Steps that are counted: they say something of the same plan only."""
+UNFORESEEN = (OSError, ValueError, ArithmeticError, RuntimeError, KneebenchError)
+"""No campaign needs its times: what cannot be worked out or kept is left out."""
+
+
+class CellTimes(Record):
+    """The steps of one cell: what those that were seen took, and what the constants said. `alike`:
+    what it may have in common with other cells, from much to little.
+    """
+
+    alike: tuple[str, ...]
+    took: dict[str, float]
+    expected: dict[str, float]
+
+
+class CampaignTimes(Record):
+    """One file."""
+
+    format: int = FORMAT
+    finished_at: str
+    cells: tuple[CellTimes, ...]
+
+
+def kept(host: Host, plan: Plan, results: Results) -> Results:
+    """The results of a finished campaign, its times kept if its clock was real; only the newest
+    campaigns are.
+    """
+    if plan.engine.measures_real_hardware:
+        with contextlib.suppress(*UNFORESEEN):
+            _keep(host, results.campaign.id, _times(host, plan, results))
+    return results
+
+
+def _keep(host: Host, name: str, times: CampaignTimes) -> None:
+    folder = make_private(_folder(host))
+    write_kept(folder / f"{name}.json", times)
+    for old in sorted(folder.glob("*.json"), key=lambda one: one.stat().st_mtime)[:-NEWEST]:
+        old.unlink(missing_ok=True)
+
+
+def _times(host: Host, plan: Plan, results: Results) -> CampaignTimes:
+    every = sorted(
+        (rung for climb in results.climbs for rung in (*climb.superseded, *climb.rungs)), key=_start
+    )
+    found = tuple(
+        CellTimes(
+            alike=_alike(plan, cell),
+            took=dict(_took(cell, plan, every)),
+            expected=steps(plan, cell, host)._asdict(),
+        )
+        for cell in cells(plan)
+    )
+    return CampaignTimes(finished_at=datetime.now(UTC).isoformat(), cells=found)
+
+
+def as_before(host: Host, plan: Plan) -> Adjust:
+    """Steps as they were here before, on the cells that are most alike."""
+    known = list(_known(host))
+
+    def adjusted(cell: Cell, expected: Steps) -> Steps:
+        wanted = _alike(plan, cell)
+        return expected._replace(
+            **{
+                name: value * _factor(name, wanted, known)
+                for name, value in expected._asdict().items()
+            }
+        )
+
+    return adjusted
+
+
+def _factor(name: str, wanted: Sequence[str], known: Sequence[CellTimes]) -> float:
+    """What a step took over what was expected of it, on the most alike cells that have it."""
+    for depth, trait in enumerate(wanted[:1] if name in COUNTS else wanted):
+        factors = [
+            one.took[name] / one.expected[name]
+            for one in known
+            if one.alike[depth : depth + 1] == (trait,)
+            and name in one.took
+            and one.expected.get(name, 0) > 0
+        ]
+        if factors:
+            return median(factors[:LIKE])
+    return 1.0
+
+
+def _alike(plan: Plan, cell: Cell) -> tuple[str, ...]:
+    """The same plan; the same engine, storage and constraint; the same engine and kind of storage;
+    the same engine.
+    """
+    storage = plan.storages[cell.storage]
+    document = plan_document(plan.model_copy(update={"seed": 0, "question": "", "notes": {}}))
+    text = json.dumps(document, sort_keys=True)
+    engine, words = plan.of(cell).database.engine, storage.model_dump_json()
+    kinds = ["volume" if storage.volumes else "directory" if storage.paths else "server"]
+    kinds += [one.emulated for volume in storage.volumes for one in volume.emulated_drives[:1]]
+    traits = (
+        (hashlib.sha256(text.encode()).hexdigest(), cell.id),
+        (engine, plan.ladder.rounds, hashlib.sha256(words.encode()).hexdigest(), cell.constraint),
+        (engine, plan.ladder.rounds, *kinds),
+        (engine, plan.ladder.rounds),
+    )
+    return tuple(" ".join(trait) for trait in traits)
+
+
+# --- what a campaign's rungs say ------------------------------------------------------------------
+
+
+def _took(cell: Cell, plan: Plan, every: Sequence[Rung]) -> Iterator[tuple[str, float]]:
+    own = [rung for rung in every if rung.order.cell == cell.id]
+    climbed = [rung for rung in own if rung.order.phase not in FINAL]
+    final = [rung for rung in own if rung.order.phase in FINAL]
+    if climbed:
+        yield from _climb_steps(climbed, every)
+    if final:
+        groups = _groups([rung for rung in every if rung.order.phase in FINAL], plan)
+        yield "runs", len(final)
+        yield "restores", sum(any(rung in final for rung in group) for group in groups)
+        yield from _final_steps(groups, every, plan)
+
+
+def _climb_steps(climbed: Sequence[Rung], every: Sequence[Rung]) -> Iterator[tuple[str, float]]:
+    yield "rungs", len(climbed)
+    end_s = _start(climbed[1]) if len(climbed) > 1 else _end(climbed[0])
+    yield "first_s", end_s - _start(climbed[0]) + (climbed[0].restore_s or 0.0)
+    if len(climbed) > 2:
+        yield "rung_s", (_start(climbed[-1]) - _start(climbed[1])) / (len(climbed) - 2)
+    after = [rung for rung in every if _start(rung) > _start(climbed[-1])]
+    if after and after[0].order.phase not in FINAL:
+        gap_s = _start(after[0]) - _end(climbed[-1]) - (after[0].restore_s or 0.0)
+        yield "closing_s", max(0.0, gap_s)
+
+
+def _final_steps(
+    groups: Sequence[Sequence[Rung]], every: Sequence[Rung], plan: Plan
+) -> Iterator[tuple[str, float]]:
+    """Of the final runs of all cells, which take turns: each cell's part. What precedes a restore
+    is unknown where drives are drained then, which is counted apart.
+    """
+    side_by_side = len(cells(plan)) if plan.ladder.rounds == "short" else 1
+    openings, runs = list[float](), list[float]()
+    for group in groups:
+        before = [rung for rung in every if _start(rung) < _start(group[0])]
+        if before and not any(volume.drain for volume in plan.volumes):
+            openings.append((_start(group[0]) - _end(before[-1])) / side_by_side)
+        runs += [_start(b) - _start(a) for a, b in pairwise(group)]
+        runs += [_end(group[-1]) - _start(group[-1])]
+    if openings:
+        yield "opening_s", max(0.0, fmean(openings))
+    yield "run_s", fmean(runs)
+
+
+def _groups(final: Sequence[Rung], plan: Plan) -> list[list[Rung]]:
+    """Final runs by restore, in the order of measurement."""
+    found = list[list[Rung]]()
+    for rung in final:
+        last = found[-1][-1].order if found else None
+        same = last and (
+            last.restore == rung.order.restore
+            if plan.ladder.rounds == "short"
+            else last.cell == rung.order.cell and rung.restore_s is None
+        )
+        if same:
+            found[-1].append(rung)
+        else:
+            found.append([rung])
+    return found
+
+
+def _start(rung: Rung) -> float:
+    return datetime.fromisoformat(rung.started_at).timestamp()
+
+
+def _end(rung: Rung) -> float:
+    return _start(rung) + rung.warm_up_s + rung.tally.window_s + COOL_DOWN_S
+
+
+# --- the files ------------------------------------------------------------------------------------
+
+
+def _folder(host: Host) -> Path:
+    return state_directory() / "durations" / machine_key(host)
+
+
+def _known(host: Host) -> Iterator[CellTimes]:
+    """The cells of all that is kept, the newest campaign first."""
+    try:
+        files = list(_folder(host).glob("*.json"))
+    except (RuntimeError, OSError):  # a user without a home
+        return
+    campaigns = list[CampaignTimes]()
+    for file in files:
+        try:
+            campaigns.append(read_kept(file, CampaignTimes))
+        except KneebenchError:
+            continue
+    for one in sorted(campaigns, key=lambda one: one.finished_at, reverse=True):
+        yield from one.cells
