@@ -1,5 +1,5 @@
-"""For all tests: the option --long, and a directory of their own for examples in docstrings, which
-may write.
+"""For all tests: the options --long and --write-snapshots, and a directory of their own for
+examples in docstrings, which may write.
 """
 
 import gc
@@ -26,9 +26,12 @@ def pytest_unconfigure() -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add --long."""
+    """Add --long and --write-snapshots."""
     parser.addoption(
         "--long", action="store_true", help="all seeds of simulations and all steps of kills"
+    )
+    parser.addoption(
+        "--write-snapshots", action="store_true", help="write what people read anew, to be reviewed"
     )
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kneebench import units
-from kneebench.analysis.wording import FEW, FEW_MEANS, number_of_users
-from kneebench.brief.bars import BEYOND, Bar, bars, cut_off
+from kneebench.analysis.wording import FEW_MEANS, number_of_users
+from kneebench.brief.latency_figure import WORDS, CellLatency, Text, Which, latency_figure
 from kneebench.brief.section import Figure, Section
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Knee
@@ -24,39 +24,26 @@ def section(view: ViewModel) -> Section | None:
     )
 
 
-def _figure(view: ViewModel, which: str) -> Figure:
-    rows = [_bar(view, cell, knee, which) for cell, knee in view.knees.items()]
-    what, number, name = (
-        ("Mean latency", "Fig. 2c", "knee-latency-mean")
-        if which == "mean"
-        else ("P99.9 latency", "Fig. 2d", "knee-latency-p999")
+def _figure(view: ViewModel, which: Which) -> Figure:
+    rows = [
+        CellLatency(
+            cell,
+            knee.latency_s if which == "mean" else knee.p999_s,
+            _is_certain(knee),
+            f", {number_of_users(knee.users.value)}",
+        )
+        for cell, knee in view.knees.items()
+    ]
+    number = "Fig. 2c" if which == "mean" else "Fig. 2d"
+    title = (
+        f"{WORDS[which]} at each {view.point}, in a closed loop: every storage has its own"
+        " throughput"
     )
-    title = f"{what} at each {view.point}, in a closed loop: every storage has its own throughput"
-    caption = _caption(view, which) + (BEYOND if cut_off(rows) else "")
-    return Figure(
-        name=name,
-        number=number,
-        title=title,
-        caption=caption,
-        alt=f"Bars. {title}.",
-        spec=bars(view, rows, "Latency, ms"),
-    )
+    text = Text(number, "knee-latency", title, _caption(view, which))
+    return latency_figure(view, which, rows, text)
 
 
-def _bar(view: ViewModel, cell: str, knee: Knee, which: str) -> Bar:
-    of = knee.latency_s if which == "mean" else knee.p999_s
-    doubt = "" if which == "mean" or _is_certain(knee) else f" ({FEW})"
-    known = which == "p999" or of.n > 1
-    return Bar(
-        view.name(cell),
-        of.value * 1e3,
-        of.low * 1e3 if known else None,
-        of.high * 1e3 if known else None,
-        f"{units.time(of.value)}{doubt}, {number_of_users(knee.users.value)}",
-    )
-
-
-def _caption(view: ViewModel, which: str) -> str:
+def _caption(view: ViewModel, which: Which) -> str:
     nopm = "; ".join(
         f"{view.name(cell)} {units.significant(knee.nopm.value)}"
         for cell, knee in view.knees.items()

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from kneebench import units
-from kneebench.analysis.fixed_rate import FixedRateLatency
-from kneebench.analysis.wording import FEW, FEW_MEANS, NO_DIFFERENCE, percent, times_with_interval
-from kneebench.brief.bars import BEYOND, Bar, bars, cut_off
+from kneebench.analysis.wording import FEW_MEANS, NO_DIFFERENCE, percent, times_with_interval
+from kneebench.brief.latency_figure import WORDS, CellLatency, Text, Which, latency_figure
 from kneebench.brief.section import Figure, Section
 from kneebench.brief.view_model import ViewModel
-from kneebench.records import Comparison, Estimate
+from kneebench.records import Comparison
 
 PLACE = 30
 
@@ -25,47 +24,26 @@ def section(view: ViewModel) -> Section | None:
     )
 
 
-def _figure(view: ViewModel, which: str) -> Figure:
-    rows = [_bar(view, cell, rate, which) for cell, rate in view.fixed_rate_latency.items()]
-    what, number, name = (
-        ("Mean latency", "Fig. 2a", "latency-mean")
-        if which == "mean"
-        else ("P99.9 latency", "Fig. 2b", "latency-p999")
-    )
+def _figure(view: ViewModel, which: Which) -> Figure:
+    rows = [
+        CellLatency(cell, rate.mean_s if which == "mean" else rate.p999_s, rate.p999_certain)
+        for cell, rate in view.fixed_rate_latency.items()
+    ]
     ratios = [c for c in view.comparisons if c.quantity == f"latency.{which}"]
     best = min(ratios, key=lambda c: c.ratio.value, default=None)
-    title = what
+    title = what = WORDS[which]
     if best:
         shown = what if best.differs else f"{what}, {NO_DIFFERENCE.lower()}"
         title = (
             f"{shown}: {view.name(best.cell)} {times_with_interval(best.ratio)} vs."
             f" {view.name(best.baseline)}"
         )
-    caption = _caption(view, which) + _paired(view, best) + (BEYOND if cut_off(rows) else "")
-    return Figure(
-        name=name,
-        number=number,
-        title=title,
-        caption=caption,
-        alt=f"Bars. {title}.",
-        spec=bars(view, rows, "Latency, ms"),
-    )
+    number = "Fig. 2a" if which == "mean" else "Fig. 2b"
+    caption = _caption(view, which) + _paired(view, best)
+    return latency_figure(view, which, rows, Text(number, "latency", title, caption))
 
 
-def _bar(view: ViewModel, cell: str, rate: FixedRateLatency, which: str) -> Bar:
-    of: Estimate = rate.mean_s if which == "mean" else rate.p999_s
-    certain, known = which == "mean" or rate.p999_certain, which == "p999" or of.n > 1
-    label = units.time(of.value) + ("" if certain else f" ({FEW})")
-    return Bar(
-        view.name(cell),
-        of.value * 1e3,
-        of.low * 1e3 if known else None,
-        of.high * 1e3 if known else None,
-        label,
-    )
-
-
-def _caption(view: ViewModel, which: str) -> str:
+def _caption(view: ViewModel, which: Which) -> str:
     first = next(iter(view.fixed_rate_latency.values()))
     rate = (
         f"Open loop at {units.count(60 * first.rate_per_s)} transactions per minute on every"

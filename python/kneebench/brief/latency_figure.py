@@ -1,0 +1,63 @@
+"""Bars of a latency by configuration: its mean, or its 99.9th percentile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
+
+from kneebench import units
+from kneebench.analysis.wording import FEW
+from kneebench.brief.bars import BEYOND, Bar, bars, cut_off
+from kneebench.brief.section import Figure
+from kneebench.brief.view_model import ViewModel
+from kneebench.records import Estimate
+
+Which = Literal["mean", "p999"]
+WORDS: dict[Which, str] = {"mean": "Mean latency", "p999": "P99.9 latency"}
+
+
+class CellLatency(NamedTuple):
+    """A latency of one cell; `certain`: enough samples lie beyond the percentile; `load`: what the
+    label says of its load.
+    """
+
+    cell: str
+    latency_s: Estimate
+    certain: bool = True
+    load: str = ""
+
+
+class Text(NamedTuple):
+    """What stands around the bars."""
+
+    number: str
+    name: str
+    title: str
+    caption: str
+
+
+def latency_figure(
+    view: ViewModel, which: Which, latencies: Iterable[CellLatency], text: Text
+) -> Figure:
+    """The bars with their intervals; a mean of one run alone has none."""
+    rows = [_bar(view, which, one) for one in latencies]
+    return Figure(
+        name=f"{text.name}-{which}",
+        number=text.number,
+        title=text.title,
+        caption=text.caption + (BEYOND if cut_off(rows) else ""),
+        alt=f"Bars. {text.title}.",
+        spec=bars(view, rows, "Latency, ms"),
+    )
+
+
+def _bar(view: ViewModel, which: Which, one: CellLatency) -> Bar:
+    of, known = one.latency_s, which == "p999" or one.latency_s.n > 1
+    doubt = "" if which == "mean" or one.certain else f" ({FEW})"
+    return Bar(
+        view.name(one.cell),
+        of.value * 1e3,
+        of.low * 1e3 if known else None,
+        of.high * 1e3 if known else None,
+        f"{units.time(of.value)}{doubt}{one.load}",
+    )
