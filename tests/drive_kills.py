@@ -24,7 +24,8 @@ from typing import Any
 
 from kneebench.lab.inventory import inventory
 from kneebench.lab.inventory.erasable import drive_state
-from tests.loop_devices import MIB, done, loop_device
+from kneebench.lab.programs import wait_until
+from tests.loop_devices import MIB, done, has_no_partitions, loop_device
 
 SIZE = 640 * MIB
 RUN = r"""
@@ -131,7 +132,8 @@ def freed(drive: str) -> None:
         source, point = line.split()[:2]
         if source == drive or source.startswith(f"{drive}p"):
             done("umount", point)
-    subprocess.run(["partx", "--delete", drive], check=False, capture_output=True)
+    if not wait_until(lambda: has_no_partitions(Path(drive))):
+        raise Fault(f"the partitions of {drive} cannot be dropped")
 
 
 def content(path: str | Path, region: Region) -> str:

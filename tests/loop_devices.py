@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from kneebench.lab.own_mounts import POINT
-from kneebench.lab.programs import found
+from kneebench.lab.programs import found, wait_until
 
 needs_emulation = pytest.mark.skipif(
     not (found("nbdfuse") and found("qemu-storage-daemon")),
@@ -32,7 +32,9 @@ def done(*command: object) -> str:
 
 @contextlib.contextmanager
 def loop_device(image: Path, size: int = SIZE) -> Iterator[Path]:
-    """A blank loop device over a new sparse file; skips the test where there is none."""
+    """A blank loop device over a new sparse file; skips the test where there is none. Partitions
+    that a test leaves in the kernel go with it: the next user of its number would have them.
+    """
     with image.open("wb") as file:
         file.truncate(size)
     made = subprocess.run(["losetup", "-f", "--show", image], capture_output=True, text=True)
@@ -42,7 +44,16 @@ def loop_device(image: Path, size: int = SIZE) -> Iterator[Path]:
     try:
         yield device
     finally:
+        wait_until(lambda: has_no_partitions(device))
         done("losetup", "-d", device)
+
+
+def has_no_partitions(device: Path) -> bool:
+    """One attempt to drop those that the kernel has: others may be looking at them."""
+    folder = Path("/sys/class/block") / device.name
+    if any(folder.glob("*/partition")):
+        subprocess.run(["partx", "--delete", device], check=False, capture_output=True)
+    return not any(folder.glob("*/partition"))
 
 
 @contextlib.contextmanager
