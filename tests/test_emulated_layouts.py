@@ -152,7 +152,7 @@ def test_new_emulated_drives_are_preconditioned_whatever_the_old_ones_were_calle
         ({"drives": [sata(2), sata(2, 2 * GIB)], "layout": "stripe"}, "one class and size"),
         ({"drives": ["sdb", sata(1)], "layout": "mirror"}, "both only with btrfs"),
         ({"drives": [sata(1)], "log": {"drives": [sata(1)], "size": 300 * MIB}}, "in each volume"),
-        ({"drives": [sata(1)], "size": 2 * GIB}, "no more than a drive has"),
+        ({"drives": [sata(1)], "size": 2 * GIB}, "no more than each drive has, 1 GiB"),
         (
             {
                 "drives": [sata(2)],

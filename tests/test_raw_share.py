@@ -13,7 +13,7 @@ from kneebench.analysis.raw_share import raw_shares
 from kneebench.lab.drives import IN_MEMORY, file_system_of
 from kneebench.measurement.profile.storage_profile import storage_profile
 from kneebench.plan.volume import Volume
-from kneebench.records import CountedDevice, Event, Order, RawProfile, RawRow
+from kneebench.records import CountedDevice, Event, Order, RawProfile, RawRow, RawStorage
 from tests.curves import rung
 
 needs_fio = pytest.mark.skipif(not shutil.which("fio"), reason="needs fio")
@@ -25,7 +25,7 @@ def row(kind: str, depth: int, iops: float, mean_s: float, invalid: str = "") ->
     return RawRow.model_validate({**facts, "mean_s": mean_s, "invalid": invalid})
 
 
-RAW = RawProfile(
+PROFILE = RawProfile(
     rows=(
         row("read", 1, 5_000, 0.0002),
         row("read", 64, 20_000, 0.0032),
@@ -36,6 +36,9 @@ RAW = RawProfile(
     seconds=2,
     file_bytes=2**27,
 )
+RAW = RawStorage(profile=PROFILE)
+MIRROR = RawStorage(profile=PROFILE, copies=2)
+LOG_APART = RawStorage(profile=PROFILE, log_apart=True)
 
 
 def test_reads_are_compared_with_the_most_that_valid_rows_gave() -> None:
@@ -59,7 +62,7 @@ def test_times_are_compared_at_the_depth_that_the_database_had_outstanding() -> 
 
 def test_the_depth_of_writes_is_that_of_the_file_not_of_its_copies() -> None:
     quantities = {"device__writes": 6_000, "device__write_await": 0.0053}
-    [writes] = raw_shares(rung(KNEE, 100, **quantities), RAW, 2)
+    [writes] = raw_shares(rung(KNEE, 100, **quantities), MIRROR)
     assert writes.depth == pytest.approx(15.9)
 
 
@@ -77,7 +80,7 @@ def test_writes_to_a_mirror_count_both_copies() -> None:
     seen = rung(KNEE, 100, device__writes=5_400, device__write_await=0.003)
     for layout, share in (("mirror", 0.9), ("raid10", 0.9), ("stripe", 1.8), ("single", 1.8)):
         copies = Volume.model_validate({"layout": layout}).copies
-        [writes] = raw_shares(seen, RAW, copies)
+        [writes] = raw_shares(seen, RawStorage(profile=PROFILE, copies=copies))
         assert writes.share == pytest.approx(share)
         assert writes.near
 
@@ -127,13 +130,13 @@ def test_writes_of_the_data_are_told_apart_from_those_of_a_log_on_other_drives()
     for name, (data, log) in by_drive.items():
         sources = {"sda": float(data), "sdb": float(log)}
         seen.quantities[name] = seen.quantities[name].model_copy(update={"sources": sources})
-    assert [one.what for one in raw_shares(seen, RAW, log_apart=True)] == ["reads"]
+    assert [one.what for one in raw_shares(seen, LOG_APART)] == ["reads"]
     devices = (
         CountedDevice(name="sda", directories=(0,)),
         CountedDevice(name="sdb", directories=(1,)),
     )
     known = seen.model_copy(update={"devices": devices})
-    shares = {one.what: one.share for one in raw_shares(known, RAW, log_apart=True)}
+    shares = {one.what: one.share for one in raw_shares(known, LOG_APART)}
     assert shares == {"reads": 0.2, "writes": 0.5}
 
 
@@ -152,7 +155,8 @@ def on_a_mirror(*directories: tuple[int, ...]) -> dict[str, float]:
         for name, held in zip(names, directories, strict=True)
     )
     known = seen.model_copy(update={"devices": devices})
-    return {one.what: one.share for one in raw_shares(known, RAW, 2, log_apart=True)}
+    raw = LOG_APART.model_copy(update={"copies": 2})
+    return {one.what: one.share for one in raw_shares(known, raw)}
 
 
 def test_all_drives_of_the_data_count_and_writes_only_if_the_log_is_on_all_or_none() -> None:

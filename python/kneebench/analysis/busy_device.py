@@ -76,9 +76,7 @@ def knee_raw_shares(readings: KneeReadings, climb: Climb) -> tuple[RawShare, ...
     if climb.raw is None or not readings.rungs:
         return ()
     ordered = sorted(readings.rungs, key=lambda r: r.tally.nopm)
-    rung, raw = ordered[len(ordered) // 2], climb.raw
-    apart = {"log_apart": raw.log_apart, "shared": raw.shared}
-    return raw_shares(rung, raw.profile, raw.copies, **apart)
+    return raw_shares(ordered[len(ordered) // 2], climb.raw)
 
 
 def share_of_writes(readings: KneeReadings) -> float | None:

@@ -13,7 +13,7 @@ from math import exp, log
 from typing import NamedTuple
 
 from kneebench.analysis.devices import volume_load, volumes
-from kneebench.records import RawProfile, RawRow, Rung
+from kneebench.records import RawProfile, RawRow, RawStorage, Rung
 
 SLOWED = 2.0
 """Times the raw await at the same depth. Beside other I/O that takes half of the drives' time an
@@ -61,46 +61,36 @@ class Asked(NamedTuple):
     await_s: float | None
 
 
-def raw_shares(
-    rung: Rung,
-    raw: RawProfile,
-    copies: int = 1,
-    *,
-    log_apart: bool = False,
-    shared: bool = False,
-) -> tuple[RawShare, ...]:
-    """The shares at a rung; `copies` of each block, as the storage's devices count them;
-    `log_apart`: the log is on a storage of its own; `shared`: its device has the limits of the
-    data's. What was not measured is left out.
-    """
-    reads, writes = _of_the_data(rung, log_apart=log_apart, shared=shared)
+def raw_shares(rung: Rung, raw: RawStorage) -> tuple[RawShare, ...]:
+    """The shares at a rung; what was not measured is left out."""
+    reads, writes = _of_the_data(rung, raw)
     log = Asked(rung.quantity("log.flushes"), rung.quantity("log.write_latency"))
     found = (
-        _share("reads", reads, "read", 1, raw),
-        _share("writes", writes, "write", copies, raw),
-        _share("log writes", log, "log", 1, raw),
+        _share("reads", reads, "read", 1, raw.profile),
+        _share("writes", writes, "write", raw.copies, raw.profile),
+        _share("log writes", log, "log", 1, raw.profile),
     )
     return tuple(one for one in found if one)
 
 
-def _of_the_data(rung: Rung, *, log_apart: bool, shared: bool) -> tuple[Asked, Asked]:
+def _of_the_data(rung: Rung, raw: RawStorage) -> tuple[Asked, Asked]:
     """Reads and writes of all devices that hold data, or share their limits. Where these hold the
     log as well, its writes are among them; where only some do, the writes are unknown. Results of
     old do not say which devices hold what: there all count, and the writes are unknown where the
     log has others.
     """
     every = (one for volume in volumes(rung) for one in volume)
-    data = tuple(one for one in every if shared or 0 in one.directories)
+    data = tuple(one for one in every if raw.shared or 0 in one.directories)
     if data:
         load = volume_load(rung, data)
-        alike = shared or all(one.directories == data[0].directories for one in data)
+        alike = raw.shared or all(one.directories == data[0].directories for one in data)
         return (
             Asked(load.reads_per_s, load.read_await_s),
             Asked(load.writes_per_s, load.write_await_s) if alike else Asked(None, None),
         )
     reads = Asked(rung.quantity("device.reads"), rung.quantity("device.read_await"))
     writes = Asked(rung.quantity("device.writes"), rung.quantity("device.write_await"))
-    return reads, Asked(None, None) if log_apart else writes
+    return reads, Asked(None, None) if raw.log_apart else writes
 
 
 def _share(what: str, asked: Asked, kind: str, copies: int, raw: RawProfile) -> RawShare | None:

@@ -250,8 +250,8 @@ class Volume(Part):
         if self.size and ((type == "btrfs" and len(drives) > 1) or self.burn_in or self.drain):
             sentence = "whole emulated drives for a burn_in, a drain, or several below btrfs"
             raise wrong("size", sentence=sentence)
-        if self.size and self.size > min(one.size for one in drives):
-            raise wrong("size", sentence="no more than a drive has")
+        if self.size and self.size > (each := min(one.size for one in drives)):
+            raise wrong("size", sentence=f"no more than each drive has, {units.size(each)}")
         return self
 
     @model_validator(mode="after")

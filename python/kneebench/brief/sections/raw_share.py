@@ -11,8 +11,7 @@ from kneebench.analysis.raw_share import RawShare, raw_shares
 from kneebench.analysis.wording import listed, percent
 from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.brief.view_model import ViewModel
-from kneebench.plan.storage import Storage
-from kneebench.records import Climb, RawProfile, Rung
+from kneebench.records import Climb, Rung
 
 PLACE = 75
 COLUMNS = (
@@ -30,10 +29,9 @@ COLUMNS = (
 def section(view: ViewModel) -> Section | None:
     """A table, and a sentence for each storage; None without raw profiles."""
     found = [
-        (climb, rung, _shares(rung, raw, _storage(view, climb)))
+        (climb, rung, raw_shares(rung, climb.raw))
         for climb in view.climbs
-        if (raw := view.campaign.raw_profiles.get(climb.cell.id))
-        and (rung := view.at_the_knee(climb))
+        if climb.raw and (rung := view.at_the_knee(climb))
     ]
     if not found:
         return None
@@ -60,15 +58,6 @@ def section(view: ViewModel) -> Section | None:
     )
 
 
-def _shares(rung: Rung, raw: RawProfile, storage: Storage) -> tuple[RawShare, ...]:
-    shared = storage.shares_emulated_drives
-    return raw_shares(rung, raw, storage.copies, log_apart=storage.log_apart, shared=shared)
-
-
-def _storage(view: ViewModel, climb: Climb) -> Storage:
-    return view.plan.storages[climb.cell.storage]
-
-
 def _cells(one: RawShare) -> tuple[str, ...]:
     return (
         one.what,
@@ -90,7 +79,7 @@ def _sentences(
             continue
         used = listed([f"{percent(one.share)} of its {one.what}" for one in shares])
         verdict = f"{listed(near)} may have been the limit" if near else _unused(shares)
-        drives = _storage(view, climb).number_of_drives
+        drives = view.plan.storages[climb.cell.storage].number_of_drives
         each = f" {units.count(rung.tally.nopm / drives)} NOPM per drive." if drives else ""
         yield f"{name} used {used}: {verdict}.{each}"
 
