@@ -16,7 +16,7 @@ from bench.scripts import constant_scripts
 from bench.servers import MEMORY, SEED, Loaded, loaded
 from bench.sessions import session_turns, sessions_program
 from bench.turn import Turn, generator_values, in_turn, own_turn, pgbench_turn, sessions_as_ours
-from kneebench.databases.postgres.server_address import Address
+from kneebench.databases.postgres.server_address import PostgresAddress
 from kneebench.plan.plan import Workload
 
 NAME = "clients"
@@ -66,7 +66,7 @@ def measure(size: Size) -> list[Ratio]:
 
 
 def _session_rows(
-    server: Loaded, what: str, address: Address, users: int, program: Path, size: Size
+    server: Loaded, what: str, address: PostgresAddress, users: int, program: Path, size: Size
 ) -> list[Ratio]:
     """Our session beside tokio-postgres: CPU with its socket and with ours, and throughput."""
     sides = session_turns(
@@ -118,7 +118,12 @@ def _cpu_row(name: str, aim: float, note: str, **sides: Sequence[Turn]) -> Ratio
 
 
 def _row(
-    server: Loaded, what: str, address: Address, users: int, script: Sequence[str], size: Size
+    server: Loaded,
+    what: str,
+    address: PostgresAddress,
+    users: int,
+    script: Sequence[str],
+    size: Size,
 ) -> Ratio:
     seconds = size.count(8, 1)
     order = generator_values(users, server.workload.warehouses)

@@ -11,7 +11,7 @@ from bench.ratio import Ratio, Size, alone, at_most, turns
 from bench.servers import MEMORY, SEED, loaded
 from bench.turn import generator_values, in_turn, own_turn, resident_bytes
 from kneebench._core import GeneratorSpec
-from kneebench.databases.postgres.server_address import Address
+from kneebench.databases.postgres.server_address import PostgresAddress
 from kneebench.databases.simulated.engine import simulated_server
 from kneebench.databases.simulated.storage import SimulatedStorage
 from kneebench.plan.plan import Workload
@@ -81,7 +81,7 @@ def _completed(load: RunningLoad, wanted: int) -> int:
     return done
 
 
-def _shared(address: Address, size: Size) -> Ratio:
+def _shared(address: PostgresAddress, size: Size) -> Ratio:
     """Both sides send at the same rate, so that what a second costs by itself weighs the same on
     both.
     """
@@ -114,7 +114,7 @@ def _shared(address: Address, size: Size) -> Ratio:
     )
 
 
-def _memory(address: Address, size: Size) -> Ratio:
+def _memory(address: PostgresAddress, size: Size) -> Ratio:
     """Users with think times; what the process takes without them is what it takes with as many
     users as connections.
     """

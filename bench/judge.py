@@ -33,7 +33,7 @@ from bench.tcp import LISTENING, over_tcp, over_tls
 from bench.turn import generator_values, in_turn
 from kneebench._core import GeneratorSpec, LoadGenerator
 from kneebench.databases.postgres.address import connect, core_address
-from kneebench.databases.postgres.server_address import Address
+from kneebench.databases.postgres.server_address import PostgresAddress
 from kneebench.plan.plan import Workload
 from kneebench.records import Tally
 from kneebench.workload import RunningLoad, running_load
@@ -127,7 +127,7 @@ def measure(size: Size) -> list[Ratio]:
     return [row for over, found in zip(OVER, verdicts, strict=False) for row in _rows(over, found)]
 
 
-def _verdict(server: Loaded, address: Address, users: int, seconds: int) -> Verdict:
+def _verdict(server: Loaded, address: PostgresAddress, users: int, seconds: int) -> Verdict:
     """A run, judged, and reported on its way."""
     verdict = judge(_run(server, address, users, seconds))
     over = OVER[address.sslmode != "disable"]
@@ -135,7 +135,7 @@ def _verdict(server: Loaded, address: Address, users: int, seconds: int) -> Verd
     return verdict
 
 
-def _run(server: Loaded, address: Address, users: int, seconds: int) -> Run:
+def _run(server: Loaded, address: PostgresAddress, users: int, seconds: int) -> Run:
     """One run under capture: a warm-up of a quarter, the window, a second of cool-down."""
     values = generator_values(users, server.workload.warehouses, profile="spec")
     with tempfile.TemporaryDirectory() as folder:

@@ -34,7 +34,7 @@ from kneebench.databases.postgres.footprint import GIB
 from kneebench.databases.postgres.launcher import Launch, make_cluster, running_server
 from kneebench.databases.postgres.loading import KEYS_MEMORY, load
 from kneebench.databases.postgres.runtime import runtime_directory
-from kneebench.databases.postgres.server_address import Address
+from kneebench.databases.postgres.server_address import PostgresAddress
 from kneebench.databases.postgres.server_settings import loading, rules
 from kneebench.databases.postgres.sql_schema import keys_of, making
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST, STREAMS
@@ -105,7 +105,7 @@ def _rows(warehouses: int, pairs: int) -> list[Ratio]:
 
 
 @contextlib.contextmanager
-def _server(folder: Path, warehouses: int) -> Iterator[Address]:
+def _server(folder: Path, warehouses: int) -> Iterator[PostgresAddress]:
     """A fresh cluster with the settings that an image is built with."""
     journal, account = Journal(folder / "journal"), server_account()
     plan = Plan.model_validate(
@@ -128,7 +128,7 @@ def _server(folder: Path, warehouses: int) -> Iterator[Address]:
 
 
 @contextlib.contextmanager
-def _database(server: Address, name: str) -> Iterator[Address]:
+def _database(server: PostgresAddress, name: str) -> Iterator[PostgresAddress]:
     """An empty database; dropped at the end, and all of it written out, so that the next turn does
     not pay for this one.
     """
@@ -142,14 +142,14 @@ def _database(server: Address, name: str) -> Iterator[Address]:
     subprocess.run(["sync"], check=True)
 
 
-def _ours(server: Address, warehouses: int) -> Seconds:
+def _ours(server: PostgresAddress, warehouses: int) -> Seconds:
     with _database(server, "ours") as address:
         began = time.monotonic()
         facts = load(address, Workload(warehouses=warehouses), SEED, unwatched)
         return Seconds(float(facts["rows_s"]), time.monotonic() - began)
 
 
-def _made(server: Address, folder: Path, warehouses: int) -> dict[str, Path]:
+def _made(server: PostgresAddress, folder: Path, warehouses: int) -> dict[str, Path]:
     """The rows of a load of ours, a file a table."""
     files = {table: folder / f"{table}.copy" for table in LARGEST_FIRST}
     with _database(server, "source") as address:
@@ -159,7 +159,7 @@ def _made(server: Address, folder: Path, warehouses: int) -> dict[str, Path]:
     return files
 
 
-def _floor(server: Address, files: dict[str, Path]) -> Seconds:
+def _floor(server: PostgresAddress, files: dict[str, Path]) -> Seconds:
     keys = [[f"SET maintenance_work_mem = '{KEYS_MEMORY}'", *keys_of(table)] for table in files]
     with _database(server, "floor") as address:
         began = time.monotonic()
@@ -182,14 +182,14 @@ def _floor(server: Address, files: dict[str, Path]) -> Seconds:
         return Seconds(rows_s, time.monotonic() - began)
 
 
-def _streams(address: Address, scripts: Sequence[Sequence[str]]) -> None:
+def _streams(address: PostgresAddress, scripts: Sequence[Sequence[str]]) -> None:
     """Run the scripts over as many sessions as ours, the next free one taking the next."""
     with ThreadPoolExecutor(STREAMS) as threads:
         for _ in threads.map(lambda script: _psql(address, script), scripts):
             pass
 
 
-def _psql(address: Address, script: Sequence[str]) -> None:
+def _psql(address: PostgresAddress, script: Sequence[str]) -> None:
     text = "".join(f"{line}{'' if line.startswith(chr(92)) else ';'}\n" for line in script)
     where = [
         "-h",

@@ -23,7 +23,7 @@ from bench.servers import SEED, unwatched
 from bench.turn import in_turn
 from kneebench.databases.mariadb.builds import server_account
 from kneebench.databases.mariadb.loading import load
-from kneebench.databases.mariadb.server_address import Address
+from kneebench.databases.mariadb.server_address import MariadbAddress
 from kneebench.databases.mariadb.session import connect
 from kneebench.databases.mariadb.sql_schema import making
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST, STREAMS
@@ -67,7 +67,7 @@ def measure(size: Size) -> list[Ratio]:
 
 
 @contextlib.contextmanager
-def _database(server: Address, name: str) -> Iterator[Address]:
+def _database(server: MariadbAddress, name: str) -> Iterator[MariadbAddress]:
     """An empty database; dropped at the end, and all of it written out, so that the next turn does
     not pay for this one.
     """
@@ -79,13 +79,13 @@ def _database(server: Address, name: str) -> Iterator[Address]:
     subprocess.run(["sync"], check=True)
 
 
-def _ours(server: Address, warehouses: int) -> float:
+def _ours(server: MariadbAddress, warehouses: int) -> float:
     with _database(server, "ours") as address:
         facts = load(address, Workload(warehouses=warehouses), SEED, unwatched)
         return float(facts["rows_s"])
 
 
-def _made(server: Address, place: Path, warehouses: int) -> Path:
+def _made(server: MariadbAddress, place: Path, warehouses: int) -> Path:
     """A directory with the rows of a load of ours, a file per table, which the server writes."""
     folder = place / "rows"
     folder.mkdir()
@@ -100,7 +100,7 @@ def _made(server: Address, place: Path, warehouses: int) -> Path:
     return folder
 
 
-def _floor(server: Address, folder: Path) -> float:
+def _floor(server: MariadbAddress, folder: Path) -> float:
     with _database(server, "floor") as address:
         began = time.monotonic()
         with connect(address) as session:

@@ -10,12 +10,12 @@ from kneebench.databases.managed.ownership import home
 from kneebench.databases.mariadb.builds import PLACES, PROGRAM, find_build, server_account
 from kneebench.databases.mariadb.cluster import DATABASE, configure, make_cluster
 from kneebench.databases.mariadb.launcher import (
-    Files,
     Launch,
+    MariadbFiles,
     running_server,
     runtime_directory,
 )
-from kneebench.databases.mariadb.server_address import Address
+from kneebench.databases.mariadb.server_address import MariadbAddress
 from kneebench.databases.mariadb.server_settings import ALWAYS
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
@@ -28,7 +28,9 @@ def missing() -> str:
 
 
 @contextlib.contextmanager
-def mariadb_server(settings: Mapping[str, str], cores: Sequence[int] = ()) -> Iterator[Address]:
+def mariadb_server(
+    settings: Mapping[str, str], cores: Sequence[int] = ()
+) -> Iterator[MariadbAddress]:
     """A running server on these cores (empty: all), and its empty database; removed at the end."""
     journal, account = Journal(), server_account()
     with runtime_directory(journal, account) as runtime:
@@ -37,5 +39,5 @@ def mariadb_server(settings: Mapping[str, str], cores: Sequence[int] = ()) -> It
         with Folder.at(data) as made:
             configure(made, {**ALWAYS, **settings}, account)
             make_cluster(launch, made)
-        with running_server(launch, Files.within(data), journal) as server:
+        with running_server(launch, MariadbFiles.within(data), journal) as server:
             yield server.address.model_copy(update={"database": DATABASE})

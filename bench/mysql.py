@@ -23,9 +23,9 @@ from bench.ratio import Ratio, Size, at_most, turns
 from bench.servers import MEMORY, loaded
 from bench.turn import generator_values, in_turn, own_turn, pinned
 from kneebench.databases.mariadb import sql_schema
-from kneebench.databases.mariadb.server_address import Address
+from kneebench.databases.mariadb.server_address import MariadbAddress
 from kneebench.databases.mariadb.session import connect
-from kneebench.databases.postgres.server_address import Address as PostgresAddress
+from kneebench.databases.postgres.server_address import PostgresAddress
 from kneebench.plan.plan import Workload
 
 NAME = "mysql"
@@ -38,7 +38,7 @@ NOTE = "Unix socket, closed loop, one thread on a core of its own; drawn argumen
 SLAP_NOTE = f"{NOTE}; mariadb-slap has a thread for each connection and sends one constant call"
 
 
-class MysqlAddress(Address):
+class MysqlAddress(MariadbAddress):
     """The same, as the core takes it."""
 
     protocol: str = "mysql"
@@ -106,7 +106,7 @@ def _many(users: int) -> str:
     return "1 connection" if users == 1 else f"{users} connections"
 
 
-def _slap_us(slap: str, address: Address, users: int, calls: int) -> float:
+def _slap_us(slap: str, address: MariadbAddress, users: int, calls: int) -> float:
     """Its CPU for each call, in microseconds, its start and its end among them."""
     given = [
         f"--socket={address.socket}",
@@ -133,7 +133,7 @@ def _stood_in() -> Iterator[MysqlAddress]:
         yield MysqlAddress(**address.model_dump())
 
 
-def _stand_in(address: Address) -> None:
+def _stand_in(address: MariadbAddress) -> None:
     """The signatures of the five procedures, and nothing behind them: calls that cost the server
     next to nothing.
     """

@@ -17,15 +17,15 @@ from bench.ratio import Size
 from kneebench.databases.managed.process import Process
 from kneebench.databases.postgres.account import server_account
 from kneebench.databases.postgres.address import connect
-from kneebench.databases.postgres.builds import Build, find_build
+from kneebench.databases.postgres.builds import PostgresBuild, find_build
 from kneebench.databases.postgres.cluster import DATABASE
 from kneebench.databases.postgres.conditions import conditions
 from kneebench.databases.postgres.image import prepare, recipe_of
-from kneebench.databases.postgres.launcher import Launch, RunningServer, running_server
+from kneebench.databases.postgres.launcher import Launch, RunningPostgres, running_server
 from kneebench.databases.postgres.restoring import restore
 from kneebench.databases.postgres.runtime import runtime_directory
 from kneebench.databases.postgres.server import PostgresServer
-from kneebench.databases.postgres.server_address import Address
+from kneebench.databases.postgres.server_address import PostgresAddress
 from kneebench.databases.postgres.server_settings import LISTENING
 from kneebench.lab.journal import Journal
 from kneebench.measurement.meters.processes import Processes
@@ -66,9 +66,9 @@ nothing."""
 class Loaded(NamedTuple):
     """A running server; `address` is that of its loaded database."""
 
-    process: RunningServer
-    build: Build
-    address: Address
+    process: RunningPostgres
+    build: PostgresBuild
+    address: PostgresAddress
     workload: Workload
     data: Path
 
@@ -104,12 +104,12 @@ class Loaded(NamedTuple):
         with connect(self.address, database) as session:
             session.execute(text.encode())
 
-    def empty(self, name: str) -> Address:
+    def empty(self, name: str) -> PostgresAddress:
         """Another database, with nothing in it."""
         self.run(f"CREATE DATABASE {name}")
         return self.address.model_copy(update={"database": name})
 
-    def stood_in(self) -> Address:
+    def stood_in(self) -> PostgresAddress:
         """Another database, whose five functions do nothing."""
         address = self.empty("stand_ins")
         self.run(STAND_INS, address.database)
@@ -139,7 +139,7 @@ class Loaded(NamedTuple):
             raise RuntimeError("the database is not consistent after the run: " + "; ".join(broken))
 
 
-def the_build(size: Size) -> Build:
+def the_build(size: Size) -> PostgresBuild:
     """Debian's PostgreSQL 15; the embedded one where that is not installed, and in quick runs."""
     if not size.quick and not DEBIAN.exists():
         print(f"no PostgreSQL 15 in {DEBIAN}: measured on the embedded one", file=sys.stderr)

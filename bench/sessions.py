@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.turn import Turn, program_turn
-from kneebench.databases.postgres.server_address import Address
+from kneebench.databases.postgres.server_address import PostgresAddress
 
 SESSIONS = ("own", "library", "library-own-socket")
 """Our own session; tokio-postgres as it comes; tokio-postgres over our own socket."""
@@ -35,7 +35,11 @@ def sessions_program() -> Path:
 
 
 def session_turns(
-    program: Path, values: dict[str, Any], address: Address, seconds: int, cores: Sequence[int]
+    program: Path,
+    values: dict[str, Any],
+    address: PostgresAddress,
+    seconds: int,
+    cores: Sequence[int],
 ) -> list[Callable[[], Turn]]:
     """A turn with each of the three sessions, to be measured."""
 

@@ -18,7 +18,7 @@ from bench.servers import Loaded
 from kneebench.databases.postgres.account import server_account
 from kneebench.databases.postgres.address import connect
 from kneebench.databases.postgres.cluster import ACCESS
-from kneebench.databases.postgres.server_address import Address
+from kneebench.databases.postgres.server_address import PostgresAddress
 from kneebench.errors import PlanError
 from kneebench.lab.folder import Folder
 
@@ -35,7 +35,7 @@ CERTIFY = (
 )
 
 
-def over_tcp(server: Loaded) -> Address:
+def over_tcp(server: Loaded) -> PostgresAddress:
     """The address over TCP of a server started with `LISTENING`, with a new password.
 
     Raises PlanError where it lets nobody in.
@@ -53,7 +53,7 @@ def over_tcp(server: Loaded) -> Address:
     return address
 
 
-def over_tls(server: Loaded, address: Address) -> Address | None:
+def over_tls(server: Loaded, address: PostgresAddress) -> PostgresAddress | None:
     """The same address with TLS, which the server then takes as well; None where the build or this
     machine has no OpenSSL.
     """
@@ -73,7 +73,7 @@ def over_tls(server: Loaded, address: Address) -> Address | None:
     return encrypted
 
 
-def _await_entry(address: Address) -> None:
+def _await_entry(address: PostgresAddress) -> None:
     last = time.monotonic() + LET_IN_S
     while True:
         try:

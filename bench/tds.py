@@ -22,7 +22,7 @@ from bench.servers import MEMORY, Loaded, loaded
 from bench.tcp import LISTENING, over_tcp, over_tls
 from bench.timed_load import PASSWORD
 from bench.turn import LOAD_GENERATOR, Turn, generator_values, in_turn, program_turn
-from kneebench.databases.postgres.server_address import Address
+from kneebench.databases.postgres.server_address import PostgresAddress
 from kneebench.plan.plan import Workload
 from kneebench.records import Record
 
@@ -82,14 +82,19 @@ def measure(size: Size) -> list[Ratio]:
         return [_row(*pair, *case, size) for pair in pairs for case in CASES]
 
 
-def _postgres(server: Loaded) -> Address:
+def _postgres(server: Loaded) -> PostgresAddress:
     """The database whose functions do nothing, over TCP."""
     functions = server.stood_in()
     return over_tcp(server._replace(address=functions))
 
 
 def _row(
-    what: str, tds: TdsAddress, postgres: Address, users: int, rate_per_s: float | None, size: Size
+    what: str,
+    tds: TdsAddress,
+    postgres: PostgresAddress,
+    users: int,
+    rate_per_s: float | None,
+    size: Size,
 ) -> Ratio:
     seconds, values = size.count(8, 1), generator_values(users, 1, rate_per_s=rate_per_s)
     ours, theirs = in_turn(

@@ -19,7 +19,7 @@ import psutil
 
 from bench.servers import SEED, Loaded, usable
 from kneebench._core import SESSION_SETTINGS
-from kneebench.databases.postgres.server_address import Address
+from kneebench.databases.postgres.server_address import PostgresAddress
 from kneebench.records import Record
 
 SETTLED_S = 1
@@ -156,7 +156,7 @@ def _command(
 
 def pgbench_turn(
     server: Loaded,
-    address: Address,
+    address: PostgresAddress,
     clients: int,
     seconds: int,
     script: Sequence[str],

@@ -17,10 +17,10 @@ import pytest
 from pydantic import SecretStr
 
 from kneebench.databases.sqlserver import database, engine, server, server_settings
-from kneebench.databases.sqlserver.server_address import Address
-from kneebench.databases.sqlserver.session import Rows, SqlError
+from kneebench.databases.sqlserver.server_address import SqlServerAddress
+from kneebench.databases.sqlserver.session import ResultRows, SqlError
 
-ADDRESS = Address(
+ADDRESS = SqlServerAddress(
     host="db.example", user="bench", password=SecretStr("never shown"), database="tpcc"
 )
 Answer = list[tuple[Any, ...]] | SqlError | Callable[[str], list[tuple[Any, ...]]]
@@ -96,7 +96,7 @@ class DocumentedSession:
     def __init__(self) -> None:
         self.address, self.spid, self.sent = ADDRESS, 51, list[str]()
         self.answers = dict(ANSWERS)
-        self.header: Rows | SqlError = NO_SUCH_FILE
+        self.header: ResultRows | SqlError = NO_SUCH_FILE
 
     def answer(self, pattern: str, answer: Answer) -> DocumentedSession:
         """The same with another answer, which comes before all others."""
@@ -120,7 +120,7 @@ class DocumentedSession:
                 return answer(statement) if callable(answer) else list(answer)
         return []
 
-    def table(self, statement: str, *values: object) -> Rows:
+    def table(self, statement: str, *values: object) -> ResultRows:
         self.sent.append(statement)
         if isinstance(self.header, SqlError):
             raise self.header
@@ -132,7 +132,7 @@ class DocumentedSession:
 
     def kept(self, description: str) -> DocumentedSession:
         """The same with a backup of that description in the plan's file."""
-        self.header = Rows(HEADER, [("kneebench", description, 1, "tpcc")])
+        self.header = ResultRows(HEADER, [("kneebench", description, 1, "tpcc")])
         return self
 
 
@@ -182,7 +182,7 @@ def one_server(monkeypatch: pytest.MonkeyPatch) -> OneServer:
     """The server of all sessions that are opened from now on."""
     session = OneServer()
 
-    def connect(address: Address, *given: object, **limits: object) -> OneServer:
+    def connect(address: SqlServerAddress, *given: object, **limits: object) -> OneServer:
         session.address = address
         return session
 

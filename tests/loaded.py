@@ -25,7 +25,7 @@ from kneebench.databases.postgres.launcher import Launch, running_server
 from kneebench.databases.postgres.loading import load
 from kneebench.databases.postgres.restoring import restore
 from kneebench.databases.postgres.runtime import runtime_directory, socket_of
-from kneebench.databases.postgres.server_address import Address
+from kneebench.databases.postgres.server_address import PostgresAddress
 from kneebench.databases.postgres.server_settings import LISTENING
 from kneebench.lab.journal import Journal
 from kneebench.plan.plan import Workload
@@ -66,19 +66,19 @@ def unwatched(event: Event) -> None:
 class Databases:
     """One server; databases on it, empty or loaded."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: PostgresAddress) -> None:
         self.address, self._numbers = address, itertools.count()
         self._templates = {(1, "spec"): DATABASE}
         self.events: dict[tuple[int, str], list[Event]] = {}
 
-    def empty(self, template: str = "template0") -> Address:
+    def empty(self, template: str = "template0") -> PostgresAddress:
         """By a copy of files, which costs a fraction of a copy through the log."""
         name = f"test_{next(self._numbers)}"
         with connect(self.address) as connection:
             connection.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")
         return self.address.model_copy(update={"database": name})
 
-    def loaded(self, warehouses: int = 1, profile: str = "spec") -> Address:
+    def loaded(self, warehouses: int = 1, profile: str = "spec") -> PostgresAddress:
         key = (warehouses, profile)
         if key not in self._templates:
             address = self.empty()
@@ -144,20 +144,20 @@ class Servers:
         return self._running[bin_dir]
 
 
-def url_of(address: Address, user: str = "") -> str:
+def url_of(address: PostgresAddress, user: str = "") -> str:
     """The address as a plan names a server by URL."""
     place = f"host={address.host}&port={address.port}"
     return f"postgresql://{user or address.user}@/{address.database}?{place}"
 
 
-def first_process_of(address: Address) -> int:
+def first_process_of(address: PostgresAddress) -> int:
     """The process above all others of the server."""
     with connect(address) as connection:
         parent: int = psutil.Process(connection.info.backend_pid).ppid()
         return parent
 
 
-def data_of(address: Address) -> Path:
+def data_of(address: PostgresAddress) -> Path:
     """The server's data directory; its log is beside it."""
     with connect(address) as connection:
         return Path(
@@ -165,7 +165,7 @@ def data_of(address: Address) -> Path:
         )
 
 
-def session(address: Address) -> psycopg.Connection[tuple[Any, ...]]:
+def session(address: PostgresAddress) -> psycopg.Connection[tuple[Any, ...]]:
     """A session as a virtual user has it."""
     return psycopg.connect(**parameters(address), options=SESSION, autocommit=True)
 

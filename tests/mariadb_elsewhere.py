@@ -18,12 +18,12 @@ from kneebench.databases.mariadb.builds import PLACES, PROGRAM, find_build, serv
 from kneebench.databases.mariadb.cluster import configure, make_cluster
 from kneebench.databases.mariadb.launcher import (
     USER,
-    Files,
     Launch,
+    MariadbFiles,
     runtime_directory,
     server_command,
 )
-from kneebench.databases.mariadb.server_address import Address
+from kneebench.databases.mariadb.server_address import MariadbAddress
 from kneebench.databases.mariadb.session import answers, connect
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
@@ -47,10 +47,12 @@ USERS = (
 class MariadbElsewhere:
     """A server that somebody else runs."""
 
-    def __init__(self, launch: Launch, files: Files, port: int, root: Path, journal: Journal):
+    def __init__(
+        self, launch: Launch, files: MariadbFiles, port: int, root: Path, journal: Journal
+    ):
         self.launch, self.files, self.journal = launch, files, journal
         self.port, self.root = port, root
-        self.address = Address(host=str(launch.runtime / "socket"), user=USER)
+        self.address = MariadbAddress(host=str(launch.runtime / "socket"), user=USER)
         self.start()
 
     def start(self, *before: str) -> None:
@@ -131,7 +133,7 @@ def another_server(folder: Path, **more: str) -> Iterator[MariadbElsewhere]:
                 made.put(file.name, file.read_text(), account and account.owner)
             configure(made, settings, account)
             make_cluster(launch, made)
-        there = MariadbElsewhere(launch, Files.within(data), port, root, journal)
+        there = MariadbElsewhere(launch, MariadbFiles.within(data), port, root, journal)
         try:
             there.execute(*USERS)
             yield there

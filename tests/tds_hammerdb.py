@@ -8,8 +8,8 @@ contain the amounts of delivered lines, half of the customers have no order, and
 from __future__ import annotations
 
 from kneebench.databases.sqlserver.database import MARK, connect_to
-from kneebench.databases.sqlserver.server_address import Address
-from kneebench.databases.sqlserver.session import Session
+from kneebench.databases.sqlserver.server_address import SqlServerAddress
+from kneebench.databases.sqlserver.session import SqlServerSession
 
 
 def address(of: str) -> str:
@@ -80,7 +80,7 @@ BY_BCP = (
 )
 
 
-def rebuild(there: Address) -> None:
+def rebuild(there: SqlServerAddress) -> None:
     """HammerDB's tables in place of ours, in a database that kneebench loaded; no trace of ours."""
     with connect_to(there) as inside:
         for table, columns in TABLES.items():
@@ -93,7 +93,7 @@ def rebuild(there: Address) -> None:
             inside.execute(statement)
 
 
-def _rebuild_table(inside: Session, table: str, columns: str) -> None:
+def _rebuild_table(inside: SqlServerSession, table: str, columns: str) -> None:
     asked = f"SELECT name FROM sys.columns WHERE object_id = OBJECT_ID('dbo.{table}')"
     names = ", ".join(name for (name,) in inside.execute(asked))
     for statement in (

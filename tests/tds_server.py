@@ -16,7 +16,7 @@ import pytest
 
 from kneebench.databases.sqlserver.address import address_of
 from kneebench.databases.sqlserver.database import connect_to, drop
-from kneebench.databases.sqlserver.server_address import Address
+from kneebench.databases.sqlserver.server_address import SqlServerAddress
 from kneebench.databases.sqlserver.session import SqlError, connect
 from kneebench.databases.sqlserver.table import SqlServerDatabase
 
@@ -53,7 +53,7 @@ def url(name: str = DATABASE, *, other_name: bool = False) -> str:
 
 
 @contextlib.contextmanager
-def conflicts(address: Address) -> Iterator[None]:
+def conflicts(address: SqlServerAddress) -> Iterator[None]:
     """Another session locks rows in the order opposite to that of the procedures. It ends with the
     block: Babelfish drops no database that a session uses.
     """
@@ -91,7 +91,7 @@ def drop_databases() -> None:
     patch.undo()
 
 
-def end_all_sessions(address: Address) -> None:
+def end_all_sessions(address: SqlServerAddress) -> None:
     """Every session in the database, for some seconds, as an administrator would end them."""
     query = (
         "SELECT session_id FROM sys.dm_exec_sessions"

@@ -289,6 +289,16 @@ def test_files_and_functions_are_short() -> None:
     assert long == []
 
 
+def test_a_public_class_has_its_name_for_itself() -> None:
+    """A reader who meets the name anywhere knows which one it is."""
+    files: dict[str, list[str]] = {}
+    for file in MODULES:
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                files.setdefault(node.name, []).append(name_of(file))
+    assert {name: places for name, places in files.items() if len(places) > 1} == {}
+
+
 def test_every_module_says_in_its_first_line_what_it_is() -> None:
     assert [
         name_of(file) for file in MODULES if not ast.get_docstring(ast.parse(file.read_text()))

@@ -14,7 +14,7 @@ from kneebench.analysis.bottleneck import bottleneck
 from kneebench.brief import Brief
 from kneebench.brief.sections.over_time import _Read
 from kneebench.brief.sweep_figures import _seconds
-from kneebench.databases.sqlserver.readings import Readings
+from kneebench.databases.sqlserver.readings import SqlServerReadings
 from kneebench.measurement.derived_metrics import derived_metrics
 from kneebench.measurement.sampler import RawSeries
 from kneebench.measurement.summaries import summaries, window
@@ -48,7 +48,8 @@ def later(*, busy: float, idle: int) -> DocumentedSession:
 def measured(rung: Rung, *, busy: float, idle: int) -> Rung:
     """The rung as if that server had been measured, and nothing of its machine from here."""
     then, now = (
-        Readings(session, "tpcc") for session in (DocumentedSession(), later(busy=busy, idle=idle))
+        SqlServerReadings(session, "tpcc")
+        for session in (DocumentedSession(), later(busy=busy, idle=idle))
     )
     raw = [
         RawSeries(meter, [0.0, WINDOW_S], [then.read(meter), now.read(meter)])

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from kneebench.databases.engine import Engine, Server, engine_of
-from kneebench.databases.mariadb.server_address import Address as MariadbAddress
+from kneebench.databases.mariadb.server_address import MariadbAddress
 from kneebench.databases.mariadb.session import connect as session
 from kneebench.databases.postgres.address import connect
-from kneebench.databases.postgres.server_address import Address
+from kneebench.databases.postgres.server_address import PostgresAddress
 from kneebench.errors import DatabaseLost, InvalidMeasurement
 from kneebench.lab.journal import Journal
 from kneebench.measurement.measure import measure
@@ -180,7 +180,7 @@ def managed(folder: Path, bin_dir: Path | None) -> Subject:
     return Subject("postgres", journal, tables, second, with_conflicts, kill=kill)
 
 
-def by_url(there: Elsewhere, second: Address) -> Subject:
+def by_url(there: Elsewhere, second: PostgresAddress) -> Subject:
     def tables(fault: str) -> dict[str, Any]:
         return {"database": {"url": there.url()}, "storages": {"here": {}}}
 

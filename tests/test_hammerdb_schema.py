@@ -12,7 +12,7 @@ import pytest
 from kneebench.databases.engine import Engine
 from kneebench.databases.postgres.address import connect
 from kneebench.databases.postgres.engine import open_engine
-from kneebench.databases.postgres.server_address import Address
+from kneebench.databases.postgres.server_address import PostgresAddress
 from kneebench.errors import PlanError
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
@@ -25,7 +25,7 @@ CELL = Cell(id="there", storage="there")
 class Theirs(NamedTuple):
     """Tables as HammerDB leaves them: no mark of ours, no functions."""
 
-    address: Address
+    address: PostgresAddress
     journal: Journal
 
     def engine(self, warehouses: int = 1, **database: Any) -> Engine:
@@ -80,7 +80,7 @@ def theirs(made: Databases, tmp_path: Path) -> Theirs:
     return Theirs(address, Journal(tmp_path / "journal"))
 
 
-def change(address: Address) -> None:
+def change(address: PostgresAddress) -> None:
     with connect(address) as session:
         session.execute("SELECT kneebench.new_order(1, 1, 1, '{1}', '{1}', '{1}')")
 

@@ -14,7 +14,7 @@ import pytest
 
 from kneebench.databases.managed.process import Process
 from kneebench.databases.postgres.address import answers, connect
-from kneebench.databases.postgres.client_timeouts import Timeouts
+from kneebench.databases.postgres.client_timeouts import PostgresTimeouts
 from kneebench.databases.postgres.server import PostgresServer
 from kneebench.errors import DatabaseLost
 from kneebench.measurement.measure import measure
@@ -30,7 +30,7 @@ PLAN = Plan.model_validate(
         "storages": {"disk": {"path": "."}},
     }
 )
-SHORT = Timeouts(reading_s=2.5, idle_s=3.0, whole_s=3.5)
+SHORT = PostgresTimeouts(reading_s=2.5, idle_s=3.0, whole_s=3.5)
 """Longer than a server of a busy machine waits for its turn."""
 
 
@@ -124,7 +124,7 @@ def test_a_server_that_hangs_in_mid_rung_ends_the_rung(server: PostgresServer) -
 
 
 def test_ctrl_c_ends_the_wait_for_a_server_that_hangs(server: PostgresServer) -> None:
-    patient = PostgresServer(server.address, 1, 0.0, timeouts=Timeouts(reading_s=3600.0))
+    patient = PostgresServer(server.address, 1, 0.0, timeouts=PostgresTimeouts(reading_s=3600.0))
     main = threading.main_thread().ident
     assert main is not None
     with frozen(server):

@@ -15,7 +15,7 @@ from kneebench._core import ConnectError, GeneratorSpec
 from kneebench.databases.postgres.address import connect, parameters
 from kneebench.databases.postgres.error_hints import error_hint
 from kneebench.databases.postgres.server import PostgresServer
-from kneebench.databases.postgres.server_address import Address
+from kneebench.databases.postgres.server_address import PostgresAddress
 from kneebench.errors import PlanError
 from kneebench.records import Tally
 from tests.loaded import BUILDS, Servers
@@ -38,7 +38,7 @@ ORDER: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module", params=BUILDS)
-def address(request: pytest.FixtureRequest, servers: Servers) -> Address:
+def address(request: pytest.FixtureRequest, servers: Servers) -> PostgresAddress:
     """A loaded database whose every limit is a second."""
     address = servers(request.param).loaded()
     with psycopg.connect(**parameters(address), autocommit=True) as session:
@@ -55,14 +55,14 @@ def address(request: pytest.FixtureRequest, servers: Servers) -> Address:
 
 
 def limit(
-    session: psycopg.Connection[Any], address: Address, names: Sequence[str], longest: str
+    session: psycopg.Connection[Any], address: PostgresAddress, names: Sequence[str], longest: str
 ) -> None:
     role = f"ALTER ROLE {address.user} IN DATABASE {address.database}"
     for name in names:
         session.execute(f"{role} SET {name} = '{longest}'".encode())
 
 
-def test_no_limit_ends_a_session_of_ours(address: Address) -> None:
+def test_no_limit_ends_a_session_of_ours(address: PostgresAddress) -> None:
     with connect(address) as session:
         session.execute("SELECT pg_sleep(1.3)")
         time.sleep(1.3)
@@ -71,7 +71,7 @@ def test_no_limit_ends_a_session_of_ours(address: Address) -> None:
         session.execute("COMMIT")
 
 
-def test_no_limit_ends_what_the_users_wait_for(address: Address) -> None:
+def test_no_limit_ends_what_the_users_wait_for(address: PostgresAddress) -> None:
     server = PostgresServer(address, 1, 0.0)
     generator = server.load_generator(GeneratorSpec(**ORDER))
     generator.ready()
@@ -97,7 +97,7 @@ def test_a_limit_of_a_millisecond_does_not_end_what_lifts_it(servers: Servers) -
     assert refused < 10, "a busy machine may pause a few for a millisecond, but not most"
 
 
-def _is_refused(address: Address) -> bool:
+def _is_refused(address: PostgresAddress) -> bool:
     try:
         connect(address).close()
         PostgresServer(address, 1, 0.0).load_generator(GeneratorSpec(**ORDER)).ready()

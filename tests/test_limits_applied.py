@@ -18,7 +18,7 @@ from kneebench.lab import control_groups, limits, topology
 from kneebench.lab.control_groups import Groups, Hierarchy, hierarchy_of, unified
 from kneebench.lab.journal import Journal
 from kneebench.lab.limit_findings import constraint_findings, missing_for_all
-from kneebench.lab.limits import Allowed, Limits
+from kneebench.lab.limits import Allowed, DatabaseLimits
 from kneebench.lab.preparation import Shares
 from kneebench.lab.processes import started
 from kneebench.lab.programs import wait_until
@@ -149,7 +149,7 @@ def sleeping() -> Iterator[int]:
 def test_a_process_in_the_groups_runs_on_its_cores_and_in_its_memory(tmp_path: Path) -> None:
     core = min(os.sched_getaffinity(0))
     with contextlib.ExitStack() as until, sleeping() as process:
-        limited = Limits(Allowed((core,), 64 * MIB), Journal(tmp_path), until)
+        limited = DatabaseLimits(Allowed((core,), 64 * MIB), Journal(tmp_path), until)
         limited.add(process)
         limited.verify([process])
         assert os.sched_getaffinity(process) == {core}
@@ -189,7 +189,7 @@ def test_without_a_cpuset_cores_are_limited_by_affinity_which_is_verified(
     monkeypatch.setattr(limits, "hierarchy_of", lambda name: None)
     core = min(os.sched_getaffinity(0))
     with contextlib.ExitStack() as until, sleeping() as process:
-        limited = Limits(Allowed((core,)), Journal(tmp_path), until)
+        limited = DatabaseLimits(Allowed((core,)), Journal(tmp_path), until)
         if len(os.sched_getaffinity(0)) > 1:
             with pytest.raises(KneebenchError, match="may run on cores"):
                 limited.verify([process])
@@ -212,7 +212,9 @@ def test_io_limits_are_written_per_device_and_read_back(
     (tmp_path / "block" / "nvme0n1" / "dev").write_text("259:0\n")
     with contextlib.ExitStack() as until:
         wanted = IoLimits.model_validate({"read_iops": 2000, "write_bytes": "100MB"})
-        limited = Limits(Allowed(io=wanted, paths=[tmp_path]), Journal(tmp_path / "j"), until)
+        limited = DatabaseLimits(
+            Allowed(io=wanted, paths=[tmp_path]), Journal(tmp_path / "j"), until
+        )
     assert (tmp_path / "cgroup" / "io.max").read_text() == "259:0 wbps=100000000 riops=2000"
     [setting] = limited.settings
     assert setting.name == "I/O limit of nvme0n1"

@@ -17,7 +17,7 @@ from kneebench.databases.postgres import loading
 from kneebench.databases.postgres.address import connect
 from kneebench.databases.postgres.conditions import conditions
 from kneebench.databases.postgres.loading import install_functions, load
-from kneebench.databases.postgres.server_address import Address
+from kneebench.databases.postgres.server_address import PostgresAddress
 from kneebench.databases.postgres.sql_schema import facts, note, tables_there
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST
 from kneebench.errors import KneebenchError, Refused
@@ -42,7 +42,7 @@ def there(request: pytest.FixtureRequest, servers: Servers) -> Databases:
 
 
 @pytest.fixture(scope="module")
-def limited(there: Databases) -> Address:
+def limited(there: Databases) -> PostgresAddress:
     """A load with another seed, into a database where some steps take longer than every limit."""
     address = there.empty()
     with connect(address) as connection:
@@ -55,7 +55,7 @@ def limited(there: Databases) -> Address:
 
 
 @pytest.fixture(scope="module")
-def interrupted(there: Databases) -> tuple[Address, Event]:
+def interrupted(there: Databases) -> tuple[PostgresAddress, Event]:
     """A load that Ctrl-C ended at its first rows, with the event of these."""
     address, told = there.empty(), list[Event]()
 
@@ -69,7 +69,7 @@ def interrupted(there: Databases) -> tuple[Address, Event]:
     return address, told[-1]
 
 
-def counted(address: Address) -> dict[str, int]:
+def counted(address: PostgresAddress) -> dict[str, int]:
     with connect(address) as connection:
         return {
             table: value(connection, f"SELECT count(*) FROM public.{table}")
@@ -77,7 +77,7 @@ def counted(address: Address) -> dict[str, int]:
         }
 
 
-def printed(address: Address, table: str) -> str:
+def printed(address: PostgresAddress, table: str) -> str:
     """A digest of a table's rows in their order on the pages."""
     digest = hashlib.sha256()
     with connect(address) as connection, connection.cursor() as cursor:
@@ -160,7 +160,7 @@ def test_the_schema_is_hammerdbs_with_its_names(there: Databases) -> None:
 
 
 def test_the_same_seed_gives_the_same_rows_whatever_the_number_of_streams(
-    there: Databases, limited: Address, monkeypatch: pytest.MonkeyPatch
+    there: Databases, limited: PostgresAddress, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = there.loaded(), there.empty()
     monkeypatch.setattr("kneebench.databases.tproc_c.loading.STREAMS", 4)
@@ -206,7 +206,7 @@ def test_a_load_that_was_broken_off_is_dropped_and_redone(there: Databases) -> N
 
 
 def test_ctrl_c_in_mid_stream_rolls_the_tables_under_way_back(
-    interrupted: tuple[Address, Event],
+    interrupted: tuple[PostgresAddress, Event],
 ) -> None:
     address, _ = interrupted
     with connect(address) as connection:
@@ -240,7 +240,7 @@ def test_a_whole_load_of_another_shape_is_refused_and_left_alone(there: Database
     assert counted(address)["warehouse"] == 1
 
 
-def test_progress_tells_rate_and_time_left(interrupted: tuple[Address, Event]) -> None:
+def test_progress_tells_rate_and_time_left(interrupted: tuple[PostgresAddress, Event]) -> None:
     _, event = interrupted
     assert event.doing == "loading 20 warehouses"
     assert 0 < (event.share or 0) < 1
@@ -259,7 +259,7 @@ def test_the_steps_after_the_rows_are_told_in_their_order(there: Databases) -> N
     ]
 
 
-def test_limits_of_the_server_do_not_cut_a_load_short(limited: Address) -> None:
+def test_limits_of_the_server_do_not_cut_a_load_short(limited: PostgresAddress) -> None:
     assert counted(limited)["warehouse"] == 1
 
 

@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from kneebench.databases.postgres.address import connect, parameters
-from kneebench.databases.postgres.client_timeouts import Timeouts
+from kneebench.databases.postgres.client_timeouts import PostgresTimeouts
 from kneebench.databases.postgres.server import PostgresServer
 from kneebench.errors import InvalidMeasurement
 from kneebench.measurement import stuck
@@ -43,7 +43,7 @@ WHO = (
 @pytest.fixture(scope="module")
 def server(servers: Servers) -> PostgresServer:
     """A real server with one warehouse."""
-    return PostgresServer(servers(None).loaded(), 1, 0.0, timeouts=Timeouts(lock_s=0.5))
+    return PostgresServer(servers(None).loaded(), 1, 0.0, timeouts=PostgresTimeouts(lock_s=0.5))
 
 
 @contextlib.contextmanager

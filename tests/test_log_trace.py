@@ -24,7 +24,7 @@ from kneebench.databases.engine import LogCalls
 from kneebench.databases.managed.process import Process
 from kneebench.databases.postgres.log_calls import log_calls
 from kneebench.databases.postgres.server import PostgresServer
-from kneebench.databases.postgres.server_address import Address
+from kneebench.databases.postgres.server_address import PostgresAddress
 from kneebench.lab.drives import IN_MEMORY, file_system_of
 from kneebench.lab.journal import Journal
 from kneebench.lab.processes import family
@@ -334,7 +334,7 @@ def durable_server(folder: Path) -> Iterator[PostgresServer]:
             yield server
 
 
-def commit(address: Address, number: int) -> None:
+def commit(address: PostgresAddress, number: int) -> None:
     with session(address) as writing:
         for _ in range(number):
             writing.execute("INSERT INTO noted VALUES (1)")

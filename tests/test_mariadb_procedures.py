@@ -10,7 +10,7 @@ import pytest
 
 from kneebench.databases.engine import engine_of
 from kneebench.databases.mariadb.server import MariadbServer
-from kneebench.databases.mariadb.session import Row, Session, connect
+from kneebench.databases.mariadb.session import MariadbSession, Row, connect
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.records import Cell, Event
@@ -55,17 +55,17 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariadbServer]:
 
 
 @pytest.fixture
-def user(server: MariadbServer) -> Iterator[Session]:
+def user(server: MariadbServer) -> Iterator[MariadbSession]:
     with connect(server.address) as session:
         yield session
 
 
-def stock(user: Session, item: int, supplier: int = 1) -> Row:
+def stock(user: MariadbSession, item: int, supplier: int = 1) -> Row:
     return user.row(f"{STOCK} AND s_w_id = {supplier}", item)
 
 
 def order(
-    user: Session,
+    user: MariadbSession,
     d: int,
     c: int,
     items: Sequence[int],
@@ -83,12 +83,14 @@ def order(
     user.run("CALL kneebench_new_order(%s, %s, %s, %s, %s, %s)", *given)
 
 
-def pay(user: Session, d: int, c: int, name: str = "", c_d: int = 0) -> int:
+def pay(user: MariadbSession, d: int, c: int, name: str = "", c_d: int = 0) -> int:
     call = "CALL kneebench_payment(1, %s, 1, %s, %s, %s, 500)"
     return int(user.value(call, d, c_d or d, c, name))
 
 
-def test_an_order_takes_its_stock_and_counts_what_comes_from_elsewhere(user: Session) -> None:
+def test_an_order_takes_its_stock_and_counts_what_comes_from_elsewhere(
+    user: MariadbSession,
+) -> None:
     for statement in OTHER_SUPPLIER:
         user.run(statement)
     before = [stock(user, 11), stock(user, 12), stock(user, 13, 2)]
@@ -104,7 +106,9 @@ def test_an_order_takes_its_stock_and_counts_what_comes_from_elsewhere(user: Ses
 
 
 @pytest.mark.parametrize("quantity", [10, 9])
-def test_stock_that_would_fall_below_10_is_filled_by_91(user: Session, quantity: int) -> None:
+def test_stock_that_would_fall_below_10_is_filled_by_91(
+    user: MariadbSession, quantity: int
+) -> None:
     user.run("UPDATE stock SET s_quantity = 19 WHERE s_i_id = 15")
     before = stock(user, 15)
     order(user, 3, 6, [15], [quantity])
@@ -112,7 +116,7 @@ def test_stock_that_would_fall_below_10_is_filled_by_91(user: Session, quantity:
     assert stock(user, 15)[0] == {10: 100, 9: 10}[quantity]
 
 
-def test_an_item_named_repeatedly_is_taken_each_time(user: Session) -> None:
+def test_an_item_named_repeatedly_is_taken_each_time(user: MariadbSession) -> None:
     before, (items, quantities) = stock(user, 21), REPEATED
     order(user, 4, 6, items, quantities)
     assert stock(user, 21) == after(after(after(before, 2), 3), 4)
@@ -124,18 +128,20 @@ def test_an_item_named_repeatedly_is_taken_each_time(user: Session) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_payment_by_name_takes_the_middle_one_by_first_name(user: Session, name: str) -> None:
+def test_a_payment_by_name_takes_the_middle_one_by_first_name(
+    user: MariadbSession, name: str
+) -> None:
     customers = [int(number) for (number,) in user.rows(SAME_NAME, name)]
     assert pay(user, 1, 0, name) == middle(customers)
 
 
-def test_an_order_status_by_name_is_that_of_the_middle_one(user: Session) -> None:
+def test_an_order_status_by_name_is_that_of_the_middle_one(user: MariadbSession) -> None:
     customers = [int(number) for (number,) in user.rows(SAME_NAME, NAMES[0])]
     rows = user.rows("CALL kneebench_order_status(1, 1, 0, %s)", NAMES[0])
     assert {row[0] for row in rows} == {middle(customers)}
 
 
-def test_bad_credit_writes_down_the_payment_and_good_credit_does_not(user: Session) -> None:
+def test_bad_credit_writes_down_the_payment_and_good_credit_does_not(user: MariadbSession) -> None:
     of = "SELECT c_id, c_data FROM customer WHERE c_d_id = 6 AND c_credit = %s LIMIT 1"
     (bad, bad_data), (good, good_data) = user.row(of, "BC"), user.row(of, "GC")
     for customer in (bad, good):
@@ -161,7 +167,7 @@ def storm(server: MariadbServer, seed: int, failures: list[str]) -> None:
 
 
 def test_many_users_on_the_same_rows_neither_lose_updates_nor_deadlock(
-    server: MariadbServer, user: Session
+    server: MariadbServer, user: MariadbSession
 ) -> None:
     """Row locks are taken in one order by all (procedures.sql)."""
     failures = list[str]()

@@ -23,11 +23,11 @@ from kneebench.databases.mariadb.copies import Copies
 from kneebench.databases.mariadb.error_hints import error_hint
 from kneebench.databases.mariadb.remote import RemoteMariadb
 from kneebench.databases.mariadb.server import MariadbServer
-from kneebench.databases.mariadb.session import Session, connect
+from kneebench.databases.mariadb.session import MariadbSession, connect
 from kneebench.databases.mariadb.settings_in_force import values
 from kneebench.databases.mariadb.sql_schema import note
 from kneebench.databases.mariadb.versions import Product, require_product
-from kneebench.databases.mariadb.waits import Waits
+from kneebench.databases.mariadb.waits import MariadbWaits
 from kneebench.databases.mariadb.whereabouts import whereabouts
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST
 from kneebench.errors import KneebenchError, PlanError, Refused
@@ -268,7 +268,7 @@ def test_reads_that_the_performance_schema_does_not_show_are_a_warning_with_what
     try:
         [warning] = [one for one in found(mariadb_elsewhere, plan) if one.level == "warning"]
         with connect(mariadb_elsewhere.address, "mysql") as session:
-            assert Waits(session, [session.id]).read()["waits.reads_unseen|database"] == 1.0
+            assert MariadbWaits(session, [session.id]).read()["waits.reads_unseen|database"] == 1.0
     finally:
         mariadb_elsewhere.execute(on)
     assert "does not record events_waits_current" in warning.seen
@@ -304,7 +304,7 @@ def test_a_wait_for_a_table_is_a_lock_although_the_performance_schema_records_al
             thread = threading.Thread(target=waiting.run, args=("DROP TABLE kneebench_rows.rows",))
             thread.start()
             with connect(address) as asking:
-                waits, expected = Waits(asking, [asking.id]), {METADATA_LOCK: 1.0}
+                waits, expected = MariadbWaits(asking, [asking.id]), {METADATA_LOCK: 1.0}
                 assert wait_until(lambda: waits.read().items() >= expected.items())
                 seen = waits.read()
             holder.run("ROLLBACK")
@@ -435,7 +435,7 @@ class Source(NamedTuple):
     there: MariadbElsewhere
     copies: Copies
 
-    def locked(self, table: str) -> Session:
+    def locked(self, table: str) -> MariadbSession:
         """A session that keeps others from reading a table."""
         holder = connect(self.there.address)
         holder.run(f"LOCK TABLES kneebench_source.{table} WRITE")

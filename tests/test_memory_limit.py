@@ -16,7 +16,7 @@ from kneebench.databases.engine import engine_of
 from kneebench.errors import KneebenchError
 from kneebench.lab import memory_limit
 from kneebench.lab.journal import Journal
-from kneebench.lab.limits import Allowed, Limits
+from kneebench.lab.limits import Allowed, DatabaseLimits
 from kneebench.lab.memory_limit import controller
 from kneebench.plan import Plan
 from kneebench.records import Cell, Event
@@ -34,10 +34,10 @@ def unwatched(event: Event) -> None:
 
 
 @contextlib.contextmanager
-def limited(journal: Path, memory_bytes: int) -> Iterator[Limits]:
+def limited(journal: Path, memory_bytes: int) -> Iterator[DatabaseLimits]:
     """Limits on memory alone; removed at the end."""
     with contextlib.ExitStack() as until:
-        yield Limits(Allowed(memory_bytes=memory_bytes), Journal(journal), until)
+        yield DatabaseLimits(Allowed(memory_bytes=memory_bytes), Journal(journal), until)
 
 
 @needs_cgroups

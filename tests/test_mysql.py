@@ -13,13 +13,13 @@ from kneebench.databases.mariadb.blocked import end_stuck
 from kneebench.databases.mariadb.error_hints import error_hint
 from kneebench.databases.mariadb.log_calls import log_calls
 from kneebench.databases.mariadb.properties import error_class
-from kneebench.databases.mariadb.readings import METERS, Readings
+from kneebench.databases.mariadb.readings import METERS, MariadbReadings
 from kneebench.databases.mariadb.remote import RemoteMariadb
 from kneebench.databases.mariadb.rights import obstacles, rights
 from kneebench.databases.mariadb.session import is_lost
 from kneebench.databases.mariadb.settings_in_force import in_force, log_is_mapped
 from kneebench.databases.mariadb.versions import Product
-from kneebench.databases.mariadb.waits import Waits
+from kneebench.databases.mariadb.waits import MariadbWaits
 from kneebench.databases.mariadb.whereabouts import log_directory
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
@@ -30,20 +30,20 @@ DENIED = pymysql.OperationalError(1142, "SELECT command denied to user 'bench'@'
 
 
 def test_a_checkpoint_is_read_by_the_columns_that_mysql_has() -> None:
-    readings = Readings(DocumentedMysql(), {}).read("checkpoints")
+    readings = MariadbReadings(DocumentedMysql(), {}).read("checkpoints")
     assert readings["checkpoints.requested|database"] == 3.0
     assert readings["log.checkpoint_age|database"] == 4096.0
 
 
 def test_the_history_of_undo_records_is_a_metric_of_mysql() -> None:
-    assert Readings(DocumentedMysql(), {}).read("tables")["undo.history|database"] == 5.0
+    assert MariadbReadings(DocumentedMysql(), {}).read("tables")["undo.history|database"] == 5.0
     session = DocumentedMysql().answer("innodb_metrics", DENIED)
-    assert "undo.history|database" not in Readings(session, {}).read("tables")
+    assert "undo.history|database" not in MariadbReadings(session, {}).read("tables")
 
 
 def test_a_counter_that_cannot_be_read_is_left_out() -> None:
     session = DocumentedMysql().answer("innodb_metrics", DENIED)
-    readings = Readings(session, {})
+    readings = MariadbReadings(session, {})
     assert readings.timed
     assert {name for meter in METERS for name in readings.read(meter)} >= {"pages.dirty|database"}
     assert "checkpoints.requested|database" not in readings.read("checkpoints")
@@ -51,7 +51,7 @@ def test_a_counter_that_cannot_be_read_is_left_out() -> None:
 
 def test_an_instrument_that_is_not_timed_measures_no_log_writes() -> None:
     session = DocumentedMysql().answer("file_summary_by_event_name", [(500, 0, 0)])
-    readings = Readings(session, {})
+    readings = MariadbReadings(session, {})
     assert not readings.timed
     assert "log.write_time|database" not in readings.read("log_writes")
 
@@ -206,7 +206,7 @@ def test_without_the_consumer_waits_are_read_from_the_threads_and_not_the_list()
     session = DocumentedMysql().answer("performance_schema.setup_", [("consumers", "waits")])
     session.answer("@@GLOBAL.performance_schema", [(1,)])
     session.answer("performance_schema.threads", [("executing", 2)])
-    found = Waits(session, [1]).read()
+    found = MariadbWaits(session, [1]).read()
     assert (found["waits.cpu|executing"], found["waits.reads_unseen|database"]) == (2.0, 1.0)
     assert not any("processlist " in one for one in session.sent)
 
@@ -214,7 +214,7 @@ def test_without_the_consumer_waits_are_read_from_the_threads_and_not_the_list()
 def test_a_user_who_may_not_read_the_performance_schema_measures_no_reads() -> None:
     session = DocumentedMysql().answer("performance_schema\\.setup_", DENIED)
     session.answer("@@GLOBAL.performance_schema", [(1,)]).answer("processlist", [("executing", 2)])
-    waits = Waits(session, [1])
+    waits = MariadbWaits(session, [1])
     assert waits.unseen
     assert waits.unseen.do == "GRANT SELECT ON performance_schema.* TO 'bench'@'%'"
     found = waits.read()

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from kneebench.databases.postgres.conditions import conditions
-from kneebench.databases.postgres.server_address import Address
+from kneebench.databases.postgres.server_address import PostgresAddress
 from kneebench.databases.postgres.sql_schema import ensure_statistics
 from tests.loaded import BUILDS, Databases, Servers, session, value
 from tests.procedure_cases import NAMES, REPEATED, Drawn, after, bad_credit, drawn, middle
@@ -31,12 +31,12 @@ def there(request: pytest.FixtureRequest, servers: Servers) -> Databases:
 
 
 @pytest.fixture(scope="module")
-def shared(there: Databases) -> Address:
+def shared(there: Databases) -> PostgresAddress:
     return there.loaded(2)
 
 
 @pytest.fixture
-def user(shared: Address) -> Iterator[Connection]:
+def user(shared: PostgresAddress) -> Iterator[Connection]:
     """A session on two warehouses that the module's tests share, each with customers and items of
     its own.
     """
@@ -234,7 +234,7 @@ def test_a_stock_level_counts_distinct_items_of_the_last_20_orders(user: Connect
         )
 
 
-def storm(address: Address, seed: int, failures: list[str], calls: int = 250) -> None:
+def storm(address: PostgresAddress, seed: int, failures: list[str], calls: int = 250) -> None:
     """One user's transactions, all in few districts."""
     with session(address) as user:
         for one in drawn(seed, calls):
@@ -281,7 +281,7 @@ CALLS = (
 )
 
 
-def plans(address: Address) -> str:
+def plans(address: PostgresAddress) -> str:
     """The plans of all statements within the functions, as auto_explain logs them to the
     session.
     """

@@ -12,12 +12,12 @@ import psycopg
 import pytest
 
 from kneebench.databases.engine import engine_of
-from kneebench.databases.mariadb.session import Session
+from kneebench.databases.mariadb.session import MariadbSession
 from kneebench.databases.mariadb.session import connect as mariadb_session
 from kneebench.databases.mariadb.sql_schema import columns_of
 from kneebench.databases.postgres.address import connect
 from kneebench.databases.sqlserver.database import connect_to
-from kneebench.databases.sqlserver.session import Session as TdsSession
+from kneebench.databases.sqlserver.session import SqlServerSession
 from kneebench.databases.sqlserver.sql_files import columns_of as columns_in_the_schema
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST
 from kneebench.lab.journal import Journal
@@ -63,7 +63,7 @@ def of_postgres(
     return int(rows), int(total)
 
 
-def of_mariadb(session: Session, table: str, columns: list[str]) -> tuple[int, int]:
+def of_mariadb(session: MariadbSession, table: str, columns: list[str]) -> tuple[int, int]:
     """The same; its session's times are UTC."""
     times = {
         str(name)
@@ -83,7 +83,7 @@ def of_mariadb(session: Session, table: str, columns: list[str]) -> tuple[int, i
     return int(rows), int(total)
 
 
-def of_sqlserver(session: TdsSession, table: str) -> tuple[int, int]:
+def of_sqlserver(session: SqlServerSession, table: str) -> tuple[int, int]:
     """The same, computed here: SQL Server and Babelfish hash in different ways."""
     columns = columns_in_the_schema(table)
     names, kinds = [name for name, _, _ in columns], [kind for _, kind, _ in columns]

@@ -18,7 +18,7 @@ from kneebench._core import Address as CoreAddress
 from kneebench._core import ConnectError, GeneratorSpec, LoadGenerator
 from kneebench.cli import app
 from kneebench.databases.postgres.address import connect
-from kneebench.databases.postgres.server_address import Address
+from kneebench.databases.postgres.server_address import PostgresAddress
 from kneebench.errors import PlanError
 from kneebench.plan import Plan
 from kneebench.plan.writer import to_toml
@@ -143,7 +143,7 @@ def test_bytes_that_come_faster_than_the_clock_is_read_do_not_extend_a_limit(
     with peer("postgres", dripping_fast, certificates) as found:
         began = time.monotonic()
         with pytest.raises(PlanError, match=NO_LOG_IN):
-            connect(Address(host="127.0.0.1", port=found.port, sslmode="disable"))
+            connect(PostgresAddress(host="127.0.0.1", port=found.port, sslmode="disable"))
         assert time.monotonic() - began < FAR_ABOVE_S
 
 

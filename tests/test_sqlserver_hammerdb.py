@@ -15,7 +15,7 @@ from kneebench.databases.sqlserver import adopted
 from kneebench.databases.sqlserver.conditions import Conditions
 from kneebench.databases.sqlserver.database import connect_to
 from kneebench.databases.sqlserver.engine import RemoteSqlServer
-from kneebench.databases.sqlserver.server_address import Address
+from kneebench.databases.sqlserver.server_address import SqlServerAddress
 from kneebench.databases.sqlserver.session import connect, quoted
 from kneebench.databases.sqlserver.sql_files import install_procedures
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST
@@ -59,7 +59,9 @@ def journal(tmp_path_factory: pytest.TempPathFactory) -> Journal:
 
 
 @pytest.fixture(scope="module")
-def theirs(journal: Journal, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
+def theirs(
+    journal: Journal, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SqlServerAddress]:
     """HammerDB's tables in a database on the TDS server; the journal of those that make it is
     another one.
     """
@@ -160,7 +162,7 @@ def test_files_that_no_command_can_move_must_be_where_the_plan_says(
 
 @tds_server.WITHOUT_SERVER
 def test_check_says_what_becomes_of_the_tables_and_changes_nothing(
-    theirs: Address, journal: Journal
+    theirs: SqlServerAddress, journal: Journal
 ) -> None:
     [refused] = findings(journal)
     assert refused.level == "refused"
@@ -176,7 +178,9 @@ def test_check_says_what_becomes_of_the_tables_and_changes_nothing(
 
 
 @tds_server.WITHOUT_SERVER
-def test_check_reports_what_is_not_such_a_schema(theirs: Address, journal: Journal) -> None:
+def test_check_reports_what_is_not_such_a_schema(
+    theirs: SqlServerAddress, journal: Journal
+) -> None:
     engine = RemoteSqlServer(plan(7, restore="none"), journal)
     [wrong] = [one for one in engine.findings() if one.level == "error"]
     assert (wrong.seen, wrong.do) == ("it has 1 warehouse", "set workload.warehouses = 1")
@@ -193,7 +197,7 @@ def test_check_reports_what_is_not_such_a_schema(theirs: Address, journal: Journ
 
 @tds_server.WITHOUT_SERVER
 def test_with_consent_the_tables_are_measured_and_the_procedures_go_at_the_end(
-    theirs: Address, journal: Journal
+    theirs: SqlServerAddress, journal: Journal
 ) -> None:
     engine = RemoteSqlServer(plan(restore="none"), journal)
     facts = engine.prepare(unwatched)
@@ -218,7 +222,7 @@ def test_with_consent_the_tables_are_measured_and_the_procedures_go_at_the_end(
 
 @tds_server.WITHOUT_SERVER
 def test_the_procedures_go_too_where_all_sessions_were_ended_and_by_hand(
-    theirs: Address, journal: Journal
+    theirs: SqlServerAddress, journal: Journal
 ) -> None:
     with RemoteSqlServer(plan(restore="none"), journal).restored(CELL, unwatched):
         tds_server.end_all_sessions(theirs)
@@ -231,7 +235,7 @@ def test_the_procedures_go_too_where_all_sessions_were_ended_and_by_hand(
 
 @tds_server.WITHOUT_SERVER
 def test_what_was_broken_before_passes_only_while_it_stays_as_it_was(
-    theirs: Address, journal: Journal
+    theirs: SqlServerAddress, journal: Journal
 ) -> None:
     engine = RemoteSqlServer(plan(restore="none"), journal)
     with engine.restored(CELL, unwatched) as server, connect_to(theirs) as inside:
@@ -250,7 +254,7 @@ def test_what_was_broken_before_passes_only_while_it_stays_as_it_was(
 
 @tds_server.WITHOUT_SERVER
 def test_a_command_restores_the_tables_which_must_be_the_plans(
-    theirs: Address, journal: Journal, tmp_path: Path
+    theirs: SqlServerAddress, journal: Journal, tmp_path: Path
 ) -> None:
     by_command = {"restore": "command", "restore_command": f"touch {tmp_path}/restored"}
     with RemoteSqlServer(plan(**by_command), journal).restored(CELL, unwatched) as server:
@@ -263,7 +267,7 @@ def test_a_command_restores_the_tables_which_must_be_the_plans(
 
 @tds_server.WITHOUT_SERVER
 def test_orders_of_the_bulk_load_are_left_out_until_they_are_delivered(
-    theirs: Address, journal: Journal
+    theirs: SqlServerAddress, journal: Journal
 ) -> None:
     with connect_to(theirs) as inside:
         inside.execute(BY_BCP)

@@ -13,7 +13,7 @@ import pytest
 from pydantic import SecretStr, ValidationError
 
 from kneebench.databases.sqlserver.address import address_of, core_address, explained
-from kneebench.databases.sqlserver.server_address import Address
+from kneebench.databases.sqlserver.server_address import SqlServerAddress
 from kneebench.databases.sqlserver.session import SqlError, connect
 from kneebench.databases.sqlserver.table import SqlServerDatabase
 from kneebench.databases.sqlserver.tls import context_of
@@ -43,10 +43,10 @@ def answers(batch: str) -> bytes:
     return rows((7, "seven"), (8, "eight")) if batch.startswith("SELECT") else DONE
 
 
-def address(port: int, certified: tuple[Path, Path, Path], **changed: object) -> Address:
+def address(port: int, certified: tuple[Path, Path, Path], **changed: object) -> SqlServerAddress:
     given = {"host": "localhost", "port": port, "user": "bench", "database": "tpcc"}
     given |= {"password": SecretStr("pässword"), "root_certificates": str(certified[0])}
-    return Address.model_validate({**given, **changed})
+    return SqlServerAddress.model_validate({**given, **changed})
 
 
 def answered(
@@ -77,7 +77,7 @@ def test_a_certificate_for_another_name_is_not_trusted_and_the_remedies_are_told
 
 
 def test_the_control_session_offers_no_cipher_that_the_load_generator_lacks() -> None:
-    trusting = Address(host="db.example", user="bench", database="tpcc", verified=False)
+    trusting = SqlServerAddress(host="db.example", user="bench", database="tpcc", verified=False)
     offered = {one["name"] for one in context_of(trusting).get_ciphers()}
     assert {"ECDHE-RSA-AES256-GCM-SHA384", "ECDHE-ECDSA-AES128-GCM-SHA256"} <= offered
     kinds = ("ECDHE-RSA-", "ECDHE-ECDSA-", "TLS_")
@@ -135,7 +135,7 @@ def test_a_server_that_is_not_there_is_reported_at_once() -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     with pytest.raises(PlanError, match=r"refused.*start the server"):
-        connect(Address(host="127.0.0.1", port=port, user="bench", database="tpcc"))
+        connect(SqlServerAddress(host="127.0.0.1", port=port, user="bench", database="tpcc"))
 
 
 def test_a_connection_that_is_lost_is_told_from_a_refusal(

@@ -17,10 +17,10 @@ from kneebench.databases.sqlserver.blocked import end_stuck
 from kneebench.databases.sqlserver.error_hints import error_hint
 from kneebench.databases.sqlserver.image import Image
 from kneebench.databases.sqlserver.placement import Placement
-from kneebench.databases.sqlserver.readings import Readings
+from kneebench.databases.sqlserver.readings import SqlServerReadings
 from kneebench.databases.sqlserver.server_findings import image_findings, server_findings
 from kneebench.databases.sqlserver.server_settings import PlansSettings, in_force
-from kneebench.databases.sqlserver.session import Rows, SqlError
+from kneebench.databases.sqlserver.session import ResultRows, SqlError
 from kneebench.databases.sqlserver.sql_files import columns_of, keys_of, making
 from kneebench.databases.sqlserver.version import version_of
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST
@@ -194,7 +194,7 @@ def test_a_file_that_holds_anothers_backup_is_refused() -> None:
 
 def test_an_incomplete_backup_is_refused_with_the_way_out() -> None:
     session = DocumentedSession()
-    session.header = Rows(HEADER, [("*** INCOMPLETE ***", None, 1, None)])
+    session.header = ResultRows(HEADER, [("*** INCOMPLETE ***", None, 1, None)])
     with pytest.raises(Refused, match="an interrupted run of kneebench left it, delete the file"):
         BACKUP.facts(session)
 
@@ -379,7 +379,7 @@ def test_settings_that_a_killed_run_left_are_put_back_by_the_next_one(
 
 
 def test_log_write_latency_is_the_stall_of_the_log_file_over_its_writes() -> None:
-    seen = Readings(DocumentedSession(), "tpcc").read("log_writes")
+    seen = SqlServerReadings(DocumentedSession(), "tpcc").read("log_writes")
     assert seen["log.write_time|database"] == 4.5
     assert seen["log.flushes|database"] == seen["log.writes|database"] == 10_000
     assert seen["data.reads|kneebench_data_1"] == 250
@@ -389,7 +389,7 @@ def test_log_write_latency_is_the_stall_of_the_log_file_over_its_writes() -> Non
 
 
 def test_the_cpu_of_a_remote_host_and_its_waits_are_read_from_the_server() -> None:
-    seen = Readings(DocumentedSession(), "tpcc").read("tables")
+    seen = SqlServerReadings(DocumentedSession(), "tpcc").read("tables")
     assert seen["server.cpu|server"] == 21.5
     assert seen["server.core_busy|0"] == 12
     assert seen["server.host_busy|server"] == pytest.approx(0.63)
@@ -402,13 +402,13 @@ def test_the_cpu_of_a_remote_host_and_its_waits_are_read_from_the_server() -> No
 
 def test_the_log_is_measured_for_a_login_that_may_not_create_databases() -> None:
     session = DocumentedSession().answer(r"dm_io_virtual_file_stats[\s\S]*master_files", [])
-    readings = Readings(session, "tpcc")
+    readings = SqlServerReadings(session, "tpcc")
     assert readings.read("log_writes")["log.write_time|database"] == 4.5
     assert readings.notes == ()
 
 
 def test_a_log_that_the_server_does_not_show_is_not_measured_and_a_note_names_the_grant() -> None:
-    readings = Readings(DocumentedSession().answer("virtual_file_stats", []), "tpcc")
+    readings = SqlServerReadings(DocumentedSession().answer("virtual_file_stats", []), "tpcc")
     assert "log.writes|database" not in readings.read("log_writes")
     (note,) = readings.notes
     assert "not measured: log and data files (the server shows no log file of tpcc" in note
@@ -417,7 +417,7 @@ def test_a_log_that_the_server_does_not_show_is_not_measured_and_a_note_names_th
 
 def test_several_log_files_are_one_log() -> None:
     files = [(1, "log", 4, 32_768, 2, 100, 4_096, 50), (1, "log_2", 0, 0, 0, 50, 1_024, 30)]
-    seen = Readings(DocumentedSession().answer("virtual_file_stats", files), "tpcc")
+    seen = SqlServerReadings(DocumentedSession().answer("virtual_file_stats", files), "tpcc")
     found = seen.read("log_writes")
     assert found["log.flushes|database"] == 150
     assert found["log.bytes|database"] == 5_120
@@ -426,13 +426,13 @@ def test_several_log_files_are_one_log() -> None:
 
 def test_a_bracket_in_the_databases_name_is_escaped_in_every_reading() -> None:
     session = DocumentedSession()
-    Readings(session, "a]b")
+    SqlServerReadings(session, "a]b")
     inside = [one for one in session.sent if ".sys." in one]
     assert [one.count("[a]]b].sys.") for one in inside] == [1, 1]
 
 
 def test_a_view_that_is_not_permitted_is_not_measured_and_the_note_names_the_grant() -> None:
-    readings = Readings(DocumentedSession().answer(r"dm_", DENIED), "tpcc")
+    readings = SqlServerReadings(DocumentedSession().answer(r"dm_", DENIED), "tpcc")
     assert readings.meters == frozenset()
     (note,) = readings.notes
     assert "not measured: log and data files, transactions, checkpoints" in note
@@ -441,21 +441,21 @@ def test_a_view_that_is_not_permitted_is_not_measured_and_the_note_names_the_gra
 
 def test_one_view_that_is_missing_leaves_the_others_measured_and_no_grant_is_advised() -> None:
     gone = SqlError("Invalid object name 'sys.dm_os_ring_buffers'.", 208)
-    readings = Readings(DocumentedSession().answer("ring_buffers", gone), "tpcc")
+    readings = SqlServerReadings(DocumentedSession().answer("ring_buffers", gone), "tpcc")
     assert "server.cpu|server" in readings.read("tables")
     assert "server.host_busy|server" not in readings.read("tables")
     assert readings.notes == (f"not measured: CPU of its machine ({gone.message})",)
 
 
 def test_a_machine_that_linux_shows_as_always_busy_is_not_measured() -> None:
-    readings = Readings(DocumentedSession().answer("ring_buffers", [(0, 1)]), "tpcc")
+    readings = SqlServerReadings(DocumentedSession().answer("ring_buffers", [(0, 1)]), "tpcc")
     assert "server.host_busy|server" not in readings.read("tables")
     (note,) = readings.notes
     assert note.startswith("not measured: CPU of its machine (before 2025, SQL Server on Linux")
 
 
 def test_the_cpu_of_the_machine_is_absent_in_the_first_minute_after_a_start() -> None:
-    readings = Readings(session := DocumentedSession().answer("ring_buffers", []), "tpcc")
+    readings = SqlServerReadings(session := DocumentedSession().answer("ring_buffers", []), "tpcc")
     assert "server.host_busy|server" not in readings.read("tables")
     session.answer("ring_buffers", [(37, 0)])
     assert readings.read("tables")["server.host_busy|server"] == pytest.approx(0.63)
@@ -464,7 +464,7 @@ def test_the_cpu_of_the_machine_is_absent_in_the_first_minute_after_a_start() ->
 def test_each_reason_that_something_is_not_measured_has_a_note_of_its_own() -> None:
     gone = SqlError("Invalid object name 'sys.dm_os_ring_buffers'.", 208)
     session = DocumentedSession().answer("wait_stats", DENIED).answer("ring_buffers", gone)
-    denied, missing = sorted(Readings(session, "tpcc").notes, key=len, reverse=True)
+    denied, missing = sorted(SqlServerReadings(session, "tpcc").notes, key=len, reverse=True)
     assert "waits by class" in denied and "GRANT VIEW SERVER STATE" in denied
     assert "CPU of its machine" in missing and "GRANT" not in missing
 

@@ -16,7 +16,7 @@ from kneebench.analysis.wording import DERIVED, FEW, known, percent, stop_reason
 from kneebench.records import Campaign, Climb, Estimate, Proof, Record, Results, cell_name
 
 
-class FixedRate(Record):
+class FixedRateSummary(Record):
     """Latency of a storage in open loop at the fixed rate of all storages. `share`: that rate as a
     fraction of the storage's own knee. Percentiles are from the merged histogram; `p999_certain`:
     at least 100 samples exceed it. `wait`: share of the mean that is the wait for a free user."""
@@ -50,7 +50,7 @@ class ConfigurationSummary(Record):
     log_write_s: Estimate | None
     stopped_by: str
     bottleneck: str
-    fixed_rate: FixedRate | None
+    fixed_rate: FixedRateSummary | None
 
     @property
     def name(self) -> str:
@@ -82,7 +82,9 @@ def _summary(climb: Climb, at: str, proof: Proof | None) -> ConfigurationSummary
         stopped_by=climb.stopped_by or "not stopped yet",
         bottleneck=_bottleneck(climb, proof) if climb.rungs else "",
         fixed_rate=(
-            FixedRate.model_validate({name: getattr(rate, name) for name in FixedRate.model_fields})
+            FixedRateSummary.model_validate(
+                {name: getattr(rate, name) for name in FixedRateSummary.model_fields}
+            )
             if rate
             else None
         ),
@@ -109,7 +111,7 @@ def rows(found: Sequence[ConfigurationSummary]) -> Iterator[tuple[str, list[str]
 
 
 def _at_the_fixed_rate(
-    point: str, found: Sequence[FixedRate | None]
+    point: str, found: Sequence[FixedRateSummary | None]
 ) -> Iterator[tuple[str, list[str]]]:
     """A separate block: these latencies belong to no NOPM above."""
     rate = next((one.rate_per_s for one in found if one), None)

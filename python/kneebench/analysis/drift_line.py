@@ -20,7 +20,7 @@ SURE, WITHIN = 0.995, 0.95
 one-sided tests of 5%)."""
 
 
-class Line(NamedTuple):
+class DriftLine(NamedTuple):
     """How far a line through logarithms moves from the first run to the last; its standard error
     and degrees of freedom.
     """
@@ -45,7 +45,7 @@ class Line(NamedTuple):
         return max(map(abs, self.interval)) <= LIMIT
 
 
-def line(values: Sequence[float]) -> Line:
+def line(values: Sequence[float]) -> DriftLine:
     """The line through values above 0; of fewer than three nothing is certain.
 
     >>> line([4.0, 4.1, 3.9, 4.0, 4.1]).is_within, line([4.0, 5.0, 6.1, 7.2, 8.3]).is_beyond()
@@ -53,13 +53,13 @@ def line(values: Sequence[float]) -> Line:
     """
     n, up = len(values), [log(value) for value in values]
     if n < 3:
-        return Line(0.0, inf, 1)
+        return DriftLine(0.0, inf, 1)
     found = linear_regression(range(n), up)
     residuals = [y - found.intercept - found.slope * x for x, y in enumerate(up)]
     squares = sum(r * r for r in residuals)
     # variance of the slope: residual variance / sum (x - mean x)^2, which is n (n^2 - 1) / 12
     error = sqrt(squares / (n - 2) / (n * (n * n - 1) / 12)) * widened(residuals, squares)
-    return Line(found.slope * (n - 1), error * (n - 1), n - 2)
+    return DriftLine(found.slope * (n - 1), error * (n - 1), n - 2)
 
 
 def _t(level: float, freedom: int) -> float:

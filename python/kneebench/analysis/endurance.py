@@ -14,7 +14,7 @@ from kneebench import units
 from kneebench.records import Campaign, WholeDrive
 
 
-class Written(NamedTuple):
+class CampaignWrites(NamedTuple):
     """What was written to a drive while a campaign ran, by any program. `by_the_drive`: counted by
     itself, else by the kernel; `share`: of its rated endurance, at its average wear so far; None if
     it does not report its wear, or hardly any.
@@ -29,7 +29,7 @@ class Written(NamedTuple):
     def sentence(self) -> str:
         """In words.
 
-        >>> print(Written("nvme0n1", 64 * 2**30, True, 0.0004).sentence)
+        >>> print(CampaignWrites("nvme0n1", 64 * 2**30, True, 0.0004).sentence)
         64 GiB were written to nvme0n1 (its own counter), about 0.04% of its rated endurance.
         """
         counter = "its own counter" if self.by_the_drive else "the kernel's counter"
@@ -41,7 +41,7 @@ class Written(NamedTuple):
         return f"{units.size(self.size_bytes)} were written to {self.drive} ({counter}){cost}."
 
 
-def written(campaign: Campaign) -> Iterator[Written]:
+def written(campaign: Campaign) -> Iterator[CampaignWrites]:
     """A drive each that was there before and after; those whose counters went back (another drive,
     or a restart) are left out.
     """
@@ -52,7 +52,7 @@ def written(campaign: Campaign) -> Iterator[Written]:
             yield found
 
 
-def _written(before: WholeDrive, after: WholeDrive) -> Written | None:
+def _written(before: WholeDrive, after: WholeDrive) -> CampaignWrites | None:
     first, last, own = before.health.written_bytes, after.health.written_bytes, True
     if first is None or last is None:
         first, last, own = before.boot_written_bytes, after.boot_written_bytes, False
@@ -60,7 +60,7 @@ def _written(before: WholeDrive, after: WholeDrive) -> Written | None:
     if first is None or last is None or last < first or restarted:
         return None
     share = endurance_share(after, last - first) if own else None
-    return Written(after.name, last - first, own, share)
+    return CampaignWrites(after.name, last - first, own, share)
 
 
 def endurance_share(drive: WholeDrive, size_bytes: int) -> float | None:

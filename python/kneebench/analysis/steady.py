@@ -51,7 +51,7 @@ class Settled(NamedTuple):
     why: str
 
 
-class Trend(NamedTuple):
+class SeriesTrend(NamedTuple):
     """How far a straight line moves across a series, as a share of its mean, and the standard error
     of that.
     """
@@ -199,7 +199,7 @@ def _mser_statistics(means: Sequence[float]) -> list[float]:
     ][::-1]
 
 
-def trend(series: Sequence[float]) -> Trend:
+def trend(series: Sequence[float]) -> SeriesTrend:
     """The move of a least-squares line from the first value to the last, over the mean; none for
     fewer than 3 values.
 
@@ -207,15 +207,15 @@ def trend(series: Sequence[float]) -> Trend:
     5% the line moves by 5% for no reason at all.
 
     >>> trend([100.0, 101.0, 102.0, 103.0, 104.0])
-    Trend(share=0.0392156862745098, error=0.0)
+    SeriesTrend(share=0.0392156862745098, error=0.0)
     """
     n, centre = len(series), fmean(series) if series else 0.0
     if n < 3 or centre == 0:
-        return Trend(0.0, 0.0)
+        return SeriesTrend(0.0, 0.0)
     line = linear_regression(range(n), series)
     residuals = [y - line.intercept - line.slope * x for x, y in enumerate(series)]
     squares = sum(r * r for r in residuals)
     # variance of the slope: residual variance / sum (x - mean x)^2, and the latter is n (n^2 - 1) /
     # 12 for x = 0, 1 ... n - 1
     error = sqrt(squares / (n - 2) / (n * (n * n - 1) / 12)) * widened(residuals, squares)
-    return Trend(line.slope * (n - 1) / centre, error * (n - 1) / abs(centre))
+    return SeriesTrend(line.slope * (n - 1) / centre, error * (n - 1) / abs(centre))

@@ -33,7 +33,7 @@ from kneebench.analysis.devices import (
     volumes,
 )
 from kneebench.analysis.disturbance import notes
-from kneebench.analysis.drift_line import LIMIT, SURE, Line, line
+from kneebench.analysis.drift_line import LIMIT, SURE, DriftLine, line
 from kneebench.analysis.steady_state import ROUNDS, SLOPE
 from kneebench.analysis.wording import listed, number_of_users, percent, plural
 from kneebench.records import Campaign, Climb, CountedDevice, Record, Results, Rung
@@ -211,7 +211,7 @@ def _is_alone(runs: Sequence[Run], drive: str) -> bool:
     return own.is_beyond(level) and beside.is_beyond() and own.move * beside.move > 0
 
 
-def _elsewhere(runs: Sequence[Run], moved: Line, others: OtherRuns) -> str:
+def _elsewhere(runs: Sequence[Run], moved: DriftLine, others: OtherRuns) -> str:
     """The machine may have changed, unless the drives moved relative to every other storage."""
     courses = [
         [run.await_s() / other[run.repeat] for run in runs if run.repeat in other]
@@ -223,7 +223,7 @@ def _elsewhere(runs: Sequence[Run], moved: Line, others: OtherRuns) -> str:
     return "not beyond the noise relative to another storage"
 
 
-def _more_written(runs: Sequence[Run], moved: Line, drive: str = "") -> str:
+def _more_written(runs: Sequence[Run], moved: DriftLine, drive: str = "") -> str:
     """The load may have changed, if the writes moved with their await."""
     loads = [run.drives[drive] if drive else run.whole for run in runs]
     written = line([load.writes_per_s for load in loads])
@@ -245,5 +245,5 @@ def _claim(runs: Sequence[Run], drives: Sequence[str]) -> str:
     )
 
 
-def _sign(moved: Line) -> int:
+def _sign(moved: DriftLine) -> int:
     return 1 if moved.move > 0 else -1

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import altair
 
 
-class Rows:
+class ChartRows:
     """Rows as a part of a chart: Altair would look into bare rows one by one."""
 
     _schema: ClassVar[dict[str, Any]] = {"type": "array"}
@@ -36,4 +36,4 @@ class Chart(altair.Chart):
 def of_rows(rows: list[dict[str, Any]]) -> Chart:
     """A chart of these rows, which stand in the chart itself."""
     data: Any = altair.Data
-    return Chart(data(values=Rows(rows)))
+    return Chart(data(values=ChartRows(rows)))

@@ -40,7 +40,7 @@ TITLES = {
 }
 
 
-class Line(NamedTuple):
+class SweepLine(NamedTuple):
     """A sweep as the figures show it, and where it levels off."""
 
     sweep: Sweep
@@ -89,7 +89,7 @@ class Across(NamedTuple):
         return alt.X("at:Q", scale=scale, axis=axis, title=self.title if title else None)
 
 
-def across(lines: Sequence[Line]) -> Across:
+def across(lines: Sequence[SweepLine]) -> Across:
     """The axis that holds all cells of these sweeps, which are over one resource."""
     resource = lines[0].sweep.resource
     values = sorted({value for line in lines for value in line.sweep.values})
@@ -101,7 +101,7 @@ def across(lines: Sequence[Line]) -> Across:
     )
 
 
-def relative(lines: Sequence[Line]) -> Spec | None:
+def relative(lines: Sequence[SweepLine]) -> Spec | None:
     """Throughput relative to the largest cell: a line per storage with interval bars, the cell
     where it levels off circled, the reference apart.
     """
@@ -109,7 +109,7 @@ def relative(lines: Sequence[Line]) -> Spec | None:
     return _layered(lines, rows, "NOPM, largest = 1") if rows else None
 
 
-def devices(lines: Sequence[Line]) -> Spec | None:
+def devices(lines: Sequence[SweepLine]) -> Spec | None:
     """Device reads above device writes, in MB/s."""
     import altair as alt
 
@@ -134,7 +134,7 @@ def _megabytes(of: Estimate | None) -> Estimate | None:
 
 
 def _rows(
-    lines: Sequence[Line], pick: Callable[[SweepCell], Estimate | None]
+    lines: Sequence[SweepLine], pick: Callable[[SweepCell], Estimate | None]
 ) -> list[dict[str, Any]]:
     axis = across(lines)
     return [
@@ -154,19 +154,21 @@ def _rows(
     ]
 
 
-def _layered(lines: Sequence[Line], rows: list[dict[str, Any]], title: str) -> Spec:
+def _layered(lines: Sequence[SweepLine], rows: list[dict[str, Any]], title: str) -> Spec:
     drawn = _marks(lines, rows, title, across(lines).x())
     return chart_theme.specification(
         drawn.properties(width=chart_theme.WIDTH, height=chart_theme.HEIGHT)
     )
 
 
-def _panel(lines: Sequence[Line], rows: list[dict[str, Any]], title: str, *, last: bool) -> Any:
+def _panel(
+    lines: Sequence[SweepLine], rows: list[dict[str, Any]], title: str, *, last: bool
+) -> Any:
     drawn = _marks(lines, [{**row, "circled": False} for row in rows], title, across(lines).x(last))
     return drawn.properties(width=chart_theme.WIDTH, height=chart_theme.HEIGHT / 2)
 
 
-def _marks(lines: Sequence[Line], rows: list[dict[str, Any]], title: str, x: Any) -> Any:
+def _marks(lines: Sequence[SweepLine], rows: list[dict[str, Any]], title: str, x: Any) -> Any:
     import altair as alt
 
     top = 1.08 * max((min(row["high"] or 0, 2 * row["value"]) for row in rows), default=1.0)
@@ -194,7 +196,7 @@ def _marks(lines: Sequence[Line], rows: list[dict[str, Any]], title: str, x: Any
     )
 
 
-def _colour(lines: Sequence[Line]) -> Any:
+def _colour(lines: Sequence[SweepLine]) -> Any:
     names = [line.name for line in lines]
     legend = chart_theme.legend(names) if len(names) > 1 else None
     return chart_theme.colour_by_name(
@@ -205,7 +207,7 @@ def _colour(lines: Sequence[Line]) -> Any:
 # --- cores over time --------------------------------------------------------------------------
 
 
-def cores_over_time(view: ViewModel, lines: Sequence[Line]) -> Spec | None:
+def cores_over_time(view: ViewModel, lines: Sequence[SweepLine]) -> Spec | None:
     """A small panel per size: the mean busy share of the database's cores, second by second, of one
     final run; a line per storage.
     """
@@ -233,7 +235,7 @@ def cores_over_time(view: ViewModel, lines: Sequence[Line]) -> Spec | None:
     return chart_theme.specification(drawn.facet(facet=facet, columns=PANELS, spacing=14))
 
 
-def _seconds(view: ViewModel, line: Line) -> Iterator[dict[str, Any]]:
+def _seconds(view: ViewModel, line: SweepLine) -> Iterator[dict[str, Any]]:
     for one in line.cells:
         rung = view.at_the_knee(one.climb)
         counted = database_cores(rung) if rung else frozenset()

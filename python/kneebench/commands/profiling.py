@@ -122,7 +122,7 @@ def _one(target: Target, asked: _Asked) -> None:
     def watch(row: ProfileRow) -> None:
         print_line(screen.row_line(row), err=True)
 
-    found = measuring.profile(target, asked.seconds, watch, progress=Progress())
+    found = measuring.profile(target, asked.seconds, watch, progress=PreconditioningLines())
     found = found.beside(sheet) if sheet else found
     if asked.as_json:
         show_json(screen.document(found))
@@ -147,7 +147,9 @@ def _several(targets: list[Target], asked: _Asked) -> None:
     def watch(row: TogetherRow) -> None:
         print_line(screen.together_line(row), err=True)
 
-    found = measuring.profile_together(targets, asked.seconds, watch, progress=Progress())
+    found = measuring.profile_together(
+        targets, asked.seconds, watch, progress=PreconditioningLines()
+    )
     if asked.as_json:
         show_json(screen.document(found))
     else:
@@ -174,7 +176,7 @@ def _begin(targets: list[Target], takes_s: float, writes_s: float, asked: _Asked
     return ready
 
 
-class Progress:
+class PreconditioningLines:
     """Prints a line per step of preconditioning, and every half minute how long it still takes."""
 
     def __init__(self) -> None:

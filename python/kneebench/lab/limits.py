@@ -45,7 +45,7 @@ class Allowed(NamedTuple):
     paths: Sequence[Path] = ()
 
 
-class Limits:
+class DatabaseLimits:
     """The limits of one database, in force until the stack ends."""
 
     def __init__(self, allowed: Allowed, journal: Journal, until: contextlib.ExitStack) -> None:

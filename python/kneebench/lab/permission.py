@@ -181,7 +181,7 @@ def left(path: str, is_ours: Callable[[OpenDevice], bool]) -> WritableDevice | N
 # --- a drive of this machine ----------------------------------------------------------------------
 
 
-class Held(NamedTuple):
+class HeldDrive(NamedTuple):
     """A drive that this process has exclusively, and how much was written to it before that was
     looked at.
     """
@@ -235,7 +235,7 @@ class Held(NamedTuple):
             raise Refused(f"writing to {self.drive.path}", seen=seen, do=START_AGAIN)
 
 
-def _released(held: Sequence[Held]) -> list[WritableDevice]:
+def _released(held: Sequence[HeldDrive]) -> list[WritableDevice]:
     """All of them, as none was written to since it was looked at."""
     for one in held:
         one.require_unwritten()
@@ -243,7 +243,7 @@ def _released(held: Sequence[Held]) -> list[WritableDevice]:
 
 
 @contextlib.contextmanager
-def _held(drive: WholeDrive) -> Iterator[Held]:
+def _held(drive: WholeDrive) -> Iterator[HeldDrive]:
     """The drive exclusively, once others who only look have gone. Raises Refused while it is in
     use.
     """
@@ -256,4 +256,4 @@ def _held(drive: WholeDrive) -> Iterator[Held]:
         seen, do = error.strerror or str(error), "use another drive (kneebench drives)"
         raise Refused(f"opening {drive.path}", seen=seen, do=do) from error
     with opened:
-        yield Held(drive, opened, write_count(opened))
+        yield HeldDrive(drive, opened, write_count(opened))

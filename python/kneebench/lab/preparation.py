@@ -13,7 +13,7 @@ from typing import NamedTuple
 import psutil
 
 from kneebench.lab.journal import Journal
-from kneebench.lab.limits import Allowed, Limits
+from kneebench.lab.limits import Allowed, DatabaseLimits
 from kneebench.lab.topology import chosen, others
 from kneebench.lab.volumes import Volumes
 from kneebench.plan import Plan
@@ -54,7 +54,7 @@ class Prepared(NamedTuple):
     cell: Cell
     storage: Storage
     resources: Resources
-    limits: Limits | None = None
+    limits: DatabaseLimits | None = None
 
 
 class Shares:
@@ -149,4 +149,4 @@ class Lab(Shares):
                 resources.io,
                 storage.paths,
             )
-            yield Prepared(cell, storage, resources, Limits(allowed, self._journal, stack))
+            yield Prepared(cell, storage, resources, DatabaseLimits(allowed, self._journal, stack))

@@ -11,7 +11,7 @@ from kneebench.measurement.warm_up import LATE_S, Schedule
 from kneebench.records import Moved
 
 
-class Held(NamedTuple):
+class HeldWindow(NamedTuple):
     """A window as the sampler's samples bound it. `ordered_s`: how long it would have been with
     every second on time; `late_s`: how late the load generator's clock was at worst, up to the end
     of the cool-down, which still belongs to the latencies; `log_ready`: whether the files of the
@@ -26,7 +26,7 @@ class Held(NamedTuple):
     log_ready: bool | None = None
 
 
-def hold_window(rung: RungRunner, times: Schedule) -> Held:
+def hold_window(rung: RungRunner, times: Schedule) -> HeldWindow:
     """The window: the plan's time, and as many whole checkpoint cycles as it wants, ended where one
     ends.
 
@@ -51,7 +51,7 @@ def hold_window(rung: RungRunner, times: Schedule) -> Held:
     last = rung.sampler.last
     rung.second("cooling down", 1.0, 0.0)
     ordered_s = max(times.window_s, due_s - marked_s)
-    return Held(
+    return HeldWindow(
         first,
         last,
         ordered_s,
@@ -65,7 +65,7 @@ def hold_window(rung: RungRunner, times: Schedule) -> Held:
     )
 
 
-def moved_at_last(rung: RungRunner, held: Held, times: Schedule) -> Moved:
+def moved_at_last(rung: RungRunner, held: HeldWindow, times: Schedule) -> Moved:
     """How far the load still moved across a window that has just ended, without its cool-down.
 
     After a checkpoint any load rises: across whole checkpoint cycles only what also moved before

@@ -15,7 +15,7 @@ from kneebench.measurement.checks import (
     warehouses_note,
 )
 from kneebench.measurement.derived_metrics import derived_metrics
-from kneebench.measurement.held_window import Held
+from kneebench.measurement.held_window import HeldWindow
 from kneebench.measurement.idle_counts import Idle, rise
 from kneebench.measurement.log_flushes import log_flushes, log_notes
 from kneebench.measurement.sampler import RawSeries
@@ -33,7 +33,7 @@ class LoadRecord(NamedTuple):
 
     tally: Tally
     warmed: WarmedUp
-    held: Held
+    held: HeldWindow
     warm_up_s: float
     values: Sequence[Values]
     seconds: tuple[Second, ...]

@@ -15,7 +15,7 @@ from kneebench.analysis.wording import number_of_users, plural
 from kneebench.engine_properties import EngineProperties, ErrorClass
 from kneebench.errors import InvalidMeasurement
 from kneebench.measurement import delay
-from kneebench.measurement.held_window import Held
+from kneebench.measurement.held_window import HeldWindow
 from kneebench.measurement.rung_runner import described
 from kneebench.records import Order, Rung, Tally
 from kneebench.units import rounded
@@ -58,7 +58,7 @@ def invalid(order: Order, tally: Tally, most_errors: float) -> str:
     return "" if order.phase in JUDGED_BY_THE_STOP else _errors(tally, most_errors)
 
 
-def judged(rung: Rung, held: Held) -> tuple[Rung, str]:
+def judged(rung: Rung, held: HeldWindow) -> tuple[Rung, str]:
     """The rung with what disturbed it from outside; and that alone, where it makes the rung
     invalid.
     """
@@ -68,7 +68,7 @@ def judged(rung: Rung, held: Held) -> tuple[Rung, str]:
     return rung.model_copy(update={"invalid": reasons, "notes": notes}), outside
 
 
-def _made_notes(rung: Rung, held: Held) -> Iterator[str]:
+def _made_notes(rung: Rung, held: HeldWindow) -> Iterator[str]:
     """A sentence where the log's files could not be made before the window."""
     if not held.log_ready and rung.order.phase != "warm_up" and (made := _log_made(rung)):
         yield f"{made}, filled with zeros while all users waited"
@@ -81,12 +81,12 @@ def with_faults(rung: Rung, found: Sequence[str]) -> Rung:
     return rung.model_copy(update={"invalid": "; ".join(filter(None, (rung.invalid, *found)))})
 
 
-def disturbed(rung: Rung, held: Held) -> str:
+def disturbed(rung: Rung, held: HeldWindow) -> str:
     """External disturbance that invalidates the rung and may not recur; empty if none."""
     return "" if rung.order.phase == "warm_up" else "; ".join(_disturbances(rung, held))
 
 
-def _disturbances(rung: Rung, held: Held) -> Iterator[str]:
+def _disturbances(rung: Rung, held: HeldWindow) -> Iterator[str]:
     longer_s = rung.tally.window_s - held.ordered_s
     if held.late_s > disturbance.LATE_S:
         yield f"the load generator stalled for {held.late_s:.1f} s (limit {disturbance.LATE_S:g} s)"

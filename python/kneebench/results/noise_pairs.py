@@ -30,7 +30,7 @@ NEWEST = 20
 """Pairs of a series that count: older ones say less about the machine as it is now."""
 
 
-class Measured(Record):
+class PairKind(Record):
     """What a pair measured: pairs of the same make a series.
 
     `server`: host and port of an external server, else empty; `plan`: hash of the plan; `emulated`:
@@ -50,7 +50,7 @@ class KeptPair(Record):
 
     format: int = FORMAT
     machine: str
-    measured: Measured
+    measured: PairKind
     pair: NoisePair
 
 
@@ -60,7 +60,7 @@ class MachinePairs(NamedTuple):
     kept: tuple[KeptPair, ...]
     ignored: tuple[str, ...]
 
-    def series(self) -> Iterator[tuple[Measured, tuple[NoisePair, ...]]]:
+    def series(self) -> Iterator[tuple[PairKind, tuple[NoisePair, ...]]]:
         """The newest pairs of each series."""
 
         def key(one: KeptPair) -> str:
@@ -133,14 +133,14 @@ def forget(host: Host) -> int:
     return len(files)
 
 
-def measured(plan: Plan) -> Measured:
+def measured(plan: Plan) -> PairKind:
     """What a pair of this plan measures. Its seed does not matter: each simulated pair has its
     own.
     """
     storage = plan.storages[plan.base]
     document = plan_document(plan.model_copy(update={"seed": 0, "question": ""}))
     text = json.dumps(document, sort_keys=True)
-    return Measured(
+    return PairKind(
         engine=plan.database.engine,
         rounds=plan.ladder.rounds,
         server=_server(plan.urls[plan.base]),

@@ -13,7 +13,7 @@ from kneebench.analysis.sweep import Resource, SweepCell, amount, sweeps, value_
 from kneebench.analysis.wording import interval, listed, percent, times_and_interval
 from kneebench.brief import sweep_figures
 from kneebench.brief.section import Column, Figure, Row, Section, Table
-from kneebench.brief.sweep_figures import NAMED, WARMING, Line
+from kneebench.brief.sweep_figures import NAMED, WARMING, SweepLine
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Estimate
 
@@ -38,7 +38,7 @@ COLUMNS = (
 
 def section(view: ViewModel) -> Section | None:
     """Figures and a table for each resource that was swept; nothing where none was."""
-    every = [Line(one, levelling(one)) for one in sweeps(view.results)]
+    every = [SweepLine(one, levelling(one)) for one in sweeps(view.results)]
     if not every:
         return None
     lines = {
@@ -57,7 +57,7 @@ def section(view: ViewModel) -> Section | None:
     )
 
 
-def _sentences(lines: Sequence[Line]) -> Iterator[str]:
+def _sentences(lines: Sequence[SweepLine]) -> Iterator[str]:
     for line in lines:
         yield sentence(line.levelling)
 
@@ -66,7 +66,7 @@ def _sentences(lines: Sequence[Line]) -> Iterator[str]:
 
 
 def _figures(
-    view: ViewModel, resource: Resource, lines: Sequence[Line], start: int
+    view: ViewModel, resource: Resource, lines: Sequence[SweepLine], start: int
 ) -> Iterator[Figure]:
     what = TITLES[resource].lower()
     drawn = {
@@ -105,19 +105,19 @@ def _figures(
             )
 
 
-def _title(resource: Resource, lines: Sequence[Line]) -> str:
+def _title(resource: Resource, lines: Sequence[SweepLine]) -> str:
     """Where one storage levels off; of several the sentences say it."""
     if len(lines) == 1:
         return finding(lines[0].levelling)
     return f"What more {WHAT[resource]} buy{'' if resource == 'cores' else 's'}"
 
 
-def _circled_caption(lines: Sequence[Line]) -> str:
+def _circled_caption(lines: Sequence[SweepLine]) -> str:
     circled = any(line.levelling.answer in NAMED for line in lines)
     return f" Circled: the smallest within {percent(WITHIN)} of the best." if circled else ""
 
 
-def _reference_caption(lines: Sequence[Line]) -> str:
+def _reference_caption(lines: Sequence[SweepLine]) -> str:
     return (
         " Hollow: the reference, which has no limit."
         if any(line.sweep.reference for line in lines)
@@ -125,12 +125,12 @@ def _reference_caption(lines: Sequence[Line]) -> str:
     )
 
 
-def _warming_caption(lines: Sequence[Line]) -> str:
+def _warming_caption(lines: Sequence[SweepLine]) -> str:
     marked = any(one.warming for line in lines for one in line.cells)
     return f" {WARMING}: still warming." if marked else ""
 
 
-def _largest_caption(lines: Sequence[Line]) -> str:
+def _largest_caption(lines: Sequence[SweepLine]) -> str:
     """What the ratios are where the largest configuration itself is a lower bound."""
     cold = [line.name for line in lines if line.sweep.cells[-1].warming]
     if not cold:
@@ -142,7 +142,7 @@ def _largest_caption(lines: Sequence[Line]) -> str:
 # --- table ------------------------------------------------------------------------------------
 
 
-def _table(resource: Resource, lines: Sequence[Line]) -> Table:
+def _table(resource: Resource, lines: Sequence[SweepLine]) -> Table:
     columns = (
         Column(title="Storage", number=False),
         Column(title=TITLES[resource]),
@@ -158,7 +158,7 @@ def _table(resource: Resource, lines: Sequence[Line]) -> Table:
     return Table(caption=caption, columns=columns, rows=rows)
 
 
-def _row(line: Line, one: SweepCell) -> Row:
+def _row(line: SweepLine, one: SweepCell) -> Row:
     value = value_of(one.cell, line.sweep.resource)
     levelled = line.levelling.at is one and line.levelling.answer == "levels off"
     return Row(
@@ -187,7 +187,7 @@ def _nopm(one: SweepCell) -> str:
     return f"{least}{units.significant(one.nopm.value)}\n({interval(one.nopm)})"
 
 
-def _ratio(line: Line, one: SweepCell) -> str:
+def _ratio(line: SweepLine, one: SweepCell) -> str:
     if one is line.sweep.cells[-1]:
         return "largest (still warming)" if one.warming else "largest"
     if one.relative is None:

@@ -39,7 +39,7 @@ ServerOf = TypeVar("ServerOf")
 TableOf = TypeVar("TableOf", bound=ExistingSchemaDatabase)
 
 
-class Restore(NamedTuple, Generic[AddressOf]):
+class ExternalRestore(NamedTuple, Generic[AddressOf]):
     """A restore under way: of which cell, where, and since when (monotonic)."""
 
     cell: Cell
@@ -110,7 +110,7 @@ class ExternalServers(ABC, Generic[TableOf, AddressOf, SessionOf, ServerOf]):
         """
 
     @abstractmethod
-    def open(self, restore: Restore[AddressOf], stack: ExitStack) -> ServerOf:
+    def open(self, restore: ExternalRestore[AddressOf], stack: ExitStack) -> ServerOf:
         """The server with a fresh database, after the plan's command where there is one; closed and
         what was made for it removed with the stack.
         """
@@ -183,7 +183,7 @@ class ExternalServers(ABC, Generic[TableOf, AddressOf, SessionOf, ServerOf]):
         if self.how == "command":
             self._run_command(cell.storage, address, watch)
         with ExitStack() as stack:
-            yield self.open(Restore(cell, address, began, watch), stack)
+            yield self.open(ExternalRestore(cell, address, began, watch), stack)
 
     def _run_command(self, storage: str, address: AddressOf, watch: Watch) -> None:
         command, variables = self.table.restore_command, self.variables(address)

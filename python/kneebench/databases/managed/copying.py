@@ -34,7 +34,7 @@ CHUNK_BYTES = 2**18
 THREADS = 4
 
 
-class File(NamedTuple):
+class CopiedFile(NamedTuple):
     """A file to be duplicated from one directory to another."""
 
     source: Folder
@@ -66,7 +66,7 @@ def duplicate(
 
 
 def _duplicated(
-    files: Sequence[File],
+    files: Sequence[CopiedFile],
     source: Path,
     target: Path,
     how: Literal["copy", "clone"],
@@ -101,7 +101,7 @@ def _progress(tasks: dict[Future[None], int], total: int) -> Iterator[tuple[floa
 
 def _skeleton(
     source: Folder, target: Folder, opened: contextlib.ExitStack, without: Collection[str]
-) -> Iterator[File]:
+) -> Iterator[CopiedFile]:
     """Make the directories; yield the files.
 
     The directories (some thirty of a database) stay open until `opened` ends.
@@ -110,7 +110,7 @@ def _skeleton(
     os.fchmod(target.handle, stat.S_IMODE(seen.st_mode))
     for name in there.files:
         if name not in without:
-            yield File(
+            yield CopiedFile(
                 source,
                 target,
                 name,
@@ -121,7 +121,7 @@ def _skeleton(
         yield from _skeleton(*inner, opened, without)
 
 
-def _file(one: Callable[[int, int], None], file: File) -> None:
+def _file(one: Callable[[int, int], None], file: CopiedFile) -> None:
     source = file.source.reading(file.name)
     try:
         seen = require_ours(source, file.source.path / file.name)

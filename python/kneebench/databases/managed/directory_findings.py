@@ -12,7 +12,7 @@ import psutil
 from kneebench.databases.managed import base_image
 from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.disk_space import (
-    Memory,
+    FreeMemory,
     SpaceRequirement,
     device_of,
     obstacles,
@@ -141,7 +141,7 @@ class DirectoryFindings:
         self, requirements: Sequence[SpaceRequirement], servers: int = 1
     ) -> Iterator[Finding]:
         available_bytes = psutil.virtual_memory().available
-        memory = Memory(
+        memory = FreeMemory(
             available_bytes, self._sizes.cache_bytes * servers, self._sizes.cache_setting
         )
         return space_shortages(requirements, memory, self._reduction)

@@ -23,7 +23,7 @@ class SpaceRequirement(NamedTuple):
     needs_bytes: int
 
 
-class Memory(NamedTuple):
+class FreeMemory(NamedTuple):
     """What is free of the machine's memory, and what the server's cache takes of it.
 
     `cache` is the cache as the engine calls it.
@@ -100,7 +100,7 @@ def _barred(
 
 
 def space_shortages(
-    requirements: Iterable[SpaceRequirement], memory: Memory, do: str
+    requirements: Iterable[SpaceRequirement], memory: FreeMemory, do: str
 ) -> Iterator[Finding]:
     """Findings for file systems with less free space than all requirements on them together.
 
@@ -113,7 +113,9 @@ def space_shortages(
         yield from _shortages(together, memory, do)
 
 
-def _shortages(together: Sequence[SpaceRequirement], memory: Memory, do: str) -> Iterator[Finding]:
+def _shortages(
+    together: Sequence[SpaceRequirement], memory: FreeMemory, do: str
+) -> Iterator[Finding]:
     subject = ", ".join(f"{requirement.path} ({requirement.holds})" for requirement in together)
     needs, free = sum(one.needs_bytes for one in together), free_bytes(together[0].path)
     parts = " + ".join(f"{size(one.needs_bytes)} of {one.holds}" for one in together)

@@ -36,7 +36,7 @@ from kneebench.databases.tproc_c.recipe import Recipe
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
 from kneebench.lab.limit_findings import missing_for_all
-from kneebench.lab.limits import Limits
+from kneebench.lab.limits import DatabaseLimits
 from kneebench.lab.preparation import Lab, Prepared, Resources
 from kneebench.plan import Plan
 from kneebench.plan.database import ServerDatabase
@@ -186,7 +186,7 @@ class OwnServers(ABC, Generic[TableOf, BuildOf, FilesOf, ServerOf]):
 
     @contextlib.contextmanager
     def launch(
-        self, resources: Resources, limits: Limits | None = None
+        self, resources: Resources, limits: DatabaseLimits | None = None
     ) -> Iterator[Launch[BuildOf]]:
         """What a start with this share of the machine needs; its runtime directory is removed."""
         with runtime_directory(self.journal, self.account, self.names.socket) as runtime:

@@ -12,7 +12,7 @@ from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.server_process import ServerProcess, Surroundings, supervised
 from kneebench.errors import KneebenchError
 from kneebench.lab.journal import Journal
-from kneebench.lab.limits import Limits
+from kneebench.lab.limits import DatabaseLimits
 from kneebench.lab.processes import living_in
 
 
@@ -37,7 +37,7 @@ class Launch(NamedTuple, Generic[BuildOf]):
     account: Account | None
     runtime: Path
     cores: Sequence[int] = ()
-    limits: Limits | None = None
+    limits: DatabaseLimits | None = None
 
     @property
     def surroundings(self) -> Surroundings:

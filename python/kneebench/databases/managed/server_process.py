@@ -27,7 +27,7 @@ from kneebench.databases.managed.crash_report import (
 )
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
-from kneebench.lab.limits import Limits
+from kneebench.lab.limits import DatabaseLimits
 from kneebench.lab.processes import family
 
 START_LIMIT_S = 120.0
@@ -70,7 +70,7 @@ class Surroundings(NamedTuple):
         return command, {**more, "env": environment, "cwd": "/", "stdin": subprocess.DEVNULL}
 
 
-class Stops(NamedTuple):
+class StopSignals(NamedTuple):
     """The signals that stop a server: in good order with its data written out, and at once."""
 
     orderly: int
@@ -84,7 +84,7 @@ class ServerKind(NamedTuple):
 
     name: str
     signs: CrashSigns
-    stops: Stops
+    stops: StopSignals
     remedies: Mapping[str, str]
 
     def ended_early(self, doing: str, seen: str, words: str, otherwise: str) -> KneebenchError:
@@ -107,7 +107,7 @@ class ServerProcess(ABC):
         process: subprocess.Popen[bytes],
         surroundings: Surroundings,
         journal: Journal,
-        limits: Limits | None,
+        limits: DatabaseLimits | None,
     ) -> None:
         self.process, self.surroundings, self.started_s = process, surroundings, time.monotonic()
         self._lost_logs, self._limits = journal.folder.parent / LOST_LOGS, limits

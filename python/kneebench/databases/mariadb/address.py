@@ -17,7 +17,7 @@ from pydantic import SecretStr, ValidationError
 
 from kneebench._core import Address as CoreAddress
 from kneebench._core import system_roots
-from kneebench.databases.mariadb.server_address import Address
+from kneebench.databases.mariadb.server_address import MariadbAddress
 from kneebench.databases.mariadb.table import PASSWORD
 from kneebench.errors import PlanError
 from kneebench.secrets import without_passwords
@@ -28,7 +28,7 @@ SECTIONS = ("client", "client-server", "client-mariadb", "kneebench")
 """Of an option file, the last one that has a password."""
 
 
-def address_of(url: str) -> Address:
+def address_of(url: str) -> MariadbAddress:
     """The address of a running server; raises PlanError for a URL that we cannot use."""
     doing = f"reading the URL {without_passwords(url)}"
     split, given = urlsplit(url), dict(parse_qsl(urlsplit(url).query, keep_blank_values=True))
@@ -47,7 +47,7 @@ def address_of(url: str) -> Address:
         "sslrootcert": given.get("sslrootcert", ""),
     }
     try:
-        address = Address.model_validate(bare)
+        address = MariadbAddress.model_validate(bare)
     except ValidationError as error:
         seen = "; ".join(f"{e['loc'][0]}: {e['msg']}" for e in error.errors())
         raise PlanError(doing, seen=seen, do="correct it") from None
@@ -76,7 +76,7 @@ def _password(passfile: str, doing: str) -> str:
     return next((one.strip("'\"") for one in reversed(found) if one), "")
 
 
-def core_address(address: Address) -> CoreAddress:
+def core_address(address: MariadbAddress) -> CoreAddress:
     """The address as the Rust core takes it."""
     return CoreAddress(
         protocol="mysql",
@@ -109,7 +109,7 @@ TLS = {
 """What the clients call an sslmode."""
 
 
-def _root(address: Address) -> str:
+def _root(address: MariadbAddress) -> str:
     """The option that names the root certificates; MySQL's client has none of its own."""
     file = address.sslrootcert
     if not file and address.client == "mysql" and address.sslmode.startswith("verify-"):
@@ -119,11 +119,11 @@ def _root(address: Address) -> str:
     return f" --ssl-ca={file}" if file else ""
 
 
-def client_command(address: Address, statements: str = "") -> str:
+def client_command(address: MariadbAddress, statements: str = "") -> str:
     """A command of the product's client that makes the same connection, without the password; with
     statements, it runs them in the address's database.
 
-    >>> client_command(Address(host="db", user="me"), "SELECT 1")
+    >>> client_command(MariadbAddress(host="db", user="me"), "SELECT 1")
     'mariadb --host=db --port=3306 --user=me --password --skip-ssl -e "SELECT 1"'
     """
     socket = f"--socket={address.socket}"

@@ -16,8 +16,8 @@ from kneebench.databases.mariadb.remote_cleanup import (
     once_it_answers,
     undo_or_report,
 )
-from kneebench.databases.mariadb.server_address import Address
-from kneebench.databases.mariadb.session import Session, connect, explained
+from kneebench.databases.mariadb.server_address import MariadbAddress
+from kneebench.databases.mariadb.session import MariadbSession, connect, explained
 from kneebench.databases.mariadb.sql_schema import (
     PROCEDURES_END,
     install_procedures,
@@ -48,7 +48,7 @@ def _drop_procedures() -> list[str]:
     return [statement for statement in every if statement.startswith("DROP PROCEDURE")]
 
 
-def facts(session: Session, database: str, warehouses: int) -> dict[str, str]:
+def facts(session: MariadbSession, database: str, warehouses: int) -> dict[str, str]:
     """What is known of the schema in the session's database; changes nothing.
 
     Raises PlanError where there is none, one of another size, or one without transactions.
@@ -66,7 +66,7 @@ def facts(session: Session, database: str, warehouses: int) -> dict[str, str]:
     return adopted.facts(database, tables_there(session), count, warehouses)
 
 
-def findings(session: Session, database: str, subject: str, plan: Plan) -> Iterator[Finding]:
+def findings(session: MariadbSession, database: str, subject: str, plan: Plan) -> Iterator[Finding]:
     """What becomes of the user's tables; refused if the plan does not state it.
 
     Raises PlanError where there is no such schema, or one of another size.
@@ -78,7 +78,7 @@ def findings(session: Session, database: str, subject: str, plan: Plan) -> Itera
 
 
 @contextlib.contextmanager
-def with_procedures(address: Address, journal: Journal, watch: Watch) -> Iterator[None]:
+def with_procedures(address: MariadbAddress, journal: Journal, watch: Watch) -> Iterator[None]:
     """Beside tables that are not ours: our procedures are installed, and removed at the end of the
     block.
     """
@@ -95,7 +95,7 @@ def with_procedures(address: Address, journal: Journal, watch: Watch) -> Iterato
         )
 
 
-def _remove(address: Address) -> None:
+def _remove(address: MariadbAddress) -> None:
     with connect(address, limit_s=REMOVAL_LIMIT_S) as session:
         session.run(f"SET SESSION lock_wait_timeout = {round(REMOVAL_LIMIT_S)}")
         for statement in _drop_procedures():

@@ -14,7 +14,7 @@ import pymysql
 
 from kneebench import units
 from kneebench.analysis.wording import number_of_users
-from kneebench.databases.mariadb.session import Row, Session
+from kneebench.databases.mariadb.session import MariadbSession, Row
 
 USERS = """
 SELECT id FROM information_schema.processlist
@@ -52,7 +52,7 @@ SELECT id, user, host, command, state, time FROM information_schema.processlist
 WHERE id IN ({}) ORDER BY id"""
 
 
-def end_stuck(session: Session, own: Sequence[int], for_s: float) -> str:
+def end_stuck(session: MariadbSession, own: Sequence[int], for_s: float) -> str:
     """Who has kept our users waiting for so long; empty where nobody has.
 
     `own` are our own sessions that are no users. Then all users that wait are ended: else what they
@@ -76,7 +76,7 @@ def end_stuck(session: Session, own: Sequence[int], for_s: float) -> str:
     return f"{number_of_users(len(waiting))} waited up to {longest} for a lock held by {seen}"
 
 
-def _waits(session: Session, for_s: float) -> list[tuple[int, int, float]]:
+def _waits(session: MariadbSession, for_s: float) -> list[tuple[int, int, float]]:
     """(who waits, for whom, seconds). A table's lock does not say who holds it: most likely whoever
     has had a transaction open for as long; 0 where nobody has.
     """
@@ -88,7 +88,7 @@ def _waits(session: Session, for_s: float) -> list[tuple[int, int, float]]:
     return [*found, *((one, holder, s) for one, s in tables for holder in holders)]
 
 
-def _row_waits(session: Session) -> list[Row]:
+def _row_waits(session: MariadbSession) -> list[Row]:
     """None are seen on MySQL without the right to read its performance schema."""
     if session.is_mariadb:
         return session.rows(ROW_WAITS)
@@ -100,7 +100,7 @@ def _row_waits(session: Session) -> list[Row]:
         return []
 
 
-def holders(session: Session, own: Sequence[int]) -> str:
+def holders(session: MariadbSession, own: Sequence[int]) -> str:
     """Sessions that are none of ours and have had a transaction open for some seconds: most likely
     one of them has the lock that was waited for.
     """
@@ -108,7 +108,7 @@ def holders(session: Session, own: Sequence[int]) -> str:
     return _described(session, sorted(found))
 
 
-def _described(session: Session, ids: Sequence[int]) -> str:
+def _described(session: MariadbSession, ids: Sequence[int]) -> str:
     if not ids:
         return ""
     rows = session.rows(SEEN.format(", ".join(map(str, ids))))
@@ -127,7 +127,7 @@ def _one(number: int, user: str, host: str, command: str, state: str | None, tim
     return f"session {number} (user {user!r} from {place}, {doing}{how_long})"
 
 
-def end_session(session: Session, number: int) -> None:
+def end_session(session: MariadbSession, number: int) -> None:
     """End a session, unless it has ended."""
     try:
         session.run(f"KILL CONNECTION {number}")

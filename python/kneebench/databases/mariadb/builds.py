@@ -26,7 +26,7 @@ OLDEST = (10, 6)
 INSTALL = "install mariadb-server-core, or set database.bin_dir or database.url"
 
 
-class Build(NamedTuple):
+class MariadbBuild(NamedTuple):
     """Binaries of one version.
 
     `share` has the messages and the statements of the system tables; `roots` are the directories
@@ -44,7 +44,7 @@ def server_account() -> Account | None:
     return unprivileged_account(ACCOUNTS)
 
 
-def find_build(bin_dir: Path | None) -> Build:
+def find_build(bin_dir: Path | None) -> MariadbBuild:
     """The build that the plan asks for: `bin_dir`, or the system's without one.
 
     Raises PlanError where there are no binaries, they do not run, or their version is too old.
@@ -66,7 +66,7 @@ def find_build(bin_dir: Path | None) -> Build:
             do=f"use version {'.'.join(map(str, OLDEST))} or later",
         )
     share = _share(program)
-    return Build(program, version, share, (program.parent, share))
+    return MariadbBuild(program, version, share, (program.parent, share))
 
 
 def _version(program: Path) -> str:

@@ -7,15 +7,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kneebench.databases.managed.account import Account
-from kneebench.databases.mariadb.builds import PERFORMANCE_TABLES, SYSTEM_TABLES, Build, first_of
+from kneebench.databases.mariadb.builds import (
+    PERFORMANCE_TABLES,
+    SYSTEM_TABLES,
+    MariadbBuild,
+    first_of,
+)
 from kneebench.databases.mariadb.launcher import (
     CONFIGURATION,
     FILES,
     LOG,
     TEMPORARY,
     USER,
-    Files,
     Launch,
+    MariadbFiles,
     run_bootstrap,
 )
 from kneebench.databases.mariadb.server_settings import configuration
@@ -46,10 +51,12 @@ def make_cluster(launch: Launch, data: Folder) -> None:
             if launch.account:
                 launch.account.owns(made.handle)
     statements = f"CREATE DATABASE mysql;\nUSE mysql;\n{system_tables(launch.build)}\n{ACCESS}"
-    run_bootstrap(launch, Files.within(data.path), statements, f"making a database in {data.path}")
+    run_bootstrap(
+        launch, MariadbFiles.within(data.path), statements, f"making a database in {data.path}"
+    )
 
 
-def system_tables(build: Build) -> str:
+def system_tables(build: MariadbBuild) -> str:
     """The build's statements for them."""
     files = (first_of(build.share, names) for names in (SYSTEM_TABLES, PERFORMANCE_TABLES))
     return "\n".join(file.read_text() for file in files if file)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from kneebench.databases.mariadb.session import Session
+from kneebench.databases.mariadb.session import MariadbSession
 from kneebench.databases.tproc_c.conditions import (
     Broken,
     Condition,
@@ -31,7 +31,7 @@ in practice, equal places and amounts."""
 
 
 def conditions(
-    session: Session, warehouses: int, before: Sequence[Check] | None = None
+    session: MariadbSession, warehouses: int, before: Sequence[Check] | None = None
 ) -> list[Check]:
     """The twelve checks, in order; they are asked in a transaction that ends with the session.
 
@@ -47,7 +47,7 @@ def conditions(
     ]
 
 
-def _broken(session: Session, condition: Condition, checked: Sequence[int]) -> Broken:
+def _broken(session: MariadbSession, condition: Condition, checked: Sequence[int]) -> Broken:
     listed = f"({', '.join(map(str, checked))})"
     asked = condition.query.replace("%(warehouses)s", listed)
     places, first, fingerprint = session.row(BROKEN.format(asked))

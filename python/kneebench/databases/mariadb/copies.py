@@ -25,8 +25,8 @@ from kneebench.databases.mariadb.remote_cleanup import (
     once_it_answers,
     undo_or_report,
 )
-from kneebench.databases.mariadb.server_address import Address
-from kneebench.databases.mariadb.session import Session, connect, explained, is_lost
+from kneebench.databases.mariadb.server_address import MariadbAddress
+from kneebench.databases.mariadb.session import MariadbSession, connect, explained, is_lost
 from kneebench.databases.mariadb.sql_schema import (
     FACTS,
     facts,
@@ -62,7 +62,7 @@ class Copies(NamedTuple):
     names no database.
     """
 
-    address: Address
+    address: MariadbAddress
     source: str
     recipe: Recipe
     journal: Journal
@@ -86,7 +86,7 @@ class Copies(NamedTuple):
     def _digest(self) -> str:
         return self.recipe.key.rpartition("-")[2]
 
-    def _of(self, database: str) -> Address:
+    def _of(self, database: str) -> MariadbAddress:
         return self.address.model_copy(update={"database": database})
 
     def prepare(self, workload: Workload, seed: int, watch: Watch) -> dict[str, str]:
@@ -111,7 +111,7 @@ class Copies(NamedTuple):
                 note(inside, {**known, "state": "whole"})
         return {**loaded, **known, "reused": "no"}
 
-    def _whole(self, session: Session) -> dict[str, str]:
+    def _whole(self, session: MariadbSession) -> dict[str, str]:
         """The facts of an image that came to its end; empty for none."""
         if not _exists(session, self.image):
             return {}
@@ -127,7 +127,7 @@ class Copies(NamedTuple):
         return self.image
 
     @contextlib.contextmanager
-    def work(self, watch: Watch) -> Iterator[Address]:
+    def work(self, watch: Watch) -> Iterator[MariadbAddress]:
         """A fresh copy of the image, as its address; dropped at the end.
 
         If that fails, the failure is reported with the command that removes the copy.
@@ -149,14 +149,16 @@ class Copies(NamedTuple):
             finally:
                 undo_or_report(lambda: self._remove(session, name), noted, self.journal, watch)
 
-    def _create(self, session: Session, name: str, known: dict[str, str] | None = None) -> None:
+    def _create(
+        self, session: MariadbSession, name: str, known: dict[str, str] | None = None
+    ) -> None:
         """An empty database with our mark, and what is known of it."""
         with explained(f"creating the database {name}", self.address):
             session.run(f"CREATE DATABASE {name} CHARACTER SET utf8mb4")
             with connect(self._of(name)) as inside:
                 note(inside, {"state": "loading", **(known or {})})
 
-    def _copy(self, session: Session, watch: Watch) -> None:
+    def _copy(self, session: MariadbSession, watch: Watch) -> None:
         """All tables, a few at a time, in the order of their keys: the same pages each time. After
         an error or an interrupt `session` ends what runs.
         """
@@ -168,7 +170,7 @@ class Copies(NamedTuple):
                 for statement in (*FAST, WITHOUT_LOCKS):
                     stream.run(statement)
             side_by_side(
-                *(streams, [self._copying(table) for table in LARGEST_FIRST], Session.run),
+                *(streams, [self._copying(table) for table in LARGEST_FIRST], MariadbSession.run),
                 cancel=lambda stream: end_session(session, stream.id),
             )
             finish(streams[0], watch)
@@ -181,7 +183,7 @@ class Copies(NamedTuple):
             f"INSERT INTO {table} SELECT * FROM {original}",  # noqa: S608
         )
 
-    def _remove(self, session: Session, name: str) -> None:
+    def _remove(self, session: MariadbSession, name: str) -> None:
         """Drop it; if the server ended our session, as soon as it accepts sessions again."""
         try:
             _drop(session, name)
@@ -195,7 +197,7 @@ class Copies(NamedTuple):
             _drop(session, name)
 
     @contextlib.contextmanager
-    def _alone(self) -> Iterator[Session]:
+    def _alone(self) -> Iterator[MariadbSession]:
         """A session that holds the image's lock; raises Refused if another run holds it."""
         with connect(self.address.model_copy(update={"database": ""})) as session:
             with explained(locking(self.image), self.address):
@@ -209,12 +211,12 @@ class Copies(NamedTuple):
                     session.run("DO RELEASE_LOCK(%s)", f"kneebench_{self._digest}")
 
 
-def _exists(session: Session, database: str) -> bool:
+def _exists(session: MariadbSession, database: str) -> bool:
     query = "SELECT count(*) FROM information_schema.schemata WHERE schema_name = %s"
     return bool(session.value(query, database))
 
 
-def _require_unused(session: Session, database: str) -> None:
+def _require_unused(session: MariadbSession, database: str) -> None:
     """Raises PlanError where other sessions use the original: its tables are copied one after
     another, and would not agree with each other.
     """
@@ -229,7 +231,7 @@ def _require_unused(session: Session, database: str) -> None:
         )
 
 
-def _drop(session: Session, database: str) -> None:
+def _drop(session: MariadbSession, database: str) -> None:
     """Drop a database of ours, if it exists; raises Refused for one without our mark. One that is
     empty was made just before a run was killed.
     """

@@ -19,10 +19,10 @@ from kneebench.databases.managed.server_process import ServerProcess
 from kneebench.databases.managed.sizing import Machine
 from kneebench.databases.mariadb import image as images
 from kneebench.databases.mariadb.allowed_settings import setting_bytes
-from kneebench.databases.mariadb.builds import Build, find_build, server_account
+from kneebench.databases.mariadb.builds import MariadbBuild, find_build, server_account
 from kneebench.databases.mariadb.cluster import DATABASE
 from kneebench.databases.mariadb.footprint import cache_bytes
-from kneebench.databases.mariadb.launcher import Files, Launch, running_server
+from kneebench.databases.mariadb.launcher import Launch, MariadbFiles, running_server
 from kneebench.databases.mariadb.remote import RemoteMariadb
 from kneebench.databases.mariadb.restoring import Places, make_log, put_in_place, settle
 from kneebench.databases.mariadb.server import MariadbServer
@@ -42,7 +42,7 @@ def open_engine(plan: Plan, journal: Journal) -> Engine:
     return OwnMariadb(plan, journal)
 
 
-class OwnMariadb(OwnServers[MariadbDatabase, Build, Files, MariadbServer]):
+class OwnMariadb(OwnServers[MariadbDatabase, MariadbBuild, MariadbFiles, MariadbServer]):
     """Servers that we start and stop."""
 
     names = Names("MariaDB", SOCKET, "innodb_log_file_size", "innodb_buffer_pool_size")
@@ -50,7 +50,7 @@ class OwnMariadb(OwnServers[MariadbDatabase, Build, Files, MariadbServer]):
     def __init__(self, plan: Plan, journal: Journal) -> None:
         super().__init__(plan, journal, mariadb_table(plan.database))
 
-    def find_build(self) -> Build:
+    def find_build(self) -> MariadbBuild:
         """The system's server, or the plan's."""
         return find_build(self.table.bin_dir)
 
@@ -94,7 +94,7 @@ class OwnMariadb(OwnServers[MariadbDatabase, Build, Files, MariadbServer]):
         check_settings(launch, self.settings)
         return images.prepare(self.images, self.recipe, launch, self.settings, self.journal, watch)
 
-    def put_in_place(self, restored: Restore, launch: Launch) -> Files:
+    def put_in_place(self, restored: Restore, launch: Launch) -> MariadbFiles:
         """The files from the image, with a log of the size that the settings say."""
         storage, make = restored.prepared.storage, restored.make
         settings = self.settings_for(restored.prepared.resources)
@@ -112,7 +112,7 @@ class OwnMariadb(OwnServers[MariadbDatabase, Build, Files, MariadbServer]):
         return files
 
     def start(
-        self, launch: Launch, files: Files, stack: contextlib.ExitStack
+        self, launch: Launch, files: MariadbFiles, stack: contextlib.ExitStack
     ) -> tuple[ServerProcess, Callable[[Process, float, list[str]], MariadbServer]]:
         """A server over the files."""
         process = stack.enter_context(running_server(launch, files, self.journal))

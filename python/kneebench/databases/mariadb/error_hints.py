@@ -8,7 +8,7 @@ import re
 
 from kneebench.databases import log_in
 from kneebench.databases.mariadb.address import client_command
-from kneebench.databases.mariadb.server_address import Address
+from kneebench.databases.mariadb.server_address import MariadbAddress
 from kneebench.errors import KneebenchError, PlanError
 
 CREDENTIALS = (
@@ -86,7 +86,7 @@ BY_WORDS = {
 }
 
 
-def error_hint(code: str, words: str, address: Address | None) -> str:
+def error_hint(code: str, words: str, address: MariadbAddress | None) -> str:
     """The fix for an error; without an address (a managed server) it never suggests the client."""
     for pattern, do in BY_WORDS.items():
         if code[:1] in ("", "2") and re.search(pattern, words):
@@ -103,7 +103,9 @@ def error_hint(code: str, words: str, address: Address | None) -> str:
     )
 
 
-def refusal(doing: str, words: str, code: str, address: Address | None = None) -> KneebenchError:
+def refusal(
+    doing: str, words: str, code: str, address: MariadbAddress | None = None
+) -> KneebenchError:
     """An error with the server's words and the fix: a PlanError if running again would fail the
     same way.
     """

@@ -8,7 +8,7 @@ from pathlib import Path
 from kneebench.databases.managed import base_image
 from kneebench.databases.managed.base_image import DATA, BaseImage
 from kneebench.databases.mariadb.cluster import DATABASE, configure, make_cluster
-from kneebench.databases.mariadb.launcher import Files, Launch, run_bootstrap, running_server
+from kneebench.databases.mariadb.launcher import Launch, MariadbFiles, run_bootstrap, running_server
 from kneebench.databases.mariadb.loading import load
 from kneebench.databases.mariadb.server_settings import IMAGE_LOG_BYTES, loading
 from kneebench.databases.tproc_c.recipe import Recipe
@@ -62,7 +62,7 @@ def _fill(
     watch: Watch,
 ) -> dict[str, str]:
     """The data directory of a server that has loaded the rows and was shut down."""
-    files, hurried = Files.within(data), loading(settings)
+    files, hurried = MariadbFiles.within(data), loading(settings)
     with place.inner(DATA) as made:
         configure(made, hurried, launch.account)
         make_cluster(launch, made)

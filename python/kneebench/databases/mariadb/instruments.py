@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pymysql
 
-from kneebench.databases.mariadb.session import Session
+from kneebench.databases.mariadb.session import MariadbSession
 
 CONSUMERS = ("global_instrumentation", "thread_instrumentation", "events_waits_current")
 """All of them must be on; the last one is off by default."""
@@ -33,7 +33,7 @@ class Unseen(NamedTuple):
     readable: bool = False
 
 
-def reads_unseen(session: Session) -> Unseen | None:
+def reads_unseen(session: MariadbSession) -> Unseen | None:
     """None where the reads of sessions are seen."""
     if not session.value("SELECT @@GLOBAL.performance_schema"):
         do = "set performance_schema = ON in the server's option file, and restart it"

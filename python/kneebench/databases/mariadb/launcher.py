@@ -20,10 +20,10 @@ from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.crash_report import CrashSigns
 from kneebench.databases.managed.launching import answering, require_free
 from kneebench.databases.managed.runtime import socket_folder
-from kneebench.databases.managed.server_process import ServerKind, ServerProcess, Stops
-from kneebench.databases.mariadb.builds import Build
+from kneebench.databases.managed.server_process import ServerKind, ServerProcess, StopSignals
+from kneebench.databases.mariadb.builds import MariadbBuild
 from kneebench.databases.mariadb.properties import server_program
-from kneebench.databases.mariadb.server_address import SOCKET, Address
+from kneebench.databases.mariadb.server_address import SOCKET, MariadbAddress
 from kneebench.databases.mariadb.session import answers
 from kneebench.errors import KneebenchError
 from kneebench.lab.journal import Journal
@@ -58,13 +58,13 @@ CRASH = CrashSigns(
     ),
     server_program.name,
 )
-STOPS = Stops(orderly=server_program.stop, immediate=signal.SIGKILL)
+STOPS = StopSignals(orderly=server_program.stop, immediate=signal.SIGKILL)
 """With all pages written out; at once."""
 KIND = ServerKind("MariaDB", CRASH, STOPS, REMEDIES)
-Launch = launching.Launch[Build]
+Launch = launching.Launch[MariadbBuild]
 
 
-class Files(NamedTuple):
+class MariadbFiles(NamedTuple):
     """The directories of one server: `data` has the option file and the tables."""
 
     data: Path
@@ -72,7 +72,7 @@ class Files(NamedTuple):
     temporary: Path
 
     @classmethod
-    def within(cls, data: Path) -> Files:
+    def within(cls, data: Path) -> MariadbFiles:
         """All of them in one data directory."""
         return cls(data, data / LOG, data / TEMPORARY)
 
@@ -82,7 +82,9 @@ class Files(NamedTuple):
         return self.data / FILES
 
 
-def server_command(launch: Launch, files: Files, *more: str) -> tuple[list[str], dict[str, Any]]:
+def server_command(
+    launch: Launch, files: MariadbFiles, *more: str
+) -> tuple[list[str], dict[str, Any]]:
     """(command, Popen's further arguments) for a server over these files."""
     runtime = socket_folder(launch.runtime)
     given = [
@@ -98,7 +100,7 @@ def server_command(launch: Launch, files: Files, *more: str) -> tuple[list[str],
     return launch.command(launch.build.program, *given, *more, reach=files)
 
 
-class RunningServer(ServerProcess):
+class RunningMariadb(ServerProcess):
     """A MariaDB server that we started: where it listens, and what a broken question has to do with
     its end.
     """
@@ -107,7 +109,7 @@ class RunningServer(ServerProcess):
 
     def __init__(self, process: subprocess.Popen[bytes], launch: Launch, journal: Journal) -> None:
         super().__init__(process, launch.surroundings, journal, launch.limits)
-        self.address = Address(host=str(socket_folder(launch.runtime)), user=USER)
+        self.address = MariadbAddress(host=str(socket_folder(launch.runtime)), user=USER)
 
     def answers(self) -> bool:
         """True where it takes connections."""
@@ -127,15 +129,15 @@ class RunningServer(ServerProcess):
 
 @contextlib.contextmanager
 def running_server(
-    launch: Launch, files: Files, journal: Journal, *, keep: bool = False
-) -> Iterator[RunningServer]:
+    launch: Launch, files: MariadbFiles, journal: Journal, *, keep: bool = False
+) -> Iterator[RunningMariadb]:
     """A server over these files, answering; stopped at the end.
 
     Raises PlanError for settings that it refuses, KneebenchError where it ends or does not answer
     in time.
     """
     require_free(files.data, socket_folder(launch.runtime) / SOCKET)
-    server = RunningServer(launch.start(*server_command(launch, files)), launch, journal)
+    server = RunningMariadb(launch.start(*server_command(launch, files)), launch, journal)
     with answering(server, files.data, journal, keep=keep):
         yield server
 
@@ -147,7 +149,7 @@ def runtime_directory(
     return managed.runtime_directory(journal, account, SOCKET)
 
 
-def run_bootstrap(launch: Launch, files: Files, statements: str, doing: str) -> None:
+def run_bootstrap(launch: Launch, files: MariadbFiles, statements: str, doing: str) -> None:
     """Run statements on the files: the server starts, listens nowhere, and ends in good order."""
     command, more = server_command(launch, files, "--bootstrap")
     more.pop("stdin", None)

@@ -15,8 +15,8 @@ import pymysql
 from kneebench._core import LoadError, TableLoad
 from kneebench.databases.mariadb.address import core_address
 from kneebench.databases.mariadb.error_hints import refusal
-from kneebench.databases.mariadb.server_address import Address
-from kneebench.databases.mariadb.session import Session, connect, words_of
+from kneebench.databases.mariadb.server_address import MariadbAddress
+from kneebench.databases.mariadb.session import MariadbSession, connect, words_of
 from kneebench.databases.mariadb.sql_schema import (
     FACTS,
     drop_ours,
@@ -27,7 +27,7 @@ from kneebench.databases.mariadb.sql_schema import (
     tables_there,
 )
 from kneebench.databases.tproc_c import loading
-from kneebench.databases.tproc_c.loading import LARGEST_FIRST, Rows, Step
+from kneebench.databases.tproc_c.loading import LARGEST_FIRST, Step, TableRows
 from kneebench.errors import KneebenchError
 from kneebench.plan.plan import Workload
 from kneebench.records import Watch
@@ -35,7 +35,7 @@ from kneebench.records import Watch
 UNUSED = "SELECT min(d_next_o_id = 3001 AND d_ytd = 30000) FROM district"
 
 
-def load(address: Address, workload: Workload, seed: int, watch: Watch) -> dict[str, str]:
+def load(address: MariadbAddress, workload: Workload, seed: int, watch: Watch) -> dict[str, str]:
     """Fill an empty database; its facts (warehouses, profile, seed, rows, times).
 
     A whole load of the same shape that nothing was run on is left as it is; one that was run on, or
@@ -54,7 +54,7 @@ def load(address: Address, workload: Workload, seed: int, watch: Watch) -> dict[
     return known
 
 
-def _whole(session: Session, database: str, shape: dict[str, str]) -> dict[str, str]:
+def _whole(session: MariadbSession, database: str, shape: dict[str, str]) -> dict[str, str]:
     """The facts of a whole and unused load of this shape; empty where all must be done (again)."""
     found = facts(session)
     wanted = {*LARGEST_FIRST, FACTS}
@@ -65,7 +65,7 @@ def _whole(session: Session, database: str, shape: dict[str, str]) -> dict[str, 
     return {name: value for name, value in found.items() if name != "state"} if fresh else {}
 
 
-def _rows(address: Address, workload: Workload, seed: int) -> Rows:
+def _rows(address: MariadbAddress, workload: Workload, seed: int) -> TableRows:
     tables = [
         TableLoad(
             name=table,
@@ -74,14 +74,14 @@ def _rows(address: Address, workload: Workload, seed: int) -> Rows:
         )
         for table in LARGEST_FIRST
     ]
-    return Rows(core_address(address), workload, seed, tables)
+    return TableRows(core_address(address), workload, seed, tables)
 
 
 def _refusal(doing: str, error: LoadError) -> KneebenchError:
     return refusal(doing, error.message, error.code)
 
 
-def finish(session: Session, watch: Watch) -> dict[str, str]:
+def finish(session: MariadbSession, watch: Watch) -> dict[str, str]:
     """Statistics and procedures for tables that have their rows; the seconds that each took."""
     analyze = f"ANALYZE NO_WRITE_TO_BINLOG TABLE {', '.join(LARGEST_FIRST)}"
     steps = [

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 
 import pymysql
 
-from kneebench.databases.mariadb.session import Session
+from kneebench.databases.mariadb.session import MariadbSession
 from kneebench.databases.mariadb.settings_in_force import log_is_mapped
 
 METERS = frozenset(["log_writes", "checkpoints", "tables"])
@@ -48,10 +48,10 @@ NOT_TIMED = (
 )
 
 
-class Readings:
+class MariadbReadings:
     """The counters and gauges of one server."""
 
-    def __init__(self, session: Session, settings: Mapping[str, str]) -> None:
+    def __init__(self, session: MariadbSession, settings: Mapping[str, str]) -> None:
         self._session = session
         flushed = settings.get("innodb_flush_log_at_trx_commit", "1") == "1"
         self._writes_are_flushes = flushed and not log_is_mapped(settings)

@@ -19,8 +19,8 @@ from pathlib import Path
 from kneebench.databases.external.engine import (
     LEFT,
     UNTOUCHED,
+    ExternalRestore,
     ExternalServers,
-    Restore,
     process_at,
 )
 from kneebench.databases.managed.process import Process
@@ -33,8 +33,8 @@ from kneebench.databases.mariadb.image import recipe_of
 from kneebench.databases.mariadb.loading import load
 from kneebench.databases.mariadb.rights import obstacles, rights, too_few_connections
 from kneebench.databases.mariadb.server import MariadbServer
-from kneebench.databases.mariadb.server_address import Address
-from kneebench.databases.mariadb.session import LONGEST_S, Session, connect, explained
+from kneebench.databases.mariadb.server_address import MariadbAddress
+from kneebench.databases.mariadb.session import LONGEST_S, MariadbSession, connect, explained
 from kneebench.databases.mariadb.settings_in_force import values
 from kneebench.databases.mariadb.sql_schema import facts as facts_of_load
 from kneebench.databases.mariadb.sql_schema import install_procedures
@@ -53,7 +53,9 @@ SHARED = (
 )
 
 
-class RemoteMariadb(ExternalServers[MariadbDatabase, Address, Session, MariadbServer]):
+class RemoteMariadb(
+    ExternalServers[MariadbDatabase, MariadbAddress, MariadbSession, MariadbServer]
+):
     """Servers that run already: one per storage, or one for all."""
 
     password_variable = PASSWORD
@@ -62,7 +64,7 @@ class RemoteMariadb(ExternalServers[MariadbDatabase, Address, Session, MariadbSe
         super().__init__(plan, journal, mariadb_table(plan.database))
         self.product = product
 
-    def address(self, storage: str) -> Address:
+    def address(self, storage: str) -> MariadbAddress:
         """That of the URL; without a database where all databases are ours."""
         url = self.plan.urls[storage]
         address = address_of(url).model_copy(update={"client": self.product.engine})
@@ -78,7 +80,7 @@ class RemoteMariadb(ExternalServers[MariadbDatabase, Address, Session, MariadbSe
             )
         return address
 
-    def connected(self, address: Address, limit_s: float | None = None) -> Session:
+    def connected(self, address: MariadbAddress, limit_s: float | None = None) -> MariadbSession:
         """A session with a server of the right product and a version that is not too old."""
         session = connect(address, limit_s=limit_s or LONGEST_S)
         try:
@@ -88,11 +90,11 @@ class RemoteMariadb(ExternalServers[MariadbDatabase, Address, Session, MariadbSe
             raise
         return session
 
-    def explained(self, doing: str, address: Address) -> AbstractContextManager[None]:
+    def explained(self, doing: str, address: MariadbAddress) -> AbstractContextManager[None]:
         """In the server's words."""
         return explained(doing, address)
 
-    def variables(self, address: Address) -> dict[str, str]:
+    def variables(self, address: MariadbAddress) -> dict[str, str]:
         """As the clients read host, port and socket; they read no user and no database."""
         place = (
             {"MYSQL_UNIX_PORT": address.socket}
@@ -102,7 +104,7 @@ class RemoteMariadb(ExternalServers[MariadbDatabase, Address, Session, MariadbSe
         return {**place, "MYSQL_USER": address.user, "MYSQL_DATABASE": address.database}
 
     def found(
-        self, session: Session, storage: str, address: Address, subject: str
+        self, session: MariadbSession, storage: str, address: MariadbAddress, subject: str
     ) -> Iterator[Finding]:
         """Where it runs, the user's rights, what else the server does, HammerDB's tables."""
         settings = values(session)
@@ -127,12 +129,12 @@ class RemoteMariadb(ExternalServers[MariadbDatabase, Address, Session, MariadbSe
         if self.foreign:
             yield from adopted.findings(session, address.database, subject, self.plan)
 
-    def locate(self, address: Address) -> Whereabouts:
+    def locate(self, address: MariadbAddress) -> Whereabouts:
         """By its sockets, processes and directories."""
         with self.connected(address) as session:
             return whereabouts(session, values(session), address.host)
 
-    def load(self, storage: str, address: Address, watch: Watch) -> dict[str, str]:
+    def load(self, storage: str, address: MariadbAddress, watch: Watch) -> dict[str, str]:
         """The image database (template), or the URL's own if it is empty."""
         workload, seed = self.plan.workload, self.plan.seed
         if self.foreign:
@@ -146,18 +148,18 @@ class RemoteMariadb(ExternalServers[MariadbDatabase, Address, Session, MariadbSe
             return {**loaded, "reused": "yes"}
         return {"reused": "no", **load(address, workload, seed, watch)}
 
-    def remove(self, storage: str, address: Address) -> str:
+    def remove(self, storage: str, address: MariadbAddress) -> str:
         """Drop the image database (restore = "template")."""
         return f"dropped {self._copies(address).remove()}"
 
-    def _copies(self, address: Address) -> Copies:
+    def _copies(self, address: MariadbAddress) -> Copies:
         server = _without_database(address)
         with self.connected(server) as session:
             version = number(session.version)
         recipe = recipe_of(version, {}, self.plan.workload, self.plan.seed)
         return Copies(server, address.database if self.foreign else "", recipe, self.journal)
 
-    def open(self, restore: Restore[Address], stack: ExitStack) -> MariadbServer:
+    def open(self, restore: ExternalRestore[MariadbAddress], stack: ExitStack) -> MariadbServer:
         """A copy of the image, dropped with the stack; or the URL's database."""
         address, watch = restore.address, restore.watch
         if self.how == "template":
@@ -178,7 +180,7 @@ class RemoteMariadb(ExternalServers[MariadbDatabase, Address, Session, MariadbSe
         stack.callback(server.close)
         return server
 
-    def _before(self, address: Address, watch: Watch) -> Sequence[Check] | None:
+    def _before(self, address: MariadbAddress, watch: Watch) -> Sequence[Check] | None:
         """The conditions of a schema that we did not load, to judge the change since."""
         if not self.foreign:
             return None
@@ -186,7 +188,7 @@ class RemoteMariadb(ExternalServers[MariadbDatabase, Address, Session, MariadbSe
         with connect(address) as session:
             return conditions(session, self.plan.workload.warehouses)
 
-    def _process(self, address: Address) -> Process:
+    def _process(self, address: MariadbAddress) -> Process:
         """Located anew each time: it may have been restarted."""
         with connect(address) as session:
             settings = values(session)
@@ -197,5 +199,5 @@ class RemoteMariadb(ExternalServers[MariadbDatabase, Address, Session, MariadbSe
         return process_at(found, None if log == Path(settings["datadir"]).resolve() else log)
 
 
-def _without_database(address: Address) -> Address:
+def _without_database(address: MariadbAddress) -> MariadbAddress:
     return address.model_copy(update={"database": ""})

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pymysql
 
 from kneebench.databases.external.restarts import LIMIT_S, POLL_S
-from kneebench.databases.mariadb.server_address import Address
+from kneebench.databases.mariadb.server_address import MariadbAddress
 from kneebench.databases.mariadb.session import answers
 from kneebench.lab import server_cleanup
 from kneebench.lab.changes.database import MadeOnServer
@@ -28,7 +28,7 @@ def undo_or_report(
     server_cleanup.undo_or_report(undo, noted, journal, watch, pymysql.Error, OSError)
 
 
-def once_it_answers(address: Address, do: Callable[[], None]) -> None:
+def once_it_answers(address: MariadbAddress, do: Callable[[], None]) -> None:
     """Call `do`; on a server that accepts no sessions yet, as soon as it does."""
     until = time.monotonic() + LIMIT_S
     while not answers(address) and time.monotonic() < until:

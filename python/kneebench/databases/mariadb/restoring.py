@@ -22,8 +22,8 @@ from kneebench.databases.mariadb.launcher import (
     KIND,
     LOG,
     TEMPORARY,
-    Files,
     Launch,
+    MariadbFiles,
     run_bootstrap,
 )
 from kneebench.lab.drives import IN_MEMORY, file_system_of
@@ -55,13 +55,13 @@ def put_in_place(
     account: Account | None,
     watch: Watch,
     doing: str,
-) -> Files:
+) -> MariadbFiles:
     """The image's files in these places, the account's at the end."""
     with contextlib.ExitStack() as opened:
         data, *apart = [opened.enter_context(ours(place)) for place in places.all]
         target = opened.enter_context(data.make("data"))
         duplicate(image.opened(opened), target, how, watch, doing)
-        parts, found = [target], Files.within(target.path)
+        parts, found = [target], MariadbFiles.within(target.path)
         for name, place in zip(_apart(places), apart, strict=True):
             part = opened.enter_context(place.make(name))
             if name == LOG:
@@ -89,7 +89,7 @@ def _move(data: Folder, name: str, target: Folder) -> None:
         empty(source)
 
 
-def make_log(launch: Launch, files: Files) -> None:
+def make_log(launch: Launch, files: MariadbFiles) -> None:
     """Have the server make its log in the size of its settings, then write every block of it once.
 
     A new log is allocated and not written: until the server has come round once, each commit would
@@ -108,7 +108,7 @@ def make_log(launch: Launch, files: Files) -> None:
         raise KIND.ended_early(f"writing the log {file}", words, words, do)
 
 
-def settle(image: BaseImage, files: Files, *, warm: bool) -> None:
+def settle(image: BaseImage, files: MariadbFiles, *, warm: bool) -> None:
     """Write all out; what was copied leaves the page cache, unless `warm`."""
     with contextlib.ExitStack() as opened:
         places = dict.fromkeys((files.data, files.log, files.temporary))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from kneebench.databases.mariadb.copies import WORK
 from kneebench.databases.mariadb.grants import NEEDED, Grants
 from kneebench.databases.mariadb.instruments import reads_unseen
-from kneebench.databases.mariadb.session import Session
+from kneebench.databases.mariadb.session import MariadbSession
 from kneebench.plan import Plan
 from kneebench.records import Finding
 
@@ -25,7 +25,7 @@ REPLICAS = "SELECT count(*) FROM information_schema.processlist WHERE command LI
 
 
 def rights(
-    session: Session, subject: str, databases: Sequence[str], *, literally: bool
+    session: MariadbSession, subject: str, databases: Sequence[str], *, literally: bool
 ) -> Iterator[Finding]:
     """Whether the user may make and use these databases. `literally`: grants have no patterns
     (partial_revokes of MySQL).
@@ -58,7 +58,7 @@ def _listed(databases: Sequence[str]) -> str:
 
 
 def obstacles(
-    session: Session, settings: Mapping[str, str], subject: str, *, loads: bool, makes: bool
+    session: MariadbSession, settings: Mapping[str, str], subject: str, *, loads: bool, makes: bool
 ) -> Iterator[Finding]:
     """A server that cannot be loaded, or where others would have to bear it. `loads`: whether rows
     are loaded, or are there already. `makes`: whether tables are made.
@@ -77,7 +77,7 @@ def obstacles(
 
 
 def _errors(
-    session: Session, settings: Mapping[str, str], *, loads: bool, makes: bool
+    session: MariadbSession, settings: Mapping[str, str], *, loads: bool, makes: bool
 ) -> Iterator[tuple[str, str]]:
     """What is seen and what to do."""
     if loads and settings.get("local_infile") != "ON":
@@ -96,7 +96,7 @@ def _errors(
     yield from _in_use(session, settings)
 
 
-def _in_use(session: Session, settings: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _in_use(session: MariadbSession, settings: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """A server that others use or write for."""
     read_only = [name for name in READ_ONLY if settings.get(name, "OFF") not in ("OFF", "0", "NO")]
     if read_only:
@@ -116,7 +116,7 @@ def _in_use(session: Session, settings: Mapping[str, str]) -> Iterator[tuple[str
 
 
 def too_few_connections(
-    session: Session, settings: Mapping[str, str], subject: str, plan: Plan
+    session: MariadbSession, settings: Mapping[str, str], subject: str, plan: Plan
 ) -> Iterator[Finding]:
     """A warning if the last users of a climb or of the fixed rate would be refused, an error if
     those of a fixed load would.

@@ -17,10 +17,10 @@ from kneebench.databases.mariadb.blocked import end_stuck, holders
 from kneebench.databases.mariadb.conditions import conditions
 from kneebench.databases.mariadb.error_hints import error_hint
 from kneebench.databases.mariadb.log_calls import log_calls
-from kneebench.databases.mariadb.readings import METERS, NOT_TIMED, Readings
-from kneebench.databases.mariadb.server_address import Address
+from kneebench.databases.mariadb.readings import METERS, NOT_TIMED, MariadbReadings
+from kneebench.databases.mariadb.server_address import MariadbAddress
 from kneebench.databases.mariadb.session import (
-    Session,
+    MariadbSession,
     answers,
     connect,
     explained,
@@ -28,7 +28,7 @@ from kneebench.databases.mariadb.session import (
     words_of,
 )
 from kneebench.databases.mariadb.settings_in_force import in_force, log_is_mapped
-from kneebench.databases.mariadb.waits import Waits
+from kneebench.databases.mariadb.waits import MariadbWaits
 from kneebench.errors import DatabaseLost, InvalidMeasurement, KneebenchError, PlanError
 from kneebench.records import Check, Setting, Watch
 
@@ -40,7 +40,7 @@ STRANGERS_LIMIT_S = 0.5
 LOCK_TIMED_OUT = "1205"
 
 
-class Timeouts(NamedTuple):
+class MariadbTimeouts(NamedTuple):
     """Longest waits: a meter's reading; counts while idle, after a load; statements that read or
     write a whole database. `lock_s`: longest wait for a lock that another session has.
     """
@@ -51,7 +51,7 @@ class Timeouts(NamedTuple):
     lock_s: float = 20.0
 
 
-TIMEOUTS = Timeouts()
+TIMEOUTS = MariadbTimeouts()
 
 
 class MariadbServer:
@@ -65,13 +65,13 @@ class MariadbServer:
 
     def __init__(
         self,
-        address: Address,
+        address: MariadbAddress,
         warehouses: int,
         restore_s: float,
         notes: Sequence[str] = (),
         process: Process | None = None,
         before: Sequence[Check] | None = None,
-        timeouts: Timeouts = TIMEOUTS,
+        timeouts: MariadbTimeouts = TIMEOUTS,
     ) -> None:
         self._before = before
         self.address, self.warehouses, self.restore_s = address, warehouses, restore_s
@@ -85,8 +85,8 @@ class MariadbServer:
             _bound(session, timeouts.lock_s)
         self.settings: Sequence[Setting] = in_force(self._session)
         values = {setting.name: setting.value for setting in self.settings}
-        self._readings = Readings(self._session, values)
-        self._waits = Waits(self._sampled, self._own)
+        self._readings = MariadbReadings(self._session, values)
+        self._waits = MariadbWaits(self._sampled, self._own)
         unmeasured = [] if self._readings.timed else [NOT_TIMED]
         unmeasured += [self._waits.unseen.seen] if self._waits.unseen else []
         self.notes: Sequence[str] = (*notes, *_remarks(self.settings), *unmeasured)
@@ -97,13 +97,13 @@ class MariadbServer:
         self._sampled.close()
 
     @contextlib.contextmanager
-    def _asking(self, doing: str, limit_s: float | None = None) -> Iterator[Session]:
+    def _asking(self, doing: str, limit_s: float | None = None) -> Iterator[MariadbSession]:
         with self._lock, self._losses_reported(doing):
             self._session.limit(limit_s or self._timeouts.reading_s)
             yield self._session
 
     @contextlib.contextmanager
-    def _reaching(self, doing: str) -> Iterator[Session]:
+    def _reaching(self, doing: str) -> Iterator[MariadbSession]:
         """A session of its own; DatabaseLost where the server went away."""
         try:
             with (
@@ -219,12 +219,12 @@ WHERE user <> SUBSTRING_INDEX(CURRENT_USER(), '@', 1) AND id NOT IN ({})
 """Of people and programs: the server has threads of its own in the list."""
 
 
-def _bound(session: Session, lock_s: float) -> None:
+def _bound(session: MariadbSession, lock_s: float) -> None:
     session.run(f"SET SESSION lock_wait_timeout = {round(lock_s)}")
     session.run(f"SET SESSION innodb_lock_wait_timeout = {round(lock_s)}")
 
 
-def _await(session: Session, sessions: str, own: Sequence[int], limit_s: float) -> bool:
+def _await(session: MariadbSession, sessions: str, own: Sequence[int], limit_s: float) -> bool:
     """Wait until there are no such sessions; False if there still are."""
     counted = sessions.format(", ".join(map(str, own)))
     until = time.monotonic() + limit_s

@@ -11,7 +11,7 @@ from kneebench.records import Record
 SOCKET = "mysqld.sock"
 
 
-class Address(Record):
+class MariadbAddress(Record):
     """Address of a server. It is never stored: results contain only the engine's settings.
 
     A host that begins with "/" is the directory of the server's socket.

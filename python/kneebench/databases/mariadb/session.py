@@ -19,7 +19,7 @@ from pymysql.constants import CLIENT
 from kneebench._core import system_roots
 from kneebench.databases.log_in import LOG_IN_S, LogIn
 from kneebench.databases.mariadb.error_hints import TLS_UNUSED, error_hint, refusal
-from kneebench.databases.mariadb.server_address import Address
+from kneebench.databases.mariadb.server_address import MariadbAddress
 from kneebench.errors import KneebenchError, PlanError
 
 SEND_S = 10.0
@@ -52,7 +52,7 @@ LOST = ("1053", "1077", "1079", "1927", "2003", "2006", "2013", "2027", "2055", 
 Row = tuple[Any, ...]
 
 
-class Session:
+class MariadbSession:
     """A session whose answers may take so long; later ones are lost, and the session with them."""
 
     def __init__(self, connection: Connection[Any]) -> None:
@@ -120,7 +120,9 @@ class Session:
             self._connection.close()
 
 
-def connect(address: Address, database: str = "", limit_s: float = LONGEST_S) -> Session:
+def connect(
+    address: MariadbAddress, database: str = "", limit_s: float = LONGEST_S
+) -> MariadbSession:
     """A session; raises PlanError with the server's words where it refuses."""
     log_in = LogIn()
     try:
@@ -138,7 +140,9 @@ def connect(address: Address, database: str = "", limit_s: float = LONGEST_S) ->
         ) from None
 
 
-def _connected(address: Address, database: str, limit_s: float, log_in: LogIn) -> Session:
+def _connected(
+    address: MariadbAddress, database: str, limit_s: float, log_in: LogIn
+) -> MariadbSession:
     """With sslmode=prefer in the clear where TLS fails, never where the server refuses."""
     try:
         return _opened(address, database, limit_s, _tls(address), log_in)
@@ -154,8 +158,12 @@ def _is_of_tls(error: pymysql.OperationalError) -> bool:
 
 
 def _opened(
-    address: Address, database: str, limit_s: float, tls: ssl.SSLContext | None, log_in: LogIn
-) -> Session:
+    address: MariadbAddress,
+    database: str,
+    limit_s: float,
+    tls: ssl.SSLContext | None,
+    log_in: LogIn,
+) -> MariadbSession:
     password = address.password.get_secret_value() if address.password else ""
     connection: Connection[Any] = Connection(
         host=address.host,
@@ -176,10 +184,10 @@ def _opened(
     opened = _socket(address)
     with log_in.limits(opened), _tls_unused_said(connection, address, tls), _understood():
         connection.connect(opened)
-    return Session(connection)
+    return MariadbSession(connection)
 
 
-def _socket(address: Address) -> socket.socket:
+def _socket(address: MariadbAddress) -> socket.socket:
     if not address.socket:
         opened = socket.create_connection((address.host, address.port), LOG_IN_S)
         opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -197,7 +205,7 @@ def _socket(address: Address) -> socket.socket:
 
 @contextlib.contextmanager
 def _tls_unused_said(
-    connection: Connection[Any], address: Address, tls: ssl.SSLContext | None
+    connection: Connection[Any], address: MariadbAddress, tls: ssl.SSLContext | None
 ) -> Iterator[None]:
     """A server says no more than "Access denied" of an account that requires TLS."""
     try:
@@ -229,7 +237,7 @@ def _malformed() -> pymysql.OperationalError:
     return pymysql.OperationalError(MALFORMED, "the server's response is none of MySQL's")
 
 
-def _tls(address: Address) -> ssl.SSLContext | None:
+def _tls(address: MariadbAddress) -> ssl.SSLContext | None:
     """What the mode requires of the server's certificate; None for a connection without TLS."""
     if address.sslmode == "disable" or address.socket:
         return None
@@ -267,7 +275,7 @@ def is_lost(error: BaseException | None) -> bool:
 
 
 @contextlib.contextmanager
-def explained(doing: str, address: Address | None = None) -> Iterator[None]:
+def explained(doing: str, address: MariadbAddress | None = None) -> Iterator[None]:
     """What the server refuses inside is raised as a KneebenchError in its words; with an address,
     that of the plan's URL, as a PlanError where the plan or the server must be changed first.
     """
@@ -281,7 +289,7 @@ def explained(doing: str, address: Address | None = None) -> Iterator[None]:
         raise KneebenchError(doing, seen=said, do=error_hint(code, words, None)) from error
 
 
-def answers(address: Address) -> bool:
+def answers(address: MariadbAddress) -> bool:
     """True where a server takes connections there."""
     try:
         _connected(address, "", SEND_S, LogIn()).close()

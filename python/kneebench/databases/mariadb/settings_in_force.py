@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pymysql
 
 from kneebench.databases.mariadb.allowed_settings import DOORS, PLACES
-from kneebench.databases.mariadb.session import Session
+from kneebench.databases.mariadb.session import MariadbSession
 from kneebench.databases.mariadb.versions import Product, is_from
 from kneebench.records import Setting
 
@@ -106,7 +106,7 @@ SET_BY_SESSIONS = frozenset(
 global values are as before (its source: set_var::update_source_user_host_timestamp)."""
 
 
-def in_force(session: Session) -> tuple[Setting, ...]:
+def in_force(session: MariadbSession) -> tuple[Setting, ...]:
     """Every setting that is not the version's default, and all that affect storage I/O, as the
     server reports them.
     """
@@ -121,7 +121,7 @@ def in_force(session: Session) -> tuple[Setting, ...]:
     )
 
 
-def values(session: Session) -> dict[str, str]:
+def values(session: MariadbSession) -> dict[str, str]:
     """All settings of the server."""
     return {str(name): str(value) for name, value in session.rows("SHOW GLOBAL VARIABLES")}
 
@@ -142,7 +142,7 @@ def log_is_mapped(settings: Mapping[str, str]) -> bool:
     return buffer == min(log - LOG_HEADER_BYTES, LARGEST_WRITE_BYTES)
 
 
-def _given(session: Session) -> list[tuple[str, str]]:
+def _given(session: MariadbSession) -> list[tuple[str, str]]:
     """Name and source of every setting that somebody has set."""
     for query in (GIVEN, GIVEN_MYSQL):
         try:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from kneebench.databases.mariadb.session import Session
+from kneebench.databases.mariadb.session import MariadbSession
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST
 from kneebench.errors import Refused
 
@@ -54,7 +54,7 @@ def making(table: str) -> list[str]:
     return [f"{one} COMMENT = '{MARK}'" for one in statements("schema.sql") if wanted.match(one)]
 
 
-def install_procedures(session: Session) -> None:
+def install_procedures(session: MariadbSession) -> None:
     """Put the five procedures into the session's database; those of an earlier version are
     replaced.
     """
@@ -62,7 +62,7 @@ def install_procedures(session: Session) -> None:
         session.run(statement)
 
 
-def tables_there(session: Session) -> dict[str, bool]:
+def tables_there(session: MariadbSession) -> dict[str, bool]:
     """The tables of the session's database; True for those that we made."""
     rows = session.rows(
         "SELECT table_name, table_comment FROM information_schema.tables"
@@ -71,7 +71,7 @@ def tables_there(session: Session) -> dict[str, bool]:
     return {str(name): comment == MARK for name, comment in rows}
 
 
-def facts(session: Session) -> dict[str, str]:
+def facts(session: MariadbSession) -> dict[str, str]:
     """What the load noted of itself; empty where there was none.
 
     `state` is "loading" or "whole".
@@ -81,14 +81,14 @@ def facts(session: Session) -> dict[str, str]:
     return {str(name): str(value) for name, value in session.rows(READ_FACTS)}
 
 
-def note(session: Session, known: dict[str, str]) -> None:
+def note(session: MariadbSession, known: dict[str, str]) -> None:
     """Keep facts of the load, in place of those of the same names."""
     session.run(MAKE_FACTS)
     for name, value in known.items():
         session.run(KEEP_FACT, name, value)
 
 
-def drop_ours(session: Session, database: str) -> None:
+def drop_ours(session: MariadbSession, database: str) -> None:
     """Drop our tables, and nothing else; raises Refused where a table of another's has the name of
     one of them.
     """
@@ -104,7 +104,7 @@ def drop_ours(session: Session, database: str) -> None:
         session.run(f"DROP TABLE {name}")
 
 
-def size_bytes(session: Session, database: str) -> int:
+def size_bytes(session: MariadbSession, database: str) -> int:
     """Bytes of a database's tables and indexes, by the server's estimate."""
     query = (
         "SELECT sum(data_length + index_length) FROM information_schema.tables"
@@ -113,7 +113,7 @@ def size_bytes(session: Session, database: str) -> int:
     return int(session.value(query, database) or 0)
 
 
-def columns_of(session: Session, table: str) -> Sequence[str]:
+def columns_of(session: MariadbSession, table: str) -> Sequence[str]:
     """The names of a table's columns, in their order."""
     rows = session.rows(
         "SELECT column_name FROM information_schema.columns"

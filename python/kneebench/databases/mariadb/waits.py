@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 
 from kneebench.databases.mariadb.instruments import Unseen, reads_unseen
 from kneebench.databases.mariadb.properties import wait_class
-from kneebench.databases.mariadb.session import Session
+from kneebench.databases.mariadb.session import MariadbSession
 
 ROW_LOCK = "row lock"
 LOCKS = """
@@ -51,10 +51,10 @@ commit is not yet written."""
 READS_UNSEEN = "waits.reads_unseen|database"
 
 
-class Waits:
+class MariadbWaits:
     """The waits of one database's sessions, except for those with the given numbers."""
 
-    def __init__(self, session: Session, own: Sequence[int]) -> None:
+    def __init__(self, session: MariadbSession, own: Sequence[int]) -> None:
         self.unseen = reads_unseen(session)
         asked = _query_of(self.unseen)
         self._session, self._seen = session, set[str]()

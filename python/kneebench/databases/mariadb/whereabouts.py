@@ -16,7 +16,7 @@ from pathlib import Path
 
 import psutil
 
-from kneebench.databases.mariadb.session import Session
+from kneebench.databases.mariadb.session import MariadbSession
 from kneebench.databases.mariadb.settings_in_force import CAPACITY
 from kneebench.lab.drives import mount_of
 from kneebench.records import Role, Whereabouts
@@ -37,7 +37,7 @@ ELSEWHERE_BY = (
 PROGRAMS = ("mariadbd", "mysqld")
 
 
-def whereabouts(session: Session, settings: Mapping[str, str], host: str) -> Whereabouts:
+def whereabouts(session: MariadbSession, settings: Mapping[str, str], host: str) -> Whereabouts:
     """Of the server at the other end."""
     if not _ends_here(session):
         return Whereabouts(seen=f"on another machine ({host})")
@@ -81,7 +81,7 @@ def log_directory(settings: Mapping[str, str]) -> Path:
     return (place / "#innodb_redo" if CAPACITY in settings else place).resolve()
 
 
-def _ends_here(session: Session) -> bool:
+def _ends_here(session: MariadbSession) -> bool:
     """A socket of this machine, or an address that is ours as well."""
     ours = session.peer
     return bool(ours.family == socket.AF_UNIX or ours.getpeername()[0] == ours.getsockname()[0])

@@ -23,7 +23,7 @@ from kneebench._core import Address as CoreAddress
 from kneebench.databases.log_in import LogIn
 from kneebench.databases.postgres.client_timeouts import TimeLimitedConnection
 from kneebench.databases.postgres.error_hints import error_hint, refusal
-from kneebench.databases.postgres.server_address import Address
+from kneebench.databases.postgres.server_address import PostgresAddress
 from kneebench.databases.postgres.table import URL
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.secrets import without_passwords
@@ -49,7 +49,7 @@ KEPT_ALIVE = {
 take (libpq; TCP only)."""
 
 
-def address_of(url: str) -> Address:
+def address_of(url: str) -> PostgresAddress:
     """The address of a running server; raises PlanError for a URL that we cannot use."""
     doing = f"reading the URL {without_passwords(url)}"
     try:
@@ -77,7 +77,7 @@ def address_of(url: str) -> Address:
     }
     bare |= {key: given[key] for key in ("sslmode", "sslrootcert") if key in given}
     try:
-        address = Address.model_validate({"sslmode": "prefer", **bare})
+        address = PostgresAddress.model_validate({"sslmode": "prefer", **bare})
     except ValidationError as error:
         raise PlanError(
             doing,
@@ -90,7 +90,7 @@ def address_of(url: str) -> Address:
     return address.model_copy(update={"password": SecretStr(password) if password else None})
 
 
-def _password(address: Address, given: Mapping[str, str]) -> str:
+def _password(address: PostgresAddress, given: Mapping[str, str]) -> str:
     """The password that libpq would use: the URL's, PGPASSWORD's or a passfile's.
 
     Empty without one.
@@ -110,7 +110,7 @@ def _password(address: Address, given: Mapping[str, str]) -> str:
         attempt.finish()
 
 
-def core_address(address: Address) -> CoreAddress:
+def core_address(address: PostgresAddress) -> CoreAddress:
     """The address as the Rust core takes it."""
     return CoreAddress(
         protocol="postgres",
@@ -124,7 +124,7 @@ def core_address(address: Address) -> CoreAddress:
     )
 
 
-def parameters(address: Address, database: str = "") -> dict[str, str]:
+def parameters(address: PostgresAddress, database: str = "") -> dict[str, str]:
     """The address as psycopg takes it; `database` in place of the address's own.
 
     psycopg brings an OpenSSL of its own, which knows no root certificates. So it is given the file
@@ -146,7 +146,7 @@ def parameters(address: Address, database: str = "") -> dict[str, str]:
 
 
 def connect(
-    address: Address, database: str = "", limit_s: float | None = None
+    address: PostgresAddress, database: str = "", limit_s: float | None = None
 ) -> TimeLimitedConnection:
     """A connection in autocommit whose answers may take `limit_s`; raises PlanError with the
     server's words where it refuses.
@@ -186,7 +186,7 @@ def connect(
 
 
 @contextlib.contextmanager
-def explained(doing: str, address: Address | None = None) -> Iterator[None]:
+def explained(doing: str, address: PostgresAddress | None = None) -> Iterator[None]:
     """What the server refuses inside is raised as a KneebenchError in its words; with an address,
     that of the plan's URL, as a PlanError where the plan or the server must be changed first."""
     try:
@@ -199,21 +199,21 @@ def explained(doing: str, address: Address | None = None) -> Iterator[None]:
         raise KneebenchError(doing, seen=words, do=error_hint(state, words, None)) from error
 
 
-def answers(address: Address) -> bool:
+def answers(address: PostgresAddress) -> bool:
     """True where a server takes connections there: asked without logging in to the workload's
     database, so nothing is counted.
     """
     return _ping(address) == pq.Ping.OK
 
 
-def runs_there(address: Address) -> bool:
+def runs_there(address: PostgresAddress) -> bool:
     """True also where it starts up, recovers or shuts down, and takes none yet, or none any
     more.
     """
     return _ping(address) in (pq.Ping.OK, pq.Ping.REJECT)
 
 
-def _ping(address: Address) -> int:
+def _ping(address: PostgresAddress) -> int:
     target = {**parameters(address, "postgres"), "password": "", "connect_timeout": "5"}
     return pq.PGconn.ping(make_conninfo("", **target).encode())
 

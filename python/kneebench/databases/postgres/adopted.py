@@ -17,7 +17,7 @@ from kneebench.databases.postgres.remote_cleanup import (
     psql_command,
     undo_or_report,
 )
-from kneebench.databases.postgres.server_address import Address
+from kneebench.databases.postgres.server_address import PostgresAddress
 from kneebench.databases.postgres.sql_schema import HERE, tables_there
 from kneebench.databases.tproc_c import adopted
 from kneebench.databases.tproc_c.adopted import Existing
@@ -77,7 +77,9 @@ def findings(connection: Connection, subject: str, plan: Plan) -> Iterator[Findi
 
 
 @contextlib.contextmanager
-def without_functions_after(address: Address, journal: Journal, watch: Watch) -> Iterator[None]:
+def without_functions_after(
+    address: PostgresAddress, journal: Journal, watch: Watch
+) -> Iterator[None]:
     """Beside tables that are not ours our functions go at the end of the block, and their schema
     where nothing else is in it.
     """
@@ -94,7 +96,7 @@ def without_functions_after(address: Address, journal: Journal, watch: Watch) ->
         )
 
 
-def _remove(address: Address) -> None:
+def _remove(address: PostgresAddress) -> None:
     with connect(address, limit_s=REMOVAL_LIMIT_S) as connection:
         connection.execute(_drop_functions().encode())
         with contextlib.suppress(

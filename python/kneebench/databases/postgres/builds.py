@@ -23,7 +23,7 @@ EMBEDDED_FOLDER = "pginstall18"
 OLDEST_MAJOR = 14
 
 
-class Build(NamedTuple):
+class PostgresBuild(NamedTuple):
     """Binaries of one version.
 
     `roots` are the directories that the server's account must be able to enter.
@@ -36,7 +36,7 @@ class Build(NamedTuple):
     embedded: bool
 
 
-def find_build(bin_dir: Path | None) -> Build:
+def find_build(bin_dir: Path | None) -> PostgresBuild:
     """The build that the plan asks for: `bin_dir`, or the embedded PostgreSQL 18 without one.
 
     Raises PlanError where there are no binaries, they do not run, or their version is too old.
@@ -57,7 +57,7 @@ def find_build(bin_dir: Path | None) -> Build:
             seen=f"version {version} is too old",
             do=f"use version {OLDEST_MAJOR} or later",
         )
-    return Build(folder, version, major, _roots(folder), embedded=bin_dir is None)
+    return PostgresBuild(folder, version, major, _roots(folder), embedded=bin_dir is None)
 
 
 def _embedded() -> Path:

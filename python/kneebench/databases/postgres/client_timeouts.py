@@ -19,7 +19,7 @@ _INTERVAL_S = 0.1
 _EVENTS = {Wait.R: select.POLLIN, Wait.W: select.POLLOUT, Wait.RW: select.POLLIN | select.POLLOUT}
 
 
-class Timeouts(NamedTuple):
+class PostgresTimeouts(NamedTuple):
     """Longest waits: a meter's reading; counts while idle, after a load; statements that read or
     write a whole database. `lock_s`: longest wait for a lock that another session has on the
     workload's tables."""

@@ -22,7 +22,7 @@ from kneebench.databases.managed.server_process import ServerProcess
 from kneebench.databases.managed.sizing import Machine
 from kneebench.databases.postgres import image as images
 from kneebench.databases.postgres.account import server_account
-from kneebench.databases.postgres.builds import Build, find_build
+from kneebench.databases.postgres.builds import PostgresBuild, find_build
 from kneebench.databases.postgres.cluster import DATABASE
 from kneebench.databases.postgres.footprint import cache_bytes
 from kneebench.databases.postgres.launcher import Launch, running_server
@@ -64,7 +64,7 @@ def open_engine(plan: Plan, journal: Journal) -> Engine:
     return OwnPostgres(plan, journal)
 
 
-class Files(NamedTuple):
+class PostgresFiles(NamedTuple):
     """The data directory, and those of its log and of its temporary files where they have their
     own; `log_rate`: how fast the cell's log grew on the restores before.
     """
@@ -75,7 +75,7 @@ class Files(NamedTuple):
     temporary: Path | None = None
 
 
-class OwnPostgres(OwnServers[PostgresDatabase, Build, Files, PostgresServer]):
+class OwnPostgres(OwnServers[PostgresDatabase, PostgresBuild, PostgresFiles, PostgresServer]):
     """Servers that we start and stop."""
 
     names = Names("PostgreSQL", SOCKET, "max_wal_size", "shared_buffers")
@@ -84,7 +84,7 @@ class OwnPostgres(OwnServers[PostgresDatabase, Build, Files, PostgresServer]):
         super().__init__(plan, journal, postgres_table(plan.database))
         self._log_rates: dict[str, LogRate] = {}
 
-    def find_build(self) -> Build:
+    def find_build(self) -> PostgresBuild:
         """The embedded PostgreSQL, or the plan's."""
         return find_build(self.table.bin_dir)
 
@@ -128,7 +128,7 @@ class OwnPostgres(OwnServers[PostgresDatabase, Build, Files, PostgresServer]):
         check_settings(launch, self.settings)
         return images.prepare(self.images, self.recipe, launch, self.settings, self.journal, watch)
 
-    def put_in_place(self, restored: Restore, launch: Launch) -> Files:
+    def put_in_place(self, restored: Restore, launch: Launch) -> PostgresFiles:
         """The data directory from the image, its log moved to where it belongs."""
         storage, make = restored.prepared.storage, restored.make
         settings = self.settings_for(restored.prepared.resources)
@@ -147,10 +147,10 @@ class OwnPostgres(OwnServers[PostgresDatabase, Build, Files, PostgresServer]):
         rate = self._log_rates.setdefault(
             restored.prepared.cell.id, LogRate(GUESS_PER_CORE_S * cores)
         )
-        return Files(files, rate, log, temporary)
+        return PostgresFiles(files, rate, log, temporary)
 
     def start(
-        self, launch: Launch, files: Files, stack: contextlib.ExitStack
+        self, launch: Launch, files: PostgresFiles, stack: contextlib.ExitStack
     ) -> tuple[ServerProcess, Callable[[Process, float, list[str]], PostgresServer]]:
         """A server over the files; temporary files of their own are a tablespace."""
         apart = [place for place in (files.log, files.temporary) if place]
@@ -167,7 +167,7 @@ class OwnPostgres(OwnServers[PostgresDatabase, Build, Files, PostgresServer]):
 
         return process, asking
 
-    def _segments(self, files: Files) -> LogSegments:
+    def _segments(self, files: PostgresFiles) -> LogSegments:
         """Those of a restored server's log, as many as its settings allow."""
         each = setting_bytes(str(self.plan.database.settings.get("wal_segment_size", "16MB")))
         most = setting_bytes(self.settings["max_wal_size"])

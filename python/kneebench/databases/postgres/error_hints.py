@@ -14,7 +14,7 @@ import psycopg
 
 from kneebench._core import ConnectError, LoadError
 from kneebench.databases import log_in
-from kneebench.databases.postgres.server_address import Address
+from kneebench.databases.postgres.server_address import PostgresAddress
 from kneebench.errors import KneebenchError, PlanError
 
 CREDENTIALS = (
@@ -97,10 +97,10 @@ def state_of(error: BaseException | None) -> str:
     return state_of(error.__cause__) if error else ""
 
 
-def psql_test_command(address: Address) -> str:
+def psql_test_command(address: PostgresAddress) -> str:
     """A psql command that makes the same connection, without the password.
 
-    >>> psql_test_command(Address(host="db", user="me", database="shop", sslmode="require"))
+    >>> psql_test_command(PostgresAddress(host="db", user="me", database="shop", sslmode="require"))
     'test the connection with: psql "postgresql://me@db:5432/shop?sslmode=require"'
     """
     host = f"/{quote(address.database)}?host={quote(address.host, safe='')}&port={address.port}&"
@@ -116,7 +116,7 @@ def psql_test_command(address: Address) -> str:
     )
 
 
-def error_hint(state: str, words: str, address: Address | None) -> str:
+def error_hint(state: str, words: str, address: PostgresAddress | None) -> str:
     """The fix for an error; without an address (a managed server) it never suggests psql."""
     known = BY_STATE | PASSING
     if state in known:
@@ -135,7 +135,9 @@ def error_hint(state: str, words: str, address: Address | None) -> str:
     )
 
 
-def refusal(doing: str, words: str, state: str, address: Address | None = None) -> KneebenchError:
+def refusal(
+    doing: str, words: str, state: str, address: PostgresAddress | None = None
+) -> KneebenchError:
     """An error with the server's words and the fix: a PlanError if running again would fail the
     same way.
     """

@@ -15,13 +15,13 @@ from pathlib import Path
 from kneebench.databases.managed import launching
 from kneebench.databases.managed.crash_report import CrashSigns
 from kneebench.databases.managed.launching import answering, require_free
-from kneebench.databases.managed.server_process import ServerKind, ServerProcess, Stops
+from kneebench.databases.managed.server_process import ServerKind, ServerProcess, StopSignals
 from kneebench.databases.postgres.address import answers
-from kneebench.databases.postgres.builds import Build
+from kneebench.databases.postgres.builds import PostgresBuild
 from kneebench.databases.postgres.error_hints import state_of
 from kneebench.databases.postgres.properties import server_program
 from kneebench.databases.postgres.runtime import PORT, socket_folder, socket_of
-from kneebench.databases.postgres.server_address import Address
+from kneebench.databases.postgres.server_address import PostgresAddress
 from kneebench.errors import KneebenchError
 from kneebench.lab.journal import Journal
 
@@ -50,15 +50,15 @@ CRASH = CrashSigns(
     server_program.name,
 )
 """A backend killed from outside makes the postmaster end all others and recover."""
-STOPS = Stops(orderly=server_program.stop, immediate=signal.SIGQUIT)
+STOPS = StopSignals(orderly=server_program.stop, immediate=signal.SIGQUIT)
 """Fast, with a checkpoint; immediate, without one."""
 KIND = ServerKind("PostgreSQL", CRASH, STOPS, REMEDIES)
 
 
-Launch = launching.Launch[Build]
+Launch = launching.Launch[PostgresBuild]
 
 
-class RunningServer(ServerProcess):
+class RunningPostgres(ServerProcess):
     """A PostgreSQL server that we started: where it listens, and what a broken question has to do
     with its end.
     """
@@ -68,7 +68,7 @@ class RunningServer(ServerProcess):
     def __init__(self, process: subprocess.Popen[bytes], launch: Launch, journal: Journal) -> None:
         super().__init__(process, launch.surroundings, journal, launch.limits)
         host = str(socket_folder(launch.runtime))
-        self.address = Address(host=host, port=PORT, user=USER, database="postgres")
+        self.address = PostgresAddress(host=host, port=PORT, user=USER, database="postgres")
 
     def answers(self) -> bool:
         """True where it takes connections."""
@@ -88,7 +88,7 @@ class RunningServer(ServerProcess):
 @contextlib.contextmanager
 def running_server(
     launch: Launch, data: Path, journal: Journal, *, reach: Sequence[Path] = (), keep: bool = False
-) -> Iterator[RunningServer]:
+) -> Iterator[RunningPostgres]:
     """A server over a data directory, answering; stopped at the end.
 
     Raises PlanError for settings that it refuses, KneebenchError where it ends or does not answer
@@ -97,7 +97,7 @@ def running_server(
     require_free(data, socket_of(launch.runtime))
     given: list[str | Path] = ["-D", data, "-k", socket_folder(launch.runtime), "-p", str(PORT)]
     command, more = launch.command(program(launch, "postgres"), *given, reach=(data, *reach))
-    server = RunningServer(launch.start(command, more), launch, journal)
+    server = RunningPostgres(launch.start(command, more), launch, journal)
     with answering(server, data, journal, keep=keep):
         yield server
 

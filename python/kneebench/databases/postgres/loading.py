@@ -17,7 +17,7 @@ import psycopg
 from kneebench._core import LoadError, TableLoad
 from kneebench.databases.postgres.address import connect, core_address
 from kneebench.databases.postgres.error_hints import refusal
-from kneebench.databases.postgres.server_address import Address
+from kneebench.databases.postgres.server_address import PostgresAddress
 from kneebench.databases.postgres.sql_schema import (
     Connection,
     drop_ours,
@@ -29,7 +29,7 @@ from kneebench.databases.postgres.sql_schema import (
     tables_there,
 )
 from kneebench.databases.tproc_c import loading
-from kneebench.databases.tproc_c.loading import LARGEST_FIRST, Rows, Step
+from kneebench.databases.tproc_c.loading import LARGEST_FIRST, Step, TableRows
 from kneebench.errors import KneebenchError
 from kneebench.plan.plan import Workload
 from kneebench.records import Watch
@@ -41,7 +41,7 @@ KEYS_MEMORY = "512MB"
 UNUSED = "SELECT bool_and(d_next_o_id = 3001) AND bool_and(d_ytd = 30000) FROM public.district"
 
 
-def load(address: Address, workload: Workload, seed: int, watch: Watch) -> dict[str, str]:
+def load(address: PostgresAddress, workload: Workload, seed: int, watch: Watch) -> dict[str, str]:
     """Fill an empty database; its facts (warehouses, profile, seed, rows, times).
 
     A whole load of the same shape that nothing was run on is left as it is; one that was run on, or
@@ -70,7 +70,7 @@ def _whole(connection: Connection, shape: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in found.items() if name != "state"} if fresh else {}
 
 
-def _rows(address: Address, workload: Workload, seed: int) -> Rows:
+def _rows(address: PostgresAddress, workload: Workload, seed: int) -> TableRows:
     tables = [
         TableLoad(
             name=table,
@@ -79,14 +79,14 @@ def _rows(address: Address, workload: Workload, seed: int) -> Rows:
         )
         for table in LARGEST_FIRST
     ]
-    return Rows(core_address(address), workload, seed, tables)
+    return TableRows(core_address(address), workload, seed, tables)
 
 
 def _refusal(doing: str, error: LoadError) -> KneebenchError:
     return refusal(doing, error.message, error.code)
 
 
-def _after(connection: Connection, address: Address, watch: Watch) -> dict[str, str]:
+def _after(connection: Connection, address: PostgresAddress, watch: Watch) -> dict[str, str]:
     keys = [keys_of(table) for table in LARGEST_FIRST]
     vacuum = [[f"VACUUM (ANALYZE) public.{table}"] for table in LARGEST_FIRST]
     steps = [
@@ -108,7 +108,7 @@ def _reported(doing: str) -> Iterator[None]:
         raise refusal(doing, words, state) from error
 
 
-def _side_by_side(address: Address, groups: Sequence[Sequence[str]]) -> None:
+def _side_by_side(address: PostgresAddress, groups: Sequence[Sequence[str]]) -> None:
     with contextlib.ExitStack() as stack:
         connections = [stack.enter_context(connect(address)) for _ in range(loading.STREAMS)]
         for connection in connections:

@@ -54,7 +54,7 @@ WHERE part.schemaname = 'public' GROUP BY 1"""
 """Partitions count for their table: HammerDB can make order_line of many."""
 
 
-class Readings:
+class PostgresReadings:
     """The counters and gauges of one server, for the workload's database."""
 
     def __init__(self, connection: Connection, database: str) -> None:

@@ -21,8 +21,8 @@ import psycopg
 from kneebench.databases.external.engine import (
     LEFT,
     UNTOUCHED,
+    ExternalRestore,
     ExternalServers,
-    Restore,
     process_at,
 )
 from kneebench.databases.postgres import adopted
@@ -33,7 +33,7 @@ from kneebench.databases.postgres.image import recipe_of
 from kneebench.databases.postgres.loading import load
 from kneebench.databases.postgres.rights import LOGGED, rights
 from kneebench.databases.postgres.server import PostgresServer
-from kneebench.databases.postgres.server_address import Address
+from kneebench.databases.postgres.server_address import PostgresAddress
 from kneebench.databases.postgres.sql_schema import facts as facts_of_load
 from kneebench.databases.postgres.sql_schema import (
     install_functions,
@@ -57,7 +57,9 @@ LIBPQ = {
 }
 
 
-class RemotePostgres(ExternalServers[PostgresDatabase, Address, Connection, PostgresServer]):
+class RemotePostgres(
+    ExternalServers[PostgresDatabase, PostgresAddress, Connection, PostgresServer]
+):
     """Servers that run already: one per storage, or one for all."""
 
     password_variable = PASSWORD
@@ -65,27 +67,27 @@ class RemotePostgres(ExternalServers[PostgresDatabase, Address, Connection, Post
     def __init__(self, plan: Plan, journal: Journal) -> None:
         super().__init__(plan, journal, postgres_table(plan.database))
 
-    def address(self, storage: str) -> Address:
+    def address(self, storage: str) -> PostgresAddress:
         """That of the URL."""
         return address_of(self.plan.urls[storage])
 
     def connected(
-        self, address: Address, limit_s: float | None = None
+        self, address: PostgresAddress, limit_s: float | None = None
     ) -> AbstractContextManager[Connection]:
         """A session in the URL's database."""
         return connect(address, limit_s=limit_s)
 
-    def explained(self, doing: str, address: Address) -> AbstractContextManager[None]:
+    def explained(self, doing: str, address: PostgresAddress) -> AbstractContextManager[None]:
         """In the server's words."""
         return explained(doing, address)
 
-    def variables(self, address: Address) -> dict[str, str]:
+    def variables(self, address: PostgresAddress) -> dict[str, str]:
         """As libpq reads them; a password comes from a passfile."""
         given = parameters(address)
         return {variable: given[name] for name, variable in LIBPQ.items() if name in given}
 
     def found(
-        self, session: Connection, storage: str, address: Address, subject: str
+        self, session: Connection, storage: str, address: PostgresAddress, subject: str
     ) -> Iterator[Finding]:
         """Where it runs, the role's rights, the free connections, HammerDB's tables."""
         where = whereabouts(session)
@@ -100,12 +102,12 @@ class RemotePostgres(ExternalServers[PostgresDatabase, Address, Connection, Post
         if self.foreign:
             yield from adopted.findings(session, subject, self.plan)
 
-    def locate(self, address: Address) -> Whereabouts:
+    def locate(self, address: PostgresAddress) -> Whereabouts:
         """By its sockets, processes and directories."""
         with connect(address) as connection:
             return whereabouts(connection)
 
-    def load(self, storage: str, address: Address, watch: Watch) -> dict[str, str]:
+    def load(self, storage: str, address: PostgresAddress, watch: Watch) -> dict[str, str]:
         """The image database (template), or the URL's own if it is empty."""
         if self.foreign:
             with connect(address) as connection:
@@ -119,16 +121,16 @@ class RemotePostgres(ExternalServers[PostgresDatabase, Address, Connection, Post
                 return {**loaded, "reused": "yes"}
         return {"reused": "no", **load(address, self.plan.workload, self.plan.seed, watch)}
 
-    def remove(self, storage: str, address: Address) -> str:
+    def remove(self, storage: str, address: PostgresAddress) -> str:
         """Drop the image database (restore = "template")."""
         return f"dropped {self._template(address).remove()}"
 
-    def _template(self, address: Address) -> Template:
+    def _template(self, address: PostgresAddress) -> Template:
         with connect(address) as connection:
             recipe = recipe_of(_version(connection), (), self.plan.workload, self.plan.seed)
         return Template(address, "" if not self.foreign else address.database, recipe, self.journal)
 
-    def open(self, restore: Restore[Address], stack: ExitStack) -> PostgresServer:
+    def open(self, restore: ExternalRestore[PostgresAddress], stack: ExitStack) -> PostgresServer:
         """A copy of the template, dropped with the stack; or the URL's database."""
         address, watch = restore.address, restore.watch
         if self.how == "template":
@@ -150,7 +152,7 @@ class RemotePostgres(ExternalServers[PostgresDatabase, Address, Connection, Post
         server.checkpoint()
         return server
 
-    def _functions(self, address: Address) -> list[str]:
+    def _functions(self, address: PostgresAddress) -> list[str]:
         """Install the functions, unless the database is a copy of an image that has them.
 
         Returns a note if their rollbacks by design appear in the server's log.
@@ -160,7 +162,7 @@ class RemotePostgres(ExternalServers[PostgresDatabase, Address, Connection, Post
                 install_functions(connection)
             return [] if quiet_rollbacks(connection) else [LOGGED]
 
-    def _before(self, address: Address, watch: Watch) -> Sequence[Check] | None:
+    def _before(self, address: PostgresAddress, watch: Watch) -> Sequence[Check] | None:
         """The conditions of a schema that we did not load, to judge the change since."""
         if not self.foreign:
             return None

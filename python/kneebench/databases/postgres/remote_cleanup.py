@@ -12,7 +12,7 @@ from psycopg.conninfo import make_conninfo
 
 from kneebench.databases.external.restarts import once_it_is_back
 from kneebench.databases.postgres.address import parameters, runs_there
-from kneebench.databases.postgres.server_address import Address
+from kneebench.databases.postgres.server_address import PostgresAddress
 from kneebench.errors import PlanError
 from kneebench.lab import server_cleanup
 from kneebench.lab.changes.database import MadeOnServer
@@ -27,12 +27,12 @@ def undo_or_report(
     server_cleanup.undo_or_report(undo, noted, journal, watch, psycopg.Error)
 
 
-def once_it_answers(address: Address, do: Callable[[], None]) -> None:
+def once_it_answers(address: PostgresAddress, do: Callable[[], None]) -> None:
     """Call `do`; on a server that accepts no sessions yet, as soon as it does."""
     once_it_is_back(do, (psycopg.OperationalError, PlanError), lambda: runs_there(address))
 
 
-def psql_command(address: Address, statements: str) -> str:
+def psql_command(address: PostgresAddress, statements: str) -> str:
     """A psql command that runs these statements, without the password."""
     without = make_conninfo("", **parameters(address.model_copy(update={"password": None})))
     return f"psql {shlex.quote(without)} -c {shlex.quote(statements)}"

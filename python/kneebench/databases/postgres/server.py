@@ -16,19 +16,19 @@ from kneebench.databases.managed.crash_report import seen_of_its_end
 from kneebench.databases.managed.process import Process
 from kneebench.databases.postgres.address import answers, connect, core_address, explained
 from kneebench.databases.postgres.blocked import end_stuck, lockers
-from kneebench.databases.postgres.client_timeouts import Timeouts
+from kneebench.databases.postgres.client_timeouts import PostgresTimeouts
 from kneebench.databases.postgres.conditions import conditions
 from kneebench.databases.postgres.error_hints import error_hint
 from kneebench.databases.postgres.log_calls import log_calls
 from kneebench.databases.postgres.log_segments import LogSegments
-from kneebench.databases.postgres.readings import METERS, Readings
-from kneebench.databases.postgres.server_address import Address
+from kneebench.databases.postgres.readings import METERS, PostgresReadings
+from kneebench.databases.postgres.server_address import PostgresAddress
 from kneebench.databases.postgres.settings_in_force import in_force, remarks, with_users_session
-from kneebench.databases.postgres.waits import Waits
+from kneebench.databases.postgres.waits import PostgresWaits
 from kneebench.errors import DatabaseLost, InvalidMeasurement, KneebenchError, PlanError
 from kneebench.records import Check, Setting, Watch
 
-TIMEOUTS = Timeouts()
+TIMEOUTS = PostgresTimeouts()
 FLUSH_LIMIT_S = 10.0
 """How long the last sessions of a rung may take to end and hand over their counts."""
 KEPT = "see the server's log, then run again; completed rungs are saved"
@@ -52,13 +52,13 @@ class PostgresServer:
 
     def __init__(
         self,
-        address: Address,
+        address: PostgresAddress,
         warehouses: int,
         restore_s: float,
         notes: Sequence[str] = (),
         process: Process | None = None,
         before: Sequence[Check] | None = None,
-        timeouts: Timeouts = TIMEOUTS,
+        timeouts: PostgresTimeouts = TIMEOUTS,
         segments: LogSegments | None = None,
     ) -> None:
         self.address = address
@@ -75,8 +75,8 @@ class PostgresServer:
         self._side = connect(address, limit_s=timeouts.whole_s)
         self._sampled = connect(address, limit_s=timeouts.reading_s)
         self.settings: Sequence[Setting] = with_users_session(in_force(self._session))
-        self._readings = Readings(self._session, address.database)
-        self._waits = Waits(self._sampled, self._own)
+        self._readings = PostgresReadings(self._session, address.database)
+        self._waits = PostgresWaits(self._sampled, self._own)
         self._may_checkpoint = _may_checkpoint(self._session)
         self.notes: Sequence[str] = (
             *notes,

@@ -9,7 +9,7 @@ from pydantic import SecretStr
 from kneebench.records import Record
 
 
-class Address(Record):
+class PostgresAddress(Record):
     """Address of a server. It is never stored: results contain only the engine's settings."""
 
     host: str

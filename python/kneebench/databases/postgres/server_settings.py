@@ -29,7 +29,7 @@ from pathlib import Path
 
 from kneebench.databases.managed.sizing import Machine
 from kneebench.databases.postgres.allowed_settings import SIZE
-from kneebench.databases.postgres.builds import Build
+from kneebench.databases.postgres.builds import PostgresBuild
 from kneebench.databases.postgres.footprint import (
     GIB,
     MIB,
@@ -128,7 +128,7 @@ def loading(ruled: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def initdb_options(plan: Plan, build: Build) -> list[str]:
+def initdb_options(plan: Plan, build: PostgresBuild) -> list[str]:
     """The options of initdb for the plan's settings; the version's own defaults without any."""
     options = []
     for name, value in plan.database.settings.items():

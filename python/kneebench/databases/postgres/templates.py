@@ -25,7 +25,7 @@ from kneebench.databases.postgres.remote_cleanup import (
     psql_command,
     undo_or_report,
 )
-from kneebench.databases.postgres.server_address import Address
+from kneebench.databases.postgres.server_address import PostgresAddress
 from kneebench.databases.tproc_c.recipe import Recipe
 from kneebench.errors import Refused
 from kneebench.lab.journal import Journal
@@ -51,7 +51,7 @@ class Template(NamedTuple):
     `source` is the database to copy if it is not ours (HammerDB's); empty for our own.
     """
 
-    address: Address
+    address: PostgresAddress
     source: str
     recipe: Recipe
     journal: Journal
@@ -102,7 +102,7 @@ class Template(NamedTuple):
         return self.image
 
     @contextlib.contextmanager
-    def work(self, watch: Watch) -> Iterator[Address]:
+    def work(self, watch: Watch) -> Iterator[PostgresAddress]:
         """A fresh copy of the image, as its address; dropped at the end.
 
         If that fails, the failure is reported with the command that removes the copy.
@@ -184,7 +184,11 @@ def _mark(connection: Connection, database: str, what: str) -> None:
 
 
 def _create(
-    connection: Connection, address: Address, database: str, what: str, template: str = "template0"
+    connection: Connection,
+    address: PostgresAddress,
+    database: str,
+    what: str,
+    template: str = "template0",
 ) -> None:
     strategy = (
         " STRATEGY file_copy"

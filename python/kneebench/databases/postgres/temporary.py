@@ -10,13 +10,13 @@ from pathlib import Path
 from psycopg import sql
 
 from kneebench.databases.postgres.address import connect
-from kneebench.databases.postgres.server_address import Address
+from kneebench.databases.postgres.server_address import PostgresAddress
 
 TABLESPACE = "kneebench_temporary"
 """The server starts with it in temp_tablespaces, which may name one that does not exist yet."""
 
 
-def make_tablespace(address: Address, directory: Path) -> None:
+def make_tablespace(address: PostgresAddress, directory: Path) -> None:
     """Make the tablespace in an empty directory of the server's account."""
     create = sql.SQL("CREATE TABLESPACE {} LOCATION {}")
     with connect(address) as connection:

@@ -23,7 +23,7 @@ GROUP BY 1"""
 DATABASE = "SELECT oid FROM pg_database WHERE datname = current_database()"
 
 
-class Waits:
+class PostgresWaits:
     """The waits of one database's sessions, except for those with the given process ids."""
 
     def __init__(self, connection: psycopg.Connection[tuple[Any, ...]], own: Sequence[int]) -> None:

@@ -12,7 +12,7 @@ from pydantic import SecretStr
 
 from kneebench._core import Address as CoreAddress
 from kneebench.databases.sqlserver.error_hints import refusal
-from kneebench.databases.sqlserver.server_address import Address
+from kneebench.databases.sqlserver.server_address import SqlServerAddress
 from kneebench.databases.sqlserver.session import SqlError
 from kneebench.databases.sqlserver.table import PASSWORD, URL, SqlServerDatabase
 from kneebench.errors import PlanError
@@ -21,7 +21,7 @@ from kneebench.secrets import without_passwords
 SYSTEM = ("master", "model", "msdb", "tempdb")
 
 
-def address_of(url: str, table: SqlServerDatabase) -> Address:
+def address_of(url: str, table: SqlServerDatabase) -> SqlServerAddress:
     """The address of a running server; raises PlanError for a URL that cannot be used."""
     doing, parts = f"reading the URL {without_passwords(url)}", urlsplit(url)
     database = unquote(parts.path).strip("/")
@@ -36,7 +36,7 @@ def address_of(url: str, table: SqlServerDatabase) -> Address:
     if parts.query:
         do = "use the keys of [database], such as trust_server_certificate"
         raise PlanError(doing, seen=f"unsupported parameters: {parts.query}", do=do)
-    return Address(
+    return SqlServerAddress(
         host=parts.hostname,
         port=parts.port or 1433,
         user=unquote(parts.username),
@@ -60,7 +60,7 @@ def _password(table: SqlServerDatabase) -> SecretStr | None:
     return SecretStr(found) if found else None
 
 
-def core_address(address: Address) -> CoreAddress:
+def core_address(address: SqlServerAddress) -> CoreAddress:
     """The address as the Rust core takes it."""
     return CoreAddress(
         protocol="tds",
@@ -74,10 +74,10 @@ def core_address(address: Address) -> CoreAddress:
     )
 
 
-def sqlcmd(address: Address, statements: str, database: str = "") -> str:
+def sqlcmd(address: SqlServerAddress, statements: str, database: str = "") -> str:
     """A command of Microsoft's client that runs statements, without the password.
 
-    >>> sqlcmd(Address(host="db", user="me", database="x"), "DROP DATABASE [x]")
+    >>> sqlcmd(SqlServerAddress(host="db", user="me", database="x"), "DROP DATABASE [x]")
     "sqlcmd -S db,1433 -U me -Q 'DROP DATABASE [x]'"
     """
     inside = f" -d {shlex.quote(database)}" if database else ""
@@ -86,7 +86,7 @@ def sqlcmd(address: Address, statements: str, database: str = "") -> str:
 
 
 @contextlib.contextmanager
-def explained(doing: str, address: Address | None = None) -> Iterator[None]:
+def explained(doing: str, address: SqlServerAddress | None = None) -> Iterator[None]:
     """What the server refuses inside is raised as a KneebenchError in its words; a PlanError where
     the plan or the server must be changed first.
     """

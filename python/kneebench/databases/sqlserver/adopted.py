@@ -16,8 +16,8 @@ from kneebench.databases.external.restarts import once_it_is_back
 from kneebench.databases.sqlserver.address import sqlcmd
 from kneebench.databases.sqlserver.conditions import by_bcp
 from kneebench.databases.sqlserver.database import connect_to
-from kneebench.databases.sqlserver.server_address import Address
-from kneebench.databases.sqlserver.session import Session, SqlError, quoted
+from kneebench.databases.sqlserver.server_address import SqlServerAddress
+from kneebench.databases.sqlserver.session import SqlError, SqlServerSession, quoted
 from kneebench.databases.sqlserver.sql_files import batches, install_procedures
 from kneebench.databases.tproc_c import adopted
 from kneebench.databases.tproc_c.adopted import Existing
@@ -55,7 +55,7 @@ def removal() -> list[str]:
     return [*(drop.rstrip(";") for drop in drops), DROP_SCHEMA]
 
 
-def facts(inside: Session, warehouses: int) -> dict[str, str]:
+def facts(inside: SqlServerSession, warehouses: int) -> dict[str, str]:
     """What is known of the schema in the session's database; changes nothing.
 
     Raises PlanError where there is none, one of another size, or one in memory.
@@ -75,7 +75,7 @@ def facts(inside: Session, warehouses: int) -> dict[str, str]:
     return adopted.facts(database, there, count, warehouses)
 
 
-def findings(address: Address, subject: str, plan: Plan) -> Iterator[Finding]:
+def findings(address: SqlServerAddress, subject: str, plan: Plan) -> Iterator[Finding]:
     """What becomes of the user's tables, refused if the plan does not state it; the login's rights.
 
     Raises PlanError where there is no such schema, or one of another size.
@@ -98,7 +98,7 @@ def findings(address: Address, subject: str, plan: Plan) -> Iterator[Finding]:
 
 
 @contextlib.contextmanager
-def with_procedures(address: Address, journal: Journal, watch: Watch) -> Iterator[None]:
+def with_procedures(address: SqlServerAddress, journal: Journal, watch: Watch) -> Iterator[None]:
     """Beside tables that are not ours: our procedures are installed, and removed at the end of the
     block.
     """
@@ -119,7 +119,7 @@ def with_procedures(address: Address, journal: Journal, watch: Watch) -> Iterato
         )
 
 
-def _remove(address: Address) -> None:
+def _remove(address: SqlServerAddress) -> None:
     with connect_to(address, REMOVAL_LIMIT_S) as inside:
         for statement in (f"SET LOCK_TIMEOUT {round(1000 * REMOVAL_LIMIT_S)}", *removal()):
             inside.execute(statement)

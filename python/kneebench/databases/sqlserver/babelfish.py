@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kneebench.databases.sqlserver.properties import wait_class
-from kneebench.databases.sqlserver.session import Session, SqlError
+from kneebench.databases.sqlserver.session import SqlError, SqlServerSession
 
 Found = dict[str, float]
 DATABASE = """
@@ -33,7 +33,7 @@ class BabelfishReadings:
 
     notes: tuple[str, ...] = ()
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SqlServerSession) -> None:
         self._session = session
         self._timed = session.value(TIMED) == "on"
         self.meters = frozenset(["log_writes", "checkpoints", "tables"])
@@ -78,7 +78,7 @@ class BabelfishReadings:
 class BabelfishWaits:
     """What the sessions at work wait for, except for those with the given ids."""
 
-    def __init__(self, session: Session, own: Sequence[int]) -> None:
+    def __init__(self, session: SqlServerSession, own: Sequence[int]) -> None:
         self._session, self._query = session, SAMPLE.format(own=", ".join(map(str, own)))
         self._seen: set[str] = set()
 

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from kneebench.databases.sqlserver import database as databases
 from kneebench.databases.sqlserver.address import explained
-from kneebench.databases.sqlserver.placement import File, files_of
-from kneebench.databases.sqlserver.server_address import Address
-from kneebench.databases.sqlserver.session import Session, SqlError, literal, quoted
+from kneebench.databases.sqlserver.placement import DatabaseFile, files_of
+from kneebench.databases.sqlserver.server_address import SqlServerAddress
+from kneebench.databases.sqlserver.session import SqlError, SqlServerSession, literal, quoted
 from kneebench.errors import PlanError, Refused
 
 OURS = "made by kneebench: "
@@ -35,10 +35,10 @@ KEPT = ("key", "warehouses", "bytes", "build_s", "rows", "rows_s", "keys_s")
 class Backup(NamedTuple):
     """The backup of one database in a file on its server."""
 
-    address: Address
+    address: SqlServerAddress
     path: str
 
-    def facts(self, session: Session) -> dict[str, str]:
+    def facts(self, session: SqlServerSession) -> dict[str, str]:
         """The facts of our backup; empty where there is no file. Raises Refused for a file that is
         not ours.
         """
@@ -55,7 +55,7 @@ class Backup(NamedTuple):
         found: dict[str, str] = json.loads(description.removeprefix(OURS))
         return found
 
-    def require(self, session: Session, key: str) -> None:
+    def require(self, session: SqlServerSession, key: str) -> None:
         """Raises PlanError where the file has not the backup of this key: another plan, or another
         database of the same plan, may have replaced it since.
         """
@@ -67,7 +67,7 @@ class Backup(NamedTuple):
                 do="use a file in backup that no other plan or database writes",
             )
 
-    def _description(self, session: Session) -> str | None:
+    def _description(self, session: SqlServerSession) -> str | None:
         """The description of the file's last backup set; None without a file, empty where it has
         none.
         """
@@ -82,7 +82,7 @@ class Backup(NamedTuple):
                 raise
         return str(rows[-1][columns.index(DESCRIPTION)] or "") if rows else ""
 
-    def write(self, session: Session, facts: Mapping[str, str]) -> dict[str, str]:
+    def write(self, session: SqlServerSession, facts: Mapping[str, str]) -> dict[str, str]:
         """Back the database up, compressed where the edition can; the facts that the backup keeps.
         `facts` of this was asked before, so that what the file holds is ours.
         """
@@ -97,7 +97,7 @@ class Backup(NamedTuple):
                 session.execute(backup_statement(name, self.path, kept, compressed=False))
         return kept
 
-    def restore(self, session: Session, files: Sequence[File]) -> None:
+    def restore(self, session: SqlServerSession, files: Sequence[DatabaseFile]) -> None:
         """Put the backup in place of the database of ours, with these files.
 
         Where they are to be elsewhere than now, the database is dropped before, which removes its
@@ -117,7 +117,9 @@ class Backup(NamedTuple):
             session.execute(restore_statement(name, self.path, placed, replace=in_place))
             session.execute(f"ALTER DATABASE {quoted(name)} SET MULTI_USER")
 
-    def _placed(self, session: Session, files: Sequence[File]) -> list[File]:
+    def _placed(
+        self, session: SqlServerSession, files: Sequence[DatabaseFile]
+    ) -> list[DatabaseFile]:
         """The files that the backup contains, in their places. One that is not moved would be
         written to the path that it had.
         """
@@ -166,7 +168,7 @@ def backup_statement(
 
 
 def restore_statement(
-    database: str, path: str, files: Sequence[File], *, replace: bool = False
+    database: str, path: str, files: Sequence[DatabaseFile], *, replace: bool = False
 ) -> str:
     """RESTORE DATABASE with each of its files in its place; only with REPLACE over files that are
     there.

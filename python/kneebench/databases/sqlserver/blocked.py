@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from kneebench import units
 from kneebench.analysis.wording import number_of_users
-from kneebench.databases.sqlserver.session import Session, SqlError, literal, quoted
+from kneebench.databases.sqlserver.session import SqlError, SqlServerSession, literal, quoted
 
 WAITING = """
 SELECT r.session_id, r.blocking_session_id, r.wait_time / 1000.0 FROM sys.dm_exec_requests r
@@ -23,7 +23,7 @@ NO_PERMISSION = 6102
 GRANT_KILL = "GRANT ALTER ANY CONNECTION TO {}"
 
 
-def end_stuck(session: Session, database: str, own: Sequence[int], for_s: float) -> str:
+def end_stuck(session: SqlServerSession, database: str, own: Sequence[int], for_s: float) -> str:
     """Which foreign sessions have kept users waiting for so long; empty where none has. Then all
     users that wait are ended, or the grant that is missing for it is named.
     """
@@ -52,7 +52,7 @@ def _head(spid: int, waiting: dict[int, tuple[int, float]]) -> int:
     return spid
 
 
-def _ended(session: Session, spid: int) -> bool:
+def _ended(session: SqlServerSession, spid: int) -> bool:
     """Whether a session is ended, or was already; False where the login may not end any."""
     try:
         session.execute(f"KILL {spid:d}")

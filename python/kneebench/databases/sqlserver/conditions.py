@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kneebench.databases.sqlserver.session import Session
+from kneebench.databases.sqlserver.session import SqlServerSession
 from kneebench.databases.sqlserver.sql_files import HERE
 from kneebench.databases.tproc_c.conditions import (
     Broken,
@@ -46,7 +46,7 @@ class Conditions(NamedTuple):
     asked: Sequence[Condition] = conditions_in(HERE)
     before: Sequence[Check] | None = None
 
-    def checks(self, inside: Session) -> list[Check]:
+    def checks(self, inside: SqlServerSession) -> list[Check]:
         """The twelve checks, in order, of the database that the session is in."""
         checked = checked_warehouses(self.warehouses)
         known = {check.name: check.seen for check in self.before or ()}
@@ -58,7 +58,7 @@ class Conditions(NamedTuple):
         ]
 
 
-def of_existing(inside: Session, warehouses: int) -> Conditions:
+def of_existing(inside: SqlServerSession, warehouses: int) -> Conditions:
     """The conditions by which a schema that HammerDB built is judged from now on."""
     conditions = Conditions(warehouses)
     if by_bcp(inside, warehouses):
@@ -68,12 +68,12 @@ def of_existing(inside: Session, warehouses: int) -> Conditions:
     return conditions._replace(before=conditions.checks(inside))
 
 
-def by_bcp(inside: Session, warehouses: int) -> bool:
+def by_bcp(inside: SqlServerSession, warehouses: int) -> bool:
     """Whether loaded orders have a carrier though they are not delivered."""
     return bool(inside.value(BY_BCP.format(warehouses=_listed(checked_warehouses(warehouses)))))
 
 
-def _broken(inside: Session, condition: Condition, checked: Sequence[int]) -> Broken:
+def _broken(inside: SqlServerSession, condition: Condition, checked: Sequence[int]) -> Broken:
     asked = condition.query.format(warehouses=_listed(checked))
     places, first, weighed = inside.execute(COUNTED.format(asked))[0]
     fingerprint = hashlib.sha256(str(weighed).encode()).hexdigest()[:16]

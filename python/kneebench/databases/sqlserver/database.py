@@ -11,9 +11,15 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from kneebench.databases.sqlserver.address import explained, sqlcmd
-from kneebench.databases.sqlserver.placement import PREFIX, File, files_of, sized
-from kneebench.databases.sqlserver.server_address import Address
-from kneebench.databases.sqlserver.session import Session, SqlError, connect, literal, quoted
+from kneebench.databases.sqlserver.placement import PREFIX, DatabaseFile, files_of, sized
+from kneebench.databases.sqlserver.server_address import SqlServerAddress
+from kneebench.databases.sqlserver.session import (
+    SqlError,
+    SqlServerSession,
+    connect,
+    literal,
+    quoted,
+)
 from kneebench.errors import PlanError, Refused
 
 Whose = Literal["nobody's", "ours", "another's"]
@@ -33,7 +39,7 @@ CREATE_MARK = (
 )
 
 
-def whose(session: Session, database: str) -> Whose:
+def whose(session: SqlServerSession, database: str) -> Whose:
     """Whose the database of that name is."""
     rows = session.execute(STATE.format(name=literal(database)))
     if not rows:
@@ -51,7 +57,7 @@ def whose(session: Session, database: str) -> Whose:
     return "ours" if ours else "another's"
 
 
-def require_ours(session: Session, database: str, doing: str) -> bool:
+def require_ours(session: SqlServerSession, database: str, doing: str) -> bool:
     """Whether the database is there. Raises Refused where it is not ours."""
     found = whose(session, database)
     if found == "another's":
@@ -64,9 +70,9 @@ def require_ours(session: Session, database: str, doing: str) -> bool:
 
 
 def create(
-    session: Session,
-    address: Address,
-    files: Sequence[File],
+    session: SqlServerSession,
+    address: SqlServerAddress,
+    files: Sequence[DatabaseFile],
     warehouses: int,
     options: Mapping[str, str],
 ) -> None:
@@ -82,14 +88,16 @@ def create(
         inside.execute(CREATE_MARK)
 
 
-def set_options(session: Session, address: Address, options: Mapping[str, str]) -> None:
+def set_options(
+    session: SqlServerSession, address: SqlServerAddress, options: Mapping[str, str]
+) -> None:
     """Set options of the database."""
     with explained(f"setting options of the database {address.database}", address):
         for statement in option_statements(address.database, options):
             session.execute(statement)
 
 
-def create_statement(database: str, files: Sequence[File], warehouses: int) -> str:
+def create_statement(database: str, files: Sequence[DatabaseFile], warehouses: int) -> str:
     """CREATE DATABASE with its files."""
     if not files:
         return f"CREATE DATABASE {quoted(database)}"
@@ -133,12 +141,12 @@ def require_options(database: str, found: Mapping[str, str], options: Mapping[st
         )
 
 
-def connect_to(address: Address, limit_s: float | None = None) -> Session:
+def connect_to(address: SqlServerAddress, limit_s: float | None = None) -> SqlServerSession:
     """A session in the workload's database."""
     return connect(address, address.database, limit_s)
 
 
-def close_sessions(session: Session, database: str) -> None:
+def close_sessions(session: SqlServerSession, database: str) -> None:
     """End all sessions in the database of ours; where the server cannot (Babelfish), they are left.
 
     SINGLE_USER rolls their transactions back at once; RESTORE and DROP need the database alone.
@@ -150,14 +158,14 @@ def close_sessions(session: Session, database: str) -> None:
             raise
 
 
-def drop(session: Session, database: str) -> None:
+def drop(session: SqlServerSession, database: str) -> None:
     """Drop the database, if it is there. Raises Refused where it is not ours."""
     if require_ours(session, database, f"dropping the database {database}"):
         close_sessions(session, database)
         session.execute(f"DROP DATABASE {quoted(database)}")
 
 
-def drop_by_hand(address: Address, *, alone: bool) -> str:
+def drop_by_hand(address: SqlServerAddress, *, alone: bool) -> str:
     """The command that drops the database; with `alone` it ends the sessions in it before, which
     Babelfish cannot.
     """
@@ -166,12 +174,12 @@ def drop_by_hand(address: Address, *, alone: bool) -> str:
     return sqlcmd(address, "; ".join(statements))
 
 
-def exists(session: Session, database: str) -> bool:
+def exists(session: SqlServerSession, database: str) -> bool:
     """Whether a database of that name is there, whosever it is."""
     return bool(session.execute(STATE.format(name=literal(database))))
 
 
-def facts(inside: Session) -> dict[str, str]:
+def facts(inside: SqlServerSession) -> dict[str, str]:
     """What the load noted of itself, in a session in the database; empty where there was none, and
     where the database was created and not yet marked.
     """
@@ -179,7 +187,7 @@ def facts(inside: Session) -> dict[str, str]:
     return dict(inside.execute(statement))
 
 
-def note(inside: Session, known: Mapping[str, str]) -> None:
+def note(inside: SqlServerSession, known: Mapping[str, str]) -> None:
     """Keep facts of the load in place of all before."""
     inside.execute(f"DELETE FROM {MARK}")  # noqa: S608
     for name, value in known.items():

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 
 from kneebench.databases.engine import Engine
-from kneebench.databases.external.engine import LEFT, ExternalServers, Restore
+from kneebench.databases.external.engine import LEFT, ExternalRestore, ExternalServers
 from kneebench.databases.sqlserver import adopted
 from kneebench.databases.sqlserver.address import address_of, explained
 from kneebench.databases.sqlserver.allowed_settings import of_database, of_instance
@@ -22,14 +22,14 @@ from kneebench.databases.sqlserver.image import STAYS, Image
 from kneebench.databases.sqlserver.placement import placement_of
 from kneebench.databases.sqlserver.preparation import in_journal, prepared
 from kneebench.databases.sqlserver.server import SqlServer
-from kneebench.databases.sqlserver.server_address import Address
+from kneebench.databases.sqlserver.server_address import SqlServerAddress
 from kneebench.databases.sqlserver.server_findings import (
     image_findings,
     placement_findings,
     server_findings,
 )
 from kneebench.databases.sqlserver.server_settings import PlansSettings
-from kneebench.databases.sqlserver.session import Session, SqlError, connect
+from kneebench.databases.sqlserver.session import SqlError, SqlServerSession, connect
 from kneebench.databases.sqlserver.sql_files import install_procedures
 from kneebench.databases.sqlserver.table import (
     CACHE,
@@ -57,7 +57,9 @@ def open_engine(plan: Plan, journal: Journal) -> Engine:
     return RemoteSqlServer(plan, journal)
 
 
-class RemoteSqlServer(ExternalServers[SqlServerDatabase, Address, Session, SqlServer]):
+class RemoteSqlServer(
+    ExternalServers[SqlServerDatabase, SqlServerAddress, SqlServerSession, SqlServer]
+):
     """Servers that run already: one per storage, or one for all."""
 
     password_variable = PASSWORD
@@ -65,19 +67,21 @@ class RemoteSqlServer(ExternalServers[SqlServerDatabase, Address, Session, SqlSe
     def __init__(self, plan: Plan, journal: Journal) -> None:
         super().__init__(plan, journal, sqlserver_table(plan.database))
 
-    def address(self, storage: str) -> Address:
+    def address(self, storage: str) -> SqlServerAddress:
         """That of the URL."""
         return address_of(self.plan.urls[storage], self.table)
 
-    def connected(self, address: Address, limit_s: float | None = None) -> Session:
+    def connected(
+        self, address: SqlServerAddress, limit_s: float | None = None
+    ) -> SqlServerSession:
         """A session in master: the workload's database may not be there yet."""
         return connect(address, limit_s=limit_s)
 
-    def explained(self, doing: str, address: Address) -> AbstractContextManager[None]:
+    def explained(self, doing: str, address: SqlServerAddress) -> AbstractContextManager[None]:
         """In the server's words."""
         return explained(doing, address)
 
-    def variables(self, address: Address) -> dict[str, str]:
+    def variables(self, address: SqlServerAddress) -> dict[str, str]:
         """As sqlcmd reads them; a command reads the password elsewhere."""
         return {
             "SQLCMDSERVER": f"{address.host},{address.port}",
@@ -85,11 +89,11 @@ class RemoteSqlServer(ExternalServers[SqlServerDatabase, Address, Session, SqlSe
             "SQLCMDDBNAME": address.database,
         }
 
-    def require_database(self, address: Address) -> None:
+    def require_database(self, address: SqlServerAddress) -> None:
         """A session in the workload's database: it may be in recovery."""
         connect_to(address).close()
 
-    def _image(self, session: Session, storage: str) -> Image:
+    def _image(self, session: SqlServerSession, storage: str) -> Image:
         version = version_of(session)
         return Image(
             session,
@@ -105,7 +109,7 @@ class RemoteSqlServer(ExternalServers[SqlServerDatabase, Address, Session, SqlSe
         )
 
     def found(
-        self, session: Session, storage: str, address: Address, subject: str
+        self, session: SqlServerSession, storage: str, address: SqlServerAddress, subject: str
     ) -> Iterator[Finding]:
         """Which server it is, whose the database is, the login's rights, what else it does."""
         image = self._image(session, storage)
@@ -120,11 +124,11 @@ class RemoteSqlServer(ExternalServers[SqlServerDatabase, Address, Session, SqlSe
         if not self.foreign and image.how in STAYS and whose(session, address.database) == "ours":
             image.kept()
 
-    def locate(self, address: Address) -> Whereabouts:
+    def locate(self, address: SqlServerAddress) -> Whereabouts:
         """Taken for another machine: neither its processes nor its files are to be seen."""
         return Whereabouts(seen=f"by its own views only ({address.host})")
 
-    def load(self, storage: str, address: Address, watch: Watch) -> dict[str, str]:
+    def load(self, storage: str, address: SqlServerAddress, watch: Watch) -> dict[str, str]:
         """The backup, or the loaded database."""
         if self.foreign:
             with connect_to(address) as inside:
@@ -135,7 +139,7 @@ class RemoteSqlServer(ExternalServers[SqlServerDatabase, Address, Session, SqlSe
             facts = image.prepare(watch) if stays else prepared(image, self.journal, watch)
             return {**facts, "restored_by": image.how}
 
-    def open(self, restore: Restore[Address], stack: ExitStack) -> SqlServer:
+    def open(self, restore: ExternalRestore[SqlServerAddress], stack: ExitStack) -> SqlServer:
         """The restored database, with the plan's settings; put back, and dropped unless it stays,
         with the stack.
         """
@@ -161,7 +165,9 @@ class RemoteSqlServer(ExternalServers[SqlServerDatabase, Address, Session, SqlSe
         server.checkpoint()
         return server
 
-    def _of_ours(self, image: Image, restore: Restore[Address], stack: ExitStack) -> None:
+    def _of_ours(
+        self, image: Image, restore: ExternalRestore[SqlServerAddress], stack: ExitStack
+    ) -> None:
         address = restore.address
         if image.how not in STAYS:
             stack.callback(
@@ -176,12 +182,14 @@ class RemoteSqlServer(ExternalServers[SqlServerDatabase, Address, Session, SqlSe
         with connect_to(address) as inside:
             install_procedures(inside)
 
-    def _existing(self, image: Image, restore: Restore[Address], stack: ExitStack) -> None:
+    def _existing(
+        self, image: Image, restore: ExternalRestore[SqlServerAddress], stack: ExitStack
+    ) -> None:
         """HammerDB's tables, with our procedures for as long as the stack."""
         image.verify()
         stack.enter_context(adopted.with_procedures(restore.address, self.journal, restore.watch))
 
-    def _conditions(self, address: Address, watch: Watch) -> Conditions:
+    def _conditions(self, address: SqlServerAddress, watch: Watch) -> Conditions:
         warehouses = self.plan.workload.warehouses
         if not self.foreign:
             return Conditions(warehouses)
@@ -202,11 +210,11 @@ class RemoteSqlServer(ExternalServers[SqlServerDatabase, Address, Session, SqlSe
             wanted[CACHE] = max(128, cell.engine_memory_bytes >> 20)
         return wanted
 
-    def _drop(self, address: Address) -> None:
+    def _drop(self, address: SqlServerAddress) -> None:
         with connect(address) as session:
             drop(session, address.database)
 
-    def remove(self, storage: str, address: Address) -> str:
+    def remove(self, storage: str, address: SqlServerAddress) -> str:
         """Drop the database of ours. T-SQL has no statement that removes a backup's file."""
         with connect(address) as session:
             image = self._image(session, storage)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from kneebench.databases.sqlserver.server_address import Address
+from kneebench.databases.sqlserver.server_address import SqlServerAddress
 from kneebench.databases.sqlserver.table import PASSWORD
 from kneebench.errors import KneebenchError, PlanError
 
@@ -81,7 +81,7 @@ BY_WORDS = {
 FULL_DISK = re.compile(r"\b112\b|not enough space|No space left|insufficient free space")
 
 
-def error_hint(number: int, words: str, address: Address | None = None) -> str:
+def error_hint(number: int, words: str, address: SqlServerAddress | None = None) -> str:
     """The fix for an error.
 
     A failed write names the operating system's error in its words: 112 is a full disk on Windows.
@@ -100,7 +100,9 @@ def error_hint(number: int, words: str, address: Address | None = None) -> str:
     return "see the server's error log and the number in Microsoft's list of errors, then run again"
 
 
-def refusal(doing: str, words: str, number: int, address: Address | None) -> KneebenchError:
+def refusal(
+    doing: str, words: str, number: int, address: SqlServerAddress | None
+) -> KneebenchError:
     """An error with the server's words and the fix: a PlanError if running again would fail the
     same way.
     """

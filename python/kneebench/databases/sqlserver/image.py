@@ -12,15 +12,15 @@ from kneebench.databases.sqlserver import database as databases
 from kneebench.databases.sqlserver.backup import Backup
 from kneebench.databases.sqlserver.loading import load, unused_facts
 from kneebench.databases.sqlserver.placement import (
-    File,
+    DatabaseFile,
     Placement,
     files_of,
     misplaced,
     misplaced_tempdb,
     with_defaults,
 )
-from kneebench.databases.sqlserver.server_address import Address
-from kneebench.databases.sqlserver.session import Session
+from kneebench.databases.sqlserver.server_address import SqlServerAddress
+from kneebench.databases.sqlserver.session import SqlServerSession
 from kneebench.databases.sqlserver.sql_files import HERE
 from kneebench.databases.sqlserver.version import Version
 from kneebench.databases.tproc_c.loading import require_restored, require_shape, shape_of
@@ -47,8 +47,8 @@ class Image(NamedTuple):
     it is left ("none"). `data_files`: at least one per directory.
     """
 
-    session: Session
-    address: Address
+    session: SqlServerSession
+    address: SqlServerAddress
     version: Version
     how: str
     path: str
@@ -73,7 +73,7 @@ class Image(NamedTuple):
         return Backup(self.address, self.path)
 
     @property
-    def files(self) -> tuple[File, ...]:
+    def files(self) -> tuple[DatabaseFile, ...]:
         """The files of the work database; none where the server has no file placement."""
         if not self.version.restores:
             return ()

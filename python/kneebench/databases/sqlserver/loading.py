@@ -15,12 +15,12 @@ from kneebench._core import LoadError, TableLoad
 from kneebench.databases.sqlserver.address import core_address, explained
 from kneebench.databases.sqlserver.database import connect_to, facts, note
 from kneebench.databases.sqlserver.error_hints import refusal
-from kneebench.databases.sqlserver.server_address import Address
-from kneebench.databases.sqlserver.session import Session
+from kneebench.databases.sqlserver.server_address import SqlServerAddress
+from kneebench.databases.sqlserver.session import SqlServerSession
 from kneebench.databases.sqlserver.sql_files import columns_of, install_procedures, keys_of, making
 from kneebench.databases.sqlserver.version import version_of
 from kneebench.databases.tproc_c import loading
-from kneebench.databases.tproc_c.loading import LARGEST_FIRST, Rows, Step
+from kneebench.databases.tproc_c.loading import LARGEST_FIRST, Step, TableRows
 from kneebench.errors import KneebenchError
 from kneebench.plan.plan import Workload
 from kneebench.records import Watch
@@ -28,7 +28,7 @@ from kneebench.records import Watch
 UNUSED = "SELECT MIN(d_next_o_id), MAX(d_next_o_id), MIN(d_ytd), MAX(d_ytd) FROM dbo.district"
 
 
-def unused_facts(inside: Session, key: str) -> dict[str, str]:
+def unused_facts(inside: SqlServerSession, key: str) -> dict[str, str]:
     """The facts of a whole load of this key; empty without one, or if something was run on it."""
     found = facts(inside)
     if found.pop("state", "") != "whole" or found.get("key") != key:
@@ -37,7 +37,7 @@ def unused_facts(inside: Session, key: str) -> dict[str, str]:
     return found if (first, last, int(least), int(most)) == (3001, 3001, 30000, 30000) else {}
 
 
-def load(address: Address, workload: Workload, seed: int, watch: Watch) -> dict[str, str]:
+def load(address: SqlServerAddress, workload: Workload, seed: int, watch: Watch) -> dict[str, str]:
     """Fill an empty database of ours; its facts (warehouses, profile, seed, rows, times), which the
     caller notes.
     """
@@ -51,15 +51,17 @@ def load(address: Address, workload: Workload, seed: int, watch: Watch) -> dict[
         return {**shape, **loaded, **_after(inside, watch)}
 
 
-def _rows(address: Address, workload: Workload, seed: int, *, babelfish: bool) -> Rows:
+def _rows(
+    address: SqlServerAddress, workload: Workload, seed: int, *, babelfish: bool
+) -> TableRows:
     tables = [
         TableLoad(name=table, before=[making(table)], fill=filling(table, babelfish=babelfish))
         for table in LARGEST_FIRST
     ]
-    return Rows(core_address(address), workload, seed, tables)
+    return TableRows(core_address(address), workload, seed, tables)
 
 
-def _refusal(address: Address, doing: str, error: LoadError) -> KneebenchError:
+def _refusal(address: SqlServerAddress, doing: str, error: LoadError) -> KneebenchError:
     number = int(error.code) if error.code.isdigit() else 0
     return refusal(doing, error.message, number, address)
 
@@ -82,7 +84,7 @@ def _widest(kind: str) -> str:
     return f"decimal(38,{kind.rpartition(',')[2]}" if kind.startswith("decimal") else kind
 
 
-def _after(inside: Session, watch: Watch) -> dict[str, str]:
+def _after(inside: SqlServerSession, watch: Watch) -> dict[str, str]:
     address = inside.address
     keys = [keys_of(table) for table in LARGEST_FIRST]
     statistics, checkpoint = "EXEC sp_updatestats", "CHECKPOINT"
@@ -95,7 +97,7 @@ def _after(inside: Session, watch: Watch) -> dict[str, str]:
     return loading.take_steps(steps, watch, lambda doing: explained(doing, address))
 
 
-def _side_by_side(address: Address, groups: Sequence[Sequence[str]]) -> None:
+def _side_by_side(address: SqlServerAddress, groups: Sequence[Sequence[str]]) -> None:
     with ExitStack() as stack:
         sessions = [stack.enter_context(connect_to(address)) for _ in range(loading.STREAMS)]
-        loading.side_by_side(sessions, groups, Session.execute)
+        loading.side_by_side(sessions, groups, SqlServerSession.execute)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from kneebench.databases.sqlserver import footprint
 from kneebench.databases.sqlserver.server_paths import joined, within
-from kneebench.databases.sqlserver.session import Session, SqlError, literal, quoted
+from kneebench.databases.sqlserver.session import SqlError, SqlServerSession, literal, quoted
 from kneebench.databases.sqlserver.storage import SqlServerStorage
 from kneebench.databases.sqlserver.table import SqlServerDatabase
 from kneebench.plan.storage import Storage
@@ -23,7 +23,7 @@ SELECT CAST(SERVERPROPERTY('InstanceDefaultDataPath') AS nvarchar(400)),
     CAST(SERVERPROPERTY('InstanceDefaultLogPath') AS nvarchar(400))"""
 
 
-class File(NamedTuple):
+class DatabaseFile(NamedTuple):
     """A file of a database: its logical name, its path on the server, and whether it is of the
     log.
     """
@@ -55,7 +55,7 @@ class Placement(NamedTuple):
     log: str = ""
     tempdb: Sequence[str] = ()
 
-    def files(self, database: str, number: int) -> tuple[File, ...]:
+    def files(self, database: str, number: int) -> tuple[DatabaseFile, ...]:
         """The files of a database: data files in turn over the directories, then the log.
 
         >>> for file in Placement(("D:\\\\a", "/b/"), "L:\\\\").files("x", 2): print(file.path)
@@ -64,7 +64,7 @@ class Placement(NamedTuple):
         L:\\x_log.ldf
         """
         data = [
-            File(
+            DatabaseFile(
                 f"{PREFIX}data_{nth + 1}",
                 joined(
                     self.data[nth % len(self.data)],
@@ -73,7 +73,10 @@ class Placement(NamedTuple):
             )
             for nth in range(number)
         ]
-        return (*data, File(f"{PREFIX}log", joined(self.log, f"{database}_log.ldf"), log=True))
+        return (
+            *data,
+            DatabaseFile(f"{PREFIX}log", joined(self.log, f"{database}_log.ldf"), log=True),
+        )
 
 
 def placement_of(table: SqlServerDatabase, storage: Storage) -> Placement:
@@ -87,7 +90,7 @@ def placement_of(table: SqlServerDatabase, storage: Storage) -> Placement:
     )
 
 
-def with_defaults(placement: Placement, session: Session) -> Placement:
+def with_defaults(placement: Placement, session: SqlServerSession) -> Placement:
     """The placement with the server's default directories where the plan names none."""
     rows = session.execute(DEFAULTS)
     data, log = rows[0] if rows else ("", "")
@@ -96,7 +99,7 @@ def with_defaults(placement: Placement, session: Session) -> Placement:
     )
 
 
-def files_of(session: Session, database: str) -> list[File]:
+def files_of(session: SqlServerSession, database: str) -> list[DatabaseFile]:
     """The files of a database, where they are now; none where the server lists none (Babelfish).
 
     By the database's own view, which all its users see. The server's is for a database that cannot
@@ -109,15 +112,15 @@ def files_of(session: Session, database: str) -> list[File]:
         if error.lost:
             raise
         rows = session.execute(MASTER_FILES.format(database=literal(database)))
-    return [File(name, path, kind == "LOG") for name, path, kind in rows]
+    return [DatabaseFile(name, path, kind == "LOG") for name, path, kind in rows]
 
 
-def misplaced(found: Sequence[File], placement: Placement) -> Iterator[str]:
+def misplaced(found: Sequence[DatabaseFile], placement: Placement) -> Iterator[str]:
     r"""The files that are not where the plan puts them; directories of the plan without a file.
 
-    >>> list(misplaced([File("log", "C:\\x.ldf", log=True)], Placement(log="L:\\")))
+    >>> list(misplaced([DatabaseFile("log", "C:\\x.ldf", log=True)], Placement(log="L:\\")))
     ['log is at C:\\x.ldf, not in L:\\']
-    >>> list(misplaced([File("data", "D:\\x.mdf")], Placement(("D:\\", "E:\\"))))
+    >>> list(misplaced([DatabaseFile("data", "D:\\x.mdf")], Placement(("D:\\", "E:\\"))))
     ['no data file is in E:\\']
     """
     data, log = ([file for file in found if file.log == of_log] for of_log in (False, True))
@@ -125,7 +128,7 @@ def misplaced(found: Sequence[File], placement: Placement) -> Iterator[str]:
     yield from _astray(log, [placement.log] if placement.log else [], "log")
 
 
-def _astray(found: Sequence[File], wanted: Sequence[str], kind: str) -> Iterator[str]:
+def _astray(found: Sequence[DatabaseFile], wanted: Sequence[str], kind: str) -> Iterator[str]:
     elsewhere = [file for file in found if wanted and not within(file.path, wanted)]
     for file in elsewhere:
         yield f"{file.name} is at {file.path}, not in {' or '.join(wanted)}"
@@ -134,7 +137,7 @@ def _astray(found: Sequence[File], wanted: Sequence[str], kind: str) -> Iterator
             yield f"no {kind} file is in {directory}"
 
 
-def misplaced_tempdb(found: Sequence[File], placement: Placement) -> Iterator[str]:
+def misplaced_tempdb(found: Sequence[DatabaseFile], placement: Placement) -> Iterator[str]:
     """The files of tempdb outside the plan's directories, and directories without any of them."""
     wanted = placement.tempdb
     if not wanted:
@@ -147,7 +150,7 @@ def misplaced_tempdb(found: Sequence[File], placement: Placement) -> Iterator[st
             yield f"no data file of tempdb is in {directory}"
 
 
-def sized(files: Sequence[File], warehouses: int) -> tuple[str, str]:
+def sized(files: Sequence[DatabaseFile], warehouses: int) -> tuple[str, str]:
     """The clauses of CREATE DATABASE for data files and log, sized for the loaded data and what a
     climb adds. Keys that are made side by side need room beside their tables, so loading may grow
     the files, by FILEGROWTH.

@@ -22,7 +22,7 @@ from typing import Any
 
 from kneebench.databases.sqlserver.error_hints import BY_NUMBER, error_hint
 from kneebench.databases.sqlserver.properties import wait_class
-from kneebench.databases.sqlserver.session import Session, SqlError, literal, quoted
+from kneebench.databases.sqlserver.session import SqlError, SqlServerSession, literal, quoted
 
 Found = dict[str, float]
 FILES = """
@@ -89,10 +89,10 @@ MAY_SEE = """CASE WHEN 1 IN (HAS_PERMS_BY_NAME(NULL, NULL, 'VIEW SERVER STATE'),
 before, suffices."""
 
 
-class Readings:
+class SqlServerReadings:
     """The counters and gauges of one server, for the workload's database."""
 
-    def __init__(self, session: Session, database: str) -> None:
+    def __init__(self, session: SqlServerSession, database: str) -> None:
         self._session, self._database = session, database
         parts: dict[str, dict[str, Callable[[], Found]]] = {
             "log_writes": {"log and data files": self._files, "transactions": self._counted},

@@ -16,12 +16,12 @@ from kneebench.databases.sqlserver.blocked import end_stuck
 from kneebench.databases.sqlserver.conditions import Conditions
 from kneebench.databases.sqlserver.database import connect_to
 from kneebench.databases.sqlserver.error_hints import error_hint
-from kneebench.databases.sqlserver.readings import GRANT, MAY_SEE, Readings
-from kneebench.databases.sqlserver.server_address import Address
+from kneebench.databases.sqlserver.readings import GRANT, MAY_SEE, SqlServerReadings
+from kneebench.databases.sqlserver.server_address import SqlServerAddress
 from kneebench.databases.sqlserver.server_settings import in_force
-from kneebench.databases.sqlserver.session import Session, SqlError, connect, quoted
+from kneebench.databases.sqlserver.session import SqlError, SqlServerSession, connect, quoted
 from kneebench.databases.sqlserver.version import version_of
-from kneebench.databases.sqlserver.waits import Waits
+from kneebench.databases.sqlserver.waits import SqlServerWaits
 from kneebench.errors import DatabaseLost, KneebenchError, PlanError
 from kneebench.records import Check, Role, Setting, Watch
 
@@ -54,7 +54,7 @@ class SqlServer:
 
     def __init__(
         self,
-        address: Address,
+        address: SqlServerAddress,
         conditions: Conditions,
         restore_s: float,
         notes: Sequence[str] = (),
@@ -76,12 +76,12 @@ class SqlServer:
         self.measures = self._readings.meters | ({"waits"} if self._waits else set())
         self.notes: Sequence[str] = (*notes, *self._remarks())
 
-    def _opened_readings(self) -> Readings | BabelfishReadings:
+    def _opened_readings(self) -> SqlServerReadings | BabelfishReadings:
         if self.version.babelfish:
             return BabelfishReadings(self._session)
-        return Readings(self._session, self.address.database)
+        return SqlServerReadings(self._session, self.address.database)
 
-    def _opened_waits(self) -> Waits | BabelfishWaits | None:
+    def _opened_waits(self) -> SqlServerWaits | BabelfishWaits | None:
         """None where the server does not show other sessions to this login: it then returns only
         the session that reads, without an error.
         """
@@ -89,7 +89,7 @@ class SqlServer:
             return BabelfishWaits(self._sampled, self._own)
         if not self._sampled.value(f"SELECT {MAY_SEE}"):
             return None
-        return Waits(self._sampled, self.address.database, self._own)
+        return SqlServerWaits(self._sampled, self.address.database, self._own)
 
     def _remarks(self) -> Iterator[str]:
         yield COUNTED_BY_US
@@ -151,7 +151,7 @@ class SqlServer:
         return None
 
     @contextlib.contextmanager
-    def _whole(self) -> Iterator[Session]:
+    def _whole(self) -> Iterator[SqlServerSession]:
         """A session in the database for what may take long."""
         with connect_to(self.address, WHOLE_S) as inside:
             yield inside

@@ -7,7 +7,7 @@ from pydantic import SecretStr
 from kneebench.records import Record
 
 
-class Address(Record):
+class SqlServerAddress(Record):
     """Address of a server, with the database to use there. It is never stored: results contain only
     the engine's settings.
 

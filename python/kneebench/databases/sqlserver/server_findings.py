@@ -12,7 +12,12 @@ from kneebench.databases.sqlserver.blocked import GRANT_KILL
 from kneebench.databases.sqlserver.image import STAYS, UNPLACED, Image
 from kneebench.databases.sqlserver.readings import GRANT, MAY_SEE
 from kneebench.databases.sqlserver.server_settings import in_use, pending
-from kneebench.databases.sqlserver.session import Session, literal, quoted, rows_if_permitted
+from kneebench.databases.sqlserver.session import (
+    SqlServerSession,
+    literal,
+    quoted,
+    rows_if_permitted,
+)
 from kneebench.databases.sqlserver.table import sqlserver_table
 from kneebench.errors import KneebenchError
 from kneebench.plan import Plan
@@ -34,7 +39,9 @@ OURS = 6
 """Sessions beside the users'."""
 
 
-def server_findings(session: Session, image: Image, subject: str, plan: Plan) -> Iterator[Finding]:
+def server_findings(
+    session: SqlServerSession, image: Image, subject: str, plan: Plan
+) -> Iterator[Finding]:
     """The placement, whether the database can be written, the login's rights, what else the server
     does.
     """
@@ -52,7 +59,7 @@ def server_findings(session: Session, image: Image, subject: str, plan: Plan) ->
     yield from _connections(session, subject, plan)
 
 
-def image_findings(session: Session, image: Image, subject: str) -> Iterator[Finding]:
+def image_findings(session: SqlServerSession, image: Image, subject: str) -> Iterator[Finding]:
     """Whose the database is, and what becomes of it and of its backup."""
     yield from _database(session, image, subject)
     yield from _backup(session, image, subject)
@@ -65,7 +72,7 @@ def placement_findings(image: Image, subject: str) -> Iterator[Finding]:
         yield Finding(level="error", subject=subject, seen=seen, do=do)
 
 
-def _database(session: Session, image: Image, subject: str) -> Iterator[Finding]:
+def _database(session: SqlServerSession, image: Image, subject: str) -> Iterator[Finding]:
     name = image.address.database
     whose = databases.whose(session, name)
     if whose == "another's":
@@ -81,7 +88,7 @@ def _database(session: Session, image: Image, subject: str) -> Iterator[Finding]
         yield Finding(level="ok", subject=subject, seen=seen)
 
 
-def _backup(session: Session, image: Image, subject: str) -> Iterator[Finding]:
+def _backup(session: SqlServerSession, image: Image, subject: str) -> Iterator[Finding]:
     if image.how == "backup":
         try:
             found = image.backup.facts(session)
@@ -126,7 +133,7 @@ def _express(image: Image, subject: str) -> Iterator[Finding]:
         )
 
 
-def _read_only(session: Session, image: Image, subject: str) -> Iterator[Finding]:
+def _read_only(session: SqlServerSession, image: Image, subject: str) -> Iterator[Finding]:
     """A database that stays is measured with the options that it has; a command may change them."""
     database = image.address.database
     for (in_standby,) in session.execute(READ_ONLY.format(literal(database))):
@@ -141,7 +148,7 @@ def _read_only(session: Session, image: Image, subject: str) -> Iterator[Finding
         )
 
 
-def _rights(session: Session, subject: str, plan: Plan) -> Iterator[Finding]:
+def _rights(session: SqlServerSession, subject: str, plan: Plan) -> Iterator[Finding]:
     may_create, may_view, may_set, is_creator, is_admin, may_kill = (
         bool(value) for value in session.execute(RIGHTS)[0]
     )
@@ -168,7 +175,7 @@ def _sets(plan: Plan) -> bool:
     return limited or bool(of_instance(sqlserver_table(plan.database).settings))
 
 
-def _pending(session: Session, subject: str, plan: Plan) -> Iterator[Finding]:
+def _pending(session: SqlServerSession, subject: str, plan: Plan) -> Iterator[Finding]:
     """Another's settings that the plan's RECONFIGURE would put in force, and nothing put back."""
     for seen in pending(session) if _sets(plan) else ():
         yield Finding(
@@ -179,7 +186,7 @@ def _pending(session: Session, subject: str, plan: Plan) -> Iterator[Finding]:
         )
 
 
-def _replicas(session: Session, subject: str) -> Iterator[Finding]:
+def _replicas(session: SqlServerSession, subject: str) -> Iterator[Finding]:
     replicas = sum(count for (count,) in rows_if_permitted(session, REPLICAS))
     if replicas:
         those = "1 database" if replicas == 1 else f"{replicas} databases"
@@ -188,7 +195,7 @@ def _replicas(session: Session, subject: str) -> Iterator[Finding]:
         yield Finding(level="warning", subject=subject, seen=seen, do=do)
 
 
-def _connections(session: Session, subject: str, plan: Plan) -> Iterator[Finding]:
+def _connections(session: SqlServerSession, subject: str, plan: Plan) -> Iterator[Finding]:
     """0 is the most that there can be, 32,767."""
     most = int(str(in_use(session, [CONNECTIONS]).get(CONNECTIONS, 0)))
     ladder = plan.ladder

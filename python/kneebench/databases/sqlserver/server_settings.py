@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from kneebench.databases.sqlserver.address import explained
 from kneebench.databases.sqlserver.session import (
-    Session,
     SqlError,
+    SqlServerSession,
     connect,
     literal,
     rows_if_permitted,
@@ -100,7 +100,7 @@ WHERE filename LIKE '%sqlservr%'"""
 HOST = "SELECT host_platform, host_distribution, host_release FROM sys.dm_os_host_info"
 
 
-def in_force(session: Session, database: str, version: Version) -> tuple[Setting, ...]:
+def in_force(session: SqlServerSession, database: str, version: Version) -> tuple[Setting, ...]:
     """The settings of the instance and of the database; what the server does not show is
     left out.
     """
@@ -130,7 +130,7 @@ def in_force(session: Session, database: str, version: Version) -> tuple[Setting
     )
 
 
-def _row(session: Session, query: str, names: tuple[str, ...]) -> dict[str, object]:
+def _row(session: SqlServerSession, query: str, names: tuple[str, ...]) -> dict[str, object]:
     """The first row by names."""
     rows = rows_if_permitted(session, query)
     return dict(zip(names, rows[0], strict=True)) if rows else {}
@@ -148,17 +148,17 @@ def _shown(value: object) -> str:
     return text.lower() if text.isupper() else text
 
 
-def in_use(session: Session, names: Iterable[str]) -> dict[str, object]:
+def in_use(session: SqlServerSession, names: Iterable[str]) -> dict[str, object]:
     """Settings of the instance by name, as they are in use."""
     return _configurations(session, names, "value_in_use")
 
 
-def configured(session: Session, names: Iterable[str]) -> dict[str, object]:
+def configured(session: SqlServerSession, names: Iterable[str]) -> dict[str, object]:
     """The same as they are configured, which may differ from what is in use (`pending`)."""
     return _configurations(session, names, "value")
 
 
-def pending(session: Session) -> list[str]:
+def pending(session: SqlServerSession) -> list[str]:
     """Settings that somebody configured and nobody put in force: RECONFIGURE does so for all."""
     return [
         f"{name} is configured as {value}, in use is {used}"
@@ -166,12 +166,14 @@ def pending(session: Session) -> list[str]:
     ]
 
 
-def _configurations(session: Session, names: Iterable[str], column: str) -> dict[str, object]:
+def _configurations(
+    session: SqlServerSession, names: Iterable[str], column: str
+) -> dict[str, object]:
     wanted = ", ".join(literal(name) for name in names)
     return dict(rows_if_permitted(session, CONFIGURATIONS.format(column=column, names=wanted)))
 
 
-def trace_flags(session: Session) -> str:
+def trace_flags(session: SqlServerSession) -> str:
     """The trace flags of the whole instance, or that they cannot be read."""
     try:
         rows = session.execute("DBCC TRACESTATUS(-1) WITH NO_INFOMSGS")
@@ -199,7 +201,7 @@ def set_statement(values: Mapping[str, int]) -> str:
     return f"{calls}; RECONFIGURE"
 
 
-def _apply(session: Session, values: Mapping[str, int], advanced: int) -> None:
+def _apply(session: SqlServerSession, values: Mapping[str, int], advanced: int) -> None:
     """Set, with the advanced options shown meanwhile and then as they were."""
     for one in ({ADVANCED: 1}, values, {ADVANCED: advanced}):
         session.execute(set_statement(one))
@@ -210,7 +212,9 @@ class PlansSettings:
     these meanwhile, and what a killed run of before left is put back with them.
     """
 
-    def __init__(self, session: Session, wanted: Mapping[str, int], journal: Journal) -> None:
+    def __init__(
+        self, session: SqlServerSession, wanted: Mapping[str, int], journal: Journal
+    ) -> None:
         self._session, self._wanted, self._journal = session, wanted, journal
         server = session.address.server
         self._what = f"settings of {server}"

@@ -14,7 +14,7 @@ import pytds
 
 from kneebench.databases.log_in import LOG_IN_S, LogIn
 from kneebench.databases.sqlserver.error_hints import error_hint
-from kneebench.databases.sqlserver.server_address import Address
+from kneebench.databases.sqlserver.server_address import SqlServerAddress
 from kneebench.databases.sqlserver.tls import certificate_hint, context_of, use_own_tls
 from kneebench.errors import PlanError
 
@@ -31,7 +31,7 @@ class SqlError(Exception):
         self.message, self.number, self.lost = message, number, lost
 
 
-class Rows(NamedTuple):
+class ResultRows(NamedTuple):
     """The names of the columns, and the rows."""
 
     columns: list[str]
@@ -56,10 +56,10 @@ def literal(text: str) -> str:
     return "N'" + text.replace("'", "''") + "'"
 
 
-class Session:
+class SqlServerSession:
     """One connection in autocommit; statements run one at a time."""
 
-    def __init__(self, address: Address, connection: Any) -> None:
+    def __init__(self, address: SqlServerAddress, connection: Any) -> None:
         self.address, self._connection = address, connection
         self.spid = int(self.value("SELECT @@SPID"))
 
@@ -83,24 +83,24 @@ class Session:
         """
         return self.table(statement, *values).rows
 
-    def table(self, statement: str, *values: object) -> Rows:
+    def table(self, statement: str, *values: object) -> ResultRows:
         """The same with the names of the columns."""
         try:
             return self._table(statement, values)
         except (pytds.Error, OSError) as error:
             raise self._explained(error) from error
 
-    def _table(self, statement: str, values: Sequence[object]) -> Rows:
+    def _table(self, statement: str, values: Sequence[object]) -> ResultRows:
         with _understood(), self._connection.cursor() as cursor:
             cursor.execute(statement, tuple(values) or None)
-            found: Rows | None = None
+            found: ResultRows | None = None
             while True:
                 if cursor.description:
                     columns = [column[0] for column in cursor.description]
-                    rows = Rows(columns, cursor.fetchall())
+                    rows = ResultRows(columns, cursor.fetchall())
                     found = found or rows
                 if not cursor.nextset():  # errors of later statements come with their results
-                    return found or Rows([], [])
+                    return found or ResultRows([], [])
 
     def value(self, statement: str, *values: object) -> Any:
         """The first value of the first row; None without a row."""
@@ -116,7 +116,7 @@ class Session:
         return SqlError(_words(error), lost=True)
 
 
-def rows_if_permitted(session: Session, query: str) -> list[tuple[Any, ...]]:
+def rows_if_permitted(session: SqlServerSession, query: str) -> list[tuple[Any, ...]]:
     """What `session.execute` gives; no rows where a view is not there or not permitted."""
     try:
         return session.execute(query)
@@ -126,7 +126,9 @@ def rows_if_permitted(session: Session, query: str) -> list[tuple[Any, ...]]:
         return []
 
 
-def connect(address: Address, database: str = "master", limit_s: float | None = None) -> Session:
+def connect(
+    address: SqlServerAddress, database: str = "master", limit_s: float | None = None
+) -> SqlServerSession:
     """A session in a database, whose answers may take `limit_s`.
 
     It logs in to the login's default database: an error about a database then has its own number.
@@ -137,7 +139,7 @@ def connect(address: Address, database: str = "master", limit_s: float | None = 
         context = context_of(address)
         opened = socket.create_connection((address.host, address.port), LOG_IN_S)
         with log_in.limits(opened):
-            session = Session(address, _logged_in(address, opened, context, limit_s))
+            session = SqlServerSession(address, _logged_in(address, opened, context, limit_s))
             if database:
                 session.execute(f"USE {quoted(database)}")
     except (pytds.Error, OSError, SqlError) as error:
@@ -149,7 +151,7 @@ def connect(address: Address, database: str = "master", limit_s: float | None = 
 
 
 def _logged_in(
-    address: Address, opened: socket.socket, context: ssl.SSLContext, limit_s: float | None
+    address: SqlServerAddress, opened: socket.socket, context: ssl.SSLContext, limit_s: float | None
 ) -> Any:
     use_own_tls()
     pytds.utils.exponential_backoff = _once

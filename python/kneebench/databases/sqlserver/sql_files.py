@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from kneebench.databases.sqlserver.session import Session
+from kneebench.databases.sqlserver.session import SqlServerSession
 
 HERE = Path(__file__).parent
 
@@ -54,7 +54,7 @@ def columns_of(table: str) -> list[tuple[str, str, bool]]:
     return [(name, kind, not required) for name, kind, required in found]
 
 
-def install_procedures(inside: Session) -> None:
+def install_procedures(inside: SqlServerSession) -> None:
     """Put the five procedures into the schema kneebench, in place of earlier ones."""
     for batch in batches("procedures.sql"):
         inside.execute(batch)

@@ -13,7 +13,7 @@ import pytds.tls
 from pytds.tds_base import PacketType
 
 from kneebench._core import system_roots
-from kneebench.databases.sqlserver.server_address import Address
+from kneebench.databases.sqlserver.server_address import SqlServerAddress
 
 CHUNK = 65_536
 CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
@@ -28,7 +28,7 @@ NAMED = (
 )
 
 
-def context_of(address: Address) -> ssl.SSLContext:
+def context_of(address: SqlServerAddress) -> ssl.SSLContext:
     """How connections to the address are encrypted.
 
     TDS 7 is not defined over TLS 1.3. A certificate's common name does not count: the load
@@ -46,7 +46,7 @@ def context_of(address: Address) -> ssl.SSLContext:
     return context
 
 
-def certificate_hint(error: BaseException, address: Address) -> str:
+def certificate_hint(error: BaseException, address: SqlServerAddress) -> str:
     """The fix where the server's certificate is not for the address; empty for any other error."""
     kind = OTHER_NAME.get(getattr(error, "verify_code", 0))
     return NAMED.format(kind=kind, host=address.host) if kind else ""

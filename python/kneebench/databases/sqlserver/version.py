@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from kneebench.databases.sqlserver.properties import VERSIONS
-from kneebench.databases.sqlserver.session import Session
+from kneebench.databases.sqlserver.session import SqlServerSession
 from kneebench.records import Finding
 
 OLDEST, NEWEST = 14, 16
@@ -81,7 +81,7 @@ class Version(NamedTuple):
                 yield Finding(level="note", subject=subject, seen=seen)
 
 
-def version_of(session: Session) -> Version:
+def version_of(session: SqlServerSession) -> Version:
     """The server's version. An unknown property is NULL: SQL Server has none called Babelfish."""
     product, edition, engine, babelfish, text = session.execute(VERSION)[0]
     return Version(product or "", edition or "", engine or 0, bool(babelfish), text or "")

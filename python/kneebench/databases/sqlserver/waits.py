@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kneebench.databases.sqlserver.properties import wait_class
-from kneebench.databases.sqlserver.session import Session, literal
+from kneebench.databases.sqlserver.session import SqlServerSession, literal
 
 SAMPLE = """
 SELECT COALESCE(wait_type, status), COUNT(*) FROM sys.dm_exec_requests
@@ -14,10 +14,10 @@ WHERE database_id = DB_ID({database}) AND session_id > 50 AND session_id NOT IN 
 GROUP BY COALESCE(wait_type, status)"""
 
 
-class Waits:
+class SqlServerWaits:
     """The waits of one database's sessions, except for those with the given ids."""
 
-    def __init__(self, session: Session, database: str, own: Sequence[int]) -> None:
+    def __init__(self, session: SqlServerSession, database: str, own: Sequence[int]) -> None:
         self._session = session
         listed = ", ".join(map(str, own))
         self._query = SAMPLE.format(database=literal(database), own=listed)

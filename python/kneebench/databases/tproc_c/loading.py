@@ -77,7 +77,7 @@ def require_restored(found: Mapping[str, str], shape: Mapping[str, str], databas
 # --- rows -----------------------------------------------------------------------------------------
 
 
-class Rows(NamedTuple):
+class TableRows(NamedTuple):
     """What to fill: the tables' statements, and the workload that the rows are for."""
 
     address: Address
@@ -87,7 +87,7 @@ class Rows(NamedTuple):
 
 
 def load_rows(
-    rows: Rows, watch: Watch, refusal: Callable[[str, LoadError], KneebenchError]
+    rows: TableRows, watch: Watch, refusal: Callable[[str, LoadError], KneebenchError]
 ) -> dict[str, str]:
     """Fill the tables over STREAMS connections; the facts: rows, bytes and seconds.
 

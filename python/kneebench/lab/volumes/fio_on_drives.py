@@ -23,7 +23,7 @@ MOST_POINTS = 200
 Points = tuple[tuple[float, float], ...]
 
 
-class Measured(NamedTuple):
+class DriveSpeed(NamedTuple):
     """What one drive did in one call: I/Os per second, and the mean time of each in seconds."""
 
     read_iops: float
@@ -47,7 +47,7 @@ class DriveFio:
 
     def run(
         self, part: str, job: Sequence[str], *, whole: bool = False, limit_s: float = 0.0
-    ) -> list[Measured]:
+    ) -> list[DriveSpeed]:
         """What each drive did; progress by bytes of whole drives, or by time. Raises OSError where
         fio fails.
         """
@@ -124,10 +124,10 @@ def file_of(device: str) -> str:
     return device.replace(":", r"\:")
 
 
-def _measured(job: Mapping[str, Any]) -> Measured:
+def _measured(job: Mapping[str, Any]) -> DriveSpeed:
     reads, writes = job["read"], job["write"]
     means = (float(side["lat_ns"]["mean"]) / 1e9 for side in (reads, writes))
-    return Measured(float(reads["iops"]), float(writes["iops"]), *means)
+    return DriveSpeed(float(reads["iops"]), float(writes["iops"]), *means)
 
 
 def _speed(seen: Sequence[tuple[float, int]]) -> Points:

@@ -22,7 +22,7 @@ ROUND_S = 60
 """Of random writes, as the specification has it (SNIA SSS PTS 2.0)."""
 
 
-class Written(NamedTuple):
+class DriveWrites(NamedTuple):
     """What was written to a drive, and its speed: (seconds, bytes per second) points; the IOPS of
     its rounds, if any, and whether they are steady.
     """
@@ -39,7 +39,7 @@ def write_drives(
     how: Preconditioning,
     watch: Watch,
     round_s: int = ROUND_S,
-) -> tuple[Written, ...]:
+) -> tuple[DriveWrites, ...]:
     """Write all drives as the plan says; what was done to each. Raises OSError where fio fails."""
     fio = DriveFio(journal, devices, watch, "preconditioning")
     for number in range(how.sequential):
@@ -55,7 +55,7 @@ def write_drives(
         steady = all(map(_steady, zip(*rounds, strict=True)))
     iops = list(zip(*rounds, strict=True)) or [()] * len(devices)
     return tuple(
-        Written(size, speed, each, _steady(each) if each else None)
+        DriveWrites(size, speed, each, _steady(each) if each else None)
         for (size, speed), each in zip(fio.written(), iops, strict=True)
     )
 

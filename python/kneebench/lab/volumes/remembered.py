@@ -11,7 +11,7 @@ from kneebench.lab.processes import boot
 from kneebench.records import Record, WholeDrive
 
 
-class Memory(Record):
+class RememberedDrive(Record):
     """One drive. `boot_written_bytes`: the kernel's count in that boot; `written_bytes`: the
     drive's own, in coarse units, None if it does not report one.
     """
@@ -40,7 +40,7 @@ def is_preconditioned(drive: WholeDrive, how: str) -> bool:
     """Whether an earlier run preconditioned the drive in the same way, and nothing was written to
     it since, as far as is known. After a restart only the drive's own count shows that.
     """
-    if (then := kept(_file(drive), Memory)) is None:
+    if (then := kept(_file(drive), RememberedDrive)) is None:
         return False
     now = _memory(drive, how)
     if then.boot != now.boot:
@@ -65,8 +65,8 @@ def _burnt_in_s(drive: WholeDrive) -> float:
     return found.seconds if found and (drive.wwid or found.boot == boot()) else 0.0
 
 
-def _memory(drive: WholeDrive, how: str) -> Memory:
-    return Memory(
+def _memory(drive: WholeDrive, how: str) -> RememberedDrive:
+    return RememberedDrive(
         drive=drive.key,
         how=how,
         boot=boot(),

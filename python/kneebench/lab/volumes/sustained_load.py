@@ -14,7 +14,7 @@ from kneebench.analysis.sustained_load import has_fallen
 from kneebench.lab.inventory import drives_called
 from kneebench.lab.journal import Journal
 from kneebench.lab.permission import WritableDevice
-from kneebench.lab.volumes.fio_on_drives import DriveFio, Measured
+from kneebench.lab.volumes.fio_on_drives import DriveFio, DriveSpeed
 from kneebench.records import DriveHealth, DriveLoad, LoadInterval, Watch, WholeDrive
 
 WRITTEN_SHARE = 0.3
@@ -69,7 +69,7 @@ def _has_fallen(intervals: Sequence[LoadInterval]) -> bool:
     return has_fallen([one.iops for one in intervals])
 
 
-def _interval(done: Measured, drive: WholeDrive) -> LoadInterval:
+def _interval(done: DriveSpeed, drive: WholeDrive) -> LoadInterval:
     return LoadInterval(**done._asdict(), temperature_c=drive.health.temperature_c)
 
 

@@ -16,7 +16,7 @@ QUANTITIES = ("log.kernel_flushes", "log.kernel_time", "log.kernel_histogram")
 NOT_MEASURED = "log write histogram not measured: {}"
 
 
-class LogHistogram:
+class LogHistogramMeter:
     """The counts of a trace, since it began."""
 
     name = NAME
@@ -49,5 +49,5 @@ def open_meter(context: MeterContext) -> Meter:
     """The trace that runs beside the server, where there is one."""
     trace = context.log_trace
     if isinstance(trace, LogTrace):
-        return LogHistogram(trace)
+        return LogHistogramMeter(trace)
     return UnavailableMeter(NAME, QUANTITIES, note=NOT_MEASURED.format(trace))

@@ -19,8 +19,8 @@ from kneebench.measurement.profile.rows import ProfileRow
 from kneebench.measurement.profile.targets import (
     DirectoryTarget,
     DriveTarget,
+    PreconditioningWatcher,
     Target,
-    Written,
 )
 from kneebench.measurement.profile.tree_copy import FILE_BYTES, FILES, tree_copy
 from kneebench.records import Host, Preconditioned, Record, Watch, WholeDrive, unwatched
@@ -128,7 +128,7 @@ def profile(
     program, started = found_fio(), datetime.now(UTC)
     target.require()
     rows, documents = list[ProfileRow](), dict[str, Any]()
-    written = Written(progress)
+    written = PreconditioningWatcher(progress)
     with target.opened(program, written) as fio:
         for job in target.jobs(jobs):
             ((row, documents[job.name]),) = measured([fio], job, seconds)

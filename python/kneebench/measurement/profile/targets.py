@@ -191,7 +191,7 @@ class DriveTarget(NamedTuple):
 Target = DirectoryTarget | DriveTarget
 
 
-class Written:
+class PreconditioningWatcher:
     """A watcher that keeps how drives were preconditioned, and passes events on."""
 
     def __init__(self, watch: Watch) -> None:

@@ -20,7 +20,7 @@ from kneebench.measurement.profile.jobs import JOBS, Job
 from kneebench.measurement.profile.measuring import measured
 from kneebench.measurement.profile.profiling import expected_s, rows_s, writing_s
 from kneebench.measurement.profile.rows import ProfileRow
-from kneebench.measurement.profile.targets import DriveTarget, Target, Written
+from kneebench.measurement.profile.targets import DriveTarget, PreconditioningWatcher, Target
 from kneebench.records import Host, Preconditioned, Record, Watch, WholeDrive, unwatched
 from kneebench.units import size
 
@@ -123,7 +123,7 @@ def profile_together(
         target.require()
     require_different_drives(targets)
     rows, documents = list[TogetherRow](), dict[str, list[Any]]()
-    written = Written(progress)
+    written = PreconditioningWatcher(progress)
     with ExitStack() as stack:
         fios = [stack.enter_context(one.opened(program, written)) for one in targets]
         for job in allowed(targets, jobs):

@@ -1,0 +1,57 @@
+"""The preset of emulated drives gives the answers that are known beforehand, as it was measured."""
+
+from __future__ import annotations
+
+import pytest
+
+from kneebench import preset
+from kneebench.analysis.comparison import compare
+from kneebench.brief import Brief
+from kneebench.brief.emulated_limits import class_limits
+from kneebench.plan import Plan
+from kneebench.records import Results
+from tests.recordings import recorded
+
+FOUR, EIGHT, WITH_LOG = "4 drives", "8 drives", "2 drives, with the log"
+
+
+@pytest.fixture(scope="module")
+def results() -> Results:
+    return recorded("emulated")
+
+
+def test_the_recording_is_of_the_preset_as_it_is(results: Results) -> None:
+    measured = Plan.model_validate(results.campaign.plan)
+    by_the_campaign = {"database": {"restore"}}
+    assert measured.model_dump(exclude=by_the_campaign) == preset("emulated").model_dump(
+        exclude=by_the_campaign
+    )
+    assert results.finished
+
+
+def test_four_more_drives_buy_what_their_limits_say(results: Results) -> None:
+    """Writes limit both: far below what two cores do, and below what four drives read."""
+    storages = preset("emulated").storages
+    known = class_limits(storages[EIGHT])["write"] / class_limits(storages[FOUR])["write"]
+    assert known == 2
+    names = {climb.cell.id: climb.cell.storage for climb in results.climbs}
+    [found] = [
+        one for one in compare(results) if one.quantity == "nopm" and names[one.cell] == EIGHT
+    ]
+    assert names[found.baseline] == FOUR
+    assert found.differs
+    assert found.ratio.value == pytest.approx(known, rel=0.05)
+    assert found.ratio.high / found.ratio.low < 1.05
+
+
+def test_throughput_stops_growing_and_a_log_that_is_kept_with_the_data_stops_its_climb(
+    results: Results,
+) -> None:
+    stopped = {climb.cell.storage: climb.stopped_by for climb in results.climbs}
+    assert stopped == {FOUR: "plateau", EIGHT: "plateau", WITH_LOG: "log_latency"}
+
+
+def test_the_emulation_reached_the_class_of_every_volume(results: Results) -> None:
+    page = Brief(results).html()
+    assert "Emulated drives" in page
+    assert "the emulation is the limit" not in page
