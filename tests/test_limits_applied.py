@@ -172,9 +172,10 @@ def test_groups_of_a_killed_run_are_removed_by_the_next(tmp_path: Path) -> None:
     code = (
         "import os, sys; from contextlib import ExitStack; from pathlib import Path;"
         "from kneebench.lab.journal import Journal;"
-        "from kneebench.lab.limits import Allowed, Limits;"
+        "from kneebench.lab.limits import Allowed, DatabaseLimits;"
         "until = ExitStack();"
-        "Limits(Allowed((0,), 2**26), Journal(Path(sys.argv[1])), until); os.kill(os.getpid(), 9)"
+        "DatabaseLimits(Allowed((0,), 2**26), Journal(Path(sys.argv[1])), until);"
+        "os.kill(os.getpid(), 9)"
     )
     subprocess.run([sys.executable, "-c", code, tmp_path], check=False)
     left = [Path(change.where) for change in Journal(tmp_path).leftovers()]

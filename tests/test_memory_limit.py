@@ -76,7 +76,8 @@ def test_a_group_that_a_killed_run_left_is_removed_by_the_next(tmp_path: Path) -
     code = (
         "import contextlib, os, sys; from pathlib import Path;"
         "from kneebench.lab.journal import Journal; from kneebench.lab.limits import *\n"
-        "Limits(Allowed(memory_bytes=2**26), Journal(Path(sys.argv[1])), contextlib.ExitStack())\n"
+        "allowed, journal = Allowed(memory_bytes=2**26), Journal(Path(sys.argv[1]))\n"
+        "DatabaseLimits(allowed, journal, contextlib.ExitStack())\n"
         "os.kill(os.getpid(), 9)"
     )
     subprocess.run([sys.executable, "-c", code, tmp_path], check=False)
