@@ -24,8 +24,7 @@ from typing import Any
 
 from kneebench.lab.inventory import inventory
 from kneebench.lab.inventory.erasable import drive_state
-from kneebench.lab.programs import wait_until
-from tests.loop_devices import MIB, done, has_no_partitions, loop_device
+from tests.loop_devices import MIB, done, drop_partitions, loop_device
 
 SIZE = 640 * MIB
 RUN = r"""
@@ -132,7 +131,7 @@ def freed(drive: str) -> None:
         source, point = line.split()[:2]
         if source == drive or source.startswith(f"{drive}p"):
             done("umount", point)
-    if not wait_until(lambda: has_no_partitions(Path(drive))):
+    if not drop_partitions(Path(drive)):
         raise Fault(f"the partitions of {drive} cannot be dropped")
 
 

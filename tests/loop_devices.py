@@ -44,16 +44,21 @@ def loop_device(image: Path, size: int = SIZE) -> Iterator[Path]:
     try:
         yield device
     finally:
-        wait_until(lambda: has_no_partitions(device))
+        dropped = drop_partitions(device)
         done("losetup", "-d", device)
+        assert dropped, f"the partitions of {device} cannot be dropped"
 
 
-def has_no_partitions(device: Path) -> bool:
-    """One attempt to drop those that the kernel has: others may be looking at them."""
+def drop_partitions(device: Path) -> bool:
+    """Whether the kernel has none of a device any more; tried again while others look at them."""
     folder = Path("/sys/class/block") / device.name
-    if any(folder.glob("*/partition")):
-        subprocess.run(["partx", "--delete", device], check=False, capture_output=True)
-    return not any(folder.glob("*/partition"))
+
+    def has_none() -> bool:
+        if any(folder.glob("*/partition")):
+            subprocess.run(["partx", "--delete", device], check=False, capture_output=True)
+        return not any(folder.glob("*/partition"))
+
+    return wait_until(has_none)
 
 
 @contextlib.contextmanager

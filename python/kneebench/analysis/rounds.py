@@ -167,8 +167,8 @@ def _by_restore(restores: Restores) -> float:
 
 
 def _units(restores: Restores) -> list[list[float]]:
-    """Restores put together to four rounds each; the restores themselves where that leaves too few
-    to compare.
+    """Restores put together to units of two rounds; the restores themselves where that leaves too
+    few to compare.
     """
     merged = unit_rounds(restores)
     return merged if are_enough(merged) else unit_rounds(restores, least=1)
