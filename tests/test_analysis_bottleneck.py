@@ -427,6 +427,13 @@ def test_waits_beyond_the_latency_by_chance_are_all_of_the_time() -> None:
     assert found["log"].share == pytest.approx(0.75)
 
 
+def test_a_share_of_the_time_is_the_same_in_a_sentence_and_in_the_split() -> None:
+    """Sampled waits exceed the latency by chance: 15 and 12 sessions of 20 users."""
+    found = judged({"data_read": 15.0, "log": 12.0})
+    assert round(found.time_split["data_read"].share, 2) == 0.56
+    assert "users spent 56% of their time waiting for reads" in found.sentence
+
+
 def test_without_waits_nothing_is_said_of_where_the_time_went() -> None:
     assert judged().time_split == {}
 

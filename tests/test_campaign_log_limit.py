@@ -243,8 +243,8 @@ def test_a_storage_with_a_limit_of_its_own_keeps_its_knee(tmp_path: Path) -> Non
     brief = Brief(results)
     method = " ".join(section(brief, "method").sentences)
     assert (
-        "Stop conditions: elasticity below 0.07 on 2 consecutive steps; log writes above 5 ms;"
-        in (method)
+        "Stop conditions: elasticity below 0.07 on 2 consecutive steps, or 3 consecutive rungs not"
+        " above an earlier one; log writes above 5 ms;" in method
     )
     assert "On own instead: log writes above 20 ms." in method
     (figure,) = section(brief, "log-writes").figures

@@ -50,6 +50,15 @@ def test_a_class_that_is_reached_and_one_without_limits_have_no_caveat() -> None
     assert caveat(on_emulated_drives(reads=100, writes=100, emulated="nvme-fast")) == []
 
 
+def test_a_storage_that_could_not_be_measured_without_its_database_says_so() -> None:
+    results = with_campaign(recorded(), unprofiled={"disk": "cannot profile it: 9 MiB free"})
+    [said] = [one for one in section(Brief(results), "cautions").sentences if "9 MiB" in one]
+    assert said == (
+        "Disk: not measured without its database, so what its drives can do is not known; its"
+        " bottleneck is inferred from waits alone (cannot profile it: 9 MiB free)."
+    )
+
+
 @pytest.mark.parametrize(
     ("layout", "emulated", "limits"),
     [

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from kneebench.analysis.knee import knee_rung
 from kneebench.analysis.rounds_end import Wanted, rounds_so_far
 from kneebench.ladder.climb import climb, followed
 from kneebench.ladder.final_runs import RestoredRuns
@@ -35,6 +36,12 @@ def ladder(**changes: object) -> Ladder:
 
 def as_measured(order: Order) -> Rung:
     return rung(order, order.rate_per_s or PER_S[order.cell])
+
+
+def searched_per_s(climb: Climb) -> float:
+    found = knee_rung(climb)
+    assert found
+    return found.tally.throughput_per_s
 
 
 def restored(
@@ -80,15 +87,18 @@ def test_with_three_cells_each_begins_and_ends_a_round_in_its_turn() -> None:
     assert "".join(finals) == "abccbabcaacbcabbac"
 
 
-def test_every_restore_loads_all_cells_for_the_longest_warm_up_of_the_climbs() -> None:
-    """33 s, of which the last 10 are the window of the load: a third of the others' 30 s."""
+def test_every_restore_loads_all_cells_as_the_slowest_is_in_the_longest_warm_up() -> None:
+    """33 s, of which the last is the window of the load; a faster cell completes as much sooner."""
     slow = B.model_copy(
         update={"rungs": (B.rungs[0].model_copy(update={"warm_up_s": 33.0}), *B.rungs[1:])}
     )
     made = restored([A, slow], ladder(repeats=8))
     assert [runs.restore for runs, *_ in made] == [1, 2]
     for runs, orders, _ in made:
-        assert {load.warm_up_s for load in runs.loads.values()} == {23.0}
+        per_s = {one.cell.id: searched_per_s(one) for one in (A, slow)}
+        assert [*runs.loads] == ["a", "b"], "the fastest first"
+        assert runs.loads["b"].warm_up_s == 32.0
+        assert runs.loads["a"].warm_up_s == pytest.approx(33 * per_s["b"] / per_s["a"] - 1)
         assert {load.order.users for load in runs.loads.values()} == {A.knee_users, B.knee_users}
         assert {order.restore for order in orders} == {runs.restore}
 

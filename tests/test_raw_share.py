@@ -4,17 +4,22 @@ one.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from kneebench.analysis.raw_share import raw_shares
+from kneebench.errors import PlanError
 from kneebench.lab.drives import IN_MEMORY, file_system_of
 from kneebench.measurement.profile.storage_profile import storage_profile
 from kneebench.plan.volume import Volume
 from kneebench.records import CountedDevice, Event, Order, RawProfile, RawRow, RawStorage
 from tests.curves import rung
+from tests.loop_devices import MIB, done, loop_device
 
 needs_fio = pytest.mark.skipif(not shutil.which("fio"), reason="needs fio")
 KNEE = Order(cell="a", phase="final_run", users=8)
@@ -113,6 +118,41 @@ def test_a_storage_is_profiled_in_its_directory_and_nothing_is_left(tmp_path: Pa
     assert all(one.iops > 0 and one.mean_s > 0 for one in found.rows)
     assert [event.kind for event in events] == ["start", "end"]
     assert [*data.iterdir(), *log.iterdir()] == []
+
+
+@needs_fio
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_a_storage_that_is_nearly_full_is_profiled_with_a_smaller_file(tmp_path: Path) -> None:
+    with small_file_system(tmp_path, 128 * MIB) as place:
+        found = storage_profile([place], "profiling", lambda event: None, seconds=1)
+        assert found is not None
+        assert 32 * MIB < found.file_bytes < 64 * MIB
+        assert {one.kind for one in found.rows if one.iops} == {"read", "write", "log"}
+        (place / "data").write_bytes(bytes(100 * MIB))
+        with pytest.raises(PlanError, match=r"32\.0 MiB needed, .* free"):
+            storage_profile([place], "profiling", lambda event: None)
+
+
+@contextlib.contextmanager
+def small_file_system(tmp_path: Path, size: int) -> Iterator[Path]:
+    """A mounted ext4 of this size on a loop device."""
+    with loop_device(tmp_path / "image", size) as device:
+        done("mkfs.ext4", "-q", "-m", "0", "-J", "size=4", device)
+        place = tmp_path / "mounted"
+        place.mkdir()
+        done("mount", device, place)
+        try:
+            yield place
+        finally:
+            done("umount", place)
+
+
+def test_flushes_are_not_counted_as_writes() -> None:
+    """A thousand writes with a sync after each: the kernel counts two thousand."""
+    counted = rung(KNEE, 100, device__writes=2_000, device__flushes=1_000)
+    [writes] = raw_shares(counted, RAW)
+    assert writes.per_s == 1_000
+    assert raw_shares(rung(KNEE, 100, device__flushes=1_000), RAW) == ()
 
 
 def test_a_storage_in_memory_has_no_raw_profile() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from kneebench.errors import KneebenchError, Refused
 from kneebench.lab.host import host
+from kneebench.plan.cells import cells
 from kneebench.records import Cell, Order, Second, Setting
 from kneebench.results import Store, campaigns, load
 from kneebench.results.campaign_folders import find_unfinished
@@ -330,9 +331,7 @@ def test_a_recording_loads_with_its_cells_and_each_rung_that_has_a_file(name: st
     results = recorded(name)
     assert results.folder
     assert not results.campaign.simulated
-    assert [climb.cell.id for climb in results.climbs] == [
-        storage.partition(" ")[0] for storage in RECORDINGS[name].storages
-    ]
+    assert [climb.cell for climb in results.climbs] == [*cells(RECORDINGS[name].plan)]
     assert {rung.order.key for climb in results.climbs for rung in climb.rungs} == {
         file.stem for file in (results.folder / "rungs").iterdir()
     }

@@ -248,7 +248,7 @@ class Bench:
             try:
                 profile = storage_profile(paths, doing, context.watch)
             except PlanError as error:  # no space for its file by now
-                context.store.put_note(f"{cell.name}: not profiled without its database: {error}")
+                context.store.put_unprofiled(cell, str(error))
                 return
             if profile:
                 context.store.put_raw_profile(cell, profile)

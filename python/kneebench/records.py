@@ -1069,6 +1069,8 @@ class Campaign(Record):
     """The same when it was finished; empty until then."""
     raw_profiles: dict[str, RawProfile] = Field(default_factory=dict)
     """By cell: what its storage did without a database."""
+    unprofiled: dict[str, str] = Field(default_factory=dict)
+    """By cell: why its storage has no raw profile, though the plan asked for one."""
     preconditioned: tuple[Preconditioned, ...] = ()
     """Each drive of a volume, by its last preconditioning."""
     drive_loads: tuple[DriveLoad, ...] = ()

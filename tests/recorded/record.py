@@ -50,8 +50,8 @@ DISK, MEMORY = 'disk = { path = "disk" }', 'memory = { path = "memory" }'
 class Recording(NamedTuple):
     """A campaign to record, and what it is an example of."""
 
-    storages: tuple[str, ...]
-    stopped_by: str
+    storages: tuple[str, ...] = ()
+    stopped_by: str = ""
     """Stop condition that must have ended one of its climbs; empty if it does not matter."""
     stops: str = ""
     database: str = ""
@@ -64,10 +64,14 @@ class Recording(NamedTuple):
     """Number of rungs after which Ctrl-C ends it; 0: it finishes."""
     hogs: int = 0
     """Number of other processes that use a whole core each meanwhile."""
+    preset: str = ""
+    """A preset that is recorded as it is: as root, in the time that it takes."""
 
     @property
     def plan(self) -> Plan:
         """The plan that is run."""
+        if self.preset:
+            return preset(self.preset)
         values = {**self._asdict(), "storages": "\n".join(self.storages)}
         return parse_plan(PLAN.format(**values))
 
@@ -93,13 +97,10 @@ RECORDINGS = {
         "cores = [0]",
         "load_generator_cores = [1]",
     ),
-    "noisy": Recording((DISK, MEMORY), "", hogs=1),
-    "interrupted": Recording((DISK, MEMORY), "", interrupted_after=4),
+    "noisy": Recording((DISK, MEMORY), hogs=1),
+    "interrupted": Recording((DISK, MEMORY), interrupted_after=4),
+    "emulated": Recording(preset="emulated"),
 }
-
-
-PRESETS = ("emulated",)
-"""Presets that are recorded as they are: as root, in the time that they take."""
 
 
 def record(name: str) -> Path:
@@ -107,12 +108,11 @@ def record(name: str) -> Path:
 
     Raises SystemExit where it did not end as it should, or is too large.
     """
-    recording = RECORDINGS.get(name) or Recording((), "")
-    plan = preset(name) if name in PRESETS else recording.plan
+    recording = RECORDINGS[name]
     with _directories() as place, contextlib.chdir(place), _hogs(recording.hogs):
         with contextlib.suppress(KeyboardInterrupt):
             watch = _interrupting(recording.interrupted_after)
-            run(plan, "campaigns", watch, fresh=True)
+            run(recording.plan, "campaigns", watch, fresh=True)
         (folder,) = Path("campaigns").iterdir()
         if reason := why_not(recording, load(folder)):
             raise SystemExit(f"{name}: {reason}")
@@ -206,6 +206,6 @@ def _kept(file: tarfile.TarInfo) -> tarfile.TarInfo | None:
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:] or (*RECORDINGS, *PRESETS):
+    for name in sys.argv[1:] or RECORDINGS:
         made = record(name)
         print(f"{made.name}: {made.stat().st_size} bytes")

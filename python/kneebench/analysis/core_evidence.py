@@ -23,7 +23,7 @@ from kneebench.analysis.resources import (
 from kneebench.analysis.time_split import time_split
 from kneebench.analysis.wording import percent
 from kneebench.records import Climb, ResourceEvidence
-from kneebench.units import count
+from kneebench.units import count, rounded
 
 OWN_COUNT, HOST = "server.core_busy", "server.host_busy"
 """What a server counts of its cores (its own work on each), and of its whole machine."""
@@ -55,11 +55,12 @@ def cpu(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
         utilization=(
             used.words if used else NOT_MEASURED,
             f"others {share(others)}" if used and not own else "",
+            _drive_programs(readings),
             f"the server's machine {busy(host)}" if host is not None else "",
         ),
         saturation=(
             f"{count(queue)} runnable tasks" if queue is not None else "",
-            f"CPU pressure {share(pressure)}" if pressure is not None else "",
+            pressure,
             f"users on a core or ready for one {of_the_time(spent)}" if spent is not None else "",
         ),
         errors=(
@@ -178,10 +179,19 @@ def _runnable(readings: KneeReadings) -> float | None:
     return queue if queue is not None else readings.value("server.runnable")
 
 
-def _cpu_pressure(readings: KneeReadings) -> float | None:
-    """That of the database's group, else the machine's."""
+def _cpu_pressure(readings: KneeReadings) -> str:
+    """That of the database's group, else the machine's; empty where neither was measured."""
     group = readings.sources("group_pressure.cpu").get("some")
-    return group if group is not None else readings.sources("pressure.cpu").get("some")
+    machine = readings.sources("pressure.cpu").get("some")
+    if group is not None:
+        return f"CPU pressure on the database {share(group)}"
+    return f"CPU pressure on the machine {share(machine)}" if machine is not None else ""
+
+
+def _drive_programs(readings: KneeReadings) -> str:
+    """What the programs of emulated drives used of the machine; empty where there are none."""
+    used = readings.sources("processes.cpu").get("programs")
+    return f"programs of emulated drives {rounded(used, 2)} cores" if used else ""
 
 
 def _threads_on(readings: KneeReadings, core: str) -> list[tuple[str, float]]:

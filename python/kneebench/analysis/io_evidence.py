@@ -13,7 +13,7 @@ from kneebench.analysis.busy_device import (
     knee_raw_shares,
     share_of_writes,
 )
-from kneebench.analysis.devices import log_is_with_the_data
+from kneebench.analysis.devices import log_is_with_the_data, writes_with_data
 from kneebench.analysis.evidence import busy, evidence, joined, of_the_time, share, waited
 from kneebench.analysis.knee import metered
 from kneebench.analysis.knee_readings import KneeReadings
@@ -123,7 +123,7 @@ def data_writes(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
         None if waits is None and behind is None else short,
         joined(says) if any(says) else "waits for writes of data were not measured",
         called=DATA_AND_LOG if with_log and not by_waits else "",
-        utilization=(_per_s(readings, "device.writes"), _raw(readings, climb, "writes")),
+        utilization=(_writes_per_s(readings), _raw(readings, climb, "writes")),
         saturation=(
             f"write await {time(await_s)}" if await_s is not None else "",
             of_the_time(waits),
@@ -141,7 +141,6 @@ def device(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     used, queue = readings.value("device.busy"), readings.value("device.queue_depth")
     shares = knee_raw_shares(readings, climb)
     most = max(shares, key=lambda one: one.share, default=None)
-    pressure = readings.sources("pressure.io")
     parts = (_read_share(readings) or 0.0, readings.waiting("waits.data_write") or 0.0)
     both = sum(parts)
     found = busy_device(readings, climb)
@@ -166,10 +165,16 @@ def device(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
         ),
         saturation=(
             f"queue {count(queue)}" if queue is not None else "",
-            *(f"I/O pressure {scope} {share(value)}" for scope, value in pressure.items()),
+            _pressure(readings.sources("pressure.io")),
             *(f"{one.what} {one.slowed:.0f}x as long as raw" for one in shares if one.slowed),
         ),
     )
+
+
+def _pressure(scopes: dict[str, float]) -> str:
+    """The machine's, with the kernel's `some` and `full`; empty where it was not measured."""
+    said = ", ".join(f"{scope} {share(value)}" for scope, value in scopes.items())
+    return f"I/O pressure on the machine ({said})" if said else ""
 
 
 def _read_share(readings: KneeReadings) -> float | None:
@@ -209,6 +214,16 @@ def _behind_writes(readings: KneeReadings, device: BusyDevice | None) -> bool:
 def _per_s(readings: KneeReadings, quantity: str) -> str:
     per_s = readings.value(quantity)
     return f"{count(per_s)} {quantity.partition('.')[2]}/s" if per_s is not None else ""
+
+
+def _writes_per_s(readings: KneeReadings) -> str:
+    """From those that carry data to all that the kernel counts, flushes among them."""
+    counted = readings.value("device.writes")
+    if counted is None:
+        return ""
+    least = count(writes_with_data(counted, readings.value("device.flushes")))
+    most = count(counted)
+    return f"{most} writes/s" if least == most else f"{least} to {most} writes/s"
 
 
 def _raw(readings: KneeReadings, climb: Climb, what: str) -> str:

@@ -11,6 +11,8 @@ from kneebench.analysis.knee import latency_of
 from kneebench.records import Rung
 
 SAMPLES, READS_UNSEEN = "waits.samples", "waits.reads_unseen"
+SAMPLED = ("cpu", "log", "data_read", "data_write", "lock", "lightweight_lock", "other")
+"""Classes of waits in which a session can be found; "cpu": it waits for nothing, or for a core."""
 
 
 class KneeReadings:
@@ -60,8 +62,17 @@ class KneeReadings:
         measured = set(quantities) - unseen
         if not (self._waited and measured):
             return None
-        at_once = self.throughput_per_s * self.latency_s or fmean(r.users for r in self.rungs)
-        return min(1.0, sum(map(self.sessions, measured)) / at_once)
+        return sum(map(self.sessions, measured)) / self.at_once
+
+    @cached_property
+    def at_once(self) -> float:
+        """Mean number of transactions at once, of which the sessions in each class are a share: by
+        Little's law, else that of users. Where more sessions were found in waits than that, by
+        chance, it is their number, so that the shares are no more than all.
+        """
+        known = self.throughput_per_s * self.latency_s or fmean(r.users for r in self.rungs)
+        found = sum(self.sessions(f"waits.{name}") for name in SAMPLED)
+        return max(known, found + self.queue_s * self.throughput_per_s)
 
     @property
     def on_or_ready_for_a_core(self) -> float | None:

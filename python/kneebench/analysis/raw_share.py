@@ -12,7 +12,7 @@ from itertools import pairwise
 from math import exp, log
 from typing import NamedTuple
 
-from kneebench.analysis.devices import volume_load, volumes
+from kneebench.analysis.devices import volume_load, volumes, writes_with_data
 from kneebench.records import RawProfile, RawRow, RawStorage, Rung
 
 SLOWED = 2.0
@@ -77,7 +77,7 @@ def _of_the_data(rung: Rung, raw: RawStorage) -> tuple[Asked, Asked]:
     """Reads and writes of all devices that hold data, or share their limits. Where these hold the
     log as well, its writes are among them; where only some do, the writes are unknown. Results of
     old do not say which devices hold what: there all count, and the writes are unknown where the
-    log has others.
+    log has others. Flushes are not among the writes.
     """
     every = (one for volume in volumes(rung) for one in volume)
     data = tuple(one for one in every if raw.shared or 0 in one.directories)
@@ -86,11 +86,14 @@ def _of_the_data(rung: Rung, raw: RawStorage) -> tuple[Asked, Asked]:
         alike = raw.shared or all(one.directories == data[0].directories for one in data)
         return (
             Asked(load.reads_per_s, load.read_await_s),
-            Asked(load.writes_per_s, load.write_await_s) if alike else Asked(None, None),
+            Asked(load.data_writes_per_s, load.write_await_s) if alike else Asked(None, None),
         )
     reads = Asked(rung.quantity("device.reads"), rung.quantity("device.read_await"))
-    writes = Asked(rung.quantity("device.writes"), rung.quantity("device.write_await"))
-    return reads, Asked(None, None) if raw.log_apart else writes
+    written = rung.quantity("device.writes")
+    if raw.log_apart or written is None:
+        return reads, Asked(None, None)
+    with_data = writes_with_data(written, rung.quantity("device.flushes"))
+    return reads, Asked(with_data, rung.quantity("device.write_await"))
 
 
 def _share(what: str, asked: Asked, kind: str, copies: int, raw: RawProfile) -> RawShare | None:

@@ -130,6 +130,7 @@ def memory(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     if stalled is None:
         return evidence(MEMORY, None, "memory pressure was not measured")
     whose = "the database's tasks" if own is not None else "tasks on this machine"
+    group = "the database" if own is not None else "the machine"
     hits, used = readings.value("group.limit_hits"), readings.value("group.memory")
     over = stalled > MEMORY.limit
     return evidence(
@@ -137,7 +138,7 @@ def memory(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
         None if over and own is None else over,
         f"{whose} stalled for memory {of_the_time(stalled)} (limit {share(MEMORY.limit)})",
         utilization=(size(used),) if used is not None else (),
-        saturation=(f"memory pressure {share(stalled)}",),
+        saturation=(f"memory pressure on {group} {share(stalled)}",),
         errors=(f"{count(hits)}/s at the limit",) if hits is not None else (),
     )
 

@@ -13,7 +13,7 @@ ready again may still be seen in its wait: so the CPU gets no more than the wait
 
 from __future__ import annotations
 
-from kneebench.analysis.knee_readings import KneeReadings
+from kneebench.analysis.knee_readings import SAMPLED, KneeReadings
 from kneebench.records import TimeShare
 
 CLASSES = {
@@ -40,9 +40,7 @@ def time_split(readings: KneeReadings) -> dict[str, TimeShare]:
     if not readings.waits_measured or not readings.latency_s or not readings.throughput_per_s:
         return {}
     seconds = {
-        name: readings.sessions(f"waits.{name}") / readings.throughput_per_s
-        for name in CLASSES
-        if name not in ("queue", "rest")
+        name: readings.sessions(f"waits.{name}") / readings.throughput_per_s for name in SAMPLED
     }
     seconds["queue"] = readings.queue_s
     left = readings.latency_s - sum(seconds.values())
@@ -50,9 +48,8 @@ def time_split(readings: KneeReadings) -> dict[str, TimeShare]:
     if ready is not None and left > 0:
         counted = ready / readings.throughput_per_s
         seconds["cpu"] += min(left, max(0.0, counted - seconds["cpu"]))
-    spent = sum(seconds.values())
-    whole = max(readings.latency_s, spent)
-    seconds["rest"] = whole - spent
+    whole = readings.at_once / readings.throughput_per_s
+    seconds["rest"] = max(0.0, whole - sum(seconds.values()))
     shares = {name: seconds[name] / whole for name in CLASSES if seconds[name] > 0}
     return {
         name: TimeShare(share=share, seconds=share * readings.latency_s)

@@ -8,7 +8,7 @@ from statistics import median
 from typing import NamedTuple
 
 from kneebench.analysis import disturbance
-from kneebench.analysis.comparison import NOPM, baseline, compare, noise_floor
+from kneebench.analysis.comparison import NOPM, baseline, compare, machine_floor, noise_floor
 from kneebench.analysis.configuration_summary import point
 from kneebench.analysis.databases import by_database
 from kneebench.analysis.drift import Drift, drift
@@ -182,7 +182,7 @@ class ViewModel:
         """Difference between two runs of the same configuration; no smaller difference is
         claimed.
         """
-        return noise_floor((climb,), NOPM)
+        return max(noise_floor((climb,), NOPM), machine_floor((climb,), NOPM.name))
 
     @cached_property
     def drifts(self) -> tuple[tuple[str, Drift], ...]:

@@ -2,10 +2,10 @@
 
 In each round every cell is measured once at its knee, and in two rounds of four then once at the
 fixed rate. The order reverses from round to round (A B, B A), so what drifts within minutes affects
-all cells alike. All cells are restored again after `restore_every` rounds, and warmed up for the
-same time. Rounds end when the comparison is as precise as the plan wants, or after the plan's most
-repeats: analysis/rounds_end.py decides. If a cell exceeds the limit on log writes by then, or
-clearly after the rounds of one restore, rounds begin again with fewer users on it
+all cells alike. All cells are restored again after `restore_every` rounds, and warmed up by as
+many transactions. Rounds end when the comparison is as precise as the plan wants, or after the
+plan's most repeats: analysis/rounds_end.py decides. If a cell exceeds the limit on log writes by
+then, or clearly after the rounds of one restore, rounds begin again with fewer users on it
 (ladder/final_loads.py). The consistency conditions are checked on the last restore, as all restores
 have the same load.
 """
@@ -18,7 +18,7 @@ from itertools import count
 from kneebench.ladder.final_loads import FinalLoads, Report, unreported
 from kneebench.ladder.final_runs import Load, RestoredRuns
 from kneebench.ladder.fixed_rate import FixedRate
-from kneebench.plan.ladder import ROUND_RAMP_S, Ladder
+from kneebench.plan.ladder import ROUND_LOAD_S, ROUND_RAMP_S, Ladder
 from kneebench.records import Cell, Climb, Order, Phase, Rung
 
 Enough = Callable[[Sequence[Rung]], bool]
@@ -44,10 +44,8 @@ class Rounds:
         longest_s = max(
             (rung.warm_up_s for climb in climbs for rung in climb.rungs[:1]), default=0.0
         )
-        self._warm_up_s = max(ROUND_RAMP_S, longest_s - ladder.warm_up_window)
-        """The longest that a restored database took to warm up: each is under load for as long,
-        the window of its load included, which nobody quotes.
-        """
+        self._warm_up_s = max(ROUND_RAMP_S, longest_s - ROUND_LOAD_S)
+        """The longest that a restored database took to warm up, its load's window left out."""
         self._rungs: list[Rung] = []
         """Of the rounds since all cells have their loads as they are now."""
         self._begun, self._next, self._ended = 1, 1, False
@@ -63,17 +61,24 @@ class Rounds:
                 return
             rounds = range(first, min(first + each, last))
             loads = {
-                cell.id: Load(self._order(cell, "warm_up", first, restore), self._warm_up_s)
-                for cell in self._fastest_first()
+                cell.id: Load(self._order(cell, "warm_up", first, restore), warm_up_s)
+                for cell, warm_up_s in self._warm_ups().items()
             }
             yield RestoredRuns(cells, restore, self._steps(restore, rounds), loads)
 
-    def _fastest_first(self) -> list[Cell]:
-        """The cells by throughput at the knee: the others are loaded until they have completed as
-        many transactions.
+    def _warm_ups(self) -> dict[Cell, float]:
+        """By cell, the fastest first: how long a restored database is warmed up, so that it
+        completes as many transactions as the slowest one does in the longest warm-up; within its
+        window alone, where it is fast enough. The others are then loaded until they have as many.
         """
-        searched = {cell: self._loads.searched(cell).tally for cell in self._loads.cells}
-        return sorted(searched, key=lambda cell: -searched[cell].throughput_per_s)
+        per_s = {
+            cell: self._loads.searched(cell).tally.throughput_per_s for cell in self._loads.cells
+        }
+        done = (self._warm_up_s + ROUND_LOAD_S) * min(per_s.values())
+        return {
+            cell: max(0.0, done / per_s[cell] - ROUND_LOAD_S) if per_s[cell] else self._warm_up_s
+            for cell in sorted(per_s, key=lambda cell: -per_s[cell])
+        }
 
     def _steps(self, restore: int, rounds: range) -> Generator[Order, Rung, bool]:
         for repeat in rounds:

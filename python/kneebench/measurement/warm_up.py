@@ -16,7 +16,7 @@ from typing import NamedTuple
 from kneebench.analysis.disturbance import QUOTED
 from kneebench.analysis.steady import READ_TIME, SHORTEST, Settled, settled
 from kneebench.measurement.rung_runner import RungRunner
-from kneebench.plan.ladder import ROUND_RAMP_S, Ladder
+from kneebench.plan.ladder import ROUND_LOAD_S, ROUND_RAMP_S, Ladder
 from kneebench.records import Order
 from kneebench.units import size
 
@@ -102,14 +102,16 @@ def schedule(
     end.
 
     `cycle_s`: the longest checkpoint cycle of the server; `cold`: it is the first on a restored
-    database; `warm_up_s`: the warm-up, instead of the plan's; `start`: of a cold database.
+    database; `warm_up_s`: that of a load before rounds, instead of the plan's; `start`: of a cold
+    database.
 
     >>> schedule(Order(cell="disk", phase="search", users=4), Ladder(window="5s"), 300.0).minimum_s
     3.0
     """
     quoted = order.phase in QUOTED
     stretch_s = ladder.final_window if quoted else ladder.window
-    window_s = ladder.warm_up_window if order.phase == "warm_up" else stretch_s
+    warms = ladder.warm_up_window if warm_up_s is None else ROUND_LOAD_S
+    window_s = warms if order.phase == "warm_up" else stretch_s
     fixed_s, note = _fixed_warm_up(order, ladder, warm_up_s)
     start = start if cold else NO_START
     limit_s = max(start.least_s, ladder.cold_warm_up_limit if cold else ladder.warm_up_limit)

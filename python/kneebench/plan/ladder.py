@@ -23,6 +23,8 @@ FIXED_RATE_USERS = 64
 """So many users may offer a fixed rate, however few the climb has."""
 ROUND_RAMP_S = 1.0
 """Warm-up of a short round: its database was warmed after the restore and has been under load."""
+ROUND_LOAD_S = 1.0
+"""Window of the load on a database that was restored for rounds, which nobody quotes."""
 SHORT_S = 5.0
 """Minimum window of a warm-up rung."""
 

@@ -33,7 +33,17 @@ class Plateau(Part):
     @property
     def rule(self) -> str:
         """The condition in a few words."""
-        return f"elasticity below {self.elasticity:g} on {self.steps} consecutive steps"
+        return f"elasticity {self.flat}, or {self.not_exceeded}"
+
+    @property
+    def flat(self) -> str:
+        """When steps are flat."""
+        return f"below {self.elasticity:g} on {self.steps} consecutive steps"
+
+    @property
+    def not_exceeded(self) -> str:
+        """When noise hides flat steps."""
+        return f"{self.steps + 1} consecutive rungs not above an earlier one"
 
 
 class LogLatency(Part):

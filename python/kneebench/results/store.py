@@ -249,6 +249,10 @@ class Store:
         """Keep what the cell's storage did without its database."""
         self._change(raw_profiles={**self.campaign.raw_profiles, cell.id: profile})
 
+    def put_unprofiled(self, cell: Cell, why: str) -> None:
+        """Keep why the cell's storage was not measured without its database."""
+        self._change(unprofiled={**self.campaign.unprofiled, cell.id: why})
+
     def put_proof(self, proof: Proof) -> None:
         """Keep what relieving a resource gained on a cell."""
         self._change(proofs={**self.campaign.proofs, proof.cell: proof})

@@ -94,6 +94,7 @@ def _cautions(view: ViewModel) -> Iterator[str]:
             " says anything about a real drive."
         )
         yield from emulation_limits(view)
+    yield from _unprofiled(view)
     yield from map(as_sentence, never_steady_caveats(view.results))
     yield from _drives(view)
     yield from _no_longer_steady(view)
@@ -152,6 +153,17 @@ def _weights(view: ViewModel) -> Iterator[str]:
     """Differences in weight that fail no check."""
     if found := [one.sentence for one in order_weights(view.results) if not one.matters]:
         yield f"Transactions were not equally heavy: {'; '.join(found)}."
+
+
+def _unprofiled(view: ViewModel) -> Iterator[str]:
+    """Storages whose raw profile is missing: a bottleneck of theirs is known to less."""
+    for cell, why in view.campaign.unprofiled.items():
+        if cell not in view.campaign.raw_profiles:
+            yield (
+                f"{capital(view.name(cell))}: not measured without its database, so what its"
+                f" drives can do is not known; its bottleneck is inferred from waits alone"
+                f" ({why})."
+            )
 
 
 def _drives(view: ViewModel) -> Iterator[str]:

@@ -15,6 +15,7 @@ COLUMNS = (
     Column(title="Device", number=False),
     Column(title="Reads/s"),
     Column(title="Writes/s"),
+    Column(title="With data, about"),
     Column(title="Flushes/s"),
     Column(title="Read"),
     Column(title="Written"),
@@ -35,7 +36,8 @@ def section(view: ViewModel) -> Section | None:
     caption = (
         f"Means over the window of one rung at the {view.point}. The row of a volume counts each"
         " I/O once: rates and queues are sums, an await is the mean over all its I/Os, utilization"
-        " the mean of its drives."
+        " the mean of its drives. The kernel counts a flush as a write, too: writes with data are"
+        " writes less flushes, and the write await is the mean of both."
     )
     return Section(
         name="devices",
@@ -78,6 +80,7 @@ def _row(storage: str, device: str, load: DeviceLoad, tone: Tone) -> Row:
             device,
             units.count(load.reads_per_s),
             units.count(load.writes_per_s),
+            units.count(load.data_writes_per_s),
             units.count(load.flushes_per_s),
             units.rate(load.read_bytes_per_s),
             units.rate(load.write_bytes_per_s),

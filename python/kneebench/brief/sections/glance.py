@@ -25,7 +25,7 @@ from kneebench.analysis.wording import (
 from kneebench.brief import chart_theme
 from kneebench.brief.section import Column, Number, Row, Section, StopReason, Table
 from kneebench.brief.view_model import ViewModel
-from kneebench.records import Climb, Estimate, StopResult
+from kneebench.records import Climb, Comparison, Estimate, StopResult
 
 PLACE = 10
 FLAT = ("plateau", "saturation")
@@ -60,7 +60,11 @@ def section(view: ViewModel) -> Section:
 def _numbers(view: ViewModel) -> Iterator[Number]:
     about = foremost(view.comparisons)
     best = about.cell if about else None
-    yield from _differences(view, best) if best else _baseline_latency(view)
+    if best:
+        first, *latencies = _differences(view, best)
+        yield from (first, *_other(view, best), *latencies)
+    else:
+        yield from _baseline_latency(view)
     for cell, knee in view.knees.items():
         if cell in (best, view.base.cell.id):
             yield Number(
@@ -70,6 +74,13 @@ def _numbers(view: ViewModel) -> Iterator[Number]:
             )
 
 
+def _other(view: ViewModel, best: str) -> Iterator[Number]:
+    """The NOPM of the other one of two comparisons: its own question may be the plan's."""
+    others = [one for one in view.comparisons if one.quantity == "nopm" and one.cell != best]
+    if len(others) == 1:
+        yield _difference(view, others[0], f"NOPM at the {view.point}")
+
+
 def _differences(view: ViewModel, cell: str) -> Iterator[Number]:
     for quantity, what in (
         ("nopm", f"NOPM at the {view.point}"),
@@ -77,13 +88,16 @@ def _differences(view: ViewModel, cell: str) -> Iterator[Number]:
         ("latency.p999", "P99.9 latency at the fixed rate"),
     ):
         if found := view.compared(quantity, cell):
-            both = f"{view.name(cell)} vs. {view.name(found.baseline)}"
-            if found.differs:
-                value, sure = times_and_interval(found.ratio)
-                yield Number(value=value, says=f"{what}, {both}", sure=sure)
-            else:
-                sure = times_with_interval(found.ratio)
-                yield Number(value=NO_DIFFERENCE, says=f"in {what}, {both}", sure=sure, words=True)
+            yield _difference(view, found, what)
+
+
+def _difference(view: ViewModel, found: Comparison, what: str) -> Number:
+    both = f"{view.name(found.cell)} vs. {view.name(found.baseline)}"
+    if found.differs:
+        value, sure = times_and_interval(found.ratio)
+        return Number(value=value, says=f"{what}, {both}", sure=sure)
+    sure = times_with_interval(found.ratio)
+    return Number(value=NO_DIFFERENCE, says=f"in {what}, {both}", sure=sure, words=True)
 
 
 def _baseline_latency(view: ViewModel) -> Iterator[Number]:

@@ -41,14 +41,18 @@ def section(view: ViewModel) -> Section | None:
         for one in shares
     ]
     raw = next(iter(view.campaign.raw_profiles.values()))
+    smallest = min(one.file_bytes for one in view.campaign.raw_profiles.values())
+    largest = max(one.file_bytes for one in view.campaign.raw_profiles.values())
+    sizes = units.size(smallest) + (f" to {units.size(largest)}" if smallest < largest else "")
     caption = (
-        f"Raw: fio on a file of {units.size(raw.file_bytes)} on each storage, 8 KiB at a time,"
+        f"Raw: fio on a file of {sizes} on each storage, 8 KiB at a time,"
         f" {raw.seconds} s per row, beside the idle database after its climb. Depth: what the"
         " database had outstanding. The raw mean is that at the same depth, interpolated between"
         " the rows; below the lowest depth that was measured it is that row's, above the highest it"
         " grows with the depth. Writes count every copy of a"
         " mirror; merged requests count once, so a share may exceed 100%. They include the log's"
         " where it is on all drives of the data, and are not shown where it is on some of them."
+        " Flushes, which the kernel counts as writes, are left out."
     )
     return Section(
         name="raw-share",

@@ -51,7 +51,7 @@ def judge(rungs: Sequence[Rung], limits: Part) -> StopResult:
     sentence = (
         f"{where}: {gain:+.1f}% throughput from {last[0].users} to"
         f" {number_of_users(last[-1].users)}"
-        f" (elasticity {seen}; rule: {_rule(limits)})"
+        f" (elasticity {seen}; rule: {limits.flat})"
     )
     return _result(fired, f"elasticity {seen}", limits, sentence)
 
@@ -72,16 +72,15 @@ def _not_exceeded(rungs: Sequence[Rung], best: int, limits: Plateau) -> StopResu
     top, after = rungs[best], rungs[best + 1 :]
     most = max(rung.tally.throughput_per_s for rung in after)
     gain = 100 * (most / top.tally.throughput_per_s - 1) if most else 0.0
-    limit = f"{limits.steps + 1} consecutive rungs not above an earlier one"
     sentence = (
         f"Plateau at {number_of_users(top.users)}: the best of the next {len(after)} rungs, up to"
-        f" {number_of_users(after[-1].users)}, was {gain:+.1f}% (rule: {limit})"
+        f" {number_of_users(after[-1].users)}, was {gain:+.1f}% (rule: {limits.not_exceeded})"
     )
     return StopResult(
         stop="plateau",
         fired=True,
         seen=f"{len(after)} rungs",
-        limit=limit,
+        limit=limits.not_exceeded,
         sentence=sentence,
     )
 
@@ -91,10 +90,6 @@ def _result(fired: bool, seen: str, limits: Plateau, sentence: str) -> StopResul
         stop="plateau",
         fired=fired,
         seen=seen,
-        limit=f"elasticity {_rule(limits)}",
+        limit=f"elasticity {limits.flat}",
         sentence=sentence,
     )
-
-
-def _rule(limits: Plateau) -> str:
-    return f"below {limits.elasticity:g} on {limits.steps} consecutive steps"

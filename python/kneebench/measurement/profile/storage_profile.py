@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from kneebench.databases.managed.disk_space import free_bytes
 from kneebench.lab.drives import IN_MEMORY, file_system_of
 from kneebench.measurement.profile.fio import found_fio
 from kneebench.measurement.profile.jobs import KIB, Job
@@ -22,7 +23,8 @@ DATA_JOBS = (
     Job("raw", "randwrite", PAGE_BYTES, 16),
 )
 LOG_JOB = Job("raw", "write", PAGE_BYTES, 1, synced=True)
-FILE_BYTES = 128 * 2**20
+FILE_BYTES, LEAST_FILE_BYTES = 128 * 2**20, 32 * 2**20
+"""Of the file that is read and written; a smaller one where half of the free space is less."""
 SECONDS = 2
 
 
@@ -38,16 +40,23 @@ def storage_profile(
     if any(file_system_of(path) in IN_MEMORY for path in (data, log)):
         return None
     watch(Event(kind="start", doing=doing))
-    rows = _rows(data, DATA_JOBS if log != data else (*DATA_JOBS, LOG_JOB), seconds)
-    if log != data:
-        rows += _rows(log, (LOG_JOB,), seconds)
+    jobs = {data: DATA_JOBS, log: (LOG_JOB,)} if log != data else {data: (*DATA_JOBS, LOG_JOB)}
+    targets = {path: DirectoryTarget(path, _file_bytes(path)) for path in jobs}
+    rows = [row for path, target in targets.items() for row in _rows(target, jobs[path], seconds)]
     watch(Event(kind="end", doing=doing, share=1.0))
-    return RawProfile(rows=tuple(map(_raw, rows)), seconds=seconds, file_bytes=FILE_BYTES)
+    file_bytes = targets[data].size_bytes
+    return RawProfile(rows=tuple(map(_raw, rows)), seconds=seconds, file_bytes=file_bytes)
 
 
-def _rows(directory: Path, jobs: Sequence[Job], seconds: int) -> list[ProfileRow]:
-    target = DirectoryTarget(directory, FILE_BYTES)
-    target.require()
+def _file_bytes(directory: Path) -> int:
+    """As much as fits: a file system may hold back what is free for the files that grow in it (XFS
+    does behind tables), and gives it back late.
+    """
+    return max(LEAST_FILE_BYTES, min(FILE_BYTES, free_bytes(directory) // 2))
+
+
+def _rows(target: DirectoryTarget, jobs: Sequence[Job], seconds: int) -> list[ProfileRow]:
+    target.require(small_files=False)
     with target.opened(found_fio(), unwatched) as fio:
         return [row for job in jobs for row, _ in measured([fio], job, seconds)]
 

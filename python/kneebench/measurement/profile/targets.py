@@ -69,8 +69,10 @@ class DirectoryTarget(NamedTuple):
         """All of them."""
         return jobs
 
-    def require(self) -> None:
-        """Raises PlanError where the directory cannot hold the file, or has no drive."""
+    def require(self, *, small_files: bool = True) -> None:
+        """Raises PlanError where the directory cannot hold the file, with the small files of a
+        tree that is copied as well, or has no drive.
+        """
         doing = f"profiling {self.path}"
         if not self.path.is_dir():
             raise PlanError(doing, seen="no such directory or drive", do="name one on the drive")
@@ -78,7 +80,8 @@ class DirectoryTarget(NamedTuple):
             raise PlanError(
                 doing, seen="its files are in memory, on no drive", do="name one on the drive"
             )
-        needed, free = self.size_bytes + 2 * FILES * FILE_BYTES, free_bytes(self.path)
+        needed = self.size_bytes + (2 * FILES * FILE_BYTES if small_files else 0)
+        free = free_bytes(self.path)
         if needed > free * (1 - SPARE):
             raise PlanError(
                 doing,
