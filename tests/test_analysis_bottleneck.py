@@ -322,6 +322,14 @@ def test_a_busy_drive_is_the_limit_if_it_is_slower_than_raw_or_near_its_raw_iops
     assert says in found.sentence
 
 
+def test_a_drive_at_its_raw_iops_is_the_limit_however_idle_it_looks() -> None:
+    seen = {"device__busy": 0.69, "device__writes": 2990.0, "device__write_await": 0.006}
+    found = of_a_parallel_drive(BOTH_ROWS, **seen)
+    assert found.resource == "data writes", found.sentence
+    assert "69% busy, at 100% of its raw writes (limit 80%)" in found.sentence
+    assert "also over its limit" not in found.sentence
+
+
 def test_utilization_of_a_drive_that_rotates_still_counts() -> None:
     disk = CountedDevice(name="sda", directories=(0,), rotational=True)
     seen = {"device.busy": {"sda": 0.97}, "device.queue_depth": {"sda": 9.0}}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kneebench import preset
+from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.comparison import compare
 from kneebench.brief.emulated_limits import class_limits
 from kneebench.plan import Plan
@@ -48,6 +49,15 @@ def test_throughput_stops_growing_and_a_log_that_is_kept_with_the_data_stops_its
 ) -> None:
     stopped = {climb.cell.storage: climb.stopped_by for climb in results.climbs}
     assert stopped == {FOUR: "plateau", EIGHT: "plateau", WITH_LOG: "log_latency"}
+
+
+def test_writes_limit_all_three_though_users_wait_for_reads_behind_them(results: Results) -> None:
+    found = {climb.cell.storage: bottleneck(climb) for climb in results.climbs}
+    assert {name: one.resource for name, one in found.items()} == dict.fromkeys(
+        (FOUR, EIGHT, WITH_LOG), "data writes"
+    )
+    assert "of its raw writes (limit 80%)" in found[FOUR].sentence
+    assert "also over its limit" not in found[FOUR].sentence
 
 
 def test_both_stripes_write_as_much_as_their_limits_allow(results: Results) -> None:

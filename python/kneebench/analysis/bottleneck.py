@@ -15,6 +15,9 @@ from kneebench.analysis.knee import final_rungs, place
 from kneebench.analysis.knee_readings import KneeReadings
 from kneebench.analysis.resource_evidence import EVALUATORS, load_generator
 from kneebench.analysis.resources import (
+    DATA_READS,
+    DATA_WRITES,
+    DEVICE,
     IDLE_DEVICE,
     LOAD_GENERATOR,
     MEMORY,
@@ -98,7 +101,8 @@ def _sentence(
     short = [row for row in rows if row.short]
     if not resource:
         return _none_found(climb, readings, rows)
-    rest = ", ".join(row.name for row in short[1:])
+    same = DEVICE.key if short[0].resource in (DATA_READS.key, DATA_WRITES.key) else ""
+    rest = ", ".join(row.name for row in short[1:] if row.resource != same)
     also = f" (also over its limit: {rest})" if rest else ""
     return (
         f"{capital(climb.cell.unlimited_name)} is limited by {short[0].called or resource.called}"

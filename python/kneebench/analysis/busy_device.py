@@ -3,8 +3,8 @@
 Utilization is the share of the time with an I/O in flight. A drive that serves one at a time has no
 time left at 100%; one that serves many has, and its utilization says next to nothing
 (Documentation/admin-guide/iostats.rst, field 10). So a busy device counts where its I/O takes far
-longer than without a database, or is most of what the storage can do. Without a raw profile it
-counts if the device serves one I/O at a time.
+longer than without a database. What does most of what the storage can do counts however busy it
+looks. Without a raw profile a busy device counts if it serves one I/O at a time.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ ONE_AT_A_TIME = 1.5
 
 
 class BusyDevice(NamedTuple):
-    """A device of the data that is busy nearly all of the time. `limits`: whether that is evidence
-    of a bottleneck; None if nobody knows. `why`: in words, to be read after "a device that was".
+    """A device of the data that is busy nearly all of the time, or does most of what it can.
+    `limits`: whether that is evidence of a bottleneck; None if nobody knows. `why`: in words, to be
+    read after "a device that was".
     """
 
     limits: bool | None
@@ -34,13 +35,13 @@ class BusyDevice(NamedTuple):
 
 
 def busy_device(readings: KneeReadings, climb: Climb) -> BusyDevice | None:
-    """The busiest device that holds data; None if it is busy in less than 90% of the time, or was
-    not measured.
+    """The busiest device that holds data; None if it was not measured, or is busy in less than 90%
+    of the time and far from what the storage does without a database.
     """
     name, used = _busiest(readings)
-    if used is None or used < DEVICE_BUSY:
-        return None
     shares = [one for one in knee_raw_shares(readings, climb) if one.what != "log writes"]
+    if used is None or (used < DEVICE_BUSY and not any(one.near for one in shares)):
+        return None
     if shares:
         return _beside_its_raw_profile(busy(used), shares)
     queue = readings.sources("device.queue_depth").get(name)
@@ -56,7 +57,7 @@ def busy_device(readings: KneeReadings, climb: Climb) -> BusyDevice | None:
 def _beside_its_raw_profile(used: str, shares: Sequence[RawShare]) -> BusyDevice:
     slow = [one for one in shares if one.slowed]
     near = [one for one in shares if one.near]
-    if slow:
+    if slow and not near:
         times = max(one.slowed or 0.0 for one in slow)
         what = listed([one.what for one in slow])
         return BusyDevice(
@@ -81,7 +82,7 @@ def knee_raw_shares(readings: KneeReadings, climb: Climb) -> tuple[RawShare, ...
 
 def share_of_writes(readings: KneeReadings) -> float | None:
     """Of the queue of the devices that hold data, the share that is writes; None without I/O."""
-    read, written = (_of_the_data(readings, f"device.{kind}_time") for kind in ("read", "write"))
+    read, written = (of_the_data(readings, f"device.{kind}_time") for kind in ("read", "write"))
     if read is None or written is None or not read + written:
         return None
     return written / (read + written)
@@ -95,7 +96,8 @@ def _busiest(readings: KneeReadings) -> tuple[str, float | None]:
     return max(found.items(), key=lambda one: one[1])
 
 
-def _of_the_data(readings: KneeReadings, quantity: str) -> float | None:
+def of_the_data(readings: KneeReadings, quantity: str) -> float | None:
+    """The sum over the devices that hold data; over all where nobody knows which do."""
     found = _by_data_device(readings, quantity)
     return sum(found.values()) if found else readings.value(quantity)
 

@@ -11,6 +11,7 @@ from kneebench.analysis.busy_device import (
     BusyDevice,
     busy_device,
     knee_raw_shares,
+    of_the_data,
     share_of_writes,
 )
 from kneebench.analysis.devices import log_is_with_the_data, writes_with_data
@@ -212,16 +213,16 @@ def _behind_writes(readings: KneeReadings, device: BusyDevice | None) -> bool:
 
 
 def _per_s(readings: KneeReadings, quantity: str) -> str:
-    per_s = readings.value(quantity)
+    per_s = of_the_data(readings, quantity)
     return f"{count(per_s)} {quantity.partition('.')[2]}/s" if per_s is not None else ""
 
 
 def _writes_per_s(readings: KneeReadings) -> str:
     """From those that carry data to all that the kernel counts, flushes among them."""
-    counted = readings.value("device.writes")
+    counted = of_the_data(readings, "device.writes")
     if counted is None:
         return ""
-    least = count(writes_with_data(counted, readings.value("device.flushes")))
+    least = count(writes_with_data(counted, of_the_data(readings, "device.flushes")))
     most = count(counted)
     return f"{most} writes/s" if least == most else f"{least} to {most} writes/s"
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from kneebench.analysis.quoted_load import with_quoted_load
+from kneebench.analysis.quoted_load import REPEATED, with_quoted_load
 from kneebench.errors import KneebenchError
 from kneebench.plan import Plan
 from kneebench.plan.plan import Workload
@@ -140,6 +140,12 @@ def of_last_climb(rungs: Iterable[Rung]) -> tuple[Rung, ...]:
     return tuple(
         rung for rung in kept if rung.order.phase not in CLIMBING or rung.order.repeat >= last
     )
+
+
+def rungs_of_climb(cell: Cell, rungs: Iterable[Rung]) -> tuple[Rung, ...]:
+    """Those of the cell's last climb, without its final runs."""
+    own = (rung for rung in rungs if rung.order.cell == cell.id)
+    return of_last_climb(rung for rung in own if rung.order.phase not in REPEATED)
 
 
 def _plan(document: dict[str, Any]) -> Plan | None:

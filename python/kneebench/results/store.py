@@ -153,12 +153,8 @@ class Store:
         if not file.exists():
             return None
         rungs = campaign_reader.rungs_in(self.folder, self._workload)
-        own = campaign_reader.of_last_climb(
-            r
-            for r in rungs
-            if r.order.cell == cell.id and r.order.phase not in ("final_run", "fixed_rate")
-        )
-        return read_kept(file, KeptClimb).climb.model_copy(update={"rungs": own})
+        own = {"rungs": campaign_reader.rungs_of_climb(cell, rungs)}
+        return read_kept(file, KeptClimb).climb.model_copy(update=own)
 
     def put(self, measured: StorableRung) -> None:
         """Keep a rung.
@@ -250,7 +246,7 @@ class Store:
         self._change(raw_profiles={**self.campaign.raw_profiles, cell.id: profile})
 
     def put_unprofiled(self, cell: Cell, why: str) -> None:
-        """Keep why the cell's storage was not measured without its database."""
+        """Keep why that was not measured."""
         self._change(unprofiled={**self.campaign.unprofiled, cell.id: why})
 
     def put_proof(self, proof: Proof) -> None:
