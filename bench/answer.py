@@ -23,8 +23,8 @@ from bench.ratio import Ratio, Size, at_most, largest, turns
 from bench.servers import unwatched
 from kneebench.analysis.elasticity import between
 from kneebench.databases.engine import engine_of
-from kneebench.databases.simulated.storage import SimulatedStorage, drives_of
-from kneebench.databases.simulated.truth import alone_s, bound, rungs, throughput
+from kneebench.databases.engines.simulated.storage import SimulatedStorage, drives_of
+from kneebench.databases.engines.simulated.truth import alone_s, bound, rungs, throughput
 from kneebench.lab.journal import Journal
 from kneebench.ladder.climb import climb, followed
 from kneebench.measurement.measure import measure as measure_rung

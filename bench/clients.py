@@ -16,7 +16,7 @@ from bench.scripts import constant_scripts
 from bench.servers import MEMORY, SEED, Loaded, loaded
 from bench.sessions import session_turns, sessions_program
 from bench.turn import Turn, generator_values, in_turn, own_turn, pgbench_turn, sessions_as_ours
-from kneebench.databases.postgres.server_address import PostgresAddress
+from kneebench.databases.engines.postgres.server_address import PostgresAddress
 from kneebench.plan.plan import Workload
 
 NAME = "clients"

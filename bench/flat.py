@@ -11,9 +11,9 @@ from bench.ratio import Ratio, Size, alone, at_most, turns
 from bench.servers import MEMORY, SEED, loaded
 from bench.turn import generator_values, in_turn, own_turn, resident_bytes
 from kneebench._core import GeneratorSpec
-from kneebench.databases.postgres.server_address import PostgresAddress
-from kneebench.databases.simulated.engine import simulated_server
-from kneebench.databases.simulated.storage import SimulatedStorage
+from kneebench.databases.engines.postgres.server_address import PostgresAddress
+from kneebench.databases.engines.simulated.engine import simulated_server
+from kneebench.databases.engines.simulated.storage import SimulatedStorage
 from kneebench.plan.plan import Workload
 from kneebench.workload import RunningLoad, running_load
 

@@ -24,19 +24,19 @@ import psutil
 from bench.ratio import Ratio, Size, at_least, turns
 from bench.servers import DEBIAN, unwatched
 from bench.turn import in_turn
+from kneebench.databases.engines.postgres.account import server_account
+from kneebench.databases.engines.postgres.address import connect
+from kneebench.databases.engines.postgres.builds import find_build
+from kneebench.databases.engines.postgres.cluster import configure
+from kneebench.databases.engines.postgres.footprint import GIB
+from kneebench.databases.engines.postgres.launcher import Launch, make_cluster, running_server
+from kneebench.databases.engines.postgres.loading import KEYS_MEMORY, load
+from kneebench.databases.engines.postgres.runtime import runtime_directory
+from kneebench.databases.engines.postgres.server_address import PostgresAddress
+from kneebench.databases.engines.postgres.server_settings import loading, rules
+from kneebench.databases.engines.postgres.sql_schema import keys_of, making
 from kneebench.databases.managed.ownership import home
 from kneebench.databases.managed.sizing import Machine
-from kneebench.databases.postgres.account import server_account
-from kneebench.databases.postgres.address import connect
-from kneebench.databases.postgres.builds import find_build
-from kneebench.databases.postgres.cluster import configure
-from kneebench.databases.postgres.footprint import GIB
-from kneebench.databases.postgres.launcher import Launch, make_cluster, running_server
-from kneebench.databases.postgres.loading import KEYS_MEMORY, load
-from kneebench.databases.postgres.runtime import runtime_directory
-from kneebench.databases.postgres.server_address import PostgresAddress
-from kneebench.databases.postgres.server_settings import loading, rules
-from kneebench.databases.postgres.sql_schema import keys_of, making
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST, STREAMS
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal

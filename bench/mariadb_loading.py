@@ -21,11 +21,11 @@ from bench.mariadb_server import mariadb_server, missing
 from bench.ratio import Ratio, Size, at_least, turns
 from bench.servers import SEED, unwatched
 from bench.turn import in_turn
-from kneebench.databases.mariadb.builds import server_account
-from kneebench.databases.mariadb.loading import load
-from kneebench.databases.mariadb.server_address import MariadbAddress
-from kneebench.databases.mariadb.session import connect
-from kneebench.databases.mariadb.sql_schema import making
+from kneebench.databases.engines.mariadb.builds import server_account
+from kneebench.databases.engines.mariadb.loading import load
+from kneebench.databases.engines.mariadb.server_address import MariadbAddress
+from kneebench.databases.engines.mariadb.session import connect
+from kneebench.databases.engines.mariadb.sql_schema import making
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST, STREAMS
 from kneebench.plan.plan import Workload
 

@@ -6,17 +6,17 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 
 from bench.servers import usable
-from kneebench.databases.managed.ownership import home
-from kneebench.databases.mariadb.builds import PLACES, PROGRAM, find_build, server_account
-from kneebench.databases.mariadb.cluster import DATABASE, configure, make_cluster
-from kneebench.databases.mariadb.launcher import (
+from kneebench.databases.engines.mariadb.builds import PLACES, PROGRAM, find_build, server_account
+from kneebench.databases.engines.mariadb.cluster import DATABASE, configure, make_cluster
+from kneebench.databases.engines.mariadb.launcher import (
     Launch,
     MariadbFiles,
     running_server,
     runtime_directory,
 )
-from kneebench.databases.mariadb.server_address import MariadbAddress
-from kneebench.databases.mariadb.server_settings import ALWAYS
+from kneebench.databases.engines.mariadb.server_address import MariadbAddress
+from kneebench.databases.engines.mariadb.server_settings import ALWAYS
+from kneebench.databases.managed.ownership import home
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
 

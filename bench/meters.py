@@ -14,8 +14,8 @@ from bench.ratio import Ratio, Size, alone, at_least, at_most, turns
 from bench.servers import Loaded, loaded
 from bench.turn import generator_values, in_turn, process_cpu_s
 from kneebench._core import GeneratorSpec
-from kneebench.databases.postgres.address import connect
-from kneebench.databases.postgres.server import PostgresServer
+from kneebench.databases.engines.postgres.address import connect
+from kneebench.databases.engines.postgres.server import PostgresServer
 from kneebench.measurement.log_trace import NO_TRACE, LogTrace, log_trace
 from kneebench.measurement.meters import open_meters
 from kneebench.measurement.meters.meter import MeterContext

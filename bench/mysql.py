@@ -22,10 +22,10 @@ from bench.mariadb_server import mariadb_server, missing
 from bench.ratio import Ratio, Size, at_most, turns
 from bench.servers import MEMORY, loaded
 from bench.turn import generator_values, in_turn, own_turn, pinned
-from kneebench.databases.mariadb import sql_schema
-from kneebench.databases.mariadb.server_address import MariadbAddress
-from kneebench.databases.mariadb.session import connect
-from kneebench.databases.postgres.server_address import PostgresAddress
+from kneebench.databases.engines.mariadb import sql_schema
+from kneebench.databases.engines.mariadb.server_address import MariadbAddress
+from kneebench.databases.engines.mariadb.session import connect
+from kneebench.databases.engines.postgres.server_address import PostgresAddress
 from kneebench.plan.plan import Workload
 
 NAME = "mysql"

@@ -16,7 +16,7 @@ from bench.ratio import Ratio, Size, at_least, medians
 from bench.scripts import MIX, random_scripts
 from bench.servers import Loaded, loaded
 from bench.turn import Turn, generator_values, in_turn, own_turn, pgbench_turn, sessions_as_ours
-from kneebench.databases.postgres.server_address import PostgresAddress
+from kneebench.databases.engines.postgres.server_address import PostgresAddress
 from kneebench.plan.plan import Workload
 
 NAME = "orders"

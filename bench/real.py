@@ -18,8 +18,8 @@ from bench.answer import DENSE_REACH, DENSE_STEP, RUNG_S, THROUGHPUT_AIM, TIME_A
 from bench.ratio import Ratio, Size, alone, at_least, at_most, turns
 from bench.servers import MEMORY, Loaded, loaded, unwatched
 from kneebench.analysis.elasticity import between
-from kneebench.databases.postgres.server import PostgresServer
-from kneebench.databases.simulated.truth import rungs
+from kneebench.databases.engines.postgres.server import PostgresServer
+from kneebench.databases.engines.simulated.truth import rungs
 from kneebench.lab.host import host
 from kneebench.ladder.climb import climb, followed
 from kneebench.measurement.measure import measure as measure_rung

@@ -23,8 +23,8 @@ from typing import Literal
 from bench.ratio import Ratio, Size, alone, at_least, at_most, told, turns
 from bench.servers import unwatched
 from bench.turn import in_turn
+from kneebench.databases.engines.postgres.engine import OwnPostgres
 from kneebench.databases.managed.copying import drop_caches, duplicate
-from kneebench.databases.postgres.engine import OwnPostgres
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
 from kneebench.measurement.measure import measure as measure_rung

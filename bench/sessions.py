@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.turn import Turn, program_turn
-from kneebench.databases.postgres.server_address import PostgresAddress
+from kneebench.databases.engines.postgres.server_address import PostgresAddress
 
 SESSIONS = ("own", "library", "library-own-socket")
 """Our own session; tokio-postgres as it comes; tokio-postgres over our own socket."""

@@ -15,10 +15,10 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from bench.servers import Loaded
-from kneebench.databases.postgres.account import server_account
-from kneebench.databases.postgres.address import connect
-from kneebench.databases.postgres.cluster import ACCESS
-from kneebench.databases.postgres.server_address import PostgresAddress
+from kneebench.databases.engines.postgres.account import server_account
+from kneebench.databases.engines.postgres.address import connect
+from kneebench.databases.engines.postgres.cluster import ACCESS
+from kneebench.databases.engines.postgres.server_address import PostgresAddress
 from kneebench.errors import PlanError
 from kneebench.lab.folder import Folder
 

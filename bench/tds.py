@@ -22,7 +22,7 @@ from bench.servers import MEMORY, Loaded, loaded
 from bench.tcp import LISTENING, over_tcp, over_tls
 from bench.timed_load import PASSWORD
 from bench.turn import LOAD_GENERATOR, Turn, generator_values, in_turn, program_turn
-from kneebench.databases.postgres.server_address import PostgresAddress
+from kneebench.databases.engines.postgres.server_address import PostgresAddress
 from kneebench.plan.plan import Workload
 from kneebench.records import Record
 

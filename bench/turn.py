@@ -19,7 +19,7 @@ import psutil
 
 from bench.servers import SEED, Loaded, usable
 from kneebench._core import SESSION_SETTINGS
-from kneebench.databases.postgres.server_address import PostgresAddress
+from kneebench.databases.engines.postgres.server_address import PostgresAddress
 from kneebench.records import Record
 
 SETTLED_S = 1

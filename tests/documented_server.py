@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from kneebench.databases.sqlserver import database, engine, server, server_settings
-from kneebench.databases.sqlserver.server_address import SqlServerAddress
-from kneebench.databases.sqlserver.session import ResultRows, SqlError
+from kneebench.databases.engines.sqlserver import database, engine, server, server_settings
+from kneebench.databases.engines.sqlserver.server_address import SqlServerAddress
+from kneebench.databases.engines.sqlserver.session import ResultRows, SqlError
 
 ADDRESS = SqlServerAddress(
     host="db.example", user="bench", password=SecretStr("never shown"), database="tpcc"

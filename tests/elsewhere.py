@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import psycopg
 import pytest
 
+from kneebench.databases.engines.postgres.account import server_account
+from kneebench.databases.engines.postgres.builds import find_build
+from kneebench.databases.engines.postgres.launcher import Launch, make_cluster, program
+from kneebench.databases.engines.postgres.runtime import runtime_directory, socket_folder
 from kneebench.databases.managed.ownership import home
-from kneebench.databases.postgres.account import server_account
-from kneebench.databases.postgres.builds import find_build
-from kneebench.databases.postgres.launcher import Launch, make_cluster, program
-from kneebench.databases.postgres.runtime import runtime_directory, socket_folder
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from tests.loaded import DEBIAN

@@ -13,18 +13,18 @@ from typing import Any
 
 import pytest
 
-from kneebench.databases.managed.ownership import home
-from kneebench.databases.mariadb.builds import PLACES, PROGRAM, find_build, server_account
-from kneebench.databases.mariadb.cluster import configure, make_cluster
-from kneebench.databases.mariadb.launcher import (
+from kneebench.databases.engines.mariadb.builds import PLACES, PROGRAM, find_build, server_account
+from kneebench.databases.engines.mariadb.cluster import configure, make_cluster
+from kneebench.databases.engines.mariadb.launcher import (
     USER,
     Launch,
     MariadbFiles,
     runtime_directory,
     server_command,
 )
-from kneebench.databases.mariadb.server_address import MariadbAddress
-from kneebench.databases.mariadb.session import answers, connect
+from kneebench.databases.engines.mariadb.server_address import MariadbAddress
+from kneebench.databases.engines.mariadb.session import answers, connect
+from kneebench.databases.managed.ownership import home
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan

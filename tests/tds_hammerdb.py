@@ -7,9 +7,9 @@ contain the amounts of delivered lines, half of the customers have no order, and
 
 from __future__ import annotations
 
-from kneebench.databases.sqlserver.database import MARK, connect_to
-from kneebench.databases.sqlserver.server_address import SqlServerAddress
-from kneebench.databases.sqlserver.session import SqlServerSession
+from kneebench.databases.engines.sqlserver.database import MARK, connect_to
+from kneebench.databases.engines.sqlserver.server_address import SqlServerAddress
+from kneebench.databases.engines.sqlserver.session import SqlServerSession
 
 
 def address(of: str) -> str:

@@ -14,11 +14,11 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
-from kneebench.databases.sqlserver.address import address_of
-from kneebench.databases.sqlserver.database import connect_to, drop
-from kneebench.databases.sqlserver.server_address import SqlServerAddress
-from kneebench.databases.sqlserver.session import SqlError, connect
-from kneebench.databases.sqlserver.table import SqlServerDatabase
+from kneebench.databases.engines.sqlserver.address import address_of
+from kneebench.databases.engines.sqlserver.database import connect_to, drop
+from kneebench.databases.engines.sqlserver.server_address import SqlServerAddress
+from kneebench.databases.engines.sqlserver.session import SqlError, connect
+from kneebench.databases.engines.sqlserver.table import SqlServerDatabase
 
 VARIABLE = "KNEEBENCH_TDS_URL"
 URL = os.environ.get(VARIABLE, "")

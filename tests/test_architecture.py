@@ -149,7 +149,7 @@ def test_what_every_managed_server_needs_names_no_engine() -> None:
 
 
 def test_the_properties_of_an_engine_stand_on_the_ground_floor() -> None:
-    folders = [HOUSE / "databases" / name for name in ENGINES.names()]
+    folders = [HOUSE / "databases" / "engines" / name for name in ENGINES.names()]
     files = [
         file
         for folder in folders
@@ -168,7 +168,8 @@ def test_the_properties_of_an_engine_stand_on_the_ground_floor() -> None:
 def test_the_table_of_an_engine_needs_no_whole_plan() -> None:
     """Else the plan, which finds the tables, and a table would wait for each other."""
     tables = {
-        name: (HOUSE / "databases" / name / "table.py").read_text() for name in ENGINES.names()
+        name: (HOUSE / "databases" / "engines" / name / "table.py").read_text()
+        for name in ENGINES.names()
     }
     imported = {
         name: set(re.findall(r"from kneebench\.(plan[\w.]*) import", text))

@@ -14,7 +14,7 @@ import pytest
 
 from kneebench.brief import Brief, chart_theme
 from kneebench.brief.section import Figure
-from kneebench.databases.postgres.engine import open_engine
+from kneebench.databases.engines.postgres.engine import open_engine
 from kneebench.engine_properties import Quantity
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan

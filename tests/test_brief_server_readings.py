@@ -14,7 +14,7 @@ from kneebench.analysis.bottleneck import bottleneck
 from kneebench.brief import Brief
 from kneebench.brief.sections.over_time import _Read
 from kneebench.brief.sweep_figures import _seconds
-from kneebench.databases.sqlserver.readings import SqlServerReadings
+from kneebench.databases.engines.sqlserver.readings import SqlServerReadings
 from kneebench.measurement.derived_metrics import derived_metrics
 from kneebench.measurement.sampler import RawSeries
 from kneebench.measurement.summaries import summaries, window

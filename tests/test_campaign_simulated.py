@@ -12,9 +12,9 @@ from kneebench.analysis.outcome import conditions, exit_code, failed_checks
 from kneebench.brief import Brief
 from kneebench.campaign import Bench, run
 from kneebench.databases.engine import engine_of
-from kneebench.databases.simulated.engine import SimulatedEngine
-from kneebench.databases.simulated.server import Simulated
-from kneebench.databases.simulated.truth import bound
+from kneebench.databases.engines.simulated.engine import SimulatedEngine
+from kneebench.databases.engines.simulated.server import Simulated
+from kneebench.databases.engines.simulated.truth import bound
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan

@@ -11,8 +11,8 @@ import psycopg
 import pytest
 
 from kneebench import databases
-from kneebench.databases.postgres.conditions import SETTINGS, conditions
-from kneebench.databases.sqlserver.conditions import Conditions, of_existing
+from kneebench.databases.engines.postgres.conditions import SETTINGS, conditions
+from kneebench.databases.engines.sqlserver.conditions import Conditions, of_existing
 from kneebench.databases.tproc_c.conditions import checked_warehouses, conditions_in
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST
 from kneebench.records import Check

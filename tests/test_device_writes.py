@@ -25,7 +25,7 @@ WRITERS = (
 )
 """Programs that can write to a device, or change what one is."""
 NAMED_IN: dict[str, set[str]] = {
-    "databases/mariadb/restoring.py": {"dd"},
+    "databases/engines/mariadb/restoring.py": {"dd"},
     "lab/changes/array.py": {"mdadm"},
     "lab/changes/drive.py": {"wipefs", "mdadm"},
     "lab/changes/mount.py": {"umount"},

@@ -14,10 +14,10 @@ import psutil
 import pytest
 
 from kneebench.commands.plan_selection import selected_plan
+from kneebench.databases.engines.postgres.engine import OwnPostgres
+from kneebench.databases.engines.postgres.footprint import GIB, MIB, climb_bytes, image_bytes
+from kneebench.databases.engines.postgres.image import find
 from kneebench.databases.managed import disk_space
-from kneebench.databases.postgres.engine import OwnPostgres
-from kneebench.databases.postgres.footprint import GIB, MIB, climb_bytes, image_bytes
-from kneebench.databases.postgres.image import find
 from kneebench.errors import PlanError
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from kneebench.databases.engine import Engine
-from kneebench.databases.postgres.address import connect
-from kneebench.databases.postgres.engine import open_engine
-from kneebench.databases.postgres.server_address import PostgresAddress
+from kneebench.databases.engines.postgres.address import connect
+from kneebench.databases.engines.postgres.engine import open_engine
+from kneebench.databases.engines.postgres.server_address import PostgresAddress
 from kneebench.errors import PlanError
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan

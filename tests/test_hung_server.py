@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 import psutil
 import pytest
 
+from kneebench.databases.engines.postgres.address import answers, connect
+from kneebench.databases.engines.postgres.client_timeouts import PostgresTimeouts
+from kneebench.databases.engines.postgres.server import PostgresServer
 from kneebench.databases.managed.process import Process
-from kneebench.databases.postgres.address import answers, connect
-from kneebench.databases.postgres.client_timeouts import PostgresTimeouts
-from kneebench.databases.postgres.server import PostgresServer
 from kneebench.errors import DatabaseLost
 from kneebench.measurement.measure import measure
 from kneebench.plan import Plan

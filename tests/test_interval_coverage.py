@@ -9,9 +9,9 @@ from statistics import median
 import pytest
 
 from kneebench.analysis.estimate import estimate, paired_ratio
-from kneebench.databases.simulated.engine import SimulatedEngine
-from kneebench.databases.simulated.storage import SimulatedStorage
-from kneebench.databases.simulated.truth import throughput
+from kneebench.databases.engines.simulated.engine import SimulatedEngine
+from kneebench.databases.engines.simulated.storage import SimulatedStorage
+from kneebench.databases.engines.simulated.truth import throughput
 from kneebench.measurement.measure import measure
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells

@@ -20,7 +20,7 @@ from bench.capture import Captured, capture, captured, unable
 from bench.judge import Reading, Run, judge, measure
 from bench.ratio import Ratio, Size
 from bench.servers import DEBIAN
-from kneebench.databases.postgres.builds import find_build
+from kneebench.databases.engines.postgres.builds import find_build
 from kneebench.records import Latency, Tally
 
 RECORDED = Path(__file__).parent / "recorded" / "calls.xz"

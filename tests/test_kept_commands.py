@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from kneebench.brief import Brief
+from kneebench.databases.engines.postgres.engine import open_engine
 from kneebench.databases.external.restore_command import run_restore_command
-from kneebench.databases.postgres.engine import open_engine
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan

@@ -12,10 +12,10 @@ import psycopg
 import pytest
 
 from kneebench._core import ConnectError, GeneratorSpec
-from kneebench.databases.postgres.address import connect, parameters
-from kneebench.databases.postgres.error_hints import error_hint
-from kneebench.databases.postgres.server import PostgresServer
-from kneebench.databases.postgres.server_address import PostgresAddress
+from kneebench.databases.engines.postgres.address import connect, parameters
+from kneebench.databases.engines.postgres.error_hints import error_hint
+from kneebench.databases.engines.postgres.server import PostgresServer
+from kneebench.databases.engines.postgres.server_address import PostgresAddress
 from kneebench.errors import PlanError
 from kneebench.records import Tally
 from tests.loaded import BUILDS, Servers

@@ -13,12 +13,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from kneebench.databases.postgres import loading
-from kneebench.databases.postgres.address import connect
-from kneebench.databases.postgres.conditions import conditions
-from kneebench.databases.postgres.loading import install_functions, load
-from kneebench.databases.postgres.server_address import PostgresAddress
-from kneebench.databases.postgres.sql_schema import facts, note, tables_there
+from kneebench.databases.engines.postgres import loading
+from kneebench.databases.engines.postgres.address import connect
+from kneebench.databases.engines.postgres.conditions import conditions
+from kneebench.databases.engines.postgres.loading import install_functions, load
+from kneebench.databases.engines.postgres.server_address import PostgresAddress
+from kneebench.databases.engines.postgres.sql_schema import facts, note, tables_there
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST
 from kneebench.errors import KneebenchError, Refused
 from kneebench.plan.plan import Workload

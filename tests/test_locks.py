@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator
 import psycopg
 import pytest
 
-from kneebench.databases.postgres.address import connect, parameters
-from kneebench.databases.postgres.client_timeouts import PostgresTimeouts
-from kneebench.databases.postgres.server import PostgresServer
+from kneebench.databases.engines.postgres.address import connect, parameters
+from kneebench.databases.engines.postgres.client_timeouts import PostgresTimeouts
+from kneebench.databases.engines.postgres.server import PostgresServer
 from kneebench.errors import InvalidMeasurement
 from kneebench.measurement import stuck
 from kneebench.measurement.measure import measure

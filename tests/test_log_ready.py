@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kneebench.analysis.disturbance import TRIES
-from kneebench.databases.postgres.log_segments import MARGIN, LogRate, LogSegments
+from kneebench.databases.engines.postgres.log_segments import MARGIN, LogRate, LogSegments
 from kneebench.records import Order
 from tests.formula import Formula
 from tests.formula_rungs import SEARCH, kept, measured

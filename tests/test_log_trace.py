@@ -21,10 +21,10 @@ import pytest
 
 from kneebench.analysis.log_histogram import bounds_ns, log_histogram, merged, percentile_s
 from kneebench.databases.engine import LogCalls
+from kneebench.databases.engines.postgres.log_calls import log_calls
+from kneebench.databases.engines.postgres.server import PostgresServer
+from kneebench.databases.engines.postgres.server_address import PostgresAddress
 from kneebench.databases.managed.process import Process
-from kneebench.databases.postgres.log_calls import log_calls
-from kneebench.databases.postgres.server import PostgresServer
-from kneebench.databases.postgres.server_address import PostgresAddress
 from kneebench.lab.drives import IN_MEMORY, file_system_of
 from kneebench.lab.journal import Journal
 from kneebench.lab.processes import family

@@ -20,12 +20,12 @@ import pymysql
 import pytest
 
 from kneebench.databases.engine import LogCalls, engine_of
-from kneebench.databases.mariadb.builds import find_build
-from kneebench.databases.mariadb.cluster import system_tables
-from kneebench.databases.mariadb.engine import OwnMariadb
-from kneebench.databases.mariadb.readings import NOT_TIMED
-from kneebench.databases.mariadb.server import MariadbServer
-from kneebench.databases.mariadb.session import connect
+from kneebench.databases.engines.mariadb.builds import find_build
+from kneebench.databases.engines.mariadb.cluster import system_tables
+from kneebench.databases.engines.mariadb.engine import OwnMariadb
+from kneebench.databases.engines.mariadb.readings import NOT_TIMED
+from kneebench.databases.engines.mariadb.server import MariadbServer
+from kneebench.databases.engines.mariadb.session import connect
 from kneebench.errors import DatabaseLost, PlanError, Refused
 from kneebench.lab.drives import mount_of
 from kneebench.lab.journal import Journal

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kneebench.databases.mariadb.remote import RemoteMariadb
-from kneebench.databases.mariadb.session import connect
-from kneebench.databases.mariadb.sql_schema import note
+from kneebench.databases.engines.mariadb.remote import RemoteMariadb
+from kneebench.databases.engines.mariadb.session import connect
+from kneebench.databases.engines.mariadb.sql_schema import note
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST
 from kneebench.errors import PlanError, Refused
 from kneebench.plan import Plan
@@ -248,7 +248,7 @@ def test_the_procedures_go_too_where_the_server_was_killed(theirs: Theirs) -> No
 def test_a_database_that_others_use_is_not_copied(
     theirs: Theirs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kneebench.databases.mariadb.copies.IDLE_LIMIT_S", 0.5)
+    monkeypatch.setattr("kneebench.databases.engines.mariadb.copies.IDLE_LIMIT_S", 0.5)
     with (
         connect(theirs.there.address, "tpcc"),
         pytest.raises(PlanError, match="sessions that use it: 1; end them"),

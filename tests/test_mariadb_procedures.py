@@ -9,8 +9,8 @@ import pymysql
 import pytest
 
 from kneebench.databases.engine import engine_of
-from kneebench.databases.mariadb.server import MariadbServer
-from kneebench.databases.mariadb.session import MariadbSession, Row, connect
+from kneebench.databases.engines.mariadb.server import MariadbServer
+from kneebench.databases.engines.mariadb.session import MariadbSession, Row, connect
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.records import Cell, Event

@@ -18,17 +18,17 @@ from pymysql.constants import COMMAND
 
 from kneebench._core import ConnectError, GeneratorSpec, LoadGenerator
 from kneebench.databases.engine import engine_of
-from kneebench.databases.mariadb.address import address_of, core_address
-from kneebench.databases.mariadb.copies import Copies
-from kneebench.databases.mariadb.error_hints import error_hint
-from kneebench.databases.mariadb.remote import RemoteMariadb
-from kneebench.databases.mariadb.server import MariadbServer
-from kneebench.databases.mariadb.session import MariadbSession, connect
-from kneebench.databases.mariadb.settings_in_force import values
-from kneebench.databases.mariadb.sql_schema import note
-from kneebench.databases.mariadb.versions import Product, require_product
-from kneebench.databases.mariadb.waits import MariadbWaits
-from kneebench.databases.mariadb.whereabouts import whereabouts
+from kneebench.databases.engines.mariadb.address import address_of, core_address
+from kneebench.databases.engines.mariadb.copies import Copies
+from kneebench.databases.engines.mariadb.error_hints import error_hint
+from kneebench.databases.engines.mariadb.remote import RemoteMariadb
+from kneebench.databases.engines.mariadb.server import MariadbServer
+from kneebench.databases.engines.mariadb.session import MariadbSession, connect
+from kneebench.databases.engines.mariadb.settings_in_force import values
+from kneebench.databases.engines.mariadb.sql_schema import note
+from kneebench.databases.engines.mariadb.versions import Product, require_product
+from kneebench.databases.engines.mariadb.waits import MariadbWaits
+from kneebench.databases.engines.mariadb.whereabouts import whereabouts
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST
 from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.lab.programs import wait_until
@@ -473,8 +473,8 @@ def test_a_copy_that_fails_ends_its_other_statements_and_begins_no_more(source: 
 def test_a_copy_that_somebody_uses_is_reported_and_not_waited_for(
     source: Source, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kneebench.databases.mariadb.copies.REMOVAL_LIMIT_S", 1.0)
-    monkeypatch.setattr("kneebench.databases.mariadb.copies.finish", lambda *given: {})
+    monkeypatch.setattr("kneebench.databases.engines.mariadb.copies.REMOVAL_LIMIT_S", 1.0)
+    monkeypatch.setattr("kneebench.databases.engines.mariadb.copies.finish", lambda *given: {})
     events: list[Event] = []
     with connect(source.there.address) as user:
         late = threading.Timer(20, user.close)

@@ -20,9 +20,9 @@ from typing import Any, cast
 import pytest
 from pydantic import SecretStr
 
-from kneebench.databases.mariadb.address import address_of
-from kneebench.databases.mariadb.server_address import MariadbAddress
-from kneebench.databases.mariadb.session import MariadbSession, connect
+from kneebench.databases.engines.mariadb.address import address_of
+from kneebench.databases.engines.mariadb.server_address import MariadbAddress
+from kneebench.databases.engines.mariadb.session import MariadbSession, connect
 from kneebench.errors import PlanError
 from tests.elsewhere import certify
 from tests.mariadb_elsewhere import (  # noqa: F401
@@ -170,7 +170,9 @@ def test_mysql_is_sent_its_own_name_for_the_limit_on_statements(
 ) -> None:
     sent = Sent()
     session = MariadbSession(cast(Any, sent))
-    monkeypatch.setattr("kneebench.databases.mariadb.session._opened", lambda *given: session)
+    monkeypatch.setattr(
+        "kneebench.databases.engines.mariadb.session._opened", lambda *given: session
+    )
     connect(MariadbAddress(host="db"))
     assert sent.statements[-2:] == [
         "SET SESSION max_execution_time = 0",

@@ -17,7 +17,7 @@ from kneebench import campaign
 from kneebench.analysis.configuration_summary import configuration_summaries, rows
 from kneebench.analysis.fixed_rate import MOST_WAIT, fixed_rate_latency, wait_caveats, wait_share
 from kneebench.brief import Brief
-from kneebench.databases.simulated.engine import open_engine
+from kneebench.databases.engines.simulated.engine import open_engine
 from kneebench.lab.journal import Journal
 from kneebench.ladder.climb import climb, followed
 from kneebench.ladder.final_runs import FinalRuns

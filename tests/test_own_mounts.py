@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from kneebench.databases.engines.postgres.account import server_account
 from kneebench.databases.managed.account import as_account
-from kneebench.databases.postgres.account import server_account
 from kneebench.lab.changes.mount import MountedFileSystem, volume_of
 from kneebench.lab.inventory.holders import is_held
 from kneebench.lab.journal import Journal

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from kneebench.databases.simulated.table import STORAGE
+from kneebench.databases.engines.simulated.table import STORAGE
 from kneebench.errors import PlanError
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells

@@ -21,14 +21,14 @@ import pytest
 
 from kneebench._core import ConnectError, GeneratorSpec
 from kneebench.databases.engine import Engine
+from kneebench.databases.engines.postgres import image as images
+from kneebench.databases.engines.postgres.address import answers, connect, explained
+from kneebench.databases.engines.postgres.builds import find_build
+from kneebench.databases.engines.postgres.cluster import configure
+from kneebench.databases.engines.postgres.engine import OwnPostgres, open_engine
+from kneebench.databases.engines.postgres.launcher import make_cluster, running_server
+from kneebench.databases.engines.postgres.server import PostgresServer
 from kneebench.databases.managed.account import Account
-from kneebench.databases.postgres import image as images
-from kneebench.databases.postgres.address import answers, connect, explained
-from kneebench.databases.postgres.builds import find_build
-from kneebench.databases.postgres.cluster import configure
-from kneebench.databases.postgres.engine import OwnPostgres, open_engine
-from kneebench.databases.postgres.launcher import make_cluster, running_server
-from kneebench.databases.postgres.server import PostgresServer
 from kneebench.errors import DatabaseLost, KneebenchError, PlanError, Refused
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
@@ -425,8 +425,8 @@ def test_a_kneebench_killed_by_kill_9_leaves_nothing_once_the_journal_is_cleaned
     script = """
 import sys, time
 from pathlib import Path
-from kneebench.databases.postgres.engine import OwnPostgres, open_engine
-from kneebench.databases.postgres.launcher import make_cluster
+from kneebench.databases.engines.postgres.engine import OwnPostgres, open_engine
+from kneebench.databases.engines.postgres.launcher import make_cluster
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.records import Cell

@@ -19,17 +19,17 @@ import pytest
 from pydantic import SecretStr
 
 from kneebench._core import ConnectError, GeneratorSpec, LoadGenerator, system_roots
-from kneebench.databases.postgres.address import (
+from kneebench.databases.engines.postgres.address import (
     address_of,
     connect,
     core_address,
     explained,
     parameters,
 )
-from kneebench.databases.postgres.engine import open_engine
-from kneebench.databases.postgres.loading import load
-from kneebench.databases.postgres.remote import RemotePostgres
-from kneebench.databases.postgres.sql_schema import note
+from kneebench.databases.engines.postgres.engine import open_engine
+from kneebench.databases.engines.postgres.loading import load
+from kneebench.databases.engines.postgres.remote import RemotePostgres
+from kneebench.databases.engines.postgres.sql_schema import note
 from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.lab.journal import Journal
 from kneebench.lab.programs import wait_until
@@ -610,7 +610,7 @@ def left_by_a_killed_run(plan: Plan, tmp_path: Path) -> str:
 KILLED = """
 import os, sys
 from pathlib import Path
-from kneebench.databases.postgres.engine import open_engine
+from kneebench.databases.engines.postgres.engine import open_engine
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.records import Cell

@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from kneebench.databases.postgres.engine import OwnPostgres
+from kneebench.databases.engines.postgres.engine import OwnPostgres
 from kneebench.lab.journal import Journal
 from kneebench.lab.preparation import Lab, Resources, Shares
 from kneebench.plan import Plan

@@ -13,9 +13,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from kneebench.databases.postgres.conditions import conditions
-from kneebench.databases.postgres.server_address import PostgresAddress
-from kneebench.databases.postgres.sql_schema import ensure_statistics
+from kneebench.databases.engines.postgres.conditions import conditions
+from kneebench.databases.engines.postgres.server_address import PostgresAddress
+from kneebench.databases.engines.postgres.sql_schema import ensure_statistics
 from tests.loaded import BUILDS, Databases, Servers, session, value
 from tests.procedure_cases import NAMES, REPEATED, Drawn, after, bad_credit, drawn, middle
 

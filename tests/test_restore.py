@@ -13,11 +13,11 @@ from typing import Literal
 
 import pytest
 
+from kneebench.databases.engines.postgres.account import server_account
+from kneebench.databases.engines.postgres.cluster import move_log
+from kneebench.databases.engines.postgres.restoring import LEFT_BEHIND
 from kneebench.databases.managed.copying import drop_caches, duplicate
 from kneebench.databases.managed.ownership import hand_over
-from kneebench.databases.postgres.account import server_account
-from kneebench.databases.postgres.cluster import move_log
-from kneebench.databases.postgres.restoring import LEFT_BEHIND
 from kneebench.errors import PlanError
 from kneebench.lab.folder import Folder
 from kneebench.lab.removal import MARKER

@@ -184,7 +184,7 @@ def test_files_of_before_the_database_s_counts_were_kept_are_judged_by_their_che
 
 def test_a_check_that_failed_when_it_was_measured_is_no_damage(tmp_path: Path) -> None:
     """The simulated server loses a count: the sum of the orders is not what the users committed."""
-    from kneebench.databases.simulated.server import Simulated
+    from kneebench.databases.engines.simulated.server import Simulated
 
     real = Simulated.sum_next_order_ids
     asked = iter(range(1000))

@@ -11,8 +11,8 @@ import psycopg
 import pytest
 
 from kneebench.databases.engine import Engine
-from kneebench.databases.postgres.address import connect
-from kneebench.databases.postgres.engine import open_engine
+from kneebench.databases.engines.postgres.address import connect
+from kneebench.databases.engines.postgres.engine import open_engine
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.records import Cell

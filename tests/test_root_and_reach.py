@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from kneebench.databases.engines.postgres.account import server_account
+from kneebench.databases.engines.postgres.builds import find_build
 from kneebench.databases.managed.account import Account, may_replace
-from kneebench.databases.postgres.account import server_account
-from kneebench.databases.postgres.builds import find_build
 from kneebench.errors import Refused
 from kneebench.lab.folder import Folder
 from kneebench.lab.removal import MARKER, ours, remove

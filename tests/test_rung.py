@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from kneebench._core import GeneratorSpec
+from kneebench.databases.engines.postgres.footprint import GIB
+from kneebench.databases.engines.postgres.server_settings import rules
 from kneebench.databases.managed.sizing import Machine
-from kneebench.databases.postgres.footprint import GIB
-from kneebench.databases.postgres.server_settings import rules
 from kneebench.errors import DatabaseLost, InvalidMeasurement, UnknownPart
 from kneebench.measurement.delay import notes
 from kneebench.measurement.measure import MeasuredRung, measure

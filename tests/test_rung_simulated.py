@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import pytest
 
-from kneebench.databases.simulated.engine import open_engine
-from kneebench.databases.simulated.truth import bound
+from kneebench.databases.engines.simulated.engine import open_engine
+from kneebench.databases.engines.simulated.truth import bound
 from kneebench.errors import DatabaseLost, InvalidMeasurement
 from kneebench.lab.journal import Journal
 from kneebench.measurement.measure import MeasuredRung, measure

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import kneebench
-from kneebench.databases.postgres.engine import open_engine
+from kneebench.databases.engines.postgres.engine import open_engine
 from kneebench.plan import Plan
 from kneebench.plan.json_schema import tables
 from kneebench.plan.reader import parse_plan

@@ -12,13 +12,13 @@ import psycopg
 import pytest
 
 from kneebench.databases.engine import engine_of
-from kneebench.databases.mariadb.session import MariadbSession
-from kneebench.databases.mariadb.session import connect as mariadb_session
-from kneebench.databases.mariadb.sql_schema import columns_of
-from kneebench.databases.postgres.address import connect
-from kneebench.databases.sqlserver.database import connect_to
-from kneebench.databases.sqlserver.session import SqlServerSession
-from kneebench.databases.sqlserver.sql_files import columns_of as columns_in_the_schema
+from kneebench.databases.engines.mariadb.session import MariadbSession
+from kneebench.databases.engines.mariadb.session import connect as mariadb_session
+from kneebench.databases.engines.mariadb.sql_schema import columns_of
+from kneebench.databases.engines.postgres.address import connect
+from kneebench.databases.engines.sqlserver.database import connect_to
+from kneebench.databases.engines.sqlserver.session import SqlServerSession
+from kneebench.databases.engines.sqlserver.sql_files import columns_of as columns_in_the_schema
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan

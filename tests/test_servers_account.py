@@ -17,12 +17,12 @@ from pathlib import Path
 
 import pytest
 
+from kneebench.databases.engines.postgres import image as images
+from kneebench.databases.engines.postgres.account import server_account
+from kneebench.databases.engines.postgres.engine import OwnPostgres, open_engine
+from kneebench.databases.engines.postgres.launcher import make_cluster, running_server
 from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.ownership import home
-from kneebench.databases.postgres import image as images
-from kneebench.databases.postgres.account import server_account
-from kneebench.databases.postgres.engine import OwnPostgres, open_engine
-from kneebench.databases.postgres.launcher import make_cluster, running_server
 from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.lab.journal import Journal
 from kneebench.lab.removal import MARKER

@@ -17,8 +17,8 @@ import kneebench
 from kneebench._core import Address as CoreAddress
 from kneebench._core import ConnectError, GeneratorSpec, LoadGenerator
 from kneebench.cli import app
-from kneebench.databases.postgres.address import connect
-from kneebench.databases.postgres.server_address import PostgresAddress
+from kneebench.databases.engines.postgres.address import connect
+from kneebench.databases.engines.postgres.server_address import PostgresAddress
 from kneebench.errors import PlanError
 from kneebench.plan import Plan
 from kneebench.plan.writer import to_toml

@@ -11,9 +11,9 @@ import pytest
 
 from kneebench._core import GeneratorSpec, merge_histograms
 from kneebench.databases.engine import engine_of
-from kneebench.databases.simulated import truth
-from kneebench.databases.simulated.server import METERS, Simulated
-from kneebench.databases.simulated.storage import SimulatedStorage
+from kneebench.databases.engines.simulated import truth
+from kneebench.databases.engines.simulated.server import METERS, Simulated
+from kneebench.databases.engines.simulated.storage import SimulatedStorage
 from kneebench.errors import PlanError
 from kneebench.lab.journal import Journal
 from kneebench.measurement.quantities import READ

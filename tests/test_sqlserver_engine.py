@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from kneebench.databases.sqlserver import engine
-from kneebench.databases.sqlserver import image as images
-from kneebench.databases.sqlserver.engine import RemoteSqlServer
-from kneebench.databases.sqlserver.image import Image
-from kneebench.databases.sqlserver.placement import Placement
-from kneebench.databases.sqlserver.session import SqlError
-from kneebench.databases.sqlserver.table import CACHE
+from kneebench.databases.engines.sqlserver import engine
+from kneebench.databases.engines.sqlserver import image as images
+from kneebench.databases.engines.sqlserver.engine import RemoteSqlServer
+from kneebench.databases.engines.sqlserver.image import Image
+from kneebench.databases.engines.sqlserver.placement import Placement
+from kneebench.databases.engines.sqlserver.session import SqlError
+from kneebench.databases.engines.sqlserver.table import CACHE
 from kneebench.databases.tproc_c.loading import shape_of
 from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.lab.journal import Journal

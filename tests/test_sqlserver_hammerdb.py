@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from kneebench.databases.sqlserver import adopted
-from kneebench.databases.sqlserver.conditions import Conditions
-from kneebench.databases.sqlserver.database import connect_to
-from kneebench.databases.sqlserver.engine import RemoteSqlServer
-from kneebench.databases.sqlserver.server_address import SqlServerAddress
-from kneebench.databases.sqlserver.session import connect, quoted
-from kneebench.databases.sqlserver.sql_files import install_procedures
+from kneebench.databases.engines.sqlserver import adopted
+from kneebench.databases.engines.sqlserver.conditions import Conditions
+from kneebench.databases.engines.sqlserver.database import connect_to
+from kneebench.databases.engines.sqlserver.engine import RemoteSqlServer
+from kneebench.databases.engines.sqlserver.server_address import SqlServerAddress
+from kneebench.databases.engines.sqlserver.session import connect, quoted
+from kneebench.databases.engines.sqlserver.sql_files import install_procedures
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST
 from kneebench.errors import PlanError
 from kneebench.lab.journal import Journal

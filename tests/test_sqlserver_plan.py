@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from kneebench.databases.sqlserver.placement import placement_of
-from kneebench.databases.sqlserver.table import sqlserver_table
+from kneebench.databases.engines.sqlserver.placement import placement_of
+from kneebench.databases.engines.sqlserver.table import sqlserver_table
 from kneebench.expected_duration import duration_finding
 from kneebench.plan import Plan
 from kneebench.plan.duration import expected

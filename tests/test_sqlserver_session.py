@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr, ValidationError
 
-from kneebench.databases.sqlserver.address import address_of, core_address, explained
-from kneebench.databases.sqlserver.server_address import SqlServerAddress
-from kneebench.databases.sqlserver.session import SqlError, connect
-from kneebench.databases.sqlserver.table import SqlServerDatabase
-from kneebench.databases.sqlserver.tls import context_of
+from kneebench.databases.engines.sqlserver.address import address_of, core_address, explained
+from kneebench.databases.engines.sqlserver.server_address import SqlServerAddress
+from kneebench.databases.engines.sqlserver.session import SqlError, connect
+from kneebench.databases.engines.sqlserver.table import SqlServerDatabase
+from kneebench.databases.engines.sqlserver.tls import context_of
 from kneebench.errors import PlanError
 from tests.elsewhere import certify
 from tests.tds_peer import DONE, FAILED, Answers, Peer, error, peer, rows

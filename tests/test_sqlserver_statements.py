@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 
-from kneebench.databases.sqlserver import database as databases
-from kneebench.databases.sqlserver.allowed_settings import of_database
-from kneebench.databases.sqlserver.backup import Backup
-from kneebench.databases.sqlserver.blocked import end_stuck
-from kneebench.databases.sqlserver.error_hints import error_hint
-from kneebench.databases.sqlserver.image import Image
-from kneebench.databases.sqlserver.placement import Placement
-from kneebench.databases.sqlserver.readings import SqlServerReadings
-from kneebench.databases.sqlserver.server_findings import image_findings, server_findings
-from kneebench.databases.sqlserver.server_settings import PlansSettings, in_force
-from kneebench.databases.sqlserver.session import ResultRows, SqlError
-from kneebench.databases.sqlserver.sql_files import columns_of, keys_of, making
-from kneebench.databases.sqlserver.version import version_of
+from kneebench.databases.engines.sqlserver import database as databases
+from kneebench.databases.engines.sqlserver.allowed_settings import of_database
+from kneebench.databases.engines.sqlserver.backup import Backup
+from kneebench.databases.engines.sqlserver.blocked import end_stuck
+from kneebench.databases.engines.sqlserver.error_hints import error_hint
+from kneebench.databases.engines.sqlserver.image import Image
+from kneebench.databases.engines.sqlserver.placement import Placement
+from kneebench.databases.engines.sqlserver.readings import SqlServerReadings
+from kneebench.databases.engines.sqlserver.server_findings import image_findings, server_findings
+from kneebench.databases.engines.sqlserver.server_settings import PlansSettings, in_force
+from kneebench.databases.engines.sqlserver.session import ResultRows, SqlError
+from kneebench.databases.engines.sqlserver.sql_files import columns_of, keys_of, making
+from kneebench.databases.engines.sqlserver.version import version_of
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST
 from kneebench.errors import PlanError, Refused
 from kneebench.lab.changes.server_setting import ChangedServerSettings
@@ -307,7 +307,7 @@ def test_settings_of_the_instance_are_set_and_put_back_with_the_journal_in_betwe
 ) -> None:
     journal, session = Journal(tmp_path), DocumentedSession().answer("configurations", configured)
     monkeypatch.setattr(
-        "kneebench.databases.sqlserver.server_settings.connect", lambda address: session
+        "kneebench.databases.engines.sqlserver.server_settings.connect", lambda address: session
     )
     settings = PlansSettings(session, {"max degree of parallelism": 1}, journal)
     with settings.in_force(unwatched) as changed:
@@ -335,7 +335,7 @@ def test_what_was_configured_is_put_back_and_not_what_was_in_use(
 
     session = DocumentedSession().answer("configurations", answer)
     monkeypatch.setattr(
-        "kneebench.databases.sqlserver.server_settings.connect", lambda address: session
+        "kneebench.databases.engines.sqlserver.server_settings.connect", lambda address: session
     )
     with PlansSettings(session, {"min server memory (MB)": 512}, Journal(tmp_path)).in_force(
         unwatched
@@ -364,7 +364,7 @@ def test_settings_that_a_killed_run_left_are_put_back_by_the_next_one(
 ) -> None:
     journal, session = Journal(tmp_path), DocumentedSession().answer("configurations", configured)
     monkeypatch.setattr(
-        "kneebench.databases.sqlserver.server_settings.connect", lambda address: session
+        "kneebench.databases.engines.sqlserver.server_settings.connect", lambda address: session
     )
     left = {"max server memory (MB)": 2147483647}
     what = f"settings of {ADDRESS.server}"

@@ -13,11 +13,11 @@ import pytest
 from typer.testing import CliRunner
 
 from kneebench.cli import app
-from kneebench.databases.sqlserver import image as images
-from kneebench.databases.sqlserver.address import address_of
-from kneebench.databases.sqlserver.database import CREATE_MARK, connect_to
-from kneebench.databases.sqlserver.session import SqlError, connect, quoted
-from kneebench.databases.sqlserver.table import SqlServerDatabase
+from kneebench.databases.engines.sqlserver import image as images
+from kneebench.databases.engines.sqlserver.address import address_of
+from kneebench.databases.engines.sqlserver.database import CREATE_MARK, connect_to
+from kneebench.databases.engines.sqlserver.session import SqlError, connect, quoted
+from kneebench.databases.engines.sqlserver.table import SqlServerDatabase
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.records import Event, Finding

@@ -14,9 +14,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from kneebench.databases.postgres.address import connect
-from kneebench.databases.postgres.engine import open_engine
-from kneebench.databases.postgres.server import PostgresServer
+from kneebench.databases.engines.postgres.address import connect
+from kneebench.databases.engines.postgres.engine import open_engine
+from kneebench.databases.engines.postgres.server import PostgresServer
 from kneebench.lab.journal import Journal
 from kneebench.lab.volumes.fio_on_drives import written_bytes
 from kneebench.plan import Plan

@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from kneebench.cli import app
-from kneebench.databases.postgres.server import PostgresServer
+from kneebench.databases.engines.postgres.server import PostgresServer
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.plan import Plan
 from kneebench.records import Event, Finding

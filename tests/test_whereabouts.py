@@ -15,9 +15,9 @@ import psycopg
 import pytest
 
 from kneebench.databases.engine import Engine
-from kneebench.databases.postgres.address import address_of, connect
-from kneebench.databases.postgres.engine import open_engine
-from kneebench.databases.postgres.whereabouts import whereabouts
+from kneebench.databases.engines.postgres.address import address_of, connect
+from kneebench.databases.engines.postgres.engine import open_engine
+from kneebench.databases.engines.postgres.whereabouts import whereabouts
 from kneebench.lab.journal import Journal
 from kneebench.measurement.measure import measure
 from kneebench.plan import Plan

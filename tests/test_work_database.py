@@ -16,8 +16,8 @@ import psutil
 import pytest
 
 from kneebench.databases.engine import Engine, Server
-from kneebench.databases.postgres.address import connect
-from kneebench.databases.postgres.engine import open_engine
+from kneebench.databases.engines.postgres.address import connect
+from kneebench.databases.engines.postgres.engine import open_engine
 from kneebench.errors import DatabaseLost
 from kneebench.lab.journal import Journal
 from kneebench.lab.processes import family, runs, started

@@ -6,7 +6,7 @@ Every call that takes long releases the interpreter lock.
 from collections.abc import Sequence
 from typing import Literal, TypedDict, final
 
-from kneebench.databases.simulated.storage import SimulatedStorage
+from kneebench.databases.engines.simulated.storage import SimulatedStorage
 
 SESSION_SETTINGS: list[tuple[str, str]]
 """Settings of every session of the load generator on a PostgreSQL server: (name, value)."""

@@ -52,11 +52,7 @@ def _modules(path: tuple[str, ...]) -> list[str]:
     return sorted(module.name for module in pkgutil.iter_modules(path))
 
 
-ENGINES = Shelf(
-    "engine",
-    "kneebench.databases",
-    ("engine", "external", "log_in", "managed", "several", "tproc_c"),
-)
+ENGINES = Shelf("engine", "kneebench.databases.engines")
 METERS = Shelf("meter", "kneebench.measurement.meters", ("meter",))
 STOPS = Shelf(
     "stop", "kneebench.ladder.stops", ("fixed_load", "invalid", "load_generator", "warming")

@@ -1,0 +1,1 @@
+"""The engines, one folder each: what a plan calls them, and nothing else."""

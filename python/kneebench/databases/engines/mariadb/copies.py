@@ -1,0 +1,251 @@
+"""The base image as a database on a running server, and the work database copied from it table by
+table.
+
+Each database of ours has a table kneebench_image with our mark; no other database is dropped,
+whatever its name. In a copy the nine tables are as their originals are, without the mark, and
+kneebench_image says of what they are a copy. Two runs on the same image would drop each other's
+work databases, so each holds a named lock (GET_LOCK) while it builds or measures.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import pymysql
+
+from kneebench.databases.engines.mariadb.address import client_command
+from kneebench.databases.engines.mariadb.blocked import end_session
+from kneebench.databases.engines.mariadb.loading import finish, load
+from kneebench.databases.engines.mariadb.remote_cleanup import (
+    REMOVAL_LIMIT_S,
+    once_it_answers,
+    undo_or_report,
+)
+from kneebench.databases.engines.mariadb.server_address import MariadbAddress
+from kneebench.databases.engines.mariadb.session import MariadbSession, connect, explained, is_lost
+from kneebench.databases.engines.mariadb.sql_schema import (
+    FACTS,
+    facts,
+    note,
+    quoted,
+    size_bytes,
+    tables_there,
+)
+from kneebench.databases.external.image_lock import KILLED_S, in_use, locking
+from kneebench.databases.tproc_c.loading import LARGEST_FIRST, STREAMS, side_by_side
+from kneebench.databases.tproc_c.recipe import Recipe
+from kneebench.errors import PlanError, Refused
+from kneebench.lab.journal import Journal
+from kneebench.plan.plan import Workload
+from kneebench.records import Event, Watch
+
+FAST = ("SET SESSION unique_checks = 0", "SET SESSION foreign_key_checks = 0")
+"""MariaDB then fills an empty table page by page, without an undo record for each row."""
+WITHOUT_LOCKS = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
+"""INSERT ... SELECT then reads the original's rows without locking them."""
+OTHERS = "SELECT count(*) FROM information_schema.processlist WHERE db = %s"
+WORK = "kneebench_work_"
+"""How the name of a copy begins."""
+IDLE_LIMIT_S = 5.0
+"""How long sessions that were just closed may take to end."""
+COPY_OF = "copy_of"
+"""The fact that names the original."""
+
+
+class Copies(NamedTuple):
+    """The image on one server, and its copy.
+
+    `source` is the database to copy if it is not ours (HammerDB's); empty for our own. The address
+    names no database.
+    """
+
+    address: MariadbAddress
+    source: str
+    recipe: Recipe
+    journal: Journal
+
+    @property
+    def image(self) -> str:
+        """The image database's name."""
+        return self.source or f"kneebench_image_{self._digest}"
+
+    @property
+    def work_database(self) -> str:
+        """The name of its copy."""
+        return f"{WORK}{self._digest}"
+
+    @property
+    def databases(self) -> tuple[str, ...]:
+        """The names of those that are ours."""
+        return (self.work_database,) if self.source else (self.image, self.work_database)
+
+    @property
+    def _digest(self) -> str:
+        return self.recipe.key.rpartition("-")[2]
+
+    def _of(self, database: str) -> MariadbAddress:
+        return self.address.model_copy(update={"database": database})
+
+    def prepare(self, workload: Workload, seed: int, watch: Watch) -> dict[str, str]:
+        """Load the image database, unless it is complete; returns its facts."""
+        with self._alone() as session:
+            if found := self._whole(session):
+                return {**found, "reused": "yes"}
+            _drop(session, self.image)
+            self._create(session, self.image)
+            began = time.monotonic()
+            loaded = load(self._of(self.image), workload, seed, watch)
+            seconds = time.monotonic() - began
+            known = {
+                "key": self.recipe.key,
+                "server": self.recipe.version,
+                "warehouses": str(workload.warehouses),
+                "bytes": str(size_bytes(session, self.image)),
+                "build_s": f"{seconds:.1f}",
+                "warehouses_per_min": f"{60 * workload.warehouses / seconds:.1f}",
+            }
+            with connect(self._of(self.image)) as inside:
+                note(inside, {**known, "state": "whole"})
+        return {**loaded, **known, "reused": "no"}
+
+    def _whole(self, session: MariadbSession) -> dict[str, str]:
+        """The facts of an image that came to its end; empty for none."""
+        if not _exists(session, self.image):
+            return {}
+        with connect(self._of(self.image)) as inside:
+            found = facts(inside)
+        whole = found.get("state") == "whole" and "build_s" in found
+        return {name: value for name, value in found.items() if name != "state"} if whole else {}
+
+    def remove(self) -> str:
+        """Drop the image database; its name. Raises Refused for one that is not ours."""
+        with self._alone() as session, explained(f"dropping {self.image}", self.address):
+            _drop(session, self.image)
+        return self.image
+
+    @contextlib.contextmanager
+    def work(self, watch: Watch) -> Iterator[MariadbAddress]:
+        """A fresh copy of the image, as its address; dropped at the end.
+
+        If that fails, the failure is reported with the command that removes the copy.
+        """
+        name = self.work_database
+        with self._alone() as session:
+            with explained(f"dropping the database {name} of an earlier run", self.address):
+                _drop(session, name)
+            command = client_command(self.address, f"DROP DATABASE IF EXISTS {name}")
+            what = f"the database {name}"
+            noted = self.journal.on_a_server(what, self.address.place, command)
+            try:
+                with explained(f"copying the database {self.image}", self.address):
+                    if self.source:
+                        _require_unused(session, self.source)
+                    self._create(session, name, {COPY_OF: self.image})
+                    self._copy(session, watch)
+                yield self._of(name)
+            finally:
+                undo_or_report(lambda: self._remove(session, name), noted, self.journal, watch)
+
+    def _create(
+        self, session: MariadbSession, name: str, known: dict[str, str] | None = None
+    ) -> None:
+        """An empty database with our mark, and what is known of it."""
+        with explained(f"creating the database {name}", self.address):
+            session.run(f"CREATE DATABASE {name} CHARACTER SET utf8mb4")
+            with connect(self._of(name)) as inside:
+                note(inside, {"state": "loading", **(known or {})})
+
+    def _copy(self, session: MariadbSession, watch: Watch) -> None:
+        """All tables, a few at a time, in the order of their keys: the same pages each time. After
+        an error or an interrupt `session` ends what runs.
+        """
+        watch(Event(kind="progress", doing=f"copying the database {self.image}", share=0.0))
+        with contextlib.ExitStack() as stack:
+            address = self._of(self.work_database)
+            streams = [stack.enter_context(connect(address)) for _ in range(STREAMS)]
+            for stream in streams:
+                for statement in (*FAST, WITHOUT_LOCKS):
+                    stream.run(statement)
+            side_by_side(
+                *(streams, [self._copying(table) for table in LARGEST_FIRST], MariadbSession.run),
+                cancel=lambda stream: end_session(session, stream.id),
+            )
+            finish(streams[0], watch)
+
+    def _copying(self, table: str) -> Sequence[str]:
+        """Invisible columns get new values: HammerDB's history may number its rows by one."""
+        original = f"{quoted(self.image)}.{table}"
+        return (
+            f"CREATE TABLE {table} LIKE {original}",
+            f"INSERT INTO {table} SELECT * FROM {original}",  # noqa: S608
+        )
+
+    def _remove(self, session: MariadbSession, name: str) -> None:
+        """Drop it; if the server ended our session, as soon as it accepts sessions again."""
+        try:
+            _drop(session, name)
+        except (pymysql.Error, OSError) as error:
+            if not is_lost(error):
+                raise
+            once_it_answers(self.address, lambda: self._drop_again(name))
+
+    def _drop_again(self, name: str) -> None:
+        with self._alone() as session:
+            _drop(session, name)
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[MariadbSession]:
+        """A session that holds the image's lock; raises Refused if another run holds it."""
+        with connect(self.address.model_copy(update={"database": ""})) as session:
+            with explained(locking(self.image), self.address):
+                got = session.value(f"SELECT GET_LOCK(%s, {KILLED_S})", f"kneebench_{self._digest}")
+            if got != 1:
+                raise in_use(self.image)
+            try:
+                yield session
+            finally:  # at once: closing the session releases the lock a moment later
+                with contextlib.suppress(pymysql.Error, OSError):
+                    session.run("DO RELEASE_LOCK(%s)", f"kneebench_{self._digest}")
+
+
+def _exists(session: MariadbSession, database: str) -> bool:
+    query = "SELECT count(*) FROM information_schema.schemata WHERE schema_name = %s"
+    return bool(session.value(query, database))
+
+
+def _require_unused(session: MariadbSession, database: str) -> None:
+    """Raises PlanError where other sessions use the original: its tables are copied one after
+    another, and would not agree with each other.
+    """
+    until = time.monotonic() + IDLE_LIMIT_S
+    while (others := session.value(OTHERS, database)) and time.monotonic() < until:
+        time.sleep(0.05)
+    if others:
+        raise PlanError(
+            f"copying the database {database}",
+            seen=f"sessions that use it: {others}",
+            do="end them (SHOW PROCESSLIST lists them), then run again",
+        )
+
+
+def _drop(session: MariadbSession, database: str) -> None:
+    """Drop a database of ours, if it exists; raises Refused for one without our mark. One that is
+    empty was made just before a run was killed.
+    """
+    if not _exists(session, database):
+        return
+    session.run(f"USE {quoted(database)}")
+    there = tables_there(session)
+    copied = LARGEST_FIRST if COPY_OF in facts(session) else ()
+    foreign = [name for name, ours in there.items() if not (ours or name in copied)]
+    if foreign or (there and FACTS not in there):
+        raise Refused(
+            f"dropping the database {database}",
+            seen="it carries no kneebench mark, or has tables that kneebench did not create",
+            do="rename it or drop it yourself",
+        )
+    session.run(f"SET SESSION lock_wait_timeout = {round(REMOVAL_LIMIT_S)}")
+    session.run(f"DROP DATABASE {quoted(database)}")

@@ -1,0 +1,131 @@
+"""The MariaDB engine: servers that we run ourselves (Debian's, or the user's build), or one by URL.
+
+What is the same for all servers of our own is in managed/engine.py: start reading there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+
+from kneebench.databases.engine import Engine
+from kneebench.databases.engines.mariadb import image as images
+from kneebench.databases.engines.mariadb.allowed_settings import setting_bytes
+from kneebench.databases.engines.mariadb.builds import MariadbBuild, find_build, server_account
+from kneebench.databases.engines.mariadb.cluster import DATABASE
+from kneebench.databases.engines.mariadb.footprint import cache_bytes
+from kneebench.databases.engines.mariadb.launcher import Launch, MariadbFiles, running_server
+from kneebench.databases.engines.mariadb.remote import RemoteMariadb
+from kneebench.databases.engines.mariadb.restoring import Places, make_log, put_in_place, settle
+from kneebench.databases.engines.mariadb.server import MariadbServer
+from kneebench.databases.engines.mariadb.server_address import SOCKET
+from kneebench.databases.engines.mariadb.server_settings import (
+    check_settings,
+    complaint,
+    given,
+    rules,
+)
+from kneebench.databases.engines.mariadb.table import MariadbDatabase, mariadb_table
+from kneebench.databases.managed.account import Account
+from kneebench.databases.managed.base_image import BaseImage
+from kneebench.databases.managed.engine import Names, OwnServers
+from kneebench.databases.managed.process import Process
+from kneebench.databases.managed.restore import Restore
+from kneebench.databases.managed.server_process import ServerProcess
+from kneebench.databases.managed.sizing import Machine
+from kneebench.databases.tproc_c.recipe import Recipe
+from kneebench.lab.journal import Journal
+from kneebench.plan import Plan
+from kneebench.records import Watch
+
+
+def open_engine(plan: Plan, journal: Journal) -> Engine:
+    """The engine that the plan requires; changes nothing."""
+    if any(plan.urls.values()):
+        return RemoteMariadb(plan, journal)
+    return OwnMariadb(plan, journal)
+
+
+class OwnMariadb(OwnServers[MariadbDatabase, MariadbBuild, MariadbFiles, MariadbServer]):
+    """Servers that we start and stop."""
+
+    names = Names("MariaDB", SOCKET, "innodb_log_file_size", "innodb_buffer_pool_size")
+
+    def __init__(self, plan: Plan, journal: Journal) -> None:
+        super().__init__(plan, journal, mariadb_table(plan.database))
+
+    def find_build(self) -> MariadbBuild:
+        """The system's server, or the plan's."""
+        return find_build(self.table.bin_dir)
+
+    def find_account(self) -> Account | None:
+        """An unprivileged account, when we are root."""
+        return server_account()
+
+    @property
+    def recipe(self) -> Recipe:
+        """What shapes the image."""
+        fixed, workload, seed = images.fixed(given(self.plan)), self.plan.workload, self.plan.seed
+        return images.recipe_of(self.build.version, fixed, workload, seed)
+
+    @property
+    def images(self) -> Path:
+        """As the plan's table says."""
+        return self.table.base_image_path.absolute()
+
+    def describe(self) -> str:
+        """The build's version and place."""
+        return f"version {self.build.version} in {self.build.program.parent}"
+
+    def rules(self, machine: Machine) -> dict[str, str]:
+        """By server_settings.py."""
+        return rules(self.plan, machine)
+
+    def cache_bytes(self, memory_bytes: int) -> int:
+        """innodb_buffer_pool_size by the rules."""
+        return cache_bytes(memory_bytes, self.plan.workload.warehouses)
+
+    def setting_bytes(self, value: str) -> int:
+        """In MariaDB's units."""
+        return setting_bytes(value)
+
+    def complaint(self, launch: Launch) -> str:
+        """The server's words on the settings."""
+        return complaint(launch, self.settings)
+
+    def build_image(self, launch: Launch, watch: Watch) -> BaseImage:
+        """The image, found or built."""
+        check_settings(launch, self.settings)
+        return images.prepare(self.images, self.recipe, launch, self.settings, self.journal, watch)
+
+    def put_in_place(self, restored: Restore, launch: Launch) -> MariadbFiles:
+        """The files from the image, with a log of the size that the settings say."""
+        storage, make = restored.prepared.storage, restored.make
+        settings = self.settings_for(restored.prepared.resources)
+        places = Places(
+            make(storage.path or Path(), "data"),
+            make(storage.log_path, "log") if storage.log_path else None,
+            make(storage.temporary_path, "temporary files") if storage.temporary_path else None,
+        )
+        files = put_in_place(
+            *(restored.image, places, self.how, settings, self.account),
+            *(restored.watch, restored.doing),
+        )
+        make_log(launch, files)
+        settle(restored.image, files, warm=self.table.page_cache == "warm")
+        return files
+
+    def start(
+        self, launch: Launch, files: MariadbFiles, stack: contextlib.ExitStack
+    ) -> tuple[ServerProcess, Callable[[Process, float, list[str]], MariadbServer]]:
+        """A server over the files."""
+        process = stack.enter_context(running_server(launch, files, self.journal))
+        address = process.address.model_copy(update={"database": DATABASE})
+        warehouses = self.plan.workload.warehouses
+
+        def asking(here: Process, restore_s: float, notes: list[str]) -> MariadbServer:
+            here = here._replace(log=files.log)
+            return MariadbServer(address, warehouses, restore_s, notes, here)
+
+        return process, asking

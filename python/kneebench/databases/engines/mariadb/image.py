@@ -1,0 +1,81 @@
+"""The base image of MariaDB: what shapes it, and how it is built."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from kneebench.databases.engines.mariadb.cluster import DATABASE, configure, make_cluster
+from kneebench.databases.engines.mariadb.launcher import (
+    Launch,
+    MariadbFiles,
+    run_bootstrap,
+    running_server,
+)
+from kneebench.databases.engines.mariadb.loading import load
+from kneebench.databases.engines.mariadb.server_settings import IMAGE_LOG_BYTES, loading
+from kneebench.databases.managed import base_image
+from kneebench.databases.managed.base_image import DATA, BaseImage
+from kneebench.databases.tproc_c.recipe import Recipe
+from kneebench.lab.folder import Folder
+from kneebench.lab.journal import Journal
+from kneebench.plan.plan import Workload
+from kneebench.records import Watch
+
+
+def recipe_of(version: str, fixed: Mapping[str, str], workload: Workload, seed: int) -> Recipe:
+    """What shapes the image of a server of that version."""
+    return Recipe("mariadb", version, dict(fixed), workload, seed, Path(__file__).parent)
+
+
+FIXED = (
+    *("innodb_page_size", "innodb_checksum_algorithm", "innodb_undo_tablespaces"),
+    *("innodb_compression_default", "innodb_encrypt_tables", "innodb_file_per_table"),
+    *("innodb_default_row_format", "innodb_compression_algorithm", "innodb_fill_factor"),
+)
+"""Settings that the files keep from the moment when they are made."""
+
+
+def fixed(settings: Mapping[str, str]) -> dict[str, str]:
+    """Those of a plan's settings that shape the image."""
+    return {name: value for name, value in settings.items() if name in FIXED}
+
+
+def prepare(
+    folder: Path,
+    recipe: Recipe,
+    launch: Launch,
+    settings: Mapping[str, str],
+    journal: Journal,
+    watch: Watch,
+) -> BaseImage:
+    """The image, found or built."""
+
+    def fill(place: Folder, data: Path) -> dict[str, str]:
+        return _fill(place, data, recipe, launch, settings, journal, watch)
+
+    return base_image.prepare(folder, recipe, launch.account, fill, journal, watch)
+
+
+def _fill(
+    place: Folder,
+    data: Path,
+    recipe: Recipe,
+    launch: Launch,
+    settings: Mapping[str, str],
+    journal: Journal,
+    watch: Watch,
+) -> dict[str, str]:
+    """The data directory of a server that has loaded the rows and was shut down."""
+    files, hurried = MariadbFiles.within(data), loading(settings)
+    with place.inner(DATA) as made:
+        configure(made, hurried, launch.account)
+        make_cluster(launch, made)
+        with running_server(launch, files, journal, keep=True) as server:
+            address = server.address.model_copy(update={"database": DATABASE})
+            with server.with_crash_report():
+                loaded = load(address, recipe.workload, recipe.seed, watch)
+        small = {**hurried, "innodb_log_file_size": str(IMAGE_LOG_BYTES)}
+        configure(made, small, launch.account)
+        run_bootstrap(launch, files, "", "making the log of the base image")
+    return loaded

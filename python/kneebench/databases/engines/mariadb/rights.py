@@ -1,0 +1,145 @@
+"""What a user may do on a running server, and what stands in the way of measuring it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from kneebench.databases.engines.mariadb.copies import WORK
+from kneebench.databases.engines.mariadb.grants import NEEDED, Grants
+from kneebench.databases.engines.mariadb.instruments import reads_unseen
+from kneebench.databases.engines.mariadb.session import MariadbSession
+from kneebench.plan import Plan
+from kneebench.records import Finding
+
+OURS = 8
+"""Sessions beside the users': two for readings, one for conditions, one that holds the base image's
+lock, and those that load."""
+KEYS_REQUIRED = ("sql_require_primary_key", "innodb_force_primary_key")
+"""What MySQL and MariaDB call it."""
+INVISIBLE_KEY = "sql_generate_invisible_primary_key"
+UNLOGGED = """
+SHOW GLOBAL STATUS WHERE variable_name = 'Innodb_redo_log_enabled' AND value = 'OFF'"""
+READ_ONLY = ("read_only", "super_read_only", "innodb_read_only")
+DATABASES = r"kneebench\_%"
+REPLICAS = "SELECT count(*) FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%'"
+
+
+def rights(
+    session: MariadbSession, subject: str, databases: Sequence[str], *, literally: bool
+) -> Iterator[Finding]:
+    """Whether the user may make and use these databases. `literally`: grants have no patterns
+    (partial_revokes of MySQL).
+    """
+    lines = [str(line) for (line,) in session.rows("SHOW GRANTS")]
+    grants = Grants(lines, literally)
+    made = any(one.startswith(WORK) for one in databases)
+    common = [DATABASES] if made and not literally else databases
+    lacking = {one for name in databases for one in {*NEEDED} - grants.on(name)}
+    if missing := [one for one in NEEDED if one in lacking]:
+        yield Finding(
+            level="error",
+            subject=subject,
+            seen=f"the user lacks rights on {_listed(common)}: {', '.join(missing)}",
+            do="; ".join(
+                f"GRANT ALL PRIVILEGES ON `{one}`.* TO {session.account}" for one in common
+            ),
+        )
+    if "PROCESS" not in grants.on(""):
+        yield Finding(
+            level="error",
+            subject=subject,
+            seen="the user may not see other sessions, nor who waits for a lock",
+            do=f"GRANT PROCESS ON *.* TO {session.account}",
+        )
+
+
+def _listed(databases: Sequence[str]) -> str:
+    return " and ".join(f"`{one}`" for one in databases)
+
+
+def obstacles(
+    session: MariadbSession, settings: Mapping[str, str], subject: str, *, loads: bool, makes: bool
+) -> Iterator[Finding]:
+    """A server that cannot be loaded, or where others would have to bear it. `loads`: whether rows
+    are loaded, or are there already. `makes`: whether tables are made.
+    """
+
+    yield from (
+        Finding(level="error", subject=subject, seen=seen, do=do)
+        for seen, do in _errors(session, settings, loads=loads, makes=makes)
+    )
+    if makes and settings.get(INVISIBLE_KEY) == "ON":
+        seen = f"{INVISIBLE_KEY} is on: the table history gets a primary key, which TPC-C has not"
+        do = f"SET GLOBAL {INVISIBLE_KEY} = OFF"
+        yield Finding(level="warning", subject=subject, seen=seen, do=do)
+    if unseen := reads_unseen(session):
+        yield Finding(level="warning", subject=subject, seen=unseen.seen, do=unseen.do)
+
+
+def _errors(
+    session: MariadbSession, settings: Mapping[str, str], *, loads: bool, makes: bool
+) -> Iterator[tuple[str, str]]:
+    """What is seen and what to do."""
+    if loads and settings.get("local_infile") != "ON":
+        seen = "local_infile is off: rows are loaded by LOAD DATA LOCAL INFILE"
+        yield seen, "SET GLOBAL local_infile = ON"
+    keyed = [name for name in KEYS_REQUIRED if settings.get(name) == "ON"]
+    if makes and keyed:
+        seen = f"{keyed[0]} is on, and the table history has no primary key (TPC-C 1.3)"
+        yield seen, f"SET GLOBAL {keyed[0]} = OFF"
+    if settings.get("log_bin") == "ON" and settings.get("binlog_format") == "STATEMENT":
+        seen = "binlog_format is STATEMENT: the server refuses to write in READ COMMITTED"
+        yield seen, "SET GLOBAL binlog_format = 'ROW'"
+    if session.rows(UNLOGGED):
+        seen = "the redo log is disabled: a crash loses the data, and commits write no log"
+        yield seen, "ALTER INSTANCE ENABLE INNODB REDO_LOG"
+    yield from _in_use(session, settings)
+
+
+def _in_use(session: MariadbSession, settings: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """A server that others use or write for."""
+    read_only = [name for name in READ_ONLY if settings.get(name, "OFF") not in ("OFF", "0", "NO")]
+    if read_only:
+        seen = f"the server is read-only ({read_only[0]} is on): nothing can be loaded"
+        yield seen, f"use the primary in the URL, or SET GLOBAL {read_only[0]} = OFF"
+    if session.value(REPLICAS):
+        seen = "a replica is attached: it would repeat all that is loaded and run here"
+        yield seen, "use a server without replicas, or stop them while kneebench runs"
+    if settings.get("wsrep_on") == "ON" or settings.get("group_replication_group_name"):
+        seen = (
+            "the server belongs to a cluster, whose nodes would repeat all that is loaded and run"
+        )
+        yield seen, "use a server without Galera and group replication"
+    if "aurora_version" in settings:
+        seen = "the server is Amazon Aurora, whose log and pages are written elsewhere"
+        yield seen, "use a MySQL or MariaDB server with storage of its own"
+
+
+def too_few_connections(
+    session: MariadbSession, settings: Mapping[str, str], subject: str, plan: Plan
+) -> Iterator[Finding]:
+    """A warning if the last users of a climb or of the fixed rate would be refused, an error if
+    those of a fixed load would.
+    """
+    most, of_user = int(settings["max_connections"]), int(settings["max_user_connections"])
+    own = int(session.value("SELECT @@SESSION.max_user_connections") or 0)
+    used = int(session.row("SHOW GLOBAL STATUS LIKE 'Threads_connected'")[1]) - 1
+    limits = [most - used, *(limit for limit in (of_user, own) if limit)]
+    free, ladder = max(min(limits) - OURS, 0), plan.ladder
+    wanted = min(ladder.most_users, plan.workload.connections or ladder.most_users)
+    if wanted <= free:
+        return
+    limit = f", the user may open {own or of_user}" if own or of_user else ""
+    raised = "max_connections" + (" and max_user_connections" if limit else "")
+    yield Finding(
+        level="error" if ladder.fixed and ladder.last > free else "warning",
+        subject=subject,
+        seen=(
+            f"max_connections is {most}, {used} in use{limit}: {free} users can connect, the plan"
+            f" needs up to {wanted}"
+        ),
+        do=(
+            f"raise {raised} (the plan needs {wanted + OURS} free), or set"
+            f" {ladder.with_fewer_users(free)}"
+        ),
+    )

@@ -1,0 +1,86 @@
+"""The table `[database]` of a plan for MariaDB: its keys and rules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, ClassVar, Self
+
+from pydantic import Field, model_validator
+
+from kneebench.databases.engines.mariadb.allowed_settings import fault
+from kneebench.plan.database import Database, ExistingSchemaDatabase
+from kneebench.plan.server_url import UrlRule
+from kneebench.plan.values import Directory, Text, wrong
+
+PASSWORD = "MYSQL_PWD"  # noqa: S105
+"""The variable that MariaDB's and MySQL's clients read the password from."""
+URL = UrlRule(
+    schemes=("mariadb", "mysql"),
+    example="mariadb://user@host:3306/database?sslmode=verify-full",
+    kept_in=f"{PASSWORD} or in an option file (~/.my.cnf)",
+)
+
+
+class MariadbDatabase(ExistingSchemaDatabase):
+    """Database engine and how it is provided: Debian's server or your own build (`bin_dir`), or an
+    external server (`url`).
+    """
+
+    url_rule: ClassVar[UrlRule] = URL
+    temporary_setting: ClassVar[str] = "tmpdir"
+    cache_setting: ClassVar[str] = "innodb_buffer_pool_size"
+    sized_settings: ClassVar[tuple[str, ...]] = (
+        "innodb_buffer_pool_size",
+        "innodb_log_file_size",
+        "innodb_adaptive_flushing_lwm",
+    )
+    huge_pages_setting: ClassVar[str] = "large_pages"
+    managed_only: ClassVar[tuple[str, ...]] = ("settings", "cores", "bin_dir")
+    url: Annotated[
+        Text,
+        Field(
+            description=(
+                "External server, mariadb://user@host/database?sslmode=verify-full; the password"
+                " comes from MYSQL_PWD or an option file (~/.my.cnf, [client])"
+            )
+        ),
+    ] = ""
+    bin_dir: Annotated[
+        Directory | None,
+        Field(
+            description=(
+                "Directory of the program mariadbd; without it and url, the system's server runs"
+            )
+        ),
+    ] = None
+    base_image_path: Annotated[
+        Directory,
+        Field(
+            description="Directory for the base image (the loaded database), kept for the next run"
+        ),
+    ] = Path(".kneebench/images")
+
+    @model_validator(mode="after")
+    def _keys_fit_each_other(self) -> Self:
+        if self.url and self.bin_dir:
+            raise wrong(
+                "bin_dir",
+                sentence="either bin_dir for a managed server, or the url of an external server",
+            )
+        if unfit := fault(self.settings):
+            raise wrong("settings", unfit[0], sentence=unfit[1])
+        return self
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The base image's directory, and the build's."""
+        return (self.base_image_path, *([self.bin_dir] if self.bin_dir else []))
+
+
+TABLE = MariadbDatabase
+
+
+def mariadb_table(table: Database) -> MariadbDatabase:
+    """A plan's table, which is MariaDB's."""
+    assert isinstance(table, MariadbDatabase)
+    return table

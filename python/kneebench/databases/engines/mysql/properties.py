@@ -1,0 +1,17 @@
+"""The properties of MySQL (engine_properties.py): those of MariaDB, but kneebench starts no server
+of it.
+"""
+
+from __future__ import annotations
+
+from kneebench.databases.engines.mariadb import footprint as footprint
+from kneebench.databases.engines.mariadb.properties import checkpoint_cycle_s as checkpoint_cycle_s
+from kneebench.databases.engines.mariadb.properties import error_class as error_class
+from kneebench.databases.engines.mariadb.properties import major_version as major_version
+from kneebench.databases.engines.mariadb.properties import own_quantities as own_quantities
+from kneebench.databases.engines.mariadb.properties import wait_class as wait_class
+
+label = "MySQL"
+postponed = ""
+measures_real_hardware = True
+server_program = None

@@ -1,0 +1,222 @@
+"""From a URL to an address: what libpq understands, of it what both our clients (psycopg,
+tokio-postgres) understand.
+
+The password comes from the URL, PGPASSWORD or a passfile, in this order. It stays in the address,
+which is never stored; `without_passwords` is what results and messages may show of a URL.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import psycopg
+from psycopg import pq
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from pydantic import SecretStr, ValidationError
+
+from kneebench._core import NO_LIMITS, system_roots
+from kneebench._core import Address as CoreAddress
+from kneebench.databases.engines.postgres.client_timeouts import TimeLimitedConnection
+from kneebench.databases.engines.postgres.error_hints import error_hint, refusal
+from kneebench.databases.engines.postgres.server_address import PostgresAddress
+from kneebench.databases.engines.postgres.table import URL
+from kneebench.databases.log_in import LogIn
+from kneebench.errors import KneebenchError, PlanError
+from kneebench.secrets import without_passwords
+
+UNDERSTOOD = {
+    "host",
+    "port",
+    "user",
+    "password",
+    "dbname",
+    "sslmode",
+    "sslrootcert",
+    "passfile",
+    "connect_timeout",
+}
+KEPT_ALIVE = {
+    "keepalives_idle": "30",
+    "keepalives_interval": "10",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "60000",
+}
+"""A machine that went away without a word is noticed within a minute, however long an answer may
+take (libpq; TCP only)."""
+
+
+def address_of(url: str) -> PostgresAddress:
+    """The address of a running server; raises PlanError for a URL that we cannot use."""
+    doing = f"reading the URL {without_passwords(url)}"
+    try:
+        given: dict[str, Any] = {
+            key: value for key, value in conninfo_to_dict(url).items() if value is not None
+        }
+    except (psycopg.Error, UnicodeError) as error:
+        raise PlanError(
+            doing,
+            seen=str(error).strip().replace(url, "the URL"),
+            do=f"write it as {URL.example}",
+        ) from None
+    if unknown := sorted(set(given) - UNDERSTOOD):
+        raise PlanError(
+            doing,
+            seen=f"unsupported parameters: {', '.join(unknown)}",
+            do=f"use {', '.join(sorted(UNDERSTOOD))}",
+        )
+    user = given.get("user") or os.environ.get("PGUSER") or getpass.getuser()
+    bare = {
+        "host": given.get("host", "localhost"),
+        "port": given.get("port", 5432),
+        "user": user,
+        "database": given.get("dbname", user),
+    }
+    bare |= {key: given[key] for key in ("sslmode", "sslrootcert") if key in given}
+    try:
+        address = PostgresAddress.model_validate({"sslmode": "prefer", **bare})
+    except ValidationError as error:
+        raise PlanError(
+            doing,
+            seen="; ".join(f"{e['loc'][0]}: {e['msg']}" for e in error.errors()),
+            do="correct it",
+        ) from None
+    password = _password(
+        address, {key: given[key] for key in ("password", "passfile") if key in given}
+    )
+    return address.model_copy(update={"password": SecretStr(password) if password else None})
+
+
+def _password(address: PostgresAddress, given: Mapping[str, str]) -> str:
+    """The password that libpq would use: the URL's, PGPASSWORD's or a passfile's.
+
+    Empty without one.
+
+    libpq looks it up before it connects. It has no numeric address here, so it opens no connection.
+    """
+    where = {
+        "host": address.host,
+        "port": str(address.port),
+        "user": address.user,
+        "dbname": address.database,
+    }
+    attempt = pq.PGconn.connect_start(make_conninfo("", **where, **given, hostaddr="none").encode())
+    try:
+        return attempt.password.decode()
+    finally:
+        attempt.finish()
+
+
+def core_address(address: PostgresAddress) -> CoreAddress:
+    """The address as the Rust core takes it."""
+    return CoreAddress(
+        protocol="postgres",
+        host=address.host,
+        port=address.port,
+        user=address.user,
+        password=address.password.get_secret_value() if address.password else None,
+        database=address.database,
+        sslmode=address.sslmode,
+        sslrootcert=address.sslrootcert,
+    )
+
+
+def parameters(address: PostgresAddress, database: str = "") -> dict[str, str]:
+    """The address as psycopg takes it; `database` in place of the address's own.
+
+    psycopg brings an OpenSSL of its own, which knows no root certificates. So it is given the file
+    of the system's, as the core is.
+    """
+    given = {
+        "host": address.host,
+        "port": str(address.port),
+        "user": address.user,
+        "dbname": database or address.database,
+        "sslmode": address.sslmode,
+    }
+    authorities = address.sslrootcert or ("system" if address.sslmode.startswith("verify") else "")
+    if authorities:
+        given["sslrootcert"] = (system_roots() if authorities == "system" else None) or authorities
+    if address.password:
+        given["password"] = address.password.get_secret_value()
+    return given
+
+
+def connect(
+    address: PostgresAddress, database: str = "", limit_s: float | None = None
+) -> TimeLimitedConnection:
+    """A connection in autocommit whose answers may take `limit_s`; raises PlanError with the
+    server's words where it refuses.
+
+    Limits that the server, the role or the database puts on sessions are lifted for it.
+    It speaks the simple protocol: the extended one leaves a portal open in a transaction, and with
+    it a snapshot that would keep dead rows from being vacuumed.
+    """
+    text, log_in = make_conninfo("", **parameters(address, database), **KEPT_ALIVE), LogIn()
+    log_in.start()
+    try:
+        connection = TimeLimitedConnection.connect(
+            text,
+            connect_timeout=round(log_in.limit_s),
+            application_name="kneebench",
+            autocommit=True,
+            cursor_factory=psycopg.ClientCursor,
+            prepare_threshold=None,
+        )
+        connection.limit_s = log_in.left_s
+        connection.execute(NO_LIMITS.encode())
+        connection.limit_s = limit_s
+    except UnicodeError as error:  # psycopg looks the name up itself
+        raise PlanError(
+            f"resolving the host {address.host}",
+            seen=_words(error),
+            do="correct the host of the URL",
+        ) from None
+    except psycopg.Error as error:
+        words = _words(error) if log_in.left_s else str(log_in.over())
+        raise PlanError(
+            f"connecting to {address.host}:{address.port} as {address.user}",
+            seen=words,
+            do=error_hint(error.sqlstate or "", words, address),
+        ) from None
+    return connection
+
+
+@contextlib.contextmanager
+def explained(doing: str, address: PostgresAddress | None = None) -> Iterator[None]:
+    """What the server refuses inside is raised as a KneebenchError in its words; with an address,
+    that of the plan's URL, as a PlanError where the plan or the server must be changed first."""
+    try:
+        yield
+    except psycopg.Error as error:
+        state = error.sqlstate or ""
+        words = _words(error) + (f" (SQLSTATE {state})" if state else "")
+        if address:
+            raise refusal(doing, words, state, address) from error
+        raise KneebenchError(doing, seen=words, do=error_hint(state, words, None)) from error
+
+
+def answers(address: PostgresAddress) -> bool:
+    """True where a server takes connections there: asked without logging in to the workload's
+    database, so nothing is counted.
+    """
+    return _ping(address) == pq.Ping.OK
+
+
+def runs_there(address: PostgresAddress) -> bool:
+    """True also where it starts up, recovers or shuts down, and takes none yet, or none any
+    more.
+    """
+    return _ping(address) in (pq.Ping.OK, pq.Ping.REJECT)
+
+
+def _ping(address: PostgresAddress) -> int:
+    target = {**parameters(address, "postgres"), "password": "", "connect_timeout": "5"}
+    return pq.PGconn.ping(make_conninfo("", **target).encode())
+
+
+def _words(error: Exception) -> str:
+    return " ".join(str(error).split())

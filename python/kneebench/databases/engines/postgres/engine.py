@@ -1,0 +1,175 @@
+"""The PostgreSQL engine: servers that we run ourselves (embedded, or the user's build), or one by
+URL.
+
+What is the same for all servers of our own is in managed/engine.py: start reading there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from kneebench.databases.engine import Engine
+from kneebench.databases.engines.postgres import image as images
+from kneebench.databases.engines.postgres.account import server_account
+from kneebench.databases.engines.postgres.builds import PostgresBuild, find_build
+from kneebench.databases.engines.postgres.cluster import DATABASE
+from kneebench.databases.engines.postgres.footprint import cache_bytes
+from kneebench.databases.engines.postgres.launcher import Launch, running_server
+from kneebench.databases.engines.postgres.log_segments import GUESS_PER_CORE_S, LogRate, LogSegments
+from kneebench.databases.engines.postgres.remote import RemotePostgres
+from kneebench.databases.engines.postgres.restoring import restore
+from kneebench.databases.engines.postgres.runtime import SOCKET
+from kneebench.databases.engines.postgres.server import PostgresServer
+from kneebench.databases.engines.postgres.server_settings import (
+    check_settings,
+    complaint,
+    initdb_options,
+    rules,
+    setting_bytes,
+)
+from kneebench.databases.engines.postgres.table import PostgresDatabase, postgres_table
+from kneebench.databases.engines.postgres.temporary import TABLESPACE, make_tablespace
+from kneebench.databases.managed.account import Account
+from kneebench.databases.managed.base_image import BaseImage
+from kneebench.databases.managed.engine import Names, OwnServers
+from kneebench.databases.managed.ownership import home
+from kneebench.databases.managed.process import Process
+from kneebench.databases.managed.restore import Restore
+from kneebench.databases.managed.server_process import ServerProcess
+from kneebench.databases.managed.sizing import Machine
+from kneebench.databases.tproc_c.recipe import Recipe
+from kneebench.errors import PlanError
+from kneebench.lab.journal import Journal
+from kneebench.plan import Plan
+from kneebench.plan.explanation import dotted
+from kneebench.records import Watch
+
+
+def open_engine(plan: Plan, journal: Journal) -> Engine:
+    """The engine that the plan requires; changes nothing.
+
+    Raises PlanError for a plan read from results, which contain no commands.
+    """
+    if plan.kept_commands:
+        raise PlanError(
+            f"reading {dotted(plan.kept_commands[0])}",
+            seen="this is the placeholder that results keep in place of a command",
+            do="write the command itself",
+        )
+    if any(plan.urls.values()):
+        return RemotePostgres(plan, journal)
+    return OwnPostgres(plan, journal)
+
+
+class PostgresFiles(NamedTuple):
+    """The data directory, and those of its log and of its temporary files where they have their
+    own; `log_rate`: how fast the cell's log grew on the restores before.
+    """
+
+    data: Path
+    log_rate: LogRate
+    log: Path | None = None
+    temporary: Path | None = None
+
+
+class OwnPostgres(OwnServers[PostgresDatabase, PostgresBuild, PostgresFiles, PostgresServer]):
+    """Servers that we start and stop."""
+
+    names = Names("PostgreSQL", SOCKET, "max_wal_size", "shared_buffers")
+
+    def __init__(self, plan: Plan, journal: Journal) -> None:
+        super().__init__(plan, journal, postgres_table(plan.database))
+        self._log_rates: dict[str, LogRate] = {}
+
+    def find_build(self) -> PostgresBuild:
+        """The embedded PostgreSQL, or the plan's."""
+        return find_build(self.table.bin_dir)
+
+    def find_account(self) -> Account | None:
+        """An unprivileged account, when we are root."""
+        return server_account()
+
+    @property
+    def recipe(self) -> Recipe:
+        """What shapes the image."""
+        options = initdb_options(self.plan, self.build)
+        return images.recipe_of(self.build.version, options, self.plan.workload, self.plan.seed)
+
+    @property
+    def images(self) -> Path:
+        """As the plan's table says."""
+        return self.table.base_image_path.absolute()
+
+    def describe(self) -> str:
+        """The build's version and place."""
+        return f"version {self.build.version} in {self.build.bin_dir}"
+
+    def rules(self, machine: Machine) -> dict[str, str]:
+        """By server_settings.py."""
+        return rules(self.plan, machine)
+
+    def cache_bytes(self, memory_bytes: int) -> int:
+        """shared_buffers by the rules."""
+        return cache_bytes(memory_bytes, self.plan.workload.warehouses)
+
+    def setting_bytes(self, value: str) -> int:
+        """In PostgreSQL's units."""
+        return setting_bytes(value)
+
+    def complaint(self, launch: Launch) -> str:
+        """The server's words on the settings."""
+        return complaint(launch, self.settings)
+
+    def build_image(self, launch: Launch, watch: Watch) -> BaseImage:
+        """The image, found or built."""
+        check_settings(launch, self.settings)
+        return images.prepare(self.images, self.recipe, launch, self.settings, self.journal, watch)
+
+    def put_in_place(self, restored: Restore, launch: Launch) -> PostgresFiles:
+        """The data directory from the image, its log moved to where it belongs."""
+        storage, make = restored.prepared.storage, restored.make
+        settings = self.settings_for(restored.prepared.resources)
+        data = make(storage.path or Path(), "data")
+        log = make(storage.log_path, "log") if storage.log_path else None
+        temporary = None
+        if storage.temporary_path:
+            settings = {**settings, "temp_tablespaces": TABLESPACE}
+            temporary = home(make(storage.temporary_path, "temporary files"), "files", self.account)
+        files = restore(
+            *(restored.image, data, log, self.how, settings, self.account, restored.watch),
+            restored.doing,
+            warm=self.table.page_cache == "warm",
+        )
+        cores = len(restored.prepared.resources.cores)
+        rate = self._log_rates.setdefault(
+            restored.prepared.cell.id, LogRate(GUESS_PER_CORE_S * cores)
+        )
+        return PostgresFiles(files, rate, log, temporary)
+
+    def start(
+        self, launch: Launch, files: PostgresFiles, stack: contextlib.ExitStack
+    ) -> tuple[ServerProcess, Callable[[Process, float, list[str]], PostgresServer]]:
+        """A server over the files; temporary files of their own are a tablespace."""
+        apart = [place for place in (files.log, files.temporary) if place]
+        running = running_server(launch, files.data, self.journal, reach=apart)
+        process = stack.enter_context(running)
+        if files.temporary:
+            make_tablespace(process.address, files.temporary)
+        address = process.address.model_copy(update={"database": DATABASE})
+        warehouses = self.plan.workload.warehouses
+
+        def asking(here: Process, restore_s: float, notes: list[str]) -> PostgresServer:
+            segments = self._segments(files)
+            return PostgresServer(address, warehouses, restore_s, notes, here, segments=segments)
+
+        return process, asking
+
+    def _segments(self, files: PostgresFiles) -> LogSegments:
+        """Those of a restored server's log, as many as its settings allow."""
+        each = setting_bytes(str(self.plan.database.settings.get("wal_segment_size", "16MB")))
+        most = setting_bytes(self.settings["max_wal_size"])
+        folder = (files.log or files.data) / "pg_wal"
+        return LogSegments(folder, each, most, self.account, files.log_rate)

@@ -1,0 +1,286 @@
+"""A running server with the workload's tables: what measuring asks of it, ours or one by URL."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import psycopg
+
+from kneebench._core import GeneratorSpec, LoadGenerator
+from kneebench.databases.engine import UNLOCK, LogCalls
+from kneebench.databases.engines.postgres.address import answers, connect, core_address, explained
+from kneebench.databases.engines.postgres.blocked import end_stuck, lockers
+from kneebench.databases.engines.postgres.client_timeouts import PostgresTimeouts
+from kneebench.databases.engines.postgres.conditions import conditions
+from kneebench.databases.engines.postgres.error_hints import error_hint
+from kneebench.databases.engines.postgres.log_calls import log_calls
+from kneebench.databases.engines.postgres.log_segments import LogSegments
+from kneebench.databases.engines.postgres.readings import METERS, PostgresReadings
+from kneebench.databases.engines.postgres.server_address import PostgresAddress
+from kneebench.databases.engines.postgres.settings_in_force import (
+    in_force,
+    remarks,
+    with_users_session,
+)
+from kneebench.databases.engines.postgres.waits import PostgresWaits
+from kneebench.databases.managed.crash_report import seen_of_its_end
+from kneebench.databases.managed.process import Process
+from kneebench.errors import DatabaseLost, InvalidMeasurement, KneebenchError, PlanError
+from kneebench.records import Check, Setting, Watch
+
+TIMEOUTS = PostgresTimeouts()
+FLUSH_LIMIT_S = 10.0
+"""How long the last sessions of a rung may take to end and hand over their counts."""
+KEPT = "see the server's log, then run again; completed rungs are saved"
+LOG_POSITION = """
+SELECT pg_walfile_name(here), pg_wal_lsn_diff(here, '0/0') FROM pg_current_wal_insert_lsn() here"""
+NO_CHECKPOINTS = "the role may not run CHECKPOINT, so windows do not start at one"
+
+
+class PostgresServer:
+    """Answers for one database of one server.
+
+    It asks from three sessions (one for what takes long, one that samples waits) on the workload's
+    database, each in one transaction that never ends: so none of its own questions is counted as a
+    transaction. Read
+    committed and without a snapshot between statements, they keep no row from being vacuumed. Each
+    question is rolled back to a savepoint, which gives back the locks that it took: between
+    questions they keep nobody waiting.
+    """
+
+    measures = METERS | {"waits"}
+
+    def __init__(
+        self,
+        address: PostgresAddress,
+        warehouses: int,
+        restore_s: float,
+        notes: Sequence[str] = (),
+        process: Process | None = None,
+        before: Sequence[Check] | None = None,
+        timeouts: PostgresTimeouts = TIMEOUTS,
+        segments: LogSegments | None = None,
+    ) -> None:
+        self.address = address
+        self.warehouses = warehouses
+        self.restore_s = restore_s
+        self._before = before
+        self._process = process or Process()
+        self._segments = segments
+        self.cores = self._process.cores
+        self.paths, self.roles = self._process.paths, self._process.roles
+        self._lock = threading.Lock()
+        self._timeouts = timeouts
+        self._session = connect(address, limit_s=timeouts.reading_s)
+        self._side = connect(address, limit_s=timeouts.whole_s)
+        self._sampled = connect(address, limit_s=timeouts.reading_s)
+        self.settings: Sequence[Setting] = with_users_session(in_force(self._session))
+        self._readings = PostgresReadings(self._session, address.database)
+        self._waits = PostgresWaits(self._sampled, self._own)
+        self._may_checkpoint = _may_checkpoint(self._session)
+        self.notes: Sequence[str] = (
+            *notes,
+            *remarks(self.settings),
+            *([] if self._may_checkpoint else [NO_CHECKPOINTS]),
+        )
+        for session in (self._session, self._side, self._sampled):
+            _settle(session, timeouts.lock_s)
+
+    def close(self) -> None:
+        """End the sessions."""
+        for session in (self._session, self._side, self._sampled):
+            session.close()
+
+    @contextlib.contextmanager
+    def _session_for(
+        self, doing: str, limit_s: float | None = None
+    ) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
+        with self._lock, self._losses_reported(doing):
+            self._session.limit_s = limit_s or self._timeouts.reading_s
+            with _question(self._session):
+                yield self._session
+
+    @contextlib.contextmanager
+    def _reaching(self, doing: str) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
+        """A connection of its own; DatabaseLost where the server went away."""
+        try:
+            with (
+                self._losses_reported(doing),
+                connect(self.address, limit_s=self._timeouts.whole_s) as connection,
+            ):
+                _bound(connection, self._timeouts.lock_s)
+                yield connection
+        except PlanError as error:
+            raise DatabaseLost(doing, seen=self.alive() or str(error), do=KEPT) from error
+
+    @contextlib.contextmanager
+    def _losses_reported(self, doing: str) -> Iterator[None]:
+        """DatabaseLost where the server went away; its words in a KneebenchError where it refuses,
+        and who stands in the way of a lock.
+        """
+        try:
+            with explained(doing):
+                yield
+        except KneebenchError as error:
+            if isinstance(error.__cause__, psycopg.errors.LockNotAvailable):
+                with _question(self._side):
+                    seen = f"{error.seen}; {lockers(self._side)}"
+                raise InvalidMeasurement(doing, seen=seen, do=UNLOCK) from error
+            if not isinstance(error.__cause__, psycopg.OperationalError):
+                raise
+            raise DatabaseLost(
+                doing, seen="; ".join(filter(None, (error.seen, self.alive()))), do=KEPT
+            ) from error
+
+    def load_generator(self, spec: GeneratorSpec) -> LoadGenerator:
+        """A load generator for this server."""
+        return LoadGenerator(spec, core_address(self.address))
+
+    def readings(self, meter: str) -> dict[str, float]:
+        """The meter's counters and gauges by "quantity|source"; waits beside all others."""
+        if meter == "waits":
+            with self._losses_reported("reading waits"):
+                return self._waits.read()
+        with self._session_for(f"reading {meter}"):
+            return self._readings.read(meter)
+
+    def sum_next_order_ids(self) -> int:
+        """sum D_NEXT_O_ID over all districts."""
+        with self._session_for("adding up the orders", self._timeouts.idle_s) as session:
+            return int(
+                (
+                    session.execute("SELECT sum(d_next_o_id) FROM public.district").fetchone()
+                    or (0,)
+                )[0]
+            )
+
+    def transaction_counts(self) -> tuple[int, int]:
+        """(committed, rolled back) as pg_stat_database counts them, once the last session of the
+        load has handed over its counts.
+
+        Beside the load's transactions it counts one commit for each session's start and one for
+        each statement it prepares.
+        """
+        with self._session_for("counting the transactions", self._timeouts.idle_s) as session:
+            _await_idle(session, self._own)
+        seen = self.readings("log_writes")
+        return round(seen["database.commits|database"]), round(seen["database.rollbacks|database"])
+
+    def conditions(self, watch: Watch) -> Sequence[Check]:
+        """The twelve consistency conditions. They need more memory than transactions do: a limit is
+        lifted meanwhile.
+        """
+        limit = self._process.without_limit()
+        with limit, self._reaching("checking the conditions") as connection:
+            return conditions(connection, self.warehouses, self._before)
+
+    def processes(self) -> Sequence[int]:
+        """The server's process ids on this machine."""
+        return self._process.family()
+
+    def log_calls(self) -> LogCalls | str:
+        """By its settings and its first process."""
+        settings = {setting.name: setting.value for setting in self.settings}
+        return log_calls(settings, next(iter(self.processes()), None))
+
+    def now_s(self) -> float:
+        """The monotonic clock."""
+        return time.monotonic()
+
+    def checkpoint(self) -> None:
+        """Run a checkpoint; nothing where the role may not (a note says so)."""
+        if self._may_checkpoint:
+            with self._losses_reported("running a checkpoint"):
+                self._side.execute("CHECKPOINT")
+
+    def ready_log(self, for_s: float, limit_s: float) -> bool | None:
+        """Segments of zeros behind the current one, at the fastest rate seen so far; None without
+        room for them, and for a server whose directory is not ours.
+        """
+        if self._segments is None:
+            return None
+        with self._session_for("reading the log's position") as session:
+            name, position = session.execute(LOG_POSITION).fetchone() or ("", 0)
+        self._segments.rate.look(time.monotonic(), float(position))
+        try:
+            return self._segments.ready(name, for_s, limit_s)
+        except OSError:
+            return None
+
+    def connection_hint(self, code: str, message: str) -> str:
+        """By the SQLSTATE, or by the message where there is none."""
+        return error_hint(code, message, None)
+
+    def end_stuck(self, for_s: float) -> str:
+        """By pg_blocking_pids; waits for other users do not count."""
+        with self._session_for("checking for users that wait for a lock") as session:
+            return end_stuck(session, self._own, for_s)
+
+    @property
+    def _own(self) -> list[int]:
+        return [own.info.backend_pid for own in (self._session, self._side, self._sampled)]
+
+    def alive(self) -> str:
+        """Empty while the server answers; else what was seen of its end."""
+        return seen_of_its_end(self._process.crash_report, lambda: answers(self.address))
+
+
+@contextlib.contextmanager
+def _question(session: psycopg.Connection[tuple[Any, ...]]) -> Iterator[None]:
+    """What the block reads is as of now, what it locks is given back at its end, and an error in it
+    leaves the transaction usable.
+    """
+    try:
+        session.execute("SELECT pg_stat_clear_snapshot()")
+        yield
+    finally:
+        if not session.closed:
+            session.execute("ROLLBACK TO SAVEPOINT unlocked")
+
+
+def _bound(session: psycopg.Connection[tuple[Any, ...]], lock_s: float) -> None:
+    session.execute(f"SET lock_timeout = {round(1000 * lock_s)}".encode())
+
+
+def _settle(session: psycopg.Connection[tuple[Any, ...]], lock_s: float) -> None:
+    """Have the counts of the session's own start handed over, then enter the transaction that never
+    ends.
+    """
+    _bound(session, lock_s)
+    if session.info.server_version >= 150000:
+        session.execute("SELECT pg_stat_force_next_flush()")
+    else:  # the collector is sent a message every half second
+        time.sleep(1.0)
+        session.execute("SELECT 1")
+    session.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY")
+    session.execute("SAVEPOINT unlocked")
+
+
+def _may_checkpoint(session: psycopg.Connection[tuple[Any, ...]]) -> bool:
+    """Superusers may, and from version 15 on members of pg_checkpoint."""
+    query = """
+        SELECT rolsuper OR EXISTS (
+            SELECT FROM pg_roles r
+            WHERE r.rolname = 'pg_checkpoint' AND pg_has_role(r.oid, 'usage'))
+        FROM pg_roles WHERE rolname = current_user"""
+    return bool((session.execute(query).fetchone() or (False,))[0])
+
+
+def _await_idle(session: psycopg.Connection[tuple[Any, ...]], own: Sequence[int]) -> None:
+    """Wait until no other client's session is in the database: a session hands its last counts over
+    before it leaves the list.
+    """
+    others = """
+        SELECT count(*) FROM pg_stat_activity
+        WHERE datname = current_database() AND backend_type = 'client backend'
+            AND pid <> ALL(%s)"""
+    until = time.monotonic() + FLUSH_LIMIT_S
+    while time.monotonic() < until and (session.execute(others, [list(own)]).fetchone() or (0,))[0]:
+        time.sleep(0.02)
+        session.execute("SELECT pg_stat_clear_snapshot()")
+    if session.info.server_version < 150000:
+        time.sleep(1.0)

@@ -1,0 +1,92 @@
+"""The table `[database]` of a plan for PostgreSQL: its keys and rules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, ClassVar, Self
+
+from pydantic import Field, model_validator
+
+from kneebench.databases.engines.postgres.allowed_settings import fault
+from kneebench.plan.database import Database, ExistingSchemaDatabase
+from kneebench.plan.server_url import UrlRule
+from kneebench.plan.values import Directory, Text, wrong
+
+PASSWORD = "PGPASSWORD"  # noqa: S105
+"""The variable that libpq reads the password from."""
+URL = UrlRule(
+    schemes=("postgresql", "postgres"),
+    example="postgresql://user@host:5432/database?sslmode=verify-full",
+    kept_in=f"{PASSWORD} or in a passfile",
+)
+
+
+class PostgresDatabase(ExistingSchemaDatabase):
+    """Database engine and how it is provided: the embedded server, your own build (`bin_dir`), or
+    an external server (`url`).
+    """
+
+    url_rule: ClassVar[UrlRule] = URL
+    temporary_setting: ClassVar[str] = "temp_tablespaces"
+    cache_setting: ClassVar[str] = "shared_buffers"
+    sized_settings: ClassVar[tuple[str, ...]] = (
+        "shared_buffers",
+        "max_wal_size",
+        "min_wal_size",
+        "checkpoint_timeout",
+        "checkpoint_completion_target",
+        "autovacuum_naptime",
+    )
+    huge_pages_setting: ClassVar[str] = "huge_pages"
+    managed_only: ClassVar[tuple[str, ...]] = ("settings", "cores", "bin_dir")
+    default_by_url: ClassVar[tuple[str, ...]] = ("auto", "copy")
+    """Plans of old results say "copy", the default's old name."""
+    url: Annotated[
+        Text,
+        Field(
+            description=(
+                "External server, postgresql://user@host/database?sslmode=verify-full; the password"
+                " comes from PGPASSWORD or a passfile"
+            )
+        ),
+    ] = ""
+    bin_dir: Annotated[
+        Directory | None,
+        Field(
+            description=(
+                "Binary directory of your build; without it and url, the embedded PostgreSQL 18"
+                " runs"
+            )
+        ),
+    ] = None
+    base_image_path: Annotated[
+        Directory,
+        Field(
+            description="Directory for the base image (the loaded database), kept for the next run"
+        ),
+    ] = Path(".kneebench/images")
+
+    @model_validator(mode="after")
+    def _keys_fit_each_other(self) -> Self:
+        if self.url and self.bin_dir:
+            raise wrong(
+                "bin_dir",
+                sentence="either bin_dir for a managed server, or the url of an external server",
+            )
+        if unfit := fault(self.settings):
+            raise wrong("settings", unfit[0], sentence=unfit[1])
+        return self
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The base image's directory, and the build's."""
+        return (self.base_image_path, *([self.bin_dir] if self.bin_dir else []))
+
+
+TABLE = PostgresDatabase
+
+
+def postgres_table(table: Database) -> PostgresDatabase:
+    """A plan's table, which is PostgreSQL's."""
+    assert isinstance(table, PostgresDatabase)
+    return table

@@ -1,0 +1,218 @@
+"""The base image as a database on a running server, and the work database made from it: CREATE
+DATABASE ... TEMPLATE.
+
+A comment marks each database of ours; no other database is dropped, whatever its name. Two runs on
+the same image would drop each other's work databases, so each holds an advisory lock while it
+builds or measures.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import psycopg
+from psycopg import sql
+
+from kneebench.databases.engines.postgres.address import connect, explained
+from kneebench.databases.engines.postgres.loading import load
+from kneebench.databases.engines.postgres.remote_cleanup import (
+    once_it_answers,
+    psql_command,
+    undo_or_report,
+)
+from kneebench.databases.engines.postgres.server_address import PostgresAddress
+from kneebench.databases.external.image_lock import KILLED_S, in_use, locking
+from kneebench.databases.tproc_c.recipe import Recipe
+from kneebench.errors import Refused
+from kneebench.lab.journal import Journal
+from kneebench.lab.programs import wait_until
+from kneebench.plan.plan import Workload
+from kneebench.records import Watch
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+OURS = "made by kneebench: "
+ENDED = "57P"
+"""Prefix of the SQLSTATE of a session that the server ended (admin_shutdown, crash_shutdown,
+...)."""
+UNLOCK = "SELECT pg_advisory_unlock(%s)"
+HOLDERS = (
+    "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND"
+    " (classid::int8 << 32) + objid::int8 = %s"
+)
+
+
+class Template(NamedTuple):
+    """The image on one server.
+
+    `source` is the database to copy if it is not ours (HammerDB's); empty for our own.
+    """
+
+    address: PostgresAddress
+    source: str
+    recipe: Recipe
+    journal: Journal
+
+    @property
+    def image(self) -> str:
+        """The image database's name."""
+        return self.source or f"kneebench_image_{self._digest}"
+
+    @property
+    def _digest(self) -> str:
+        return self.recipe.key.rpartition("-")[2]
+
+    def prepare(self, workload: Workload, seed: int, watch: Watch) -> dict[str, str]:
+        """Load the image database, unless it is complete; returns its facts."""
+        with self._alone() as connection:
+            comment = _comment(connection, self.image)
+            if comment and comment.startswith(f"{OURS}image "):
+                return {**json.loads(comment.removeprefix(f"{OURS}image ")), "reused": "yes"}
+            _drop(connection, self.image)
+            _create(connection, self.address, self.image, "a base image being built")
+            began = time.monotonic()
+            address = self.address.model_copy(update={"database": self.image})
+            loaded = load(address, workload, seed, watch)
+            seconds = time.monotonic() - began
+            size = (
+                connection.execute("SELECT pg_database_size(%s)", [self.image]).fetchone() or (0,)
+            )[0]
+            known = {
+                "key": self.recipe.key,
+                "server": self.recipe.version,
+                "warehouses": str(workload.warehouses),
+                "bytes": str(size),
+            }
+            facts = {
+                **known,
+                "build_s": f"{seconds:.1f}",
+                "warehouses_per_min": f"{60 * workload.warehouses / seconds:.1f}",
+                **loaded,
+            }
+            _mark(connection, self.image, f"image {json.dumps(facts)}")
+        return {**facts, "reused": "no"}
+
+    def remove(self) -> str:
+        """Drop the image database; its name. Raises Refused for one that is not ours."""
+        with self._alone() as connection, explained(f"dropping {self.image}", self.address):
+            _drop(connection, self.image)
+        return self.image
+
+    @contextlib.contextmanager
+    def work(self, watch: Watch) -> Iterator[PostgresAddress]:
+        """A fresh copy of the image, as its address; dropped at the end.
+
+        If that fails, the failure is reported with the command that removes the copy.
+        """
+        name = f"kneebench_work_{self._digest}"
+        with self._alone() as connection:
+            with explained(f"dropping the database {name} of an earlier run", self.address):
+                _drop(connection, name)
+            command = psql_command(self.address, f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+            noted = self.journal.on_a_server(
+                f"the database {name}", f"{self.address.host}:{self.address.port}", command
+            )
+            try:
+                with explained(f"copying the database {self.image}", self.address):
+                    _create(connection, self.address, name, "a restored database", self.image)
+                yield self.address.model_copy(update={"database": name})
+            finally:
+                undo_or_report(lambda: self._remove(connection, name), noted, self.journal, watch)
+
+    def _remove(self, connection: Connection, name: str) -> None:
+        """Drop it; if the server ended our session, as soon as it accepts sessions again."""
+        try:
+            _drop(connection, name)
+        except psycopg.OperationalError as error:
+            if not (error.sqlstate or ENDED).startswith(ENDED):
+                raise
+            once_it_answers(self.address, lambda: self._drop_anew(name))
+
+    def _drop_anew(self, name: str) -> None:
+        with self._alone() as connection:
+            _drop(connection, name)
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[Connection]:
+        """A session beside the workload's that holds the image's lock; raises Refused if another
+        run holds it.
+
+        A lock belongs to one database, and another run's URL may name another database. So all
+        holders are counted in pg_locks.
+        """
+        key = int(self._digest, 16)
+        with connect(self.address) as connection:
+            with explained(locking(self.image), self.address):
+                alone = wait_until(lambda: _holds_alone(connection, key), KILLED_S)
+            if not alone:
+                raise in_use(self.image)
+            try:
+                yield connection
+            finally:  # at once: closing the session releases the lock a moment later
+                with contextlib.suppress(psycopg.Error):
+                    connection.execute(UNLOCK, [key])
+
+
+def _holds_alone(connection: Connection, key: int) -> bool:
+    """One attempt to get the lock with this key, which no session in any database may hold."""
+    mine = connection.execute("SELECT pg_try_advisory_lock(%s)", [key]).fetchone()
+    holders = connection.execute(HOLDERS, [key]).fetchone()
+    if mine == (True,) and holders != (1,):
+        connection.execute(UNLOCK, [key])
+    return (mine, holders) == ((True,), (1,))
+
+
+def _comment(connection: Connection, database: str) -> str | None:
+    """The database's comment: None if there is no such database, "" if it has none."""
+    row = connection.execute(
+        "SELECT coalesce(shobj_description(oid, 'pg_database'), '') FROM pg_database WHERE datname"
+        " = %s",
+        [database],
+    ).fetchone()
+    return row[0] if row else None
+
+
+def _mark(connection: Connection, database: str, what: str) -> None:
+    connection.execute(
+        sql.SQL("COMMENT ON DATABASE {} IS {}").format(
+            sql.Identifier(database), sql.Literal(OURS + what)
+        )
+    )
+
+
+def _create(
+    connection: Connection,
+    address: PostgresAddress,
+    database: str,
+    what: str,
+    template: str = "template0",
+) -> None:
+    strategy = (
+        " STRATEGY file_copy"
+        if template != "template0" and connection.info.server_version >= 150000
+        else ""
+    )
+    with explained(f"creating the database {database}", address):
+        connection.execute(
+            sql.SQL("CREATE DATABASE {} TEMPLATE {}" + strategy).format(
+                sql.Identifier(database), sql.Identifier(template)
+            )
+        )
+    _mark(connection, database, what)
+
+
+def _drop(connection: Connection, database: str) -> None:
+    """Drop a database of ours, if it exists; raises Refused for one without our comment."""
+    comment = _comment(connection, database)
+    if comment is None:
+        return
+    if not comment.startswith(OURS):
+        raise Refused(
+            f"dropping the database {database}",
+            seen="it carries no kneebench mark",
+            do="rename it or drop it yourself",
+        )
+    connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(database)))

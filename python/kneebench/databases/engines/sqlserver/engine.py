@@ -1,0 +1,232 @@
+"""The SQL Server engine: a running server by URL, never started, never stopped.
+
+The URL names a database that kneebench creates and drops. Before each climb it is restored from a
+backup on the server, or, where the plan names none or the server has no BACKUP (Babelfish), dropped
+and loaded again. With restore = "command" or "none" it stays, and so does a database in which
+HammerDB built its schema. Start reading here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
+
+from kneebench.databases.engine import Engine
+from kneebench.databases.engines.sqlserver import adopted
+from kneebench.databases.engines.sqlserver.address import address_of, explained
+from kneebench.databases.engines.sqlserver.allowed_settings import of_database, of_instance
+from kneebench.databases.engines.sqlserver.conditions import Conditions, of_existing
+from kneebench.databases.engines.sqlserver.database import connect_to, drop, require_options, whose
+from kneebench.databases.engines.sqlserver.image import STAYS, Image
+from kneebench.databases.engines.sqlserver.placement import placement_of
+from kneebench.databases.engines.sqlserver.preparation import in_journal, prepared
+from kneebench.databases.engines.sqlserver.server import SqlServer
+from kneebench.databases.engines.sqlserver.server_address import SqlServerAddress
+from kneebench.databases.engines.sqlserver.server_findings import (
+    image_findings,
+    placement_findings,
+    server_findings,
+)
+from kneebench.databases.engines.sqlserver.server_settings import PlansSettings
+from kneebench.databases.engines.sqlserver.session import SqlError, SqlServerSession, connect
+from kneebench.databases.engines.sqlserver.sql_files import install_procedures
+from kneebench.databases.engines.sqlserver.table import (
+    CACHE,
+    PASSWORD,
+    SqlServerDatabase,
+    sqlserver_table,
+)
+from kneebench.databases.engines.sqlserver.version import version_of
+from kneebench.databases.external.engine import LEFT, ExternalRestore, ExternalServers
+from kneebench.lab.journal import Journal
+from kneebench.lab.server_cleanup import undo_or_report
+from kneebench.plan import Plan
+from kneebench.records import Cell, Event, Finding, Setting, Watch, Whereabouts
+
+NOTES = {
+    "backup": "restored from a backup on the server: what was cached of the old database is lost",
+    "load": "loaded again before this climb, because there is no backup to restore",
+    "command": "restored by the plan's command: what is cached after it is not known",
+    "none": LEFT,
+}
+WITHOUT_BACKUP = "Babelfish has no BACKUP and RESTORE: the plan's backup was not used"
+
+
+def open_engine(plan: Plan, journal: Journal) -> Engine:
+    """The engine of a plan; changes nothing."""
+    return RemoteSqlServer(plan, journal)
+
+
+class RemoteSqlServer(
+    ExternalServers[SqlServerDatabase, SqlServerAddress, SqlServerSession, SqlServer]
+):
+    """Servers that run already: one per storage, or one for all."""
+
+    password_variable = PASSWORD
+
+    def __init__(self, plan: Plan, journal: Journal) -> None:
+        super().__init__(plan, journal, sqlserver_table(plan.database))
+
+    def address(self, storage: str) -> SqlServerAddress:
+        """That of the URL."""
+        return address_of(self.plan.urls[storage], self.table)
+
+    def connected(
+        self, address: SqlServerAddress, limit_s: float | None = None
+    ) -> SqlServerSession:
+        """A session in master: the workload's database may not be there yet."""
+        return connect(address, limit_s=limit_s)
+
+    def explained(self, doing: str, address: SqlServerAddress) -> AbstractContextManager[None]:
+        """In the server's words."""
+        return explained(doing, address)
+
+    def variables(self, address: SqlServerAddress) -> dict[str, str]:
+        """As sqlcmd reads them; a command reads the password elsewhere."""
+        return {
+            "SQLCMDSERVER": f"{address.host},{address.port}",
+            "SQLCMDUSER": address.user,
+            "SQLCMDDBNAME": address.database,
+        }
+
+    def require_database(self, address: SqlServerAddress) -> None:
+        """A session in the workload's database: it may be in recovery."""
+        connect_to(address).close()
+
+    def _image(self, session: SqlServerSession, storage: str) -> Image:
+        version = version_of(session)
+        return Image(
+            session,
+            session.address,
+            version,
+            self.how if version.restores or self.how in STAYS else "load",
+            self.table.backup,
+            placement_of(self.table, self.plan.storages[storage]),
+            self.table.files_over(self.plan.storages),
+            of_database(self.table.settings),
+            self.plan.workload,
+            self.plan.seed,
+        )
+
+    def found(
+        self, session: SqlServerSession, storage: str, address: SqlServerAddress, subject: str
+    ) -> Iterator[Finding]:
+        """Which server it is, whose the database is, the login's rights, what else it does."""
+        image = self._image(session, storage)
+        yield from image.version.findings(subject)
+        if self.foreign:
+            yield from adopted.findings(address, subject, self.plan)
+            if self.how == "none":
+                yield from placement_findings(image, subject)
+        else:
+            yield from image_findings(session, image, subject)
+        yield from server_findings(session, image, subject, self.plan)
+        if not self.foreign and image.how in STAYS and whose(session, address.database) == "ours":
+            image.kept()
+
+    def locate(self, address: SqlServerAddress) -> Whereabouts:
+        """Taken for another machine: neither its processes nor its files are to be seen."""
+        return Whereabouts(seen=f"by its own views only ({address.host})")
+
+    def load(self, storage: str, address: SqlServerAddress, watch: Watch) -> dict[str, str]:
+        """The backup, or the loaded database."""
+        if self.foreign:
+            with connect_to(address) as inside:
+                return adopted.facts(inside, self.plan.workload.warehouses)
+        with connect(address) as session:
+            image = self._image(session, storage)
+            stays = image.how in STAYS
+            facts = image.prepare(watch) if stays else prepared(image, self.journal, watch)
+            return {**facts, "restored_by": image.how}
+
+    def open(self, restore: ExternalRestore[SqlServerAddress], stack: ExitStack) -> SqlServer:
+        """The restored database, with the plan's settings; put back, and dropped unless it stays,
+        with the stack.
+        """
+        cell, address, watch = restore.cell, restore.address, restore.watch
+        session = stack.enter_context(connect(address))
+        settings = PlansSettings(session, self._settings(cell), self.journal)
+        changed = stack.enter_context(settings.in_force(watch))
+        image = self._image(session, cell.storage)
+        with explained(f"restoring the database of {cell.storage!r}", address):
+            if self.foreign:
+                self._existing(image, restore, stack)
+            else:
+                self._of_ours(image, restore, stack)
+        restore_s = restore.seconds
+        with explained("opening the restored database", address):
+            conditions = self._conditions(address, watch)
+            server = SqlServer(address, conditions, restore_s, self._notes(image))
+        stack.callback(server.close)
+        if image.how in STAYS and image.version.restores and not self.foreign:
+            found = {one.name: one.value for one in server.settings}
+            require_options(address.database, found, image.options)
+        server.settings = (*_without(server.settings, changed), *changed)
+        server.checkpoint()
+        return server
+
+    def _of_ours(
+        self, image: Image, restore: ExternalRestore[SqlServerAddress], stack: ExitStack
+    ) -> None:
+        address = restore.address
+        if image.how not in STAYS:
+            stack.callback(
+                undo_or_report,
+                lambda: self._drop(address),
+                in_journal(image, self.journal),
+                self.journal,
+                restore.watch,
+                SqlError,
+            )
+        image.restore(restore.watch)
+        with connect_to(address) as inside:
+            install_procedures(inside)
+
+    def _existing(
+        self, image: Image, restore: ExternalRestore[SqlServerAddress], stack: ExitStack
+    ) -> None:
+        """HammerDB's tables, with our procedures for as long as the stack."""
+        image.verify()
+        stack.enter_context(adopted.with_procedures(restore.address, self.journal, restore.watch))
+
+    def _conditions(self, address: SqlServerAddress, watch: Watch) -> Conditions:
+        warehouses = self.plan.workload.warehouses
+        if not self.foreign:
+            return Conditions(warehouses)
+        watch(Event(kind="start", doing="checking the existing schema"))
+        with connect_to(address) as inside:
+            return of_existing(inside, warehouses)
+
+    def _notes(self, image: Image) -> list[str]:
+        notes = [NOTES[image.how], *image.notes]
+        if self.table.backup and not image.version.restores:
+            notes.append(WITHOUT_BACKUP)
+        return notes
+
+    def _settings(self, cell: Cell) -> dict[str, int]:
+        """Settings of the instance that the plan sets for this cell."""
+        wanted = of_instance(self.table.settings)
+        if cell.engine_memory_bytes:
+            wanted[CACHE] = max(128, cell.engine_memory_bytes >> 20)
+        return wanted
+
+    def _drop(self, address: SqlServerAddress) -> None:
+        with connect(address) as session:
+            drop(session, address.database)
+
+    def remove(self, storage: str, address: SqlServerAddress) -> str:
+        """Drop the database of ours. T-SQL has no statement that removes a backup's file."""
+        with connect(address) as session:
+            image = self._image(session, storage)
+            with explained("dropping the database", address):
+                noted = in_journal(image, self.journal)
+                drop(session, address.database)
+            self.journal.forget(noted)
+            kept = image.how == "backup"
+        dropped = f"dropped {address.database}"
+        return f"{dropped}; remove the file {self.table.backup} on the server" if kept else dropped
+
+
+def _without(settings: Sequence[Setting], changed: Sequence[Setting]) -> Iterator[Setting]:
+    names = {setting.name for setting in changed}
+    return (setting for setting in settings if setting.name not in names)

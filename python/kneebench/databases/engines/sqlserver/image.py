@@ -1,0 +1,236 @@
+"""The base image of a server: its backup, or the loaded database itself; made, found again, and put
+in place of the work database.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from kneebench.databases.engines.sqlserver import database as databases
+from kneebench.databases.engines.sqlserver.backup import Backup
+from kneebench.databases.engines.sqlserver.loading import load, unused_facts
+from kneebench.databases.engines.sqlserver.placement import (
+    DatabaseFile,
+    Placement,
+    files_of,
+    misplaced,
+    misplaced_tempdb,
+    with_defaults,
+)
+from kneebench.databases.engines.sqlserver.server_address import SqlServerAddress
+from kneebench.databases.engines.sqlserver.session import SqlServerSession
+from kneebench.databases.engines.sqlserver.sql_files import HERE
+from kneebench.databases.engines.sqlserver.version import Version
+from kneebench.databases.tproc_c.loading import require_restored, require_shape, shape_of
+from kneebench.databases.tproc_c.recipe import Recipe
+from kneebench.errors import PlanError, Refused
+from kneebench.plan.plan import Workload
+from kneebench.records import Watch
+
+SIZE = """
+SELECT SUM(CAST(FILEPROPERTY(name, 'SpaceUsed') AS bigint)) * 8192 FROM sys.database_files
+WHERE type_desc = 'ROWS'"""
+"""The pages in use of the data files, in a session in the database."""
+LOADING = {"RECOVERY": "SIMPLE"}
+"""Options of the database until it is loaded."""
+STAYS = ("command", "none")
+"""Ways to restore by which the database is not dropped after a climb."""
+UNPLACED = "the server has no views of its files: their placement is not verified"
+
+
+class Image(NamedTuple):
+    """The image for one storage, asked by a session in master.
+
+    `how`: a climb's database is restored from the "backup", by "load", by the plan's "command", or
+    it is left ("none"). `data_files`: at least one per directory.
+    """
+
+    session: SqlServerSession
+    address: SqlServerAddress
+    version: Version
+    how: str
+    path: str
+    placement: Placement
+    data_files: int
+    options: Mapping[str, str]
+    workload: Workload
+    seed: int
+
+    @property
+    def key(self) -> str:
+        """Readable, and a hash of all that shapes the image."""
+        fixed: list[object] = [*sorted(self.options.items())]
+        if self.version.restores:
+            fixed.append(("data files", self.data_files))
+        major = str(self.version.major)
+        return Recipe("sqlserver", major, fixed, self.workload, self.seed, HERE).key
+
+    @property
+    def backup(self) -> Backup:
+        """The backup on the server."""
+        return Backup(self.address, self.path)
+
+    @property
+    def files(self) -> tuple[DatabaseFile, ...]:
+        """The files of the work database; none where the server has no file placement."""
+        if not self.version.restores:
+            return ()
+        placed = self._placed
+        if not (placed.data and placed.log):
+            raise PlanError(
+                "placing the database's files",
+                seen="the server has no default directories for data and log",
+                do="set data_dirs and log_dir",
+            )
+        return placed.files(self.address.database, self.data_files)
+
+    @property
+    def _placed(self) -> Placement:
+        """The placement, also where the plan leaves it to the server; a database that stays may
+        then be anywhere.
+        """
+        stays = self.how in STAYS
+        return self.placement if stays else with_defaults(self.placement, self.session)
+
+    @property
+    def notes(self) -> list[str]:
+        """What cannot be said of the placement."""
+        return [] if self.version.restores else [UNPLACED]
+
+    def prepare(self, watch: Watch) -> dict[str, str]:
+        """Make the image unless it is there; its facts. Raises Refused for a database or a backup
+        of another's.
+        """
+        name = self.address.database
+        there = databases.require_ours(self.session, name, f"preparing the database {name}")
+        if self.how == "backup":
+            return self._backed_up(watch, there=there)
+        if there and (found := self._found()):
+            return {**found, "reused": "yes"}
+        return {**self._load(watch), "reused": "no"}
+
+    def _backed_up(self, watch: Watch, *, there: bool) -> dict[str, str]:
+        """The backup of this key, unless there is a loaded database that is not of it: the backup
+        after its load failed, and is written now.
+        """
+        found, loaded = self.backup.facts(self.session), self._loaded() if there else {}
+        same = all(loaded.get(name, value) == value for name, value in found.items())
+        if found.get("key") == self.key and same:
+            return {**found, "reused": "yes"}
+        kept = self.backup.write(self.session, loaded or self._load(watch, try_backup=not found))
+        databases.drop(self.session, self.address.database)
+        return {**kept, "reused": "no"}
+
+    def _found(self) -> dict[str, str]:
+        """The facts of the database that is there; empty where it is to be replaced."""
+        return self.kept() if self.how in STAYS else self._loaded()
+
+    def _loaded(self) -> dict[str, str]:
+        """The facts of the loaded database, where it is whole, unused, of this key and in its
+        place; empty for any other, and for one that accepts no session: its restore was
+        interrupted.
+        """
+        try:
+            with databases.connect_to(self.address) as inside:
+                found = unused_facts(inside, self.key)
+        except PlanError:
+            return {}
+        return found if found and not self.misplaced() else {}
+
+    def kept(self) -> dict[str, str]:
+        """The facts of a database that stays, used or not; empty where its load was interrupted.
+
+        It may be of another key: that of another version of kneebench, or with other options.
+        Before a command restores it, it may also be of another load and in another place. Raises
+        Refused where it would have to be replaced.
+        """
+        with databases.connect_to(self.address) as inside:
+            found = databases.facts(inside)
+        if found.pop("state", "") != "whole":
+            return {}
+        if self.how == "none":
+            require_shape(found, self._shape, self.address.database)
+            self._require_in_place()
+        return found
+
+    def _require_in_place(self) -> None:
+        if wrong := self.misplaced():
+            raise Refused(
+                f"using the database {self.address.database}",
+                seen="; ".join(wrong),
+                do="correct the directories in the plan, use another database, or drop this one",
+            )
+
+    @property
+    def _shape(self) -> dict[str, str]:
+        """The facts by which a database that stays is the plan's."""
+        return shape_of(self.workload, self.seed)
+
+    def misplaced(self) -> Sequence[str]:
+        """The files that are not where the plan says, and the directories without one."""
+        if not self.version.restores:
+            return []
+        return [*misplaced(files_of(self.session, self.address.database), self._placed)]
+
+    def _load(self, watch: Watch, *, try_backup: bool = False) -> dict[str, str]:
+        """Load the database anew; with `try_backup` the empty one is backed up before, so that a
+        file that cannot be written is found before the load.
+
+        Loaded with simple recovery, whatever the plan's: full recovery logs a bulk load in full,
+        and a log that grew would be filled with zeros by each restore.
+        """
+        name, workload = self.address.database, self.workload
+        options, files = {**self.options, **LOADING}, self.files
+        databases.drop(self.session, name)
+        databases.create(self.session, self.address, files, workload.warehouses, options)
+        if try_backup:
+            self.backup.write(self.session, {})
+        began = time.monotonic()
+        loaded = load(self.address, workload, self.seed, watch)
+        build_s = time.monotonic() - began
+        facts = {
+            **loaded,
+            "key": self.key,
+            "build_s": f"{build_s:.1f}",
+            "warehouses_per_min": f"{60 * workload.warehouses / build_s:.1f}",
+        }
+        if files:
+            own = {name: value for name, value in self.options.items() if options[name] != value}
+            databases.set_options(self.session, self.address, own)
+        with databases.connect_to(self.address) as inside:
+            facts["bytes"] = str(inside.value(SIZE) or 0) if files else "0"
+            databases.note(inside, {**facts, "state": "whole"})
+        return facts
+
+    def restore(self, watch: Watch) -> None:
+        """Put a fresh database in place, and verify where its files and those of tempdb are."""
+        name = self.address.database
+        there = databases.require_ours(self.session, name, f"restoring the database {name}")
+        if self.how == "backup":
+            self.backup.require(self.session, self.key)
+            self.backup.restore(self.session, self.files)
+        elif self.how == "command":
+            with databases.connect_to(self.address) as inside:
+                require_restored(databases.facts(inside), self._shape, name)
+        elif not (there and self._found()):
+            self._load(watch)
+        self.verify()
+
+    def verify(self) -> None:
+        """Raises PlanError where files are not where the plan says."""
+        wrong = [*self.misplaced(), *self.misplaced_tempdb()]
+        if wrong:
+            raise PlanError(
+                "verifying where the files are",
+                seen="; ".join(wrong),
+                do="correct the directories in the plan, or move the files (tempdb: ALTER DATABASE"
+                " tempdb MODIFY FILE, then restart the server)",
+            )
+
+    def misplaced_tempdb(self) -> list[str]:
+        """What of tempdb is not where the plan says."""
+        if not (self.version.restores and self.placement.tempdb):
+            return []
+        return [*misplaced_tempdb(files_of(self.session, "tempdb"), self.placement)]

@@ -1,0 +1,208 @@
+"""A running SQL Server with the workload's tables: what measuring asks of it."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from kneebench._core import GeneratorSpec, LoadGenerator
+from kneebench.databases.engine import LogCalls
+from kneebench.databases.engines.sqlserver.address import core_address, explained
+from kneebench.databases.engines.sqlserver.babelfish import BabelfishReadings, BabelfishWaits
+from kneebench.databases.engines.sqlserver.blocked import end_stuck
+from kneebench.databases.engines.sqlserver.conditions import Conditions
+from kneebench.databases.engines.sqlserver.database import connect_to
+from kneebench.databases.engines.sqlserver.error_hints import error_hint
+from kneebench.databases.engines.sqlserver.readings import GRANT, MAY_SEE, SqlServerReadings
+from kneebench.databases.engines.sqlserver.server_address import SqlServerAddress
+from kneebench.databases.engines.sqlserver.server_settings import in_force
+from kneebench.databases.engines.sqlserver.session import (
+    SqlError,
+    SqlServerSession,
+    connect,
+    quoted,
+)
+from kneebench.databases.engines.sqlserver.version import version_of
+from kneebench.databases.engines.sqlserver.waits import SqlServerWaits
+from kneebench.errors import DatabaseLost, KneebenchError, PlanError
+from kneebench.records import Check, Role, Setting, Watch
+
+READING_S, IDLE_S, WHOLE_S = 60.0, 900.0, 6 * 3600.0
+"""Longest waits: for a meter's reading; for counts while idle; for what reads the whole
+database."""
+STARTED = "SELECT create_date FROM sys.databases WHERE name = 'tempdb'"
+"""tempdb is created by every start of the server; no right is needed to see it."""
+COUNTED_BY_US = (
+    "TPM is the load generator's count: the server does not count the workload's transactions apart"
+)
+KEPT = "see the server's error log, then run again; completed rungs are saved"
+ELSEWHERE = "the server's files and processes are not this machine's to see"
+DURABLE = (
+    "delayed durability is {}: a crash can lose commits, and log writes are measured without those"
+    " that no session waited for"
+)
+
+
+class SqlServer:
+    """Answers for one database of one server.
+
+    It asks from three sessions: one for counts in master, so that they are no transactions of the
+    workload's database, one that samples waits, and one in the database for what takes long.
+    """
+
+    cores: Sequence[int] = ()
+    paths: Sequence[Path] = ()
+    roles: Sequence[Role] = ()
+
+    def __init__(
+        self,
+        address: SqlServerAddress,
+        conditions: Conditions,
+        restore_s: float,
+        notes: Sequence[str] = (),
+    ) -> None:
+        self.address, self.restore_s, self._conditions = address, restore_s, conditions
+        self._lock = threading.Lock()
+        with contextlib.ExitStack() as opened:
+            self._session = opened.enter_context(connect(address, limit_s=READING_S))
+            self._sampled = opened.enter_context(connect(address, limit_s=READING_S))
+            self._side = opened.enter_context(connect_to(address, limit_s=WHOLE_S))
+            self.version = version_of(self._session)
+            self._started = self._session.value(STARTED)
+            self.settings: Sequence[Setting] = in_force(
+                self._session, address.database, self.version
+            )
+            self._readings = self._opened_readings()
+            self._waits = self._opened_waits()
+            self._stack = opened.pop_all()
+        self.measures = self._readings.meters | ({"waits"} if self._waits else set())
+        self.notes: Sequence[str] = (*notes, *self._remarks())
+
+    def _opened_readings(self) -> SqlServerReadings | BabelfishReadings:
+        if self.version.babelfish:
+            return BabelfishReadings(self._session)
+        return SqlServerReadings(self._session, self.address.database)
+
+    def _opened_waits(self) -> SqlServerWaits | BabelfishWaits | None:
+        """None where the server does not show other sessions to this login: it then returns only
+        the session that reads, without an error.
+        """
+        if self.version.babelfish:
+            return BabelfishWaits(self._sampled, self._own)
+        if not self._sampled.value(f"SELECT {MAY_SEE}"):
+            return None
+        return SqlServerWaits(self._sampled, self.address.database, self._own)
+
+    def _remarks(self) -> Iterator[str]:
+        yield COUNTED_BY_US
+        yield from self._readings.notes
+        if not self._waits:
+            yield f"waits are not measured; {GRANT.format(quoted(self.address.user))}"
+        values = {setting.name: setting.value for setting in self.settings}
+        if values.get("delayed_durability", "disabled") != "disabled":
+            yield DURABLE.format(values["delayed_durability"])
+
+    def close(self) -> None:
+        """End the sessions."""
+        self._stack.close()
+
+    @property
+    def _own(self) -> list[int]:
+        return [self._session.spid, self._sampled.spid, self._side.spid]
+
+    @contextlib.contextmanager
+    def _asking(self, doing: str) -> Iterator[None]:
+        """DatabaseLost where the server went away; its words in a KneebenchError where it
+        refuses.
+        """
+        try:
+            with explained(doing, self.address):
+                yield
+        except PlanError as error:  # a connection of its own was refused
+            if isinstance(error.__cause__, SqlError):
+                raise
+            raise DatabaseLost(doing, seen=self.alive() or str(error), do=KEPT) from error
+        except KneebenchError as error:
+            if isinstance(error.__cause__, SqlError) and error.__cause__.lost:
+                seen = "; ".join(filter(None, (error.__cause__.message, self.alive())))
+                raise DatabaseLost(doing, seen=seen, do=KEPT) from error
+            raise
+
+    def load_generator(self, spec: GeneratorSpec) -> LoadGenerator:
+        """A load generator for this server."""
+        return LoadGenerator(spec, core_address(self.address))
+
+    def readings(self, meter: str) -> dict[str, float]:
+        """The meter's counters and gauges by "quantity|source"; waits beside all others."""
+        if meter == "waits" and self._waits:
+            with self._asking("reading waits"):
+                return self._waits.read()
+        with self._lock, self._asking(f"reading {meter}"):
+            return self._readings.read(meter)
+
+    def sum_next_order_ids(self) -> int:
+        """sum D_NEXT_O_ID over all districts."""
+        with self._asking("adding up the orders"), self._whole() as inside:
+            return int(inside.value("SELECT SUM(CAST(d_next_o_id AS bigint)) FROM dbo.district"))
+
+    def transaction_counts(self) -> tuple[int, int] | None:
+        """None: "Transactions/sec" counts each statement outside of a transaction and not what was
+        rolled back apart; "Batch Requests/sec", which HammerDB takes, counts the whole instance.
+        Babelfish counts what its own code does besides.
+        """
+        return None
+
+    @contextlib.contextmanager
+    def _whole(self) -> Iterator[SqlServerSession]:
+        """A session in the database for what may take long."""
+        with connect_to(self.address, WHOLE_S) as inside:
+            yield inside
+
+    def conditions(self, watch: Watch) -> Sequence[Check]:
+        """The twelve consistency conditions."""
+        with self._asking("checking the conditions"), self._whole() as inside:
+            return self._conditions.checks(inside)
+
+    def processes(self) -> Sequence[int]:
+        """Unknown."""
+        return ()
+
+    def log_calls(self) -> LogCalls | str:
+        """Not to be seen from here."""
+        return ELSEWHERE
+
+    def now_s(self) -> float:
+        """The monotonic clock."""
+        return time.monotonic()
+
+    def checkpoint(self) -> None:
+        """Run a checkpoint in the database."""
+        with self._asking("running a checkpoint"):
+            self._side.execute("CHECKPOINT")
+
+    def ready_log(self, for_s: float, limit_s: float) -> bool | None:
+        """The log file is sized for a climb when it is made; it grows behind that."""
+        return True
+
+    def connection_hint(self, code: str, message: str) -> str:
+        """By the error number, or by the message where there is none."""
+        return error_hint(int(code) if code.isdigit() else 0, message, self.address)
+
+    def end_stuck(self, for_s: float) -> str:
+        """By the chain of blocked requests; nothing where the server does not show it."""
+        if self.version.babelfish or not self._waits:
+            return ""
+        with self._lock, self._asking("checking for users that wait for a lock"):
+            return end_stuck(self._session, self.address.database, self._own, for_s)
+
+    def alive(self) -> str:
+        """Empty while the server answers and was not restarted; else what was seen of its end."""
+        try:
+            with connect(self.address, limit_s=READING_S) as session:
+                restarted = session.value(STARTED) != self._started
+        except (PlanError, SqlError):
+            return "it accepts no connections"
+        return "it was restarted" if restarted else ""
