@@ -21,7 +21,7 @@ from pathlib import Path
 from statistics import median
 
 from bench.ratio import Ratio, Size, alone, at_most
-from kneebench.campaign import run
+from kneebench.campaign.flow import run
 from kneebench.plan import Plan
 from kneebench.records import Cell, Climb
 from kneebench.results.formats import KeptClimb, KeptRung, read_kept, write_kept

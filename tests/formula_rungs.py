@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from kneebench.campaign.restored import Context, Restored
 from kneebench.lab.host import host
 from kneebench.measurement.measure import measure
 from kneebench.plan import Plan
 from kneebench.records import Cell, Order, Rung, Watch
-from kneebench.restored import Context, Restored
 from kneebench.results import Store
 from tests.formula import Formula
 

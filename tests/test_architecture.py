@@ -31,14 +31,6 @@ GROUND = (
     "analysis",
 )
 ABOVE = (
-    "expected_duration",
-    "preflight",
-    "cold_start",
-    "restored",
-    "side_by_side",
-    "trial",
-    "proof",
-    "saturating",
     "campaign",
     "screen",
     "exit_handling",
@@ -195,7 +187,7 @@ NEUTRAL = (
     "plan/duration.py",
     "plan/default.py",
     "plan/machine_share.py",
-    "preflight.py",
+    "campaign/preflight.py",
 )
 ONE_DATABASE = (
     r"innodb|mariadb|mysql|postgres|\bpg_|pgstat|pgpass|libpq|sslmode|sqlstate|vacuum"

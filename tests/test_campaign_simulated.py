@@ -10,7 +10,8 @@ import pytest
 
 from kneebench.analysis.outcome import conditions, exit_code, failed_checks
 from kneebench.brief import Brief
-from kneebench.campaign import Bench, run
+from kneebench.campaign.flow import Bench, run
+from kneebench.campaign.restored import Context
 from kneebench.databases.engine import engine_of
 from kneebench.databases.engines.simulated.engine import SimulatedEngine
 from kneebench.databases.engines.simulated.server import Simulated
@@ -20,7 +21,6 @@ from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
 from kneebench.records import Check, Event, Results, Watch, Whereabouts
-from kneebench.restored import Context
 from kneebench.results import Store, load
 from kneebench.results.campaign_reader import kept_rungs
 

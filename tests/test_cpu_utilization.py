@@ -12,7 +12,7 @@ from kneebench.analysis.cpu_utilization import cpu_utilization, database_cores
 from kneebench.analysis.knee import final_rungs
 from kneebench.analysis.wording import percent
 from kneebench.brief import Brief
-from kneebench.campaign import run
+from kneebench.campaign.flow import run
 from kneebench.plan import Plan
 from kneebench.records import Climb, Order, Results, Rung, StopResult, Summary
 from kneebench.screen.summary import results_json

@@ -16,11 +16,11 @@ from kneebench.analysis.disturbance import TRIES, disturbances
 from kneebench.analysis.knee import knee
 from kneebench.analysis.outcome import exit_code
 from kneebench.brief import Brief
+from kneebench.campaign.restored import Context, Restored
 from kneebench.cli import app
 from kneebench.lab.host import host
 from kneebench.measurement.meters.cores import Cores
 from kneebench.records import Order, Results, Rung, Summary
-from kneebench.restored import Context, Restored
 from kneebench.results import Store, load
 from kneebench.screen.summary import printed, results_json
 from tests.formula import Formula

@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 import pytest
 
+from kneebench.campaign.preflight import refuse
 from kneebench.databases.engine import finding_of
 from kneebench.docs_generator import cli_reference
 from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.plan.json_schema import tables
-from kneebench.preflight import refuse
 from kneebench.records import Finding
 
 ROOT = Path(__file__).parent.parent

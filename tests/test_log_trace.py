@@ -20,6 +20,7 @@ import psutil
 import pytest
 
 from kneebench.analysis.log_histogram import bounds_ns, log_histogram, merged, percentile_s
+from kneebench.campaign.preflight import preflight_checks
 from kneebench.databases.engine import LogCalls
 from kneebench.databases.engines.postgres.log_calls import log_calls
 from kneebench.databases.engines.postgres.server import PostgresServer
@@ -35,7 +36,6 @@ from kneebench.measurement.meters import MeterContext, open_meters
 from kneebench.measurement.sampler import RawSeries
 from kneebench.measurement.summaries import window
 from kneebench.plan.reader import parse_plan
-from kneebench.preflight import preflight_checks
 from tests.loaded import cluster, first_process_of, session
 
 LACKING = missing()

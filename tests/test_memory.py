@@ -10,9 +10,9 @@ from rich.console import Console
 
 from kneebench.analysis.memory import limited_memory
 from kneebench.brief import Brief
+from kneebench.campaign.preflight import _data
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
-from kneebench.preflight import _data
 from kneebench.records import Results
 from kneebench.screen.summary import printed, results_json
 from tests.recordings import recorded, recorded_host, with_plan

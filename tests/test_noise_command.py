@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from kneebench import campaign
 from kneebench.analysis.comparison import compare
 from kneebench.brief import Brief
+from kneebench.campaign import flow
 from kneebench.cli import app
 from kneebench.plan.default import sized_plan
 from kneebench.records import Results
@@ -122,7 +122,7 @@ def test_a_damaged_pair_is_a_warning_of_the_next_run_and_does_not_stop_it(place:
 def test_an_interrupt_keeps_the_finished_pairs_and_says_how_many(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    measure, begun = campaign.run, []
+    measure, begun = flow.run, []
 
     def stopped_in_the_second(*given: Any) -> Results:
         begun.append(given)
@@ -130,7 +130,7 @@ def test_an_interrupt_keeps_the_finished_pairs_and_says_how_many(
             raise KeyboardInterrupt
         return measure(*given)
 
-    monkeypatch.setattr(campaign, "run", stopped_in_the_second)
+    monkeypatch.setattr(flow, "run", stopped_in_the_second)
     answer = call("noise", "plan.toml", "--pairs", "3")
     assert answer.exit_code == 130
     assert "A/A pairs measured: 1 of 3; measure the others with --pairs 2" in answer.stderr

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from kneebench.campaign.preflight import preflight_checks, shelves
 from kneebench.databases.engine import engine_of
 from kneebench.errors import PlanError
 from kneebench.lab.host import host
@@ -26,7 +27,6 @@ from kneebench.plan.faults import MOST_SHOWN, Fault, PlanFaults
 from kneebench.plan.preset import preset_text, presets
 from kneebench.plan.reader import MOST_BYTES, parse_plan, read_plan
 from kneebench.plan.writer import to_toml
-from kneebench.preflight import preflight_checks, shelves
 
 DISK = 'storages.disk.path = "."\n'
 SIMULATED = 'database.engine = "simulated"\nstorages.a.simulated.'

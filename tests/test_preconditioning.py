@@ -16,8 +16,8 @@ import pytest
 
 from kneebench.analysis.steady_state import MOST_ROUNDS, steadiness
 from kneebench.analysis.sustained_load import fell_at, has_fallen
+from kneebench.campaign.expected_duration import expected_duration
 from kneebench.errors import PlanError, Refused
-from kneebench.expected_duration import expected_duration
 from kneebench.lab.device_writes import MARK_BYTES
 from kneebench.lab.host import host
 from kneebench.lab.inventory import inventory, named

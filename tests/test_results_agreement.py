@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from kneebench.campaign import run
+from kneebench.campaign.flow import run
 from kneebench.cli import app
 from kneebench.errors import KneebenchError
 from kneebench.plan import Plan

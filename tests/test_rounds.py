@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 
-from kneebench import restored, run
+from kneebench import run
 from kneebench.analysis.comparison import NOPM, compare, noise_floor, ratio_of
 from kneebench.analysis.outcome import exit_code, failed_checks
 from kneebench.brief import Brief
+from kneebench.campaign import restored
 from kneebench.databases.engine import Server
 from kneebench.errors import InvalidMeasurement
 from kneebench.measurement.measure import MeasuredRung, measure

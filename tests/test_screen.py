@@ -16,7 +16,7 @@ from kneebench.analysis.configuration_summary import configuration_summaries
 from kneebench.analysis.fixed_rate import fixed_rate_latency
 from kneebench.analysis.headline import headline
 from kneebench.analysis.wording import FEW_MEANS
-from kneebench.campaign import run
+from kneebench.campaign.flow import run
 from kneebench.databases.tproc_c.loading import progress_of as loading
 from kneebench.plan.duration import Expected
 from kneebench.records import Event, Results

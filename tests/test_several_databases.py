@@ -14,10 +14,11 @@ from kneebench.analysis.databases import MEANING, database_rows
 from kneebench.analysis.headline import headline, subtitle
 from kneebench.analysis.sweep import sweeps
 from kneebench.brief import Brief
+from kneebench.campaign.expected_duration import cell_findings
+from kneebench.campaign.preflight import preflight_checks, shelves
 from kneebench.databases.engine import engine_of
 from kneebench.databases.several import together
 from kneebench.errors import PlanError
-from kneebench.expected_duration import cell_findings
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
@@ -26,7 +27,6 @@ from kneebench.plan.faults import PlanFaults
 from kneebench.plan.noise import same_twice
 from kneebench.plan.reader import parse_plan
 from kneebench.plan.writer import to_toml
-from kneebench.preflight import preflight_checks, shelves
 from kneebench.records import Event, Finding, Results
 from kneebench.results import compare_campaigns
 from kneebench.results.acceptance import judgeable

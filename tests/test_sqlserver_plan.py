@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from kneebench.campaign.expected_duration import duration_finding
 from kneebench.databases.engines.sqlserver.placement import placement_of
 from kneebench.databases.engines.sqlserver.table import sqlserver_table
-from kneebench.expected_duration import duration_finding
 from kneebench.plan import Plan
 from kneebench.plan.duration import expected
 from kneebench.records import Host

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from kneebench.campaign.trial import Trial, tried
 from kneebench.cli import app
 from kneebench.databases.engines.sqlserver import image as images
 from kneebench.databases.engines.sqlserver.address import address_of
@@ -21,7 +22,6 @@ from kneebench.databases.engines.sqlserver.table import SqlServerDatabase
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.records import Event, Finding
-from kneebench.trial import Trial, tried
 from tests import tds_server
 from tests.documented_server import one_server
 

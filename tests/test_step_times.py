@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kneebench.analysis.rounds import are_enough, unit_rounds
-from kneebench.expected_duration import is_loaded
+from kneebench.campaign.expected_duration import is_loaded
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
 from kneebench.plan.duration import expected, steps

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from kneebench import campaign, restored
+from kneebench.campaign import flow, restored
 from kneebench.cli import app
 from kneebench.commands import measuring
 from kneebench.errors import DatabaseLost
@@ -165,7 +165,7 @@ def test_what_ends_before_a_campaign_has_a_folder_promises_no_resuming(
     def interrupt(*words: Any, **options: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(campaign, "preflight_checks", interrupt)
+    monkeypatch.setattr(flow, "preflight_checks", interrupt)
     answer = call("run", "plan.toml", "--fresh")
     assert answer.exit_code == 130
     assert "kneebench: Interrupted.\n" in answer.stderr
@@ -195,7 +195,7 @@ def test_a_campaign_that_was_killed_before_its_brief_gets_it_and_is_not_measured
         raise AssertionError("nothing is measured")
 
     with monkeypatch.context() as meanwhile:
-        meanwhile.setattr(campaign, "run", never)
+        meanwhile.setattr(flow, "run", never)
         again = call("run", "plan.toml")
     assert again.exit_code == 0, again.output
     assert "is finished; writing its missing brief" in again.stderr
@@ -250,10 +250,10 @@ def test_a_campaign_that_another_stopped_after_it_is_not_taken_for_the_one_witho
         if event.kind == "rung":
             raise Stopped
 
-    from kneebench.preflight import read_plan
+    from kneebench.campaign.preflight import read_plan
 
     with pytest.raises(Stopped):
-        campaign.run(read_plan(Path("plan.toml")), Path("kneebench-results"), stop, fresh=True)
+        flow.run(read_plan(Path("plan.toml")), Path("kneebench-results"), stop, fresh=True)
     later = folders()[-1]
     assert call("run", "plan.toml").exit_code == 0
     assert (later / "brief.html").exists()

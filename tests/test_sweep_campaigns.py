@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from kneebench.analysis.control import control, control_caveats
-from kneebench.campaign import run
+from kneebench.campaign.expected_duration import cell_findings
+from kneebench.campaign.flow import run
+from kneebench.campaign.preflight import preflight_checks
 from kneebench.databases.engine import engine_of
-from kneebench.expected_duration import cell_findings
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
 from kneebench.ladder.saturating import next_try, saturated
@@ -17,7 +18,6 @@ from kneebench.plan.cells import cells
 from kneebench.plan.duration import expected
 from kneebench.plan.preset import preset_text
 from kneebench.plan.reader import parse_plan
-from kneebench.preflight import preflight_checks
 from kneebench.records import Cell, Event, Order, Results, Setting
 from kneebench.results import load
 from kneebench.results.joining import sized_otherwise, with_cells

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from kneebench.campaign.trial import trial_plan, tried
 from kneebench.cli import app
 from kneebench.databases.engines.postgres.server import PostgresServer
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.plan import Plan
 from kneebench.records import Event, Finding
-from kneebench.trial import trial_plan, tried
 from tests.elsewhere import (  # noqa: F401 (fixtures)
     PASSWORD,
     Elsewhere,
@@ -152,6 +152,6 @@ def test_an_engine_without_a_way_to_remove_a_trial_is_not_tried(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     plan = Plan.model_validate({"database": {"url": "postgresql://me@db/x"}})
-    monkeypatch.setattr("kneebench.trial.engine_of", lambda plan, journal: object())
+    monkeypatch.setattr("kneebench.campaign.trial.engine_of", lambda plan, journal: object())
     with pytest.raises(PlanError, match="cannot remove a trial"):
         next(tried(plan, None, unwatched))

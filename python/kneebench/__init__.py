@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from kneebench.analysis.comparison import compare
     from kneebench.analysis.knee import knee
     from kneebench.brief import Brief
-    from kneebench.campaign import run
+    from kneebench.campaign.flow import run
+    from kneebench.campaign.preflight import preset, read_plan
     from kneebench.errors import (
         CheckFailed,
         DatabaseLost,
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
         UnknownPart,
     )
     from kneebench.plan import Plan
-    from kneebench.preflight import preset, read_plan
     from kneebench.records import Climb, Comparison, Estimate, Knee, Results, Rung
     from kneebench.results import campaigns, load
     from kneebench.results.acceptance import accept
@@ -40,7 +40,8 @@ _HOMES = {
     "analysis.comparison": ("compare",),
     "analysis.knee": ("knee",),
     "brief": ("Brief",),
-    "campaign": ("run",),
+    "campaign.flow": ("run",),
+    "campaign.preflight": ("preset", "read_plan"),
     "errors": (
         "CheckFailed",
         "DatabaseLost",
@@ -50,7 +51,6 @@ _HOMES = {
         "Refused",
         "UnknownPart",
     ),
-    "preflight": ("preset", "read_plan"),
     "plan": ("Plan",),
     "records": ("Climb", "Comparison", "Estimate", "Knee", "Results", "Rung"),
     "results": ("campaigns", "load"),

@@ -206,9 +206,9 @@ def _check(*margins: float | None) -> None:
 
 def _plan(judged: str | None, base: Results, root: Path) -> Plan | None:
     """The plan to run, at the baseline's fixed rate; None for a campaign that was measured."""
+    from kneebench.campaign.preflight import preset, read_plan
     from kneebench.errors import Named, PlanError
     from kneebench.plan.preset import presets
-    from kneebench.preflight import preset, read_plan
     from kneebench.results.acceptance import at_the_same_rate, plan_of
 
     if judged is None:
@@ -227,8 +227,8 @@ def _plan(judged: str | None, base: Results, root: Path) -> Plan | None:
 
 
 def _measured(plan: Plan, base: Results, out: Path, fresh: bool, brief: bool, yes: bool) -> Results:
-    from kneebench import campaign
-    from kneebench.expected_duration import expected_duration
+    from kneebench.campaign import flow
+    from kneebench.campaign.expected_duration import expected_duration
     from kneebench.lab.host import host
     from kneebench.plan.cells import cells
     from kneebench.results.acceptance import judgeable, rate_warning
@@ -242,7 +242,7 @@ def _measured(plan: Plan, base: Results, out: Path, fresh: bool, brief: bool, ye
     confirm(expecting.total_s, yes)
     with Resumable() as resumable:
         with watching(plan, expecting) as watch:
-            results = campaign.run(plan, out, resumable.watcher(watch), fresh, brief)
+            results = flow.run(plan, out, resumable.watcher(watch), fresh, brief)
         print_line(f"results: {results.folder}", err=True)
         if brief:
             print_line(f"brief:   {write(results)}", err=True)

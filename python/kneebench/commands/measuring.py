@@ -118,7 +118,7 @@ def run(
       kneebench run --users 8 --for 5min     8 users for 5 min, once on each storage
       kneebench run drives.toml --erase      the plan's drives contain data that may be lost
     """
-    from kneebench.campaign import run as measure
+    from kneebench.campaign.flow import run as measure
     from kneebench.screen.watching import watching
 
     reliefs = _reliefs(relieve or [], wanted=prove)
@@ -207,7 +207,7 @@ def clean_up() -> None:
 
 
 def _confirmed_duration(selected: Plan, *, sure: bool) -> Expected:
-    from kneebench.expected_duration import expected_duration
+    from kneebench.campaign.expected_duration import expected_duration
     from kneebench.lab.host import host
 
     expecting = expected_duration(selected, host())

@@ -69,14 +69,14 @@ def noise(
 
 
 def _plan(storage: Path, machine: Host) -> Plan:
+    from kneebench.campaign.preflight import read_plan
     from kneebench.plan.noise import noise_plan, same_twice
-    from kneebench.preflight import read_plan
 
     return noise_plan(machine, storage) if storage.is_dir() else same_twice(read_plan(storage))
 
 
 def _expected_s(plan: Plan, machine: Host, pairs: int) -> float:
-    from kneebench.expected_duration import expected_duration
+    from kneebench.campaign.expected_duration import expected_duration
 
     parts = expected_duration(plan, machine)
     return parts.load_s + parts.drives_s + pairs * (parts.climbs_s + parts.final_runs_s)
@@ -103,15 +103,15 @@ def _measured(plan: Plan, machine: Host, pairs: int, out: Path, as_json: bool) -
 
 
 def _one(plan: Plan, machine: Host, out: Path, as_json: bool) -> Results:
-    from kneebench import campaign
-    from kneebench.expected_duration import expected_duration
+    from kneebench.campaign import flow
+    from kneebench.campaign.expected_duration import expected_duration
     from kneebench.screen.watching import watching
 
     with (
         Resumable() as resumable,
         watching(plan, expected_duration(plan, machine), as_json=as_json) as watch,
     ):
-        return campaign.run(plan, out, resumable.watcher(watch))
+        return flow.run(plan, out, resumable.watcher(watch))
 
 
 def _print_measured(found: list[Results], plan: Plan, machine: Host, as_json: bool) -> NoReturn:

@@ -66,9 +66,9 @@ def selected_plan(
     started, because free space has changed since. With `brief` the same holds for a finished
     campaign whose brief is not written yet.
     """
+    from kneebench.campaign.preflight import read_plan
     from kneebench.lab.host import host
     from kneebench.plan.default import default_plan
-    from kneebench.preflight import read_plan
 
     if file:
         return _with_single_load(read_plan(file), single)

@@ -161,8 +161,8 @@ def _begin(targets: list[Target], takes_s: float, writes_s: float, asked: _Asked
     """The targets, ready: nothing else prevents the profile, a long one is confirmed, and drives
     that may lose their data are erased. Prints how long it takes.
     """
+    from kneebench.campaign.preflight import require_alone
     from kneebench.measurement.profile import found_fio
-    from kneebench.preflight import require_alone
     from kneebench.units import rough_time
 
     for target in targets:

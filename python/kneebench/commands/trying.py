@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 def try_out(file: Path | None, *, as_json: bool) -> NoReturn:
     """Try the server out, print what works and what does not, and leave with the exit code."""
+    from kneebench.campaign.preflight import require_alone
+    from kneebench.campaign.trial import tried
     from kneebench.lab.journal import Journal
-    from kneebench.preflight import require_alone
     from kneebench.screen import tables
-    from kneebench.trial import tried
 
     selected, journal = selected_plan(file), Journal()
     require_alone()
@@ -43,8 +43,8 @@ def _warned(event: Event) -> None:
 
 def _exit_code(found: list[Finding]) -> int:
     """5: refused; 2: nothing could be tried; 4: something that was tried does not work."""
+    from kneebench.campaign.trial import LOADED
     from kneebench.errors import CheckFailed, PlanError, Refused
-    from kneebench.trial import LOADED
 
     levels = {finding.level for finding in found}
     if "refused" in levels:

@@ -1,7 +1,7 @@
 """Background work of the servers that are up side by side, counted around a short round.
 
 A server that is idle may still begin a checkpoint, in its neighbour's window. Such a round is
-measured again (restored.py).
+measured again (campaign/restored.py).
 """
 
 from __future__ import annotations

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from kneebench import units
 from kneebench.analysis.wording import number_of_users, plural
+from kneebench.campaign.expected_duration import cell_findings, duration_finding, is_loaded
 from kneebench.databases.engine import Engine
 from kneebench.databases.several import of_each_database
 from kneebench.errors import Named, PlanError, Refused, require_kind
-from kneebench.expected_duration import cell_findings, duration_finding, is_loaded
 from kneebench.lab.drives import drive_of, mount_of, whole_devices
 from kneebench.lab.erase_findings import erase_findings
 from kneebench.lab.host import host

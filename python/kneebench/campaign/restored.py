@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 from kneebench.analysis.background import background_kinds
 from kneebench.analysis.disturbance import CLIMBING, TRIES, heavier, notes
 from kneebench.analysis.wording import number_of_users
-from kneebench.cold_start import cold_start
+from kneebench.campaign.cold_start import cold_start
 from kneebench.databases.engine import Engine, Server
 from kneebench.lab.preparation import Shares
 from kneebench.lab.topology import as_list

@@ -21,6 +21,7 @@ from kneebench.analysis.proof import (
     with_gains,
 )
 from kneebench.analysis.wording import listed
+from kneebench.campaign.restored import Context, Restored
 from kneebench.databases.engine import Engine, engine_of
 from kneebench.errors import KneebenchError
 from kneebench.lab.journal import Journal
@@ -29,7 +30,6 @@ from kneebench.lab.volumes import volume_findings
 from kneebench.plan.duration import restored_run_s
 from kneebench.plan.relief import ReliefError, Side, Spare, as_it_was, relieved
 from kneebench.records import Cell, Climb, Event, Order, Proof, Watch
-from kneebench.restored import Context, Restored
 from kneebench.results import load
 from kneebench.results.store import Store
 

@@ -6,10 +6,10 @@ import contextlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from kneebench.campaign.restored import Context, Restored
 from kneebench.databases.engine import Server
 from kneebench.ladder.final_runs import Load
 from kneebench.records import Cell, Order, Rung
-from kneebench.restored import Context, Restored
 
 
 class SideBySide:

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from kneebench.analysis.cpu_utilization import QUANTITY
 from kneebench.analysis.wording import plural
+from kneebench.campaign.restored import Context
 from kneebench.errors import KneebenchError
 from kneebench.ladder.saturating import next_try, saturated
 from kneebench.measurement.measure import measure
 from kneebench.measurement.warm_up import ColdStart
 from kneebench.plan.cells import cells
 from kneebench.records import Cell, Event, Order
-from kneebench.restored import Context
 
 
 def with_cores(context: Context) -> tuple[Cell, ...]:

@@ -15,6 +15,11 @@ from kneebench.analysis.fixed_rate import rate_caveats
 from kneebench.analysis.outcome import exit_code
 from kneebench.analysis.rounds_end import Wanted, rounds_so_far
 from kneebench.analysis.wording import plural
+from kneebench.campaign.preflight import as_plan, preflight_checks, refuse
+from kneebench.campaign.proof import prove
+from kneebench.campaign.restored import Context, Restored
+from kneebench.campaign.saturating import with_cores
+from kneebench.campaign.side_by_side import SideBySide
 from kneebench.databases.engine import Engine, engine_of
 from kneebench.directories import CAMPAIGNS
 from kneebench.errors import PlanError, Refused
@@ -29,8 +34,6 @@ from kneebench.ladder.rounds import Rounds
 from kneebench.measurement.profile.storage_profile import storage_profile
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells, running_order
-from kneebench.preflight import as_plan, preflight_checks, refuse
-from kneebench.proof import prove
 from kneebench.records import (
     Cell,
     Climb,
@@ -46,12 +49,9 @@ from kneebench.records import (
     Whereabouts,
     WholeDrive,
 )
-from kneebench.restored import Context, Restored
 from kneebench.results import step_times
 from kneebench.results.noise_pairs import known_noise_floor
 from kneebench.results.store import Store
-from kneebench.saturating import with_cores
-from kneebench.side_by_side import SideBySide
 
 
 def run(
