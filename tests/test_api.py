@@ -9,18 +9,18 @@ import pytest
 
 import kneebench
 from kneebench.plan.preset import preset_text
-from kneebench.records import Results
+from kneebench.results.notebook import LoadedResults
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+def results(tmp_path_factory: pytest.TempPathFactory) -> LoadedResults:
     plan = kneebench.preset("simulated")
     short = plan.ladder.model_copy(update={"final_window": 10.0})
     folder = tmp_path_factory.mktemp("campaigns")
     return kneebench.run(plan.model_copy(update={"ladder": short}), folder=str(folder))
 
 
-def test_paths_may_be_given_as_text(results: Results) -> None:
+def test_paths_may_be_given_as_text(results: LoadedResults) -> None:
     assert results.folder
     assert kneebench.load(str(results.folder)).campaign == results.campaign
     assert [one.id for one in kneebench.campaigns(str(results.folder.parent))] == [
@@ -46,7 +46,7 @@ def test_run_takes_a_plan_or_the_path_of_its_file(own_place: Path) -> None:
 
 
 def test_what_is_no_plan_no_campaign_and_no_climb_is_a_type_error_with_what_to_do(
-    results: Results,
+    results: LoadedResults,
 ) -> None:
     for call, said in (
         (lambda: kneebench.run({"storages": {}}), "Plan is required.*Plan.model_validate"),
@@ -62,7 +62,7 @@ def test_the_package_tells_its_version() -> None:
     assert kneebench.__version__ == version("kneebench")
 
 
-def test_what_is_printed_of_results_fits_one_screen(results: Results) -> None:
+def test_what_is_printed_of_results_fits_one_screen(results: LoadedResults) -> None:
     climb = results.climbs[0]
     shown = [repr(thing) for thing in (results, climb, climb.rungs[0])]
     assert [len(text) < 80 * 24 for text in shown] == [True] * 3
@@ -70,14 +70,14 @@ def test_what_is_printed_of_results_fits_one_screen(results: Results) -> None:
     assert "knee_users=18" in shown[1]
 
 
-def test_a_notebook_shows_the_answer_table(results: Results) -> None:
+def test_a_notebook_shows_the_answer_table(results: LoadedResults) -> None:
     page = results._repr_html_()
     assert page.startswith("<table><caption>SIMULATED: What would a faster drive buy?</caption>")
     knees = [kneebench.knee(climb) for climb in results.climbs]
     assert [f"{found.nopm.value:,.0f} (" in page for found in knees if found] == [True, True]
 
 
-def test_completion_offers_what_was_measured_and_not_the_library_below(results: Results) -> None:
+def test_completion_offers_what_was_measured_and_not_the_library_below(results: LoadedResults) -> None:
     assert dir(results) == [
         "campaign",
         "climbs",

@@ -10,6 +10,7 @@ from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.control import controls
 from kneebench.analysis.cpu_utilization import cpu_utilization, database_cores
 from kneebench.analysis.knee import final_rungs
+from kneebench.analysis.sweep_rows import sweep_rows
 from kneebench.analysis.wording import percent
 from kneebench.brief import Brief
 from kneebench.campaign.flow import run
@@ -55,7 +56,7 @@ def test_table_evidence_control_and_stop_reason_have_the_same_figure(results: Re
         assert not any(
             "%" in one.sentence for one in climb.stop_results if one.stop == "fixed_load"
         )
-    flat = {one.cell: one for one in results.sweep()}
+    flat = {one.cell: one for one in sweep_rows(results)}
     for climb in results.climbs:
         used = cpu_utilization(final_rungs(climb))
         own = flat[climb.cell.name]

@@ -13,6 +13,7 @@ from kneebench.analysis.comparison import compare
 from kneebench.analysis.databases import MEANING, database_rows
 from kneebench.analysis.headline import headline, subtitle
 from kneebench.analysis.sweep import sweeps
+from kneebench.analysis.sweep_rows import sweep_rows
 from kneebench.brief import Brief
 from kneebench.campaign.expected_duration import cell_findings
 from kneebench.campaign.preflight import preflight_checks, shelves
@@ -368,7 +369,7 @@ def test_sweeps_are_of_one_database_each_and_every_knee_is_proved(tmp_path: Path
         reliefs=["more warehouses"],
     )
     assert [one.name for one in sweeps(swept)] == ["disk, lean", "disk, heavy"]
-    assert [(row.storage, row.database) for row in swept.sweep()][::2] == [
+    assert [(row.storage, row.database) for row in sweep_rows(swept)][::2] == [
         ("disk", "lean"),
         ("disk", "heavy"),
     ]

@@ -92,7 +92,7 @@ def test_crossed_sweeps_are_called_by_what_else_limits_them() -> None:
 
 def test_a_campaign_without_constraints_has_no_sweep_and_no_section() -> None:
     assert sweeps(recorded()) == ()
-    assert recorded().sweep() == []
+    assert sweep_rows(recorded()) == []
     assert SECTIONS.module("sweep").section(Brief(recorded()).view) is None
 
 
@@ -218,7 +218,7 @@ def test_the_largest_size_keeps_its_name_and_ratios_to_it_are_bounds() -> None:
     assert largest.relative and largest.relative.value == 1
     assert below.relative and below.relative.value == pytest.approx(1 / 1.46, rel=0.02)
     assert [one.bound for one in (below, warming, largest)] == ["at most", "either", ""]
-    rows = results.sweep()
+    rows = sweep_rows(results)
     assert [one.bound for one in rows[-3:]] == ["at most", "either", ""]
     assert rows[-1].still_warming.startswith("it never became steady within its warm-up limit")
     made = section(Brief(results), "sweep")
@@ -387,7 +387,7 @@ def test_a_sweep_over_cores_is_said_in_cores() -> None:
 
 def test_rows_for_a_notebook_are_flat_numbers_with_intervals() -> None:
     results = swept(reference=True)
-    rows = results.sweep()
+    rows = sweep_rows(results)
     assert rows == sweep_rows(results)
     first, *_, largest, reference = rows[:7]
     assert (first.sweep, first.storage, first.memory_bytes) == ("memory_bytes", "disk", 128 * MIB)
@@ -407,7 +407,7 @@ def test_rows_for_a_notebook_are_flat_numbers_with_intervals() -> None:
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
 def test_a_table_of_a_sweep_is_read_back_as_it_was(ending: str, tmp_path: Path) -> None:
-    rows, file = swept(reference=True).sweep(), tmp_path / f"it's a sweep.{ending}"
+    rows, file = sweep_rows(swept(reference=True)), tmp_path / f"it's a sweep.{ending}"
     write_sweep(file, rows)
     write_sweep(file, rows)
     name = str(file).replace("'", "''")

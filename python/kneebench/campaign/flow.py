@@ -42,7 +42,6 @@ from kneebench.records import (
     Host,
     NoiseFloor,
     Preconditioned,
-    Results,
     Rung,
     StopResult,
     Watch,
@@ -51,6 +50,7 @@ from kneebench.records import (
 )
 from kneebench.results import step_times
 from kneebench.results.noise_pairs import known_noise_floor
+from kneebench.results.notebook import LoadedResults
 from kneebench.results.store import Store
 
 
@@ -63,7 +63,7 @@ def run(
     *,
     erase: Sequence[WholeDrive] = (),
     reliefs: Sequence[str] | None = None,
-) -> Results:
+) -> LoadedResults:
     """Measure a whole campaign, by a plan or the path of its file, and give its results.
 
     `folder` holds campaigns. An unfinished one of the same plan, image and kneebench is continued
@@ -93,7 +93,9 @@ def run(
         context = Context(plan, engine, store, _keeping(store, watch), in_force)
         _measure(context, journal, reliefs, paths)
         results = store.finish(exit_code, awaits_brief=brief)
-        return results if resumed else step_times.kept(machine, plan, results)
+        if not resumed:
+            step_times.keep(machine, plan, results)
+        return results
 
 
 def _measure(

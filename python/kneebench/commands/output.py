@@ -103,9 +103,10 @@ def write(results: Results, out: Path | None = None) -> Path:
 
 def write_sweep_table(results: Results, out: Path) -> Path:
     """Write the sweeps of a campaign as a table, .csv or .parquet; return its path."""
+    from kneebench.analysis.sweep_rows import sweep_rows
     from kneebench.results.parquet import write_sweep
 
-    path, rows = _checked(out, (".csv", ".parquet")), results.sweep()
+    path, rows = _checked(out, (".csv", ".parquet")), sweep_rows(results)
     if not rows:
         raise PlanError(
             f"writing {path}",

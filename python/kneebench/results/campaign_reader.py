@@ -32,6 +32,7 @@ from kneebench.regular_file import names_in
 from kneebench.results.allowance import MOST_FILES, Allowance
 from kneebench.results.campaign_folders import folders_in
 from kneebench.results.formats import Finished, KeptClimb, KeptConditions, read_kept, read_rung
+from kneebench.results.notebook import LoadedResults
 from kneebench.results.tables import read_series, require_tables
 from kneebench.results.upgrades import old_key
 
@@ -55,7 +56,7 @@ class Listed(Record):
     damaged: str = ""
 
 
-def load(folder: str | Path) -> Results:
+def load(folder: str | Path) -> LoadedResults:
     """The campaign in a folder.
 
     Rungs are in the order measured; cells without rungs yet are included, empty.
@@ -82,7 +83,9 @@ def load(folder: str | Path) -> Results:
         )
         for id_, cell in cells.items()
     )
-    return Results(campaign=campaign, climbs=climbs, folder=folder, finished=finished is not None)
+    return LoadedResults(
+        campaign=campaign, climbs=climbs, folder=folder, finished=finished is not None
+    )
 
 
 def _finished(folder: Path) -> Finished | None:

@@ -56,17 +56,16 @@ class CampaignTimes(Record):
     cells: tuple[CellTimes, ...]
 
 
-def kept(host: Host, plan: Plan, results: Results) -> Results:
-    """The results of a finished campaign, its times kept if its clock was real; only the newest
-    campaigns are.
+def keep(host: Host, plan: Plan, results: Results) -> None:
+    """Keep the times of a finished campaign if its clock was real; only the newest campaigns
+    are.
     """
     if plan.engine.measures_real_hardware:
         with contextlib.suppress(*UNFORESEEN):
-            _keep(host, results.campaign.id, _times(host, plan, results))
-    return results
+            _write(host, results.campaign.id, _times(host, plan, results))
 
 
-def _keep(host: Host, name: str, times: CampaignTimes) -> None:
+def _write(host: Host, name: str, times: CampaignTimes) -> None:
     folder = make_private(_folder(host))
     write_kept(folder / f"{name}.json", times)
     for old in sorted(folder.glob("*.json"), key=lambda one: one.stat().st_mtime)[:-NEWEST]:

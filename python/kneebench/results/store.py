@@ -47,6 +47,7 @@ from kneebench.results.formats import (
 )
 from kneebench.results.joining import added_cells, find_joinable, with_cells, with_notes
 from kneebench.results.measured_files import MeasuredFiles, StorableRung
+from kneebench.results.notebook import LoadedResults
 
 
 class Store:
@@ -264,7 +265,7 @@ class Store:
 
     def finish(
         self, exit_code: Callable[[Results], int] = lambda results: 0, *, awaits_brief: bool = False
-    ) -> Results:
+    ) -> LoadedResults:
         """Record that everything was measured, with the exit code; close the store and return the
         results.
         """

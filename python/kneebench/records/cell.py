@@ -1,0 +1,47 @@
+"""A cell: one storage with one database under one constraint."""
+
+from __future__ import annotations
+
+from kneebench.records.record import Record
+
+
+def cell_name(storage: str, constraint: str, database: str = "") -> str:
+    """What people read of a cell: the storage, the database where the plan has several, and the
+    constraint if there is one.
+
+    >>> cell_name("disk", "2 cores", "mariadb")
+    'disk, mariadb (2 cores)'
+    """
+    place = f"{storage}, {database}" if database else storage
+    return f"{place} ({constraint})" if constraint else place
+
+
+class Cell(Record):
+    """One storage with one database under one constraint, called configuration in user-facing text:
+    the subject of a climb. `id` is a valid file name; `database` is empty where the plan has one.
+
+    What the constraint allows the database: `cores` (a number of them), `memory_bytes` with the
+    page cache, `engine_memory_bytes` by the database's own setting; None: not limited by it.
+    `reference`: a cell without a constraint, shown apart from a sweep. `other_limits`: what else
+    its constraint limits, in words.
+    """
+
+    id: str
+    storage: str
+    constraint: str = ""
+    cores: int | None = None
+    memory_bytes: int | None = None
+    engine_memory_bytes: int | None = None
+    reference: bool = False
+    other_limits: str = ""
+    database: str = ""
+
+    @property
+    def name(self) -> str:
+        """What people read."""
+        return cell_name(self.storage, self.constraint, self.database)
+
+    @property
+    def unlimited_name(self) -> str:
+        """The same without the constraint."""
+        return cell_name(self.storage, "", self.database)

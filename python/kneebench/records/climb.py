@@ -1,0 +1,114 @@
+"""A climb: the rungs of one cell, and what ended them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pydantic import Field
+
+from kneebench.records.cell import Cell
+from kneebench.records.drives import RawProfile
+from kneebench.records.record import Phase, Record
+from kneebench.records.rung import Check, Rung
+
+
+class StopResult(Record):
+    """The result of a stop condition on a climb.
+
+    `flag` is True if the limit was exceeded without ending the climb.
+    """
+
+    stop: str
+    fired: bool
+    seen: str
+    limit: str
+    sentence: str
+    flag: bool = False
+
+
+class RawStorage(Record):
+    """What the analysis compares a cell's I/O with: `profile` of its storage without a database;
+    `copies` of each block, as its devices count them; `log_apart`: the log is on a storage of its
+    own; `shared`: one with the same limits.
+    """
+
+    profile: RawProfile
+    copies: int = 1
+    log_apart: bool = False
+    shared: bool = False
+
+
+class Limits(Record):
+    """Limits of the plan's stop conditions, which the analysis uses too; the defaults are those of
+    the plan.
+
+    `elasticity`: of throughput to users, on a plateau; `log_write_s`: the longest mean log write;
+    `cores_busy`: the share from which the database's cores are busy.
+    """
+
+    elasticity: float = 0.07
+    log_write_s: float = 0.005
+    cores_busy: float = 0.97
+
+
+class NoiseFloor(Record):
+    """What A/A pairs differ by on a machine: the same storage, measured twice under two names.
+
+    `shares`: by the name of the compared quantity; 0.04 is 4%. `pairs`: number of pairs behind it;
+    `measured_at`: start of the newest one.
+    """
+
+    shares: dict[str, float]
+    pairs: int
+    measured_at: str
+
+
+class Climb(Record):
+    """Rungs of one cell in the order measured, and the stop reason.
+
+    `bracket`: the numbers of users between which the knee is.
+
+    `checks`: the consistency conditions after the climb; `final_checks`: those after each final
+    run, by the key of its last rung. `limits` come from the plan, `noise_floor` and `raw` from the
+    head when a campaign is read; they are not stored here. Nor is `superseded`: final runs at loads
+    beyond the limit on log writes, and runs at a fixed rate that waited for users or had another
+    rate (analysis/quoted_load.py). They are in no figure.
+    """
+
+    cell: Cell
+    rungs: tuple[Rung, ...]
+    stop_results: tuple[StopResult, ...] = ()
+    stopped_by: str = ""
+    knee_users: int | None = None
+    bracket: tuple[int, int] | None = None
+    checks: tuple[Check, ...] = ()
+    final_checks: dict[str, tuple[Check, ...]] = Field(default_factory=dict)
+    limits: Limits = Field(default=Limits(), exclude=True)
+    noise_floor: NoiseFloor | None = Field(default=None, exclude=True)
+    raw: RawStorage | None = Field(default=None, exclude=True)
+    superseded: tuple[Rung, ...] = Field(default=(), exclude=True)
+
+    def __repr_args__(self) -> Iterator[tuple[str, object]]:
+        """The main fields; of the rungs only their number."""
+        yield "storage", self.cell.storage
+        yield "rungs", len(self.rungs)
+        yield "knee_users", self.knee_users
+        yield "stopped_by", self.stopped_by
+
+    def of(self, *phases: Phase) -> tuple[Rung, ...]:
+        """The rungs of these phases, as measured."""
+        return tuple(r for r in self.rungs if r.order.phase in phases)
+
+    def repeats(self, phase: Phase) -> frozenset[int]:
+        """The repeats of a phase's rungs, valid or not; those of a fixed load are its final runs if
+        it has no others.
+        """
+        rungs = self.of(phase) or (self.of("fixed_load") if phase == "final_run" else ())
+        return frozenset(rung.order.repeat for rung in rungs)
+
+    @property
+    def stepped_down(self) -> bool:
+        """Whether final runs at more users exceeded the limit on log writes, so that the quoted
+        ones have fewer than the knee that the climb found.
+        """
+        return any(rung.order.phase == "final_run" for rung in self.superseded)

@@ -1,0 +1,170 @@
+"""What the analysis gives."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from kneebench.records.cell import Cell
+from kneebench.records.record import Record, Verdict
+from kneebench.records.rung import Latency
+
+
+class Estimate(Record):
+    """A number that may leave the analysis: value, 95% CI, number of runs, method."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+    method: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.value:,.4g} ({self.low:,.4g} to {self.high:,.4g}, n={self.n})"
+
+
+class ExceededLoad(Record):
+    """A load whose final runs exceeded the limit on log writes: they are not quoted."""
+
+    users: int
+    log_write_s: Estimate | None
+    runs: int
+
+
+class QuotedLoad(Record):
+    """The load of the quoted final runs, with their mean log write and its limit; `within`: None if
+    it was not measured. `exceeded`: the loads above it that were measured before.
+    """
+
+    users: int
+    limit_s: float
+    log_write_s: Estimate | None
+    within: bool | None
+    exceeded: tuple[ExceededLoad, ...] = ()
+
+
+class Knee(Record):
+    """A cell's knee as the final runs measured it (search rungs are never quoted).
+
+    `latency_s` and `p999_s` are closed-loop at the knee, widened by the interval of `users`.
+    """
+
+    cell: Cell
+    users: Estimate
+    nopm: Estimate
+    tpm: Estimate
+    latency_s: Estimate
+    p999_s: Estimate
+    latency: Latency | None = None
+    peak: bool = False
+
+
+class Comparison(Record):
+    """`cell` against `baseline`: ratio > 1 is more of the quantity.
+
+    `differs` only beyond the noise floor and interval.
+    """
+
+    quantity: str
+    baseline: str
+    cell: str
+    ratio: Estimate
+    differs: bool
+    noise_floor: float
+    sentence: str
+
+
+class ResourceEvidence(Record):
+    """What one resource showed at the knee: utilization, saturation and errors in words with their
+    numbers, "not measured" where nothing read them.
+
+    `short`: it had too little; None: not measured, or hidden by other processes. `why`: the
+    readings that decided, with their limits. `called`: its name where these readings are of more
+    than the resource; empty otherwise.
+    """
+
+    resource: str
+    utilization: str
+    saturation: str
+    errors: str
+    short: bool | None
+    why: str
+    called: str = ""
+
+    @property
+    def name(self) -> str:
+        """What people read."""
+        return self.called or self.resource
+
+
+class TimeShare(Record):
+    """A part of a transaction's mean time: as a share of it, and in seconds."""
+
+    share: float
+    seconds: float
+
+
+class Bottleneck(Record):
+    """The bottleneck at the knee, and the evidence for it.
+
+    `resource`: the key of a resource (analysis/resources.py), or "unknown"; `called`: as of its
+    evidence. `evidence`: lines "for log: ...". `rows`: every resource. `time_split`: where a
+    transaction's time went, by class (analysis/time_split.py); empty without waits.
+
+    `verdict`: "suspected" until an intervention relieved the resource; `relief` names the one that
+    would prove it, empty where there is none. `gain`: throughput with the relief over that without;
+    `next_limit`: what would stop it then, in a sentence.
+    """
+
+    cell: str
+    resource: str
+    evidence: tuple[str, ...]
+    sentence: str
+    rows: tuple[ResourceEvidence, ...] = ()
+    time_split: dict[str, TimeShare] = Field(default_factory=dict)
+    verdict: Verdict = "suspected"
+    relief: str = ""
+    gain: Estimate | None = None
+    next_limit: str = ""
+    called: str = ""
+
+    @property
+    def name(self) -> str:
+        """What people read."""
+        return self.called or self.resource
+
+
+class Relieved(Record):
+    """A knee measured again with one resource relieved, in turn with the knee as it was.
+
+    `gain`: NOPM against the knee as it was; None without valid runs. `next_resource`: what was
+    short then.
+    """
+
+    relief: str
+    cell: Cell
+    gain: Estimate | None
+    verdict: Verdict
+    next_resource: str
+    sentence: str
+
+
+class Proof(Record):
+    """The reliefs that were tried on one cell at its knee, and why others were impossible."""
+
+    cell: str
+    users: int
+    relieved: tuple[Relieved, ...]
+    impossible: dict[str, str] = Field(default_factory=dict)
+
+    @property
+    def tried(self) -> tuple[str, ...]:
+        """Names of the reliefs, also of impossible ones."""
+        return (*(one.relief for one in self.relieved), *self.impossible)
+
+    def and_before(self, kept: Proof | None) -> Proof:
+        """This proof with what an earlier one of the same cell tried."""
+        if not kept:
+            return self
+        relieved = (*kept.relieved, *self.relieved)
+        impossible = {**kept.impossible, **self.impossible}
+        return self.model_copy(update={"relieved": relieved, "impossible": impossible})

@@ -1,0 +1,49 @@
+"""What is read once per second."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from kneebench.records.record import Record
+
+
+class Series(Record):
+    """One quantity from one source, one value per second; `at_s` counts from the rung's start."""
+
+    quantity: str
+    source: str
+    unit: str
+    at_s: tuple[float, ...]
+    value: tuple[float, ...]
+
+
+class Second(Record):
+    """One second of one transaction type: completions in it, and their latency.
+
+    `at_s` counts from go.
+    """
+
+    at_s: int
+    transaction: str
+    committed: int
+    rolled_back: int
+    failed: int
+    unknown: int
+    mean_s: float
+    p50_s: float
+    p99_s: float
+    p999_s: float
+    max_s: float
+    histogram: str = Field(default="", repr=False)
+
+
+class Tick(Record):
+    """The load generator's report of one second.
+
+    `late_s`: the longest delay of its threads since the last report.
+    """
+
+    now_s: float
+    alive: int
+    seconds: tuple[Second, ...]
+    late_s: float = 0.0
