@@ -24,7 +24,6 @@ from bench.servers import unwatched
 from kneebench.analysis.elasticity import between
 from kneebench.databases.engine import engine_of
 from kneebench.databases.engines.simulated.storage import SimulatedStorage, drives_of
-from kneebench.databases.engines.simulated.truth import alone_s, bound, rungs, throughput
 from kneebench.lab.journal import Journal
 from kneebench.ladder.climb import climb, followed
 from kneebench.measurement.measure import measure as measure_rung
@@ -32,6 +31,7 @@ from kneebench.plan import Plan
 from kneebench.plan.cells import cells
 from kneebench.plan.stops import Plateau
 from kneebench.records import Climb, Estimate
+from tests.simulated_truth import alone_s, bound, rungs, throughput
 
 NAME = "answer"
 ABOUT = "time of the search to the knee vs. a fixed ladder, and the quality of that knee"

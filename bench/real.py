@@ -19,7 +19,6 @@ from bench.ratio import Ratio, Size, alone, at_least, at_most, turns
 from bench.servers import MEMORY, Loaded, loaded, unwatched
 from kneebench.analysis.elasticity import between
 from kneebench.databases.engines.postgres.server import PostgresServer
-from kneebench.databases.engines.simulated.truth import rungs
 from kneebench.lab.host import host
 from kneebench.ladder.climb import climb, followed
 from kneebench.measurement.measure import measure as measure_rung
@@ -27,6 +26,7 @@ from kneebench.plan import Plan
 from kneebench.plan.plan import Workload
 from kneebench.plan.stops import Plateau
 from kneebench.records import Cell, Climb, Order, Rung
+from tests.simulated_truth import rungs
 
 NAME = "real"
 ABOUT = "the search on a real PostgreSQL: its time, and its knee vs. a dense ladder's"

@@ -77,7 +77,9 @@ def test_a_notebook_shows_the_answer_table(results: LoadedResults) -> None:
     assert [f"{found.nopm.value:,.0f} (" in page for found in knees if found] == [True, True]
 
 
-def test_completion_offers_what_was_measured_and_not_the_library_below(results: LoadedResults) -> None:
+def test_completion_offers_what_was_measured_and_not_the_library_below(
+    results: LoadedResults,
+) -> None:
     assert dir(results) == [
         "campaign",
         "climbs",

@@ -15,7 +15,6 @@ from kneebench.campaign.restored import Context
 from kneebench.databases.engine import engine_of
 from kneebench.databases.engines.simulated.engine import SimulatedEngine
 from kneebench.databases.engines.simulated.server import Simulated
-from kneebench.databases.engines.simulated.truth import bound
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
@@ -23,6 +22,7 @@ from kneebench.plan.cells import cells
 from kneebench.records import Check, Event, Results, Watch, Whereabouts
 from kneebench.results import Store, load
 from kneebench.results.campaign_reader import kept_rungs
+from tests.simulated_truth import bound
 
 FAST = {"log_latency": "1ms", "cores": 4, "cpu_per_transaction": "4ms"}
 SLOW = {**FAST, "read_latency": "10ms", "read_channels": 8}

@@ -11,12 +11,12 @@ import pytest
 from kneebench.analysis.estimate import estimate, paired_ratio
 from kneebench.databases.engines.simulated.engine import SimulatedEngine
 from kneebench.databases.engines.simulated.storage import SimulatedStorage
-from kneebench.databases.engines.simulated.truth import throughput
 from kneebench.measurement.measure import measure
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
 from kneebench.records import Cell, Event, Order
 from tests.parameters import some
+from tests.simulated_truth import throughput
 
 USERS, REPEATS, CAMPAIGNS = 8, 3, 120
 NEW_ORDERS_A_MINUTE = 60 * 0.45 * 0.99

@@ -7,13 +7,13 @@ from __future__ import annotations
 import pytest
 
 from kneebench.databases.engines.simulated.engine import open_engine
-from kneebench.databases.engines.simulated.truth import bound
 from kneebench.errors import DatabaseLost, InvalidMeasurement
 from kneebench.lab.journal import Journal
 from kneebench.measurement.measure import MeasuredRung, measure
 from kneebench.measurement.warm_up import ColdStart
 from kneebench.plan import Plan
 from kneebench.records import Cell, Event, Order, Phase, Rung
+from tests.simulated_truth import bound
 
 CELL = Cell(id="disk", storage="disk")
 
