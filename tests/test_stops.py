@@ -105,7 +105,7 @@ def test_a_stop_judges_recorded_climbs_rung_by_rung(name: str, recording: str) -
     """
     results = recorded(recording)
     ladder = Plan.model_validate(results.campaign.plan).ladder
-    limits = ladder if name == "budget" else stops.limits(name, ladder)
+    limits = stops.limits(name, ladder)
     for climb in results.climbs:
         upwards = on_the_way_up([r for r in climb.of("search") if not r.invalid])
         for k in range(1, len(upwards)):
@@ -119,6 +119,11 @@ def test_a_stop_judges_recorded_climbs_rung_by_rung(name: str, recording: str) -
 def test_an_unknown_stop_lists_the_names_there_are() -> None:
     with pytest.raises(UnknownPart, match="budget, errors, log_latency, plateau, saturation"):
         stops.find("platau")
+
+
+def test_a_stop_without_limits_in_the_plan_gets_none_of_another() -> None:
+    with pytest.raises(UnknownPart, match="available: budget, errors"):
+        stops.limits("warming", Ladder())
 
 
 # --- plateau --------------------------------------------------------------------------------------

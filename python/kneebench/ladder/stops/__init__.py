@@ -8,27 +8,34 @@ Four files are no conditions that a plan may set, and `kneebench components` doe
 `load_generator` and `invalid` end a climb at a rung that did not measure the database, `fixed_load`
 ends the climb of one rung, `warming` has a climb made again. They are here because every stop
 reason and flag of a climb is made by the file of its name.
+
+Each condition is judged by its own limits: its table in the plan, or the whole ladder where it is
+what limits a climb (budget).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
+from kneebench.errors import UnknownPart
 from kneebench.plan.ladder import Ladder
 from kneebench.plan.values import Part
 from kneebench.records import Rung, StopResult
 from kneebench.shelf import STOPS
 
+OF_THE_LADDER = ("budget",)
+"""Stops that the whole ladder limits."""
+
 
 class Stop(Protocol):
-    """What a file on this shelf holds."""
+    """What a file on this shelf holds; `limits` are those of its own kind."""
 
-    def judge(self, rungs: Sequence[Rung], limits: Part) -> StopResult:
+    def judge(self, rungs: Sequence[Rung], limits: Any) -> StopResult:
         """A word on the valid search rungs so far, at least one, in the order measured."""
         ...
 
-    def beyond(self, rungs: Sequence[Rung], limits: Part) -> int:
+    def beyond(self, rungs: Sequence[Rung], limits: Any) -> int:
         """How many of the last rungs lie beyond the knee, given that `judge` fired on these."""
         ...
 
@@ -39,8 +46,12 @@ def find(name: str) -> Stop:
 
 
 def limits(name: str, ladder: Ladder) -> Part:
-    """The plan's table of a stop's limits; the ladder itself for one that has none of its own
-    (budget).
+    """What the plan says of a stop: its table, or the ladder. Raises UnknownPart for a name that
+    has neither.
     """
-    found: Part = getattr(ladder.stops, name, ladder)
+    if name in OF_THE_LADDER:
+        return ladder
+    if name not in (tables := type(ladder.stops).model_fields):
+        raise UnknownPart("stop with limits", name, sorted((*tables, *OF_THE_LADDER)))
+    found: Part = getattr(ladder.stops, name)
     return found

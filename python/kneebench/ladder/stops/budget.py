@@ -10,7 +10,6 @@ from itertools import pairwise
 from kneebench.analysis.elasticity import elasticity
 from kneebench.analysis.wording import number_of_users
 from kneebench.plan.ladder import Ladder
-from kneebench.plan.values import Part
 from kneebench.records import Rung, StopResult
 from kneebench.units import time
 
@@ -19,11 +18,10 @@ STILL_TO_COME = 3
 that narrows down the knee, the first rung again."""
 
 
-def judge(rungs: Sequence[Rung], limits: Part) -> StopResult:
+def judge(rungs: Sequence[Rung], limits: Ladder) -> StopResult:
     """Fires when the last rung had the plan's last number of users, or when three more rungs like
     it would exceed the time.
     """
-    assert isinstance(limits, Ladder)
     used_s = sum(r.tally.whole_s for r in rungs)
     needed_s = used_s + STILL_TO_COME * rungs[-1].tally.whole_s
     seen = f"{number_of_users(rungs[-1].users)}, {time(used_s)}"
@@ -49,11 +47,10 @@ def judge(rungs: Sequence[Rung], limits: Part) -> StopResult:
     return StopResult(stop="budget", fired=True, seen=seen, limit=limit, sentence=sentence)
 
 
-def beyond(rungs: Sequence[Rung], limits: Part) -> int:
+def beyond(rungs: Sequence[Rung], limits: Ladder) -> int:
     """The flat steps at the end, if any: the climb ended before it was sure of the plateau that
     they began.
     """
-    assert isinstance(limits, Ladder)
     flat = 0
     for a, b in reversed(list(pairwise(rungs))):
         if elasticity(a, b) >= limits.stops.plateau.elasticity:

@@ -9,18 +9,16 @@ from collections.abc import Sequence
 
 from kneebench.analysis.wording import number_of_users
 from kneebench.plan.stops import Errors
-from kneebench.plan.values import Part
 from kneebench.records import Rung, StopResult
 from kneebench.units import rounded
 
 
-def judge(rungs: Sequence[Rung], limits: Part) -> StopResult:
+def judge(rungs: Sequence[Rung], limits: Errors) -> StopResult:
     """Fires when failed and unknown transactions are more than `share` of all started; successful
     retries do not count.
 
     A rung that started nothing has failed altogether.
     """
-    assert isinstance(limits, Errors)
     whole = rungs[-1].tally.whole
     share = (whole.failed + whole.unknown) / whole.started if whole.started else 1.0
     limit = f"{100 * limits.share:g}% of all transactions"
@@ -37,6 +35,6 @@ def judge(rungs: Sequence[Rung], limits: Part) -> StopResult:
     )
 
 
-def beyond(rungs: Sequence[Rung], limits: Part) -> int:
+def beyond(rungs: Sequence[Rung], limits: Errors) -> int:
     """The last rung broke the limit."""
     return 1

@@ -13,18 +13,16 @@ from collections.abc import Sequence
 
 from kneebench.analysis.wording import number_of_users
 from kneebench.plan.stops import LogLatency
-from kneebench.plan.values import Part
 from kneebench.records import Rung, StopResult
 from kneebench.units import time
 
 QUANTITY = "log.write_latency_10s"
 
 
-def judge(rungs: Sequence[Rung], limits: Part) -> StopResult:
+def judge(rungs: Sequence[Rung], limits: LogLatency) -> StopResult:
     """Fires when the last rung exceeds the limit and the first did not; a flag where the first
     did.
     """
-    assert isinstance(limits, LogLatency)
     limit, judged = f"{time(limits.limit)}, {_mean_over(rungs[-1])}", _judged(rungs[-1])
     seen = rungs[-1].quantity(QUANTITY)
     if seen is None:
@@ -74,6 +72,6 @@ def _part_s(rung: Rung) -> float:
     return min(10.0, rung.tally.window_s / 3)
 
 
-def beyond(rungs: Sequence[Rung], limits: Part) -> int:
+def beyond(rungs: Sequence[Rung], limits: LogLatency) -> int:
     """The last rung broke the limit."""
     return 1

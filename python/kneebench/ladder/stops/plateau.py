@@ -13,17 +13,15 @@ from itertools import pairwise
 from kneebench.analysis.elasticity import elasticity
 from kneebench.analysis.wording import number_of_users
 from kneebench.plan.stops import Plateau
-from kneebench.plan.values import Part
 from kneebench.records import Rung, StopResult
 
 
-def judge(rungs: Sequence[Rung], limits: Part) -> StopResult:
+def judge(rungs: Sequence[Rung], limits: Plateau) -> StopResult:
     """Fires when the last `steps` elasticities are all below `elasticity`; the knee is the last
     rung before them. Fires, too, when more than `steps` rungs running did not exceed an earlier
     one, which is the knee then: a rung that noise made low hides a plateau from the steps beside
     it.
     """
-    assert isinstance(limits, Plateau)
     if len(rungs) <= limits.steps:
         return _result(
             False,
@@ -56,9 +54,8 @@ def judge(rungs: Sequence[Rung], limits: Part) -> StopResult:
     return _result(fired, f"elasticity {seen}", limits, sentence)
 
 
-def beyond(rungs: Sequence[Rung], limits: Part) -> int:
+def beyond(rungs: Sequence[Rung], limits: Plateau) -> int:
     """As many rungs as there were flat steps, or since the one that none exceeded."""
-    assert isinstance(limits, Plateau)
     return max(limits.steps, len(rungs) - 1 - _best(rungs))
 
 

@@ -15,16 +15,14 @@ from kneebench.analysis.disturbance import OTHERS_BUSY, taken
 from kneebench.analysis.elasticity import elasticity
 from kneebench.analysis.wording import number_of_users
 from kneebench.plan.stops import Saturation
-from kneebench.plan.values import Part
 from kneebench.records import Rung, StopResult
 
 WORTH_SAYING = 0.05
 
 
-def judge(rungs: Sequence[Rung], limits: Part) -> StopResult:
+def judge(rungs: Sequence[Rung], limits: Saturation) -> StopResult:
     """Fires when the least busy core of the last rung reaches `busy` and the last step's elasticity
     is below `elasticity`, unless other programs used more than `OTHERS_BUSY` of these cores."""
-    assert isinstance(limits, Saturation)
     limit = (
         f"every database core at least {100 * limits.busy:g}% busy and elasticity below"
         f" {limits.elasticity:g}"
@@ -73,6 +71,6 @@ def _result(fired: bool, seen: str, limit: str, sentence: str) -> StopResult:
     return StopResult(stop="saturation", fired=fired, seen=seen, limit=limit, sentence=sentence)
 
 
-def beyond(rungs: Sequence[Rung], limits: Part) -> int:
+def beyond(rungs: Sequence[Rung], limits: Saturation) -> int:
     """The last rung added users and no throughput."""
     return 1
