@@ -111,7 +111,7 @@ def test_check_prints_the_cells_of_all_databases_with_what_each_needs() -> None:
     journal = Journal()
     found = preflight_checks(several, engine_of(several, journal), journal)
     subjects = [one.subject for one in found]
-    assert "cell 4 of 4" in subjects
+    assert "configuration 4 of 4" in subjects
     assert subjects.count("storage slow") == 1, "what is the same for all is said once"
     alone = plan(databases={}, database=LEAN)
     assert not list(cell_findings(alone, host())), "one database without constraints: as before"

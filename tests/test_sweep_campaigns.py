@@ -136,7 +136,7 @@ def test_check_prints_the_cells_in_running_order_with_time_and_bytes(tmp_path: P
         storages={"disk": {"path": tmp_path / "disk"}},
     )
     first, _ = cell_findings(real, host())
-    assert first.subject == "cell 1 of 2" and "3 restores of up to" in first.seen
+    assert first.subject == "configuration 1 of 2" and "3 restores of up to" in first.seen
 
 
 def test_a_sweep_that_is_stopped_goes_on_with_the_next_cell(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def cell_findings(plan: Plan, machine: Host, *, loaded: bool | None = None) -> I
             footprint = plan.of(cell).engine.footprint
             needs = units.size(footprint.climb_bytes(plan.workload.warehouses))
             seen += f", {restores} restores of up to {needs}"
-        yield Finding(level="ok", subject=f"cell {place} of {len(order)}", seen=seen)
+        yield Finding(level="ok", subject=f"configuration {place} of {len(order)}", seen=seen)
 
 
 def duration_finding(plan: Plan, machine: Host, *, loaded: bool = False) -> Finding:

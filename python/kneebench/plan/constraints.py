@@ -34,7 +34,7 @@ SATURATING = "saturating cores"
 
 
 class IoLimits(Part):
-    """Limits of the database's reads and writes on each drive of the cell (cgroup v2, io.max)."""
+    """Limits of the database's reads and writes on each drive under it (cgroup v2, io.max)."""
 
     read_iops: Annotated[Whole | None, Field(ge=1, description="Reads per second")] = None
     write_iops: Annotated[Whole | None, Field(ge=1, description="Writes per second")] = None
@@ -121,8 +121,8 @@ class Constraints(Part):
         Sizes,
         Field(
             description=(
-                "Memory of the database with its page cache (cgroup), one cell per size:"
-                ' `{ from = "32GiB", to = "256GiB", step = "32GiB" }`, a list of sizes, or of'
+                "Memory of the database with its page cache (cgroup), a configuration for each"
+                ' size: `{ from = "32GiB", to = "256GiB", step = "32GiB" }`, a list of sizes, or of'
                 ' shares of the data (`"12.5%"`)'
             )
         ),
@@ -131,9 +131,9 @@ class Constraints(Part):
         Numbers,
         Field(
             description=(
-                "Numbers of cores, one cell each: a list, or `{ from, to, step }`. saturating: the"
-                " most cores that the fixed load keeps busy (`ladder.stops.saturation.busy`), found"
-                " before the first cell and used for all"
+                "Numbers of cores, a configuration for each: a list, or `{ from, to, step }`."
+                " saturating: the most cores that the fixed load keeps busy"
+                " (`ladder.stops.saturation.busy`), found before the first one and used for all"
             )
         ),
     ] = ()
@@ -141,8 +141,8 @@ class Constraints(Part):
         Sizes,
         Field(
             description=(
-                "Sizes of the database's own cache, by its own setting alone, one cell each; as"
-                " `memory`"
+                "Sizes of the database's own cache, by its own setting alone, a configuration for"
+                " each; as `memory`"
             )
         ),
     ] = ()
@@ -214,7 +214,7 @@ class Constraints(Part):
             except ValidationError:
                 raise wrong(name, sentence="a name of at most 100 characters on one line") from None
             if name in (*(name for name, _ in self._swept(1)), REFERENCE):
-                raise wrong(name, sentence="a name that no sweep gives to a cell")
+                raise wrong(name, sentence="a name that no sweep gives")
         return self
 
     @model_validator(mode="after")
