@@ -15,6 +15,16 @@ import kneebench
 from kneebench.shelf import ENGINES
 
 HOUSE = Path(kneebench.__file__).parent
+ROOT = Path(__file__).parent.parent
+PLACES = (
+    ROOT,
+    HOUSE,
+    HOUSE / "campaign",
+    HOUSE / "databases",
+    HOUSE / "databases" / "tproc_c",
+    HOUSE / "databases" / "engines" / "postgres",
+)
+"""Where the files are that the page for contributors names, some by their names alone."""
 ROOMS = ("plan", "lab", "databases", "workload", "measurement", "ladder", "results", "brief")
 GROUND = (
     "units",
@@ -106,6 +116,26 @@ def test_the_ground_floor_stands_on_nothing_but_itself() -> None:
         if part not in GROUND
     ]
     assert wrong == []
+
+
+def named_files(page: str) -> list[str]:
+    """The files and folders of code that a page names, without patterns and examples."""
+    names = re.findall(r"`((?:[a-z_\-]+/)*[a-z_]*(?:\.(?:py|rs)|/))`", page)
+    return [name for name in names if not name.startswith((".", "/"))]
+
+
+def test_the_page_for_contributors_names_files_that_are_there() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text()
+    named = named_files(page)
+    assert len(named) > 60
+    assert [name for name in named if not any((at / name).exists() for at in PLACES)] == []
+
+
+def test_the_page_for_contributors_lists_the_rooms_and_the_ground_floor() -> None:
+    page = " ".join((ROOT / "CONTRIBUTING.md").read_text().split())
+    assert f"`{' -> '.join(ROOMS)}`" in page
+    ground = ", ".join(f"`{name}`" for name in GROUND if name != "_core")
+    assert f"the ground floor ({ground})" in page
 
 
 def files_of(part: str) -> list[Path]:
@@ -344,7 +374,6 @@ def test_every_file_of_tests_says_in_its_first_line_what_it_is() -> None:
 
 # --- lines ----------------------------------------------------------------------------------------
 
-ROOT = Path(__file__).parent.parent
 LONGEST_LINE = 100
 WRITTEN = ("*.py", "*.pyi", "*.rs", "*.sql", "*.md", "*.toml", "*.css", "*.j2")
 
