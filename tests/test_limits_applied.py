@@ -25,7 +25,7 @@ from kneebench.lab.programs import wait_until
 from kneebench.lab.topology import chosen, others
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
-from kneebench.plan.constraints import IoLimits
+from kneebench.records import IoAllowance
 from kneebench.units import size
 from tests.loaded import shared_images
 
@@ -212,7 +212,7 @@ def test_io_limits_are_written_per_device_and_read_back(
     (tmp_path / "block" / "nvme0n1").mkdir(parents=True)
     (tmp_path / "block" / "nvme0n1" / "dev").write_text("259:0\n")
     with contextlib.ExitStack() as until:
-        wanted = IoLimits.model_validate({"read_iops": 2000, "write_bytes": "100MB"})
+        wanted = IoAllowance(read_iops=2000, write_bytes=100_000_000)
         limited = DatabaseLimits(
             Allowed(io=wanted, paths=[tmp_path]), Journal(tmp_path / "j"), until
         )

@@ -54,16 +54,16 @@ def constraint_findings(plan: Plan, some: Sequence[Cell] = ()) -> Iterator[Findi
 
 
 def _missing(plan: Plan, cell: Cell) -> Iterator[Finding]:
-    constraint, subject = plan.constraints_by_name[cell.constraint], "constraints"
+    subject = "constraints"
     resources = Shares(plan).resources_of(cell)
-    if constraint.numa_node is not None and not cores_of_node(constraint.numa_node):
-        seen = f"there is no NUMA node {constraint.numa_node}"
+    if cell.numa_node is not None and not cores_of_node(cell.numa_node):
+        seen = f"there is no NUMA node {cell.numa_node}"
         yield _error(subject, seen, "use one of /sys/devices/system/node")
-    elif constraint.numa_node is not None and hierarchy_of("cpuset") is None:
+    elif cell.numa_node is not None and hierarchy_of("cpuset") is None:
         seen = "memory of a NUMA node is limited by a cpuset, and this process may make none"
         yield _error(subject, seen, "run as root on a kernel with cpusets, or remove numa_node")
     elif len(resources.cores) < (cell.cores or 1):
-        kind = "" if constraint.siblings else "physical "
+        kind = "" if cell.siblings else "physical "
         do = "use fewer cores, or add some to database.cores"
         seen = (
             f"{cell.constraint}: needs {cell.cores} {kind}cores, {len(resources.cores)} available"
@@ -79,7 +79,7 @@ def _missing(plan: Plan, cell: Cell) -> Iterator[Finding]:
     if not any(plan.urls.values()):  # the memory of a server by URL is not this machine's
         yield from _more_than_here(subject, cell.memory_bytes, "memory")
         yield from _more_than_here(subject, cell.engine_memory_bytes, "engine_memory")
-    if constraint.io and ((there := hierarchy_of("io")) is None or there.version == 1):
+    if cell.io and ((there := hierarchy_of("io")) is None or there.version == 1):
         do = "use a kernel with cgroup v2 (echo +io > cgroup.subtree_control), or remove io"
         yield _error(subject, V1_REASON, do)
 

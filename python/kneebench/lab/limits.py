@@ -18,8 +18,7 @@ from kneebench.lab.drives import whole_devices
 from kneebench.lab.journal import Journal
 from kneebench.lab.memory_limit import MemoryGroup, limit_memory
 from kneebench.lab.topology import as_list, listed
-from kneebench.plan.constraints import IoLimits
-from kneebench.records import Setting
+from kneebench.records import IoAllowance, Setting
 from kneebench.units import exact_size
 
 SYS_BLOCK = Path("/sys/class/block")
@@ -41,7 +40,7 @@ class Allowed(NamedTuple):
     cores: Sequence[int] = ()
     memory_bytes: int | None = None
     memory_node: int | None = None
-    io: IoLimits | None = None
+    io: IoAllowance | None = None
     paths: Sequence[Path] = ()
 
 
@@ -127,7 +126,7 @@ class DatabaseLimits:
         if node is not None:
             self._describe("memory of NUMA node", str(node), "cpuset")
 
-    def _limit_io(self, limits: IoLimits, paths: Sequence[Path]) -> None:
+    def _limit_io(self, limits: IoAllowance, paths: Sequence[Path]) -> None:
         there = hierarchy_of("io")
         if there is None:
             doing, seen = (

@@ -18,9 +18,8 @@ from kneebench.lab.topology import chosen, others
 from kneebench.lab.volumes import Volumes
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
-from kneebench.plan.constraints import IoLimits
 from kneebench.plan.plan import Storage
-from kneebench.records import Cell, Watch
+from kneebench.records import Cell, IoAllowance, Watch
 
 
 class Resources(NamedTuple):
@@ -37,7 +36,7 @@ class Resources(NamedTuple):
     limited: bool = False
     cache_bytes: int | None = None
     memory_node: int | None = None
-    io: IoLimits | None = None
+    io: IoAllowance | None = None
 
     @property
     def pinned_cores(self) -> tuple[int, ...]:
@@ -94,12 +93,10 @@ class Shares:
         """The share of one cell: that of every cell, with the limits of its constraint. Fewer cores
         than the constraint wants where there are fewer.
         """
-        of_all, constraint = self.resources, self.plan.constraints_by_name.get(cell.constraint)
-        if constraint is None:
-            return of_all
-        node, pinned = constraint.numa_node, bool(cell.cores) or constraint.numa_node is not None
+        of_all, node = self.resources, cell.numa_node
+        pinned = bool(cell.cores) or node is not None
         return Resources(
-            chosen(cell.cores, of_all.cores, siblings=constraint.siblings, node=node)
+            chosen(cell.cores, of_all.cores, siblings=cell.siblings, node=node)
             if pinned
             else of_all.cores,
             cell.memory_bytes or of_all.memory_bytes,
@@ -107,7 +104,7 @@ class Shares:
             of_all.limited or bool(cell.memory_bytes),
             cell.engine_memory_bytes,
             node,
-            constraint.io,
+            cell.io,
         )
 
     def load_generator_cores(self, cell: Cell) -> tuple[int, ...]:

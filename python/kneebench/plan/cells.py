@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from kneebench.plan.constraints import Constraint
 from kneebench.plan.plan import Plan
-from kneebench.records import Cell
+from kneebench.records import Cell, IoAllowance
 
 
 def cells(plan: Plan) -> tuple[Cell, ...]:
@@ -53,6 +53,9 @@ def _cell(id: str, names: tuple[str, str, str], constraint: Constraint) -> Cell:
         memory_bytes=constraint.memory_bytes,
         engine_memory_bytes=constraint.engine_memory_bytes,
         reference=constraint.reference,
+        siblings=constraint.siblings,
+        numa_node=constraint.numa_node,
+        io=IoAllowance(**constraint.io.model_dump()) if constraint.io else None,
         other_limits=constraint.other_limits,
     )
 

@@ -6,7 +6,7 @@ Every record is written to JSON by ``model_dump_json`` and read by ``model_valid
 from __future__ import annotations
 
 from kneebench.records.campaign import Campaign, Results
-from kneebench.records.cell import Cell, cell_name
+from kneebench.records.cell import Cell, IoAllowance, cell_name
 from kneebench.records.climb import Climb, Limits, NoiseFloor, RawStorage, StopResult
 from kneebench.records.drives import (
     DeviceIdentity,
@@ -85,6 +85,7 @@ __all__ = [
     "Finding",
     "Holder",
     "Host",
+    "IoAllowance",
     "Knee",
     "Latency",
     "Limits",

@@ -16,14 +16,24 @@ def cell_name(storage: str, constraint: str, database: str = "") -> str:
     return f"{place} ({constraint})" if constraint else place
 
 
+class IoAllowance(Record):
+    """Most I/Os and bytes per second on each drive; None: not limited."""
+
+    read_iops: int | None = None
+    write_iops: int | None = None
+    read_bytes: int | None = None
+    write_bytes: int | None = None
+
+
 class Cell(Record):
     """One storage with one database under one constraint, called configuration in user-facing text:
     the subject of a climb. `id` is a valid file name; `database` is empty where the plan has one.
 
     What the constraint allows the database: `cores` (a number of them), `memory_bytes` with the
-    page cache, `engine_memory_bytes` by the database's own setting; None: not limited by it.
-    `reference`: a cell without a constraint, shown apart from a sweep. `other_limits`: what else
-    its constraint limits, in words.
+    page cache, `engine_memory_bytes` by the database's own setting, `numa_node` of cores and
+    memory, `io` of each drive; None: not limited by it. Without `siblings` one of each physical
+    core is used. `reference`: a cell without a constraint, shown apart from a sweep.
+    `other_limits`: the last three in words. Older files have these words alone.
     """
 
     id: str
@@ -33,6 +43,9 @@ class Cell(Record):
     memory_bytes: int | None = None
     engine_memory_bytes: int | None = None
     reference: bool = False
+    siblings: bool = True
+    numa_node: int | None = None
+    io: IoAllowance | None = None
     other_limits: str = ""
     database: str = ""
 
