@@ -15,6 +15,7 @@ from typing import NamedTuple
 from kneebench.brief import Brief, chart_theme
 from kneebench.brief.section import Section
 from kneebench.plan import Plan
+from kneebench.plan.resolve import resolve_document
 from kneebench.records import Host, Phase, Results, Rung, Second, Series, Summary
 from kneebench.results import load
 from kneebench.results.campaign_reader import series
@@ -72,7 +73,9 @@ def recorded_rung(phase: Phase, climb: int = 0, number: int = 0) -> Kept:
 
 
 def with_campaign(results: Results, **fields: object) -> Results:
-    """The results with another head of the campaign."""
+    """The results with another head of the campaign; a plan is resolved as when it is measured."""
+    if isinstance(plan := fields.get("plan"), dict):
+        fields["resolved"] = resolve_document(plan)
     return results.model_copy(update={"campaign": results.campaign.model_copy(update=fields)})
 
 

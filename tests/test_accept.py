@@ -23,6 +23,7 @@ from kneebench.analysis.fixed_rate import fixed_rate_latency
 from kneebench.cli import app
 from kneebench.errors import CANNOT_SAY, WORSE, CheckFailed, InvalidMeasurement, PlanError
 from kneebench.plan.preset import preset_text
+from kneebench.plan.resolve import resolve_document
 from kneebench.records import Check, NoiseFloor, Results, Rung
 from kneebench.results import load
 from kneebench.results.acceptance import accept, at_the_same_rate, plan_of, rate_warning
@@ -66,7 +67,9 @@ def before(root: Path) -> Results:
 
 def renamed(results: Results, id_: str, **plan: object) -> Results:
     head = results.campaign
-    changed = head.model_copy(update={"id": id_, "plan": {**head.plan, **plan}})
+    both = {**head.plan, **plan}
+    resolved = resolve_document(both)
+    changed = head.model_copy(update={"id": id_, "plan": both, "resolved": resolved})
     return results.model_copy(update={"campaign": changed})
 
 

@@ -9,6 +9,7 @@ from kneebench.analysis.comparison import NOPM, baseline, compare, noise_floor
 from kneebench.analysis.drift import drift
 from kneebench.analysis.headline import data_cached, headline, subtitle
 from kneebench.analysis.knee import knee
+from kneebench.plan.resolve import resolve_document
 from kneebench.records import Campaign, Cell, Climb, Host, Order, Results, Rung
 from tests.curves import latency, rung
 from tests.recordings import recorded
@@ -53,6 +54,7 @@ def results(*climbs: Climb, simulated: bool = False, **plan: object) -> Results:
         kneebench="0",
         started_at="2026-01-01T00:00:00Z",
         plan=plan,
+        resolved=resolve_document(plan),
         host=host,
         simulated=simulated,
     )

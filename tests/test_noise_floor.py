@@ -21,7 +21,17 @@ from kneebench.lab.host import host, machine_key
 from kneebench.plan import Plan
 from kneebench.plan.noise import of_pair, same_twice
 from kneebench.plan.storage import Storage
-from kneebench.records import Campaign, Cell, Climb, Estimate, Host, NoiseFloor, Order, Results
+from kneebench.records import (
+    Campaign,
+    Cell,
+    Climb,
+    Estimate,
+    Host,
+    NoiseFloor,
+    Order,
+    ResolvedPlan,
+    Results,
+)
 from kneebench.results.noise_pairs import (
     NEWEST,
     KeptPair,
@@ -73,6 +83,7 @@ def aa_results(noise: Noise, seed: int) -> Results:
         kneebench="0",
         started_at=f"2026-01-01T00:{seed // 60:02d}:{seed % 60:02d}+00:00",
         plan={"baseline": "a"},
+        resolved=ResolvedPlan(baseline="a"),
         host=MACHINE,
         simulated=False,
     )

@@ -27,6 +27,7 @@ from kneebench.plan.cells import cells, running_order
 from kneebench.plan.faults import PlanFaults
 from kneebench.plan.noise import same_twice
 from kneebench.plan.reader import parse_plan
+from kneebench.plan.resolve import resolve_document
 from kneebench.plan.writer import to_toml
 from kneebench.records import Event, Finding, Results
 from kneebench.results import compare_campaigns
@@ -384,7 +385,9 @@ def test_sweeps_are_of_one_database_each_and_every_knee_is_proved(tmp_path: Path
 def with_databases(results: Results, **changes: Any) -> Results:
     document = {**results.campaign.plan, **changes}
     document = {name: table for name, table in document.items() if table}
-    campaign = results.campaign.model_copy(update={"plan": document, "id": "other"})
+    campaign = results.campaign.model_copy(
+        update={"plan": document, "resolved": resolve_document(document), "id": "other"}
+    )
     return results.model_copy(update={"campaign": campaign})
 
 

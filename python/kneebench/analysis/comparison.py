@@ -87,12 +87,8 @@ def compare(results: Results) -> tuple[Comparison, ...]:
 
 def baseline(results: Results) -> str:
     """The storage that the others are compared with: the plan's `baseline`, or its first."""
-    plan = results.campaign.plan
-    storages = plan.get("storages")
-    first = next(iter(storages), "") if isinstance(storages, dict) else ""
-    return str(
-        plan.get("baseline") or first or (results.climbs[0].cell.storage if results.climbs else "")
-    )
+    measured = results.climbs[0].cell.storage if results.climbs else ""
+    return results.campaign.resolved.baseline or measured
 
 
 def noise_floor(climbs: Sequence[Climb], quantity: ComparedQuantity) -> float:

@@ -184,12 +184,7 @@ def point(campaign: Campaign) -> str:
     """The name of what the final runs measure: "knee", or "fixed load" if the plan sets the number
     of users.
     """
-    ladder = campaign.plan.get("ladder")
-    return (
-        "fixed load"
-        if isinstance(ladder, dict) and isinstance(ladder.get("users"), int)
-        else "knee"
-    )
+    return "fixed load" if campaign.resolved.fixed_load else "knee"
 
 
 def as_html(results: Results) -> str:
@@ -202,7 +197,7 @@ def as_html(results: Results) -> str:
         if name
     )
     label = f"{results.campaign.label.upper()}: " if results.campaign.label else ""
-    caption = escape(f"{label}{results.campaign.plan.get('question', '')}")
+    caption = escape(f"{label}{results.campaign.resolved.question}")
     return (
         f"<table><caption>{caption}</caption><thead><tr><th></th>{head}</tr></thead>"
         f"<tbody>{body}</tbody></table><p>{DERIVED}</p>"

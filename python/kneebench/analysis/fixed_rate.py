@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import fsum
 from typing import NamedTuple
 
@@ -139,8 +139,7 @@ def wait_caveats(results: Results) -> tuple[str, ...]:
     ]
     if not waited:
         return ()
-    workload = results.campaign.plan.get("workload")
-    shared = workload.get("connections") if isinstance(workload, Mapping) else 0
+    shared = results.campaign.resolved.connections
     free = f"one of {shared} shared connections" if shared else "a free user"
     return (
         f"At the fixed rate the wait for {free} is a large part of the mean latency (limit"

@@ -48,10 +48,8 @@ def settings_of_the_plan(campaign: Campaign) -> dict[str, str]:
 
 
 def _set_by(campaign: Campaign) -> Iterator[tuple[str, str]]:
-    kernel = campaign.plan.get("kernel")
-    given = kernel.get("sysctl") if isinstance(kernel, dict) else None
-    for name, value in given.items() if isinstance(given, dict) else ():
-        yield name, str(value)
+    for name, value in campaign.resolved.sysctls.items():
+        yield name, value
         if other := _other(name):
             yield other, "0"
 

@@ -70,29 +70,18 @@ def memory_document(results: Results) -> list[dict[str, Any]]:
 
 def _of_each(results: Results) -> Iterator[LimitedMemory]:
     campaign = results.campaign
-    for database, engine in campaign.engines.items():
-        own = _planned(campaign, database)
+    for database, planned in campaign.resolved.databases.items():
+        own = planned.memory_bytes
         cells = (climb.cell for climb in results.climbs if climb.cell.database == database)
         limits = {cell.memory_bytes or own for cell in cells}
-        data_bytes = _data_bytes(campaign, database, engine)
+        data_bytes = _data_bytes(campaign, database, planned.engine)
         if (some := sorted(one for one in limits if one)) and data_bytes:
             yield LimitedMemory(tuple(some), data_bytes, None in limits, database)
 
 
-def _planned(campaign: Campaign, database: str) -> int | None:
-    """The plan's own limit of a database."""
-    tables, one = campaign.plan.get("databases"), campaign.plan.get("database")
-    table = tables.get(database) if database and isinstance(tables, dict) else one
-    limit = table.get("memory") if isinstance(table, dict) else None
-    return limit if isinstance(limit, int) and limit else None
-
-
 def _data_bytes(campaign: Campaign, database: str, engine: str) -> int:
     kept = campaign.image_of(database).get("bytes", "")
-    workload = campaign.plan.get("workload")
-    warehouses = workload.get("warehouses") if isinstance(workload, dict) else None
+    warehouses = campaign.resolved.warehouses
     if kept.isdecimal():
         return int(kept)
-    if not isinstance(warehouses, int):
-        return 0
-    return engine_properties(engine).footprint.data_bytes(warehouses)
+    return engine_properties(engine).footprint.data_bytes(warehouses) if warehouses else 0

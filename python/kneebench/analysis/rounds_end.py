@@ -90,12 +90,10 @@ def rounds_of(results: Results) -> RoundsSoFar | None:
     runs = [found for climb in results.climbs if (found := climb.of("final_run"))]
     first = max((some[0].order.repeat for some in runs), default=1)
     rungs = [rung for some in runs for rung in some if rung.order.repeat >= first]
-    ladder = results.campaign.plan.get("ladder")
-    if not short(rungs) or not isinstance(ladder, Mapping):
+    plan = results.campaign.resolved
+    if not short(rungs) or not plan.most_rounds:
         return None
-    repeats = ladder["repeats"]
-    least, most = repeats if isinstance(repeats, list | tuple) else (repeats, repeats)
-    return rounds_so_far(rungs, Wanted(ladder["precision"], least, most))
+    return rounds_so_far(rungs, Wanted(plan.precision, plan.fewest_rounds, plan.most_rounds))
 
 
 def ended_by(restores: Restores, wanted: Wanted) -> EndedBy:

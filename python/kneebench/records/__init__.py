@@ -47,6 +47,7 @@ from kneebench.records.machine import (
     Whereabouts,
 )
 from kneebench.records.record import TRANSACTIONS, Phase, Record, Role, Verdict
+from kneebench.records.resolved_plan import PlannedDatabase, ResolvedPlan
 from kneebench.records.rung import (
     Check,
     Counted,
@@ -98,6 +99,7 @@ __all__ = [
     "Obstacle",
     "Order",
     "Phase",
+    "PlannedDatabase",
     "Preconditioned",
     "Proof",
     "QuotedLoad",
@@ -106,6 +108,7 @@ __all__ = [
     "RawStorage",
     "Record",
     "Relieved",
+    "ResolvedPlan",
     "ResourceEvidence",
     "Results",
     "Role",

@@ -12,13 +12,15 @@ from kneebench.records.drives import DriveFill, DriveLoad, Preconditioned, RawPr
 from kneebench.records.findings import Proof
 from kneebench.records.machine import Host, Setting, Whereabouts
 from kneebench.records.record import Record
+from kneebench.records.resolved_plan import ResolvedPlan
 from kneebench.records.rung import Order
 
 
 class Campaign(Record):
     """Head of a results folder: everything except the rungs.
 
-    `plan` is the plan's JSON with all defaults filled in.
+    `plan` is the plan's JSON with all defaults filled in, `resolved` what the analysis asks of it;
+    older files are resolved when they are read.
     """
 
     format: int = 2
@@ -26,6 +28,7 @@ class Campaign(Record):
     kneebench: str
     started_at: str
     plan: dict[str, object]
+    resolved: ResolvedPlan = ResolvedPlan()
     host: Host
     simulated: bool
     settings: dict[str, tuple[Setting, ...]] = Field(default_factory=dict)
@@ -67,13 +70,7 @@ class Campaign(Record):
     @property
     def engines(self) -> dict[str, str]:
         """The engine by the database's name; of a plan with one database by ""."""
-        several, one = (self.plan.get(key) for key in ("databases", "database"))
-        tables = several if isinstance(several, dict) and several else {"": one}
-        return {
-            name: str(table.get("engine"))
-            for name, table in tables.items()
-            if isinstance(table, dict)
-        }
+        return {name: one.engine for name, one in self.resolved.databases.items()}
 
     def image_of(self, database: str) -> dict[str, str]:
         """The facts about a database's base image."""
@@ -84,16 +81,7 @@ class Campaign(Record):
     @property
     def emulated(self) -> bool:
         """Whether a volume is made of emulated drives."""
-        storages = self.plan.get("storages")
-        tables = list(storages.values()) if isinstance(storages, dict) else []
-        inner = [
-            one.get(key) for one in tables if isinstance(one, dict) for key in ("log", "temporary")
-        ]
-        volumes = [one for one in (*tables, *inner) if isinstance(one, dict)]
-        drives = [one.get("drives") for one in volumes]
-        return any(
-            isinstance(one, dict) for some in drives if isinstance(some, list) for one in some
-        )
+        return self.resolved.emulated
 
     @property
     def label(self) -> str:

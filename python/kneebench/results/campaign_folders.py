@@ -16,6 +16,7 @@ from kneebench.results.compare_plans import (
     resumable,
 )
 from kneebench.results.formats import Finished, read_kept
+from kneebench.results.head import read_head
 from kneebench.results.lock import held
 
 BRIEF = "brief.html"
@@ -62,7 +63,7 @@ def find_unfinished(
         try:
             if held(folder):
                 continue
-            campaign = read_kept(folder / HEAD, Campaign)
+            campaign = read_head(folder)
             if is_finished(folder, brief=brief) and not lacks_proof(campaign, reliefs):
                 continue
         except KneebenchError:  # a damaged campaign stops no other; `campaigns` lists its error

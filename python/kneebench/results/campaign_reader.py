@@ -32,6 +32,7 @@ from kneebench.regular_file import names_in
 from kneebench.results.allowance import MOST_FILES, Allowance
 from kneebench.results.campaign_folders import folders_in
 from kneebench.results.formats import Finished, KeptClimb, KeptConditions, read_kept, read_rung
+from kneebench.results.head import read_head
 from kneebench.results.notebook import LoadedResults
 from kneebench.results.tables import read_series, require_tables
 from kneebench.results.upgrades import old_key
@@ -62,7 +63,7 @@ def load(folder: str | Path) -> LoadedResults:
     Rungs are in the order measured; cells without rungs yet are included, empty.
     """
     folder = Path(folder)
-    campaign, finished = read_kept(folder / "campaign.json", Campaign), _finished(folder)
+    campaign, finished = read_head(folder), _finished(folder)
     require_tables(folder)
     plan, allowance = _plan(campaign.plan), Allowance()
     rungs = rungs_in(folder, plan.workload if plan else None, allowance)
@@ -180,7 +181,7 @@ def _planned(plan: Plan | None, measured: Iterable[str]) -> dict[str, Cell]:
 
 def kept_rungs(folder: Path) -> tuple[Rung, ...]:
     """The rungs of a campaign, in the order measured."""
-    return rungs_in(folder, workload(read_kept(folder / "campaign.json", Campaign)))
+    return rungs_in(folder, workload(read_head(folder)))
 
 
 def rungs_in(
@@ -240,14 +241,14 @@ def campaigns(root: str | Path) -> list[Listed]:
 
 def _listed(folder: Path) -> Listed:
     try:
-        head = read_kept(folder / "campaign.json", Campaign)
+        head = read_head(folder)
         end = _finished(folder)
     except KneebenchError as error:
         return Listed(folder=folder, id=folder.name, damaged=str(error))
     return Listed(
         folder=folder,
         id=head.id,
-        question=str(head.plan.get("question", "")),
+        question=head.resolved.question,
         started_at=head.started_at,
         simulated=head.simulated,
         finished=end is not None,

@@ -13,10 +13,11 @@ from kneebench.analysis.wording import listed
 from kneebench.errors import KneebenchError
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
+from kneebench.plan.resolve import resolve
 from kneebench.records import Campaign, Cell, Host, Rung
-from kneebench.results.campaign_folders import HEAD, folders_in, same_machine
+from kneebench.results.campaign_folders import folders_in, same_machine
 from kneebench.results.compare_plans import RESUME_IGNORES, PlanLike, plan_document, resumable
-from kneebench.results.formats import read_kept
+from kneebench.results.head import read_head
 from kneebench.results.lock import held
 
 OF_CELLS = ("storages", "databases", "constraints", "baseline")
@@ -65,7 +66,7 @@ def find_joinable(root: Path, plan: Plan, host: Host) -> Path | None:
         with contextlib.suppress(KneebenchError):  # a damaged campaign stops no other
             if held(folder):
                 continue
-            campaign = read_kept(folder / HEAD, Campaign)
+            campaign = read_head(folder)
             if same_machine(host, campaign.host) and joinable(campaign.plan, plan):
                 there = len(cells(Plan.model_validate(campaign.plan)))
                 found.append((there, campaign.started_at, folder))
@@ -84,7 +85,8 @@ def with_cells(
     """The head of the campaign with the plan that has these cells too. They are measured at the
     fixed rate that its rungs were measured at, if any was: the last one if it was chosen again.
     """
-    changed = campaign.model_copy(update={"plan": plan_document(plan)})
+    both = {"plan": plan_document(plan), "resolved": resolve(plan)}
+    changed = campaign.model_copy(update=both)
     if not (kept := list(rungs)):
         return changed
     now = datetime.now(UTC).isoformat(timespec="seconds")

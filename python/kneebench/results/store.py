@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,7 +31,7 @@ from kneebench.records import (
 from kneebench.results import campaign_reader, parquet
 from kneebench.results.atomic_write import write_text
 from kneebench.results.campaign_folders import find_unfinished, new_folder, slug
-from kneebench.results.compare_plans import measured_by_another, plan_document
+from kneebench.results.compare_plans import measured_by_another
 from kneebench.results.drive_facts import with_fills, with_written
 from kneebench.results.file_schemas import schemas
 from kneebench.results.formats import (
@@ -45,6 +43,7 @@ from kneebench.results.formats import (
     read_rung,
     write_kept,
 )
+from kneebench.results.head import new_head, read_head
 from kneebench.results.joining import added_cells, find_joinable, with_cells, with_notes
 from kneebench.results.measured_files import MeasuredFiles, StorableRung
 from kneebench.results.notebook import LoadedResults
@@ -60,7 +59,7 @@ class Store:
         it.
         """
         self.folder = folder
-        self.campaign = read_kept(folder / "campaign.json", Campaign)
+        self.campaign = read_head(folder)
         self._workload = campaign_reader.workload(self.campaign)
         self._files = MeasuredFiles(folder)
         self._number = len(campaign_reader.rung_files(folder))
@@ -83,16 +82,7 @@ class Store:
         """
         now = datetime.now(UTC)
         folder = new_folder(root, f"{now:%Y-%m-%d}-{slug(plan.question)}", name)
-        campaign = Campaign(
-            id=folder.name,
-            kneebench=kneebench_version(),
-            started_at=now.isoformat(timespec="seconds"),
-            plan=plan_document(plan),
-            host=host,
-            simulated=not plan.engine.measures_real_hardware,
-            command=command or shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
-            notes=tuple(notes),
-        )
+        campaign = new_head(folder.name, plan, host, now, command=command, notes=notes)
         (folder / "schema").mkdir()
         for kind, schema in schemas().items():
             write_text(folder / "schema" / f"{kind}.json", json.dumps(schema, indent=1) + "\n")

@@ -34,7 +34,7 @@ def printed(found: Sequence[Results], floor: NoiseFloor | None) -> Iterator[Rend
     """The pairs that were measured, how many of them claimed a difference, and the noise floor."""
     pairs = [noise_pair(results) for results in found]
     label = f"{found[0].campaign.label.upper()}: " if found[0].campaign.label else ""
-    yield Text(f"{label}{found[0].campaign.plan.get('question', '')}\n", style="bold")
+    yield Text(f"{label}{found[0].campaign.resolved.question}\n", style="bold")
     yield from (Text(f"CAVEAT  {sentence}", style="yellow") for sentence in _disturbed(found))
     yield _pairs(pairs, [exit_code(results) for results in found])
     claimed = sum(bool(pair.claimed) for pair in pairs)

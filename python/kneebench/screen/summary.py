@@ -40,7 +40,7 @@ def printed(results: Results, *, every_rung: bool = False) -> Iterator[Renderabl
     """The parts to print, in order."""
     label = f"{results.campaign.label.upper()}: " if results.campaign.label else ""
     unfinished = "" if results.finished else " (unfinished)"
-    yield Text(f"{label}{results.campaign.plan.get('question', '')}{unfinished}", style="bold")
+    yield Text(f"{label}{results.campaign.resolved.question}{unfinished}", style="bold")
     yield from (Text(one.sentence, style="dim") for one in limited_memory(results))
     yield from (
         Text(f"FAILED CHECK  {sentence}", style="red") for sentence in failed_checks(results)

@@ -1,0 +1,39 @@
+"""The plan of a campaign as the analysis asks it: resolved once, by the plan's own rules."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from kneebench.records.record import Record
+
+
+class PlannedDatabase(Record):
+    """A database of the plan: its engine, and the memory limit that it has on all configurations;
+    None: not limited.
+    """
+
+    engine: str
+    memory_bytes: int | None = None
+
+
+class ResolvedPlan(Record):
+    """What the figures of a campaign depend on, with defaults filled in. `databases`: by name, of a
+    plan with one database by "". `fixed_load`: the plan sets the number of users. `connections`:
+    shared by all users, 0 for one each. `precision`: the half-width that ends short rounds, after
+    at least `fewest_rounds`. `sysctls`: those that the plan sets. `emulated`: whether a volume is
+    made of emulated drives.
+
+    Of a plan that this version does not know, only what it still says.
+    """
+
+    question: str = ""
+    baseline: str = ""
+    databases: dict[str, PlannedDatabase] = Field(default_factory=dict)
+    warehouses: int = 0
+    connections: int = 0
+    fixed_load: bool = False
+    precision: float = 0.0
+    fewest_rounds: int = 0
+    most_rounds: int = 0
+    sysctls: dict[str, str] = Field(default_factory=dict)
+    emulated: bool = False

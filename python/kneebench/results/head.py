@@ -1,0 +1,41 @@
+"""The head of a campaign's folder: made when the campaign begins, resolved when it is older."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+from kneebench.lab.host import kneebench_version
+from kneebench.plan import Plan
+from kneebench.plan.resolve import resolve, resolve_document
+from kneebench.records import Campaign, Host
+from kneebench.results.compare_plans import plan_document
+from kneebench.results.formats import read_kept
+
+
+def new_head(
+    name: str, plan: Plan, host: Host, at: datetime, *, command: str = "", notes: Sequence[str] = ()
+) -> Campaign:
+    """That of a campaign of this plan, which begins now; `command`: this process's own if empty."""
+    return Campaign(
+        id=name,
+        kneebench=kneebench_version(),
+        started_at=at.isoformat(timespec="seconds"),
+        plan=plan_document(plan),
+        resolved=resolve(plan),
+        host=host,
+        simulated=not plan.engine.measures_real_hardware,
+        command=command or shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        notes=tuple(notes),
+    )
+
+
+def read_head(folder: Path) -> Campaign:
+    """That of a folder; an error names a file that is damaged."""
+    head = read_kept(folder / "campaign.json", Campaign)
+    if "resolved" in head.model_fields_set:
+        return head
+    return head.model_copy(update={"resolved": resolve_document(head.plan)})
