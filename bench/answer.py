@@ -3,7 +3,7 @@ whether that knee is the right one.
 
 Twenty models whose cores, drives, contention and noise (1 to 3%) differ. The search is the
 product's own: the warm-up rung, automatic warm-ups, windows of 30 s, the stops, the bisection, the
-drift rung, and a second climb where one is made, all counted, on the simulated clock. The fixed
+drift check, and a second climb where one is made, all counted, on the simulated clock. The fixed
 ladder measures the search's range of users at the same steps, with 2 minutes of ramp and 5 minutes
 of window at each. The dense ladder (steps of 1.1) is without noise.
 """

@@ -1,5 +1,5 @@
 """Our users beside pgbench's on the same functions and the same cores, which the server shares with
-the load generator and with other programs.
+the load generator and with other processes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NOTE = (
 
 
 def measure(size: Size) -> list[Ratio]:
-    """A row for each number of users, alone and beside other programs."""
+    """A row for each number of users, alone and beside other processes."""
     warehouses = size.count(10, 1)
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))

@@ -35,7 +35,7 @@ def rolled_back(decks: int) -> int:
 
 @dataclass
 class Formula:
-    """A database that does `decks` decks of 100 transactions a second, whoever asks; with the
+    """A database that does `decks` decks of 100 transactions per second, whoever asks; with the
     faults that a test wants.
     """
 

@@ -173,7 +173,7 @@ def test_a_climb_without_a_knee_has_no_bottleneck() -> None:
     assert (found.resource, found.evidence) == ("unknown", ())
 
 
-def test_cores_that_other_programs_keep_busy_are_not_the_databases_shortage() -> None:
+def test_cores_that_other_processes_keep_busy_are_not_the_databases_shortage() -> None:
     found = judged(database__busy=0.99, database__others=0.6)
     assert found.resource == "unknown"
     assert any(

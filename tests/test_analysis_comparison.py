@@ -27,8 +27,8 @@ def cell(
     n: int = 200_000,
     **quantities: float,
 ) -> Climb:
-    """A climb whose report gave these throughputs, and a latency at one rate that scatters as they
-    do.
+    """A climb whose final runs gave these throughputs, and a latency at the fixed rate that
+    scatters as they do.
     """
     id_ = f"{name}-{constraint}" if constraint else name
     rungs: list[Rung] = [rung(Order(cell=id_, phase="search", users=users), at_knee[0])]
@@ -267,7 +267,7 @@ def test_a_campaign_without_a_report_has_no_finding_yet() -> None:
 # --- the knee -------------------------------------------------------------------------------------
 
 
-def test_the_knee_is_what_the_report_measured_and_the_scout_is_never_quoted() -> None:
+def test_the_knee_is_what_the_final_runs_measured_and_the_search_is_never_quoted() -> None:
     lucky = DISK.model_copy(
         update={
             "rungs": (rung(Order(cell="disk", phase="search", users=16), 5000.0), *DISK.rungs[1:])

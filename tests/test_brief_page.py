@@ -180,7 +180,7 @@ def test_the_latency_at_the_fixed_rate_has_a_table_of_its_own_with_its_share_of_
         )
 
 
-def test_the_table_of_rungs_has_them_all_and_labels_scouting(results: Results) -> None:
+def test_the_table_of_rungs_has_them_all_and_labels_the_search(results: Results) -> None:
     (table,) = section(Brief(results), "rungs").tables
     labels = [row.cells[1] for row in table.rows if row.cells[0] == "disk"]
     searched, halved = (len(results.climbs[0].of(phase)) for phase in ("search", "bisection"))

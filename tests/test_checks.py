@@ -154,7 +154,7 @@ def test_a_ratio_of_all_transactions_to_new_orders_that_the_mix_cannot_make_fail
     assert failed(honest(tpm=1.002 * tpm)) == []
 
 
-def test_transactions_a_minute_are_the_databases_count_and_what_others_do_shows() -> None:
+def test_transactions_per_minute_are_the_databases_count_and_what_others_do_shows() -> None:
     seen = honest()
     assert counted_by_the_database(seen.tally, seen.before, seen.after) == pytest.approx(
         60 * seen.tally.throughput_per_s

@@ -84,7 +84,7 @@ def test_answers_that_arrive_by_tcp_while_the_load_generator_stands_still_have_t
         assert tally.latency.max_s < 0.5 * FROZEN_S
         return tally.delay.max_s
 
-    # the server may have stood still, too, when the load generator did
+    # the server may have stalled, too, when the load generator did
     assert any(delayed_s() > 0.95 * FROZEN_S for _ in range(3))
 
 

@@ -149,7 +149,7 @@ def test_littles_law_holds_between_throughput_and_latency_with_the_load_generato
     assert tally.latency is not None and tally.delay is not None and tally.wait is None
     assert tally.edges_s is not None
     within_s = sum(one.n * one.mean_s for one in (tally.latency, tally.delay)) + tally.edges_s
-    # of each thread one user may have been between two transactions while it stood still
+    # of each thread one user may have been between two transactions while it stalled
     lost_s = tally.load_generator_threads * sum(tick.late_s for tick in ticks)
     users_s = tally.users * tally.window_s
     assert 0.98 * users_s - lost_s <= within_s <= 1.02 * users_s

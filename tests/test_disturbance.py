@@ -58,7 +58,7 @@ class Shared(Formula):
         return Cores(self.stat).read()
 
 
-def test_a_load_generator_that_stood_still_makes_the_rung_invalid() -> None:
+def test_a_load_generator_that_stalled_makes_the_rung_invalid() -> None:
     rung = measured(Formula(freezes=1))
     assert rung.tally.window_s > 12
     assert (

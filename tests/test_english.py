@@ -2,14 +2,14 @@
 messages.
 
 Each rule is a banned form with what to write instead, and with an example that it must catch.
-Docstrings, comments and names in the code are not user-facing.
+Docstrings and the names of tests are held against the rules whose words no code needs (IN_CODE).
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -129,6 +129,21 @@ RULES = (
 )
 
 
+IN_CODE = (
+    "percent",
+    "other processes",
+    "consecutive",
+    "saturated",
+    "search",
+    "stalled",
+    "drift check",
+    "again; new",
+    "µs",
+    "if X, then Y",
+)
+"""Docstrings and names of tests follow the rules with these replacements."""
+
+
 class Text(NamedTuple):
     """One piece of user-facing text, and where it is."""
 
@@ -200,12 +215,24 @@ def _said(tree: ast.Module) -> Iterator[tuple[ast.expr, str]]:
             yield node, node.value
 
 
-def faults(texts: Iterator[Text]) -> list[str]:
+def docstrings() -> Iterator[Text]:
+    """Docstrings of code and tests, and the names of tests."""
+    for place in (CODE, ROOT / "tests", ROOT / "bench"):
+        for file in sorted(place.rglob("*.py")):
+            for node in ast.walk(ast.parse(file.read_text())):
+                where = f"{file.relative_to(ROOT)}:{getattr(node, 'lineno', 1)}"
+                if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                    yield Text(where, ast.get_docstring(node) or "")
+                if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+                    yield Text(where, node.name.replace("_", " "))
+
+
+def faults(texts: Iterator[Text], rules: Sequence[Rule] = RULES) -> list[str]:
     """What each banned form says, where, and what to write instead."""
     return [
         f"{one.where}: {found[0]!r} in {one.text.strip()[:100]!r}; write: {rule.instead}"
         for one in texts
-        for rule in RULES
+        for rule in rules
         if (found := re.search(rule.banned, one.text))
     ]
 
@@ -220,6 +247,13 @@ def test_every_rule_catches_the_example_it_is_for(rule: Rule) -> None:
 )
 def test_user_facing_text_has_no_banned_form(source: object) -> None:
     found = faults(source())
+    assert not found, "\n".join(["write it otherwise:", *found])
+
+
+def test_docstrings_and_names_of_tests_have_none_of_the_forms_that_no_code_needs() -> None:
+    rules = [rule for rule in RULES if rule.instead in IN_CODE]
+    assert len(rules) == len(IN_CODE)
+    found = faults(docstrings(), rules)
     assert not found, "\n".join(["write it otherwise:", *found])
 
 

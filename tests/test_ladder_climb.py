@@ -47,7 +47,7 @@ def course(orders: list[Order]) -> list[str]:
 # --- the course of a climb ------------------------------------------------------------------------
 
 
-def test_a_climb_scouts_until_it_is_flat_then_runs_the_first_rung_again() -> None:
+def test_a_climb_searches_until_it_is_flat_then_runs_the_first_rung_again() -> None:
     found, orders = climbed(answer(CURVE), users=(0, 512))
     assert course(orders) == ["search", "drift_check"], "without noise no rung narrows it down"
     assert orders[0].users == orders[-1].users == 4

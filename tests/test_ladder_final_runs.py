@@ -1,4 +1,4 @@
-"""The report's visits: interleaved, each from its own restore, latency of all at one rate that the
+"""The final runs: interleaved, each from its own restore, latency of all at a fixed rate that the
 report itself decides.
 """
 
@@ -24,7 +24,7 @@ def climbed(name: str, lone_per_s: float, **ladder) -> Climb:
 
 A, B, C = climbed("a", 900), climbed("b", 400), climbed("c", 700)
 PER_S = {"a": 2000.0, "b": 500.0, "c": 1500.0}
-"""What the report measures of each knee: not what its climb saw."""
+"""What the final runs measure at each knee: not what its climb saw."""
 
 
 def as_measured(order: Order) -> Rung:

@@ -63,7 +63,7 @@ def test_the_plateau_rule_finds_95_percent_of_the_peak_19_times_in_20(
 
 
 def test_on_curves_that_never_peak_it_ends_at_a_plateau_and_not_at_the_most(seeds: Seeds) -> None:
-    """X = l N / (1 + a (N - 1)) tends to l / a: 0.86 to 0.92 of it here, within a few per cent."""
+    """X = l N / (1 + a (N - 1)) tends to l / a: 0.86 to 0.92 of it here, within a few percent."""
     shares = []
     for seed in seeds(100):
         rng = np.random.default_rng(seed)

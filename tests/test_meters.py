@@ -323,7 +323,7 @@ def test_the_cpu_of_own_programs_is_not_that_of_other_processes() -> None:
     assert others(programs=0.7) == pytest.approx(0.1)
 
 
-def test_all_host_meters_together_take_less_than_two_per_cent_of_a_core_at_one_look_a_second(
+def test_all_host_meters_together_take_less_than_two_percent_of_a_core_at_one_look_a_second(
     tmp_path: Path,
 ) -> None:
     opened: tuple[Meter, ...] = meters.open_meters(HOST_METERS, context((tmp_path,)))

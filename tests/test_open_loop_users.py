@@ -286,7 +286,7 @@ def test_the_wait_for_a_shared_connection_is_called_so() -> None:
     assert "the wait for one of 3 shared connections is a large part" in wait_caveats(shared)[0]
 
 
-# --- beside the latency at one rate ---------------------------------------------------------------
+# --- beside the latency at the fixed rate ---------------------------------------------------------
 
 
 def test_mean_and_p999_at_each_knee_are_drawn_and_called_closed_loop(results: Results) -> None:

@@ -310,7 +310,7 @@ def test_a_full_disk_while_a_table_is_written_is_told_like_any_full_disk(
     assert [part.is_symlink() for part in parts] == [False]
 
 
-def test_a_folder_that_is_removed_in_mid_campaign_is_not_made_anew(
+def test_a_folder_that_is_removed_in_mid_campaign_is_not_made_again(
     store: Store, tmp_path: Path
 ) -> None:
     shutil.rmtree(store.folder)

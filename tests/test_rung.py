@@ -123,7 +123,7 @@ def test_what_reads_the_meters_keeps_to_the_load_generators_cores_while_it_measu
     assert os.sched_getaffinity(0) == before
 
 
-def test_a_scouting_rung_does_not_wait_for_checkpoints() -> None:
+def test_a_search_rung_does_not_wait_for_checkpoints() -> None:
     assert (
         measured(Formula(checkpoint_every_s=30), SEARCH, plan(checkpoints=2)).rung.tally.window_s
         == 10

@@ -38,7 +38,7 @@ CALM = {
     "restore_noise": 0.0,
     "log_time_per_commit": "0ms",
 }
-"""Four cores, 2,000 transactions a second at most, no noise, a warm cache."""
+"""Four cores, 2,000 transactions per second at most, no noise, a warm cache."""
 CELL = Cell(id="drive", storage="drive")
 
 
@@ -180,7 +180,7 @@ def test_without_a_log_throughput_is_what_mean_value_analysis_says(
 
 
 @pytest.mark.parametrize("users", [1, 3, 8, 40, 200])
-def test_littles_law_holds_within_two_per_cent(users: int) -> None:
+def test_littles_law_holds_within_two_percent(users: int) -> None:
     seen = climbed(users)
     assert users / seen.tally.throughput_per_s == pytest.approx(mean_s(seen), rel=0.02)
 
@@ -215,7 +215,7 @@ def test_with_contention_throughput_peaks_and_falls() -> None:
     assert 4 <= users <= 12
 
 
-def test_an_open_loop_at_70_per_cent_has_shorter_latency_than_at_95() -> None:
+def test_an_open_loop_at_70_percent_has_shorter_latency_than_at_95() -> None:
     at = {share: measured(64, rate_per_s=share * truth.bound(storage())) for share in (0.7, 0.95)}
     assert mean_s(at[0.7]) < 0.7 * mean_s(at[0.95])
     for share, seen in at.items():

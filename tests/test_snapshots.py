@@ -1,6 +1,6 @@
 """What people read of the recorded campaigns, as text, so that every change of it is seen.
 
-`pytest tests/test_snapshots.py --write-snapshots` writes the files anew.
+`pytest tests/test_snapshots.py --write-snapshots` writes the files again.
 """
 
 from __future__ import annotations

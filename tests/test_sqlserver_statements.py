@@ -574,7 +574,7 @@ def blocked_by_another() -> DocumentedSession:
     return session.answer("program_name, host_name", [(57, "SSMS", "desk", "me", "sleeping")])
 
 
-def test_users_that_wait_for_another_programs_lock_are_ended() -> None:
+def test_users_that_wait_for_another_processes_lock_are_ended() -> None:
     session = blocked_by_another()
     seen = end_stuck(session, "tpcc", [51], 20.0)
     assert seen.startswith(

@@ -129,7 +129,7 @@ def test_a_stop_without_limits_in_the_plan_gets_none_of_another() -> None:
 # --- plateau --------------------------------------------------------------------------------------
 
 
-def test_two_flat_steps_running_are_a_plateau_and_one_is_not() -> None:
+def test_two_consecutive_flat_steps_are_a_plateau_and_one_is_not() -> None:
     assert judge("plateau", rungs(*FLAT)).fired
     assert not judge("plateau", rungs(*FLAT[:-1])).fired
     assert not judge("plateau", rungs(*RISING)).fired
@@ -274,18 +274,18 @@ def test_saturation_fires_at_its_limit_exactly() -> None:
     assert judge("saturation", rungs(*FLAT[:-1], database__busy=0.97), Saturation()).fired
 
 
-def test_cores_that_other_programs_keep_busy_are_not_judged_as_the_databases() -> None:
+def test_cores_that_other_processes_keep_busy_are_not_judged_as_the_databases() -> None:
     found = judge("saturation", rungs(*FLAT[:-1], database__busy=0.99, database__others=0.4))
     assert not found.fired
     assert "could not be judged" in found.sentence
     assert "other processes used 40% of the database's cores" in found.sentence
 
 
-def test_a_few_per_cent_of_kernel_threads_do_not_hide_saturation() -> None:
+def test_a_few_percent_of_kernel_threads_do_not_hide_saturation() -> None:
     assert judge("saturation", rungs(*FLAT[:-1], database__busy=0.99, database__others=0.08)).fired
 
 
-def test_cores_that_are_not_busy_are_judged_whatever_other_programs_use() -> None:
+def test_cores_that_are_not_busy_are_judged_whatever_other_processes_use() -> None:
     found = judge("saturation", rungs(*FLAT, database__busy=0.5, database__others=0.4))
     assert "Not saturated" in found.sentence
 

@@ -293,7 +293,7 @@ def without_nodes(drive: Path, *also: Path, place: Path) -> list[str]:
 
 
 def other_loops(*ours: Path) -> list[Path]:
-    """Those of other programs on this machine."""
+    """Those of other processes on this machine."""
     bound = (Path("/dev") / one.parent.name for one in Path("/sys/block").glob("loop*/loop"))
     return [one for one in bound if one not in ours]
 

@@ -2,7 +2,7 @@
 tests/recorded/record.py [NAME ...]`.
 
 They have noise, and figures that no formula gave. What a test expects of one it works out from the
-recording itself, so that a recording can be made anew. Each takes one to five minutes, with one to
+recording itself, so that a recording can be made again. Each takes one to five minutes, with one to
 four warehouses and windows of 3 s.
 """
 

@@ -1,5 +1,5 @@
-"""Cells against the baseline: at their knees, and at one rate. Storages are compared within one
-database; databases with one another in databases.py.
+"""Cells against the baseline: at their knees, and at the fixed rate. Storages are compared within
+one database; databases with one another in databases.py.
 
 The unit is one restored run. Runs are paired by repeat, as the final runs interleaved them (A B B
 A), so that what drifts with time cancels out; runs of two campaigns are not interleaved and not
@@ -63,7 +63,7 @@ P999 = ComparedQuantity("latency.p999", "fixed_rate", _p999_s, "P99.9 latency at
 
 def compare(results: Results) -> tuple[Comparison, ...]:
     """Every cell against the baseline's cell of the same database and constraint: "nopm", then
-    "latency.mean" and "latency.p999" at one rate.
+    "latency.mean" and "latency.p999" at the fixed rate.
 
     Pairs of which one is missing, invalid or did nothing are left out; a quantity without any pair
     has no comparison, and neither has a cell that never became steady (still_warming.py). One pair

@@ -26,7 +26,7 @@ TRIES = 3
 """How often one rung is measured at most: what disturbs three times running is likely to stay."""
 LATE_S = 1.0
 """The load generator reads its clock ten times per second. A reading that comes later than this was
-no busy core: the process or the machine stood still, and every user's latency includes it."""
+no busy core: the process or the machine stalled, and every user's latency includes it."""
 LONGER, LONGER_S = 0.25, 2.0
 """A window may last so much longer than ordered, and so many seconds. A slow look at the meters
 lengthens a short window by a second or two and does no harm, since throughput is divided by the
@@ -44,7 +44,7 @@ follow it, or the writing of its pages fell into this one. It decays from rung t
 OTHERS_BUSY = 0.15
 """Of the database's cores, used by other processes, and of the I/O on its devices: above it a busy
 core or device says nothing about the database. The kernel's own threads, which work for it too,
-take a few per cent of the cores."""
+take a few percent of the cores."""
 
 
 NEAR = 2.5

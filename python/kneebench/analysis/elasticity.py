@@ -1,4 +1,4 @@
-"""Elasticity: by how many per cent throughput grows for one per cent more users."""
+"""Elasticity: by how many percent throughput grows for one percent more users."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from kneebench.records import Rung
 
 
 def elasticity(a: Rung, b: Rung) -> float:
-    """e = ln(X2/X1) / ln(N2/N1) from rung `a` to rung `b`, X being all transactions a second, N the
-    users.
+    """e = ln(X2/X1) / ln(N2/N1) from rung `a` to rung `b`, X being all transactions per second, N
+    the users.
 
     1: twice the users do twice the work; 0: a plateau; below 0: past the peak. The gain in
     throughput for the gain in latency is e / (1 - e) (methods: stop conditions). All transactions

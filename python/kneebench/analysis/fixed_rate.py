@@ -1,4 +1,4 @@
-"""Latency in open loop, at the one rate that every cell was given."""
+"""Latency in open loop, at the fixed rate, the same for every cell."""
 
 from __future__ import annotations
 

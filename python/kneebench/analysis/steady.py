@@ -33,7 +33,7 @@ READ_TIME = 0.02
 throughput by less than its own limit."""
 
 SHORTEST = 10
-"""Values over which a drift can be seen at all beside a scatter of some per cent: a shorter last
+"""Values over which a drift can be seen at all beside a scatter of some percent: a shorter last
 stretch is judged with more."""
 
 

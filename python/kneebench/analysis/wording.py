@@ -125,7 +125,7 @@ def _digits(ratio: float) -> int:
 
 
 def percent(share: float | None, *, signed: bool = False) -> str:
-    """A share as a per cent; say what it is a share of beside it.
+    """A share as a percentage; say what it is a share of beside it.
 
     >>> percent(0.02), percent(-0.0312, signed=True), percent(None)
     ('2%', '-3.1%', '–')

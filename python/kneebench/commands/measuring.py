@@ -259,7 +259,7 @@ def confirm(expected_s: float, sure: bool) -> None:
 
 
 def _print_results(results: Results, brief: bool, as_json: bool) -> NoReturn:
-    """The answer first, then the brief: should that fail, what was measured has been told."""
+    """The answer first, then the brief: if that fails, the answer has been printed."""
     from kneebench.analysis.outcome import exit_code
     from kneebench.screen.summary import printed, results_json
 

@@ -1,6 +1,6 @@
 """An open directory: what lies in it is reached from it by name, and no link is ever followed.
 
-Root works in directories that the server's account may change at any moment. A path is walked anew
+Root works in directories that the server's account may change at any moment. A path is walked again
 at each use, so what was checked may have become a link when it is used; an open directory stays the
 one that was checked (openat(2)).
 """

@@ -34,7 +34,7 @@ _FEWEST_WAREHOUSES = 2
 SERVERS = 2
 """Servers that are up side by side in the default plan's rounds."""
 _TAKEN = 0.9
-"""Of what is free when the plan is sized: other programs want some more before the last restore,
+"""Of what is free when the plan is sized: other processes need some more before the last restore,
 and so does the load generator."""
 
 

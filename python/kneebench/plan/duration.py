@@ -1,7 +1,7 @@
 """How long a plan will take, roughly: for `check` and for the time left, never for results.
 
 Rates are those of a small machine: a loaded warehouse is about 100 MB; two loading streams make
-about 65 warehouses a minute (50 warehouses by binary COPY, two connections, keys and ANALYZE
+about 65 warehouses per minute (50 warehouses by binary COPY, two connections, keys and ANALYZE
 included, on 2 cores); a parallel copy restores about 1 GB/s from memory to a local disk.
 """
 

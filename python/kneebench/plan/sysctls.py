@@ -117,8 +117,8 @@ RANGES: dict[str, tuple[int, int]] = {
     "vm.page-cluster": (0, 31),
     "vm.stat_interval": (1, INTEGER),
     "vm.laptop_mode": (0, INTEGER),
-    "vm.max_map_count": (65530, INTEGER),  # the default; with less, other programs may fail
-    "fs.aio-max-nr": (65536, LONG),  # the default; with less, other programs may fail
+    "vm.max_map_count": (65530, INTEGER),  # the default; with less, other processes may fail
+    "fs.aio-max-nr": (65536, LONG),  # the default; with less, other processes may fail
     "kernel.numa_balancing": (0, 3),
     "kernel.sched_cfs_bandwidth_slice_us": (1, INTEGER),
     "kernel.sched_rr_timeslice_ms": (1, INTEGER),

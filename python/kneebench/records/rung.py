@@ -54,7 +54,7 @@ class Counts(Record):
 
 
 class Latency(Record):
-    """A merged HDR histogram (3 digits, 1 us to 1 h) in seconds; `histogram` is it, base64 V2."""
+    """A merged HDR histogram (3 digits, 1 µs to 1 h) in seconds; `histogram` is it, base64 V2."""
 
     n: int
     mean_s: float
@@ -224,7 +224,7 @@ class Moved(Record):
 
 
 class Rung(Record):
-    """One number of users (or one rate), measured.
+    """One number of users (or a fixed rate), measured.
 
     `quantities`: summaries over the window by quantity name; `tpm`: from the database's counts over
     the window;

@@ -33,7 +33,7 @@ from kneebench.records import Check, Counted, Counts, Latency, Rung, Tally
 
 SAME, SAME_S = 2e-3, 1e-6
 """Relative difference, and time, up to which two values are one: a histogram keeps three digits,
-and counts from 1 us."""
+and counts from 1 µs."""
 NOTHING = Idle(0, 0, 0)
 NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.(?P<decimals>\d+))?")
 OF_A_HISTOGRAM = ("mean_s", "p50_s", "p90_s", "p95_s", "p99_s", "p999_s", "max_s")

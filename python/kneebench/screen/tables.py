@@ -174,7 +174,7 @@ def trial_outcome(found: Sequence[Finding]) -> Text:
 
 
 def configuration_summaries(found: Sequence[ConfigurationSummary]) -> Iterator[Table]:
-    """One column a storage, a few to a table: what it reached, and what stopped it."""
+    """One column per storage, a few to a table: what it reached, and what stopped it."""
     for first in range(0, len(found), _STORAGES_A_TABLE):
         some = found[first : first + _STORAGES_A_TABLE]
         table = plain_table("", *(escape(summary.name) for summary in some))

@@ -1,4 +1,4 @@
-"""Fig. 2: latency in open loop, at one rate for all storages."""
+"""Fig. 2: latency in open loop, at the fixed rate."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The plateau: throughput no longer grows with users.
 
-It fires when the elasticity stays below the limit on so many steps running: one flat step is often
+It fires when the elasticity stays below the limit on consecutive steps: one flat step is often
 noise. It ends the search only when no growth beyond is likely, and where the knee is, all rungs
 together say (narrowing.py).
 """
@@ -18,7 +18,7 @@ from kneebench.records import Rung, StopResult
 
 def judge(rungs: Sequence[Rung], limits: Plateau) -> StopResult:
     """Fires when the last `steps` elasticities are all below `elasticity`; the knee is the last
-    rung before them. Fires, too, when more than `steps` rungs running did not exceed an earlier
+    rung before them. Fires, too, when more than `steps` consecutive rungs did not exceed an earlier
     one, which is the knee then: a rung that noise made low hides a plateau from the steps beside
     it.
     """

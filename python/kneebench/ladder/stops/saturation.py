@@ -1,9 +1,9 @@
-"""Saturation: the database's cores are flat out and throughput has stopped growing.
+"""Saturation: the database's cores are saturated and throughput has stopped growing.
 
 Both are needed. Busy cores alone are no knee: group commit and batching still find work for more
 users. Where the load generator shares the cores, its own time counts as busy too: pin them apart,
-or judge its result so. What other programs and a hypervisor use does not count: the kernel does not
-tell whose a core's time was, so above a limit of it saturation is not judged.
+or judge its result so. What other processes and a hypervisor use does not count: the kernel does
+not tell whose a core's time was, so above a limit of it saturation is not judged.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WORTH_SAYING = 0.05
 
 def judge(rungs: Sequence[Rung], limits: Saturation) -> StopResult:
     """Fires when the least busy core of the last rung reaches `busy` and the last step's elasticity
-    is below `elasticity`, unless other programs used more than `OTHERS_BUSY` of these cores."""
+    is below `elasticity`, unless other processes used more than `OTHERS_BUSY` of these cores."""
     limit = (
         f"every database core at least {100 * limits.busy:g}% busy and elasticity below"
         f" {limits.elasticity:g}"

@@ -3,7 +3,7 @@
 Busy is all that is not idle and not waiting for I/O: user (with nice), system, interrupts (hard and
 soft) and stolen time (the core had work and the hypervisor ran somebody else), each also told
 apart. Guest time is in user time already (proc_stat(5)). The kernel counts in steps of 10 ms, so
-one second is known to about one per cent.
+one second is known to about one percent.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The busiest threads by name and core, from /proc/PID/stat and /proc/PID/task/TID/stat.
 
-They name what ran on a core that is flat out: a software RAID, a daemon pinned to it, the database.
+They name what ran on a saturated core: a software RAID, a daemon pinned to it, the database.
 Threads of one name on one core are added up, because many may fill a core together. A thread's time
 between two looks counts for the core that it ran on last (`processor`, proc_pid_stat(5)): rough for
 a thread that moves, exact for one that stays. Time in interrupts is in `cores.irq`.

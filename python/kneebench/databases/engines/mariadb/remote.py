@@ -194,7 +194,7 @@ class RemoteMariadb(
             return conditions(session, self.plan.workload.warehouses)
 
     def _process(self, address: MariadbAddress) -> Process:
-        """Located anew each time: it may have been restarted."""
+        """Located again each time: it may have been restarted."""
         with connect(address) as session:
             settings = values(session)
             found = whereabouts(session, settings, address.host)

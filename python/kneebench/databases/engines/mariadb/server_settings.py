@@ -15,7 +15,7 @@ them:
   write into the window of another.
 - Durable: every commit is flushed (innodb_flush_log_at_trx_commit = 1), pages are written twice
   (innodb_doublewrite), no binary log. Log and data bypass the page cache (O_DIRECT).
-- Statistics of the tables are those of the load: counting them anew would change plans in a run.
+- Statistics of the tables are those of the load: counting them again would change plans in a run.
 - The performance schema watches the reads and writes of files and nothing else.
 """
 

@@ -44,7 +44,7 @@ class LogRate:
         self._at_s, self._position = 0.0, 0.0
 
     def restart(self) -> None:
-        """Another server, whose log begins anew."""
+        """Another server, whose log begins again."""
         self._at_s = 0.0
 
     def look(self, at_s: float, position: float) -> None:

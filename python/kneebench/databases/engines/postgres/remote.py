@@ -144,7 +144,7 @@ class RemotePostgres(
         notes += [*self.where(restore.cell).notes, *self._functions(address)]
         restore_s = restore.seconds
         with explained("opening the restored database", address):
-            process = process_at(self.locate(address))  # anew: it may have been restarted
+            process = process_at(self.locate(address))  # again: it may have been restarted
             before = self._before(address, watch)
             warehouses = self.plan.workload.warehouses
             server = PostgresServer(address, warehouses, restore_s, notes, process, before)

@@ -175,7 +175,7 @@ class Image(NamedTuple):
         return [*misplaced(files_of(self.session, self.address.database), self._placed)]
 
     def _load(self, watch: Watch, *, try_backup: bool = False) -> dict[str, str]:
-        """Load the database anew; with `try_backup` the empty one is backed up before, so that a
+        """Load the database again; with `try_backup` the empty one is backed up before, so that a
         file that cannot be written is found before the load.
 
         Loaded with simple recovery, whatever the plan's: full recovery logs a bulk load in full,
