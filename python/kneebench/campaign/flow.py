@@ -66,10 +66,10 @@ def run(
 ) -> LoadedResults:
     """Measure a whole campaign, by a plan or the path of its file, and give its results.
 
-    `folder` holds campaigns. An unfinished one of the same plan, image and kneebench is continued
-    unless `fresh`. After Ctrl-C the machine is put back, what was measured stays. `brief`: one is
-    written next. `erase`: drives agreed to be erased. `reliefs`: see `prove`. Raises PlanError or
-    Refused before any change; InvalidMeasurement for a lost database.
+    `folder` holds campaigns; an unfinished one of the same plan, image and kneebench is resumed
+    unless `fresh`. `brief`: one is written next. `erase`: drives agreed to be erased. `reliefs`:
+    see `prove`. Raises PlanError or Refused before any change; InvalidMeasurement for a lost
+    database. Whatever ends it, the machine is put back and what was measured stays.
 
     >>> from kneebench import preset, run
     >>> results = run(preset("simulated"), folder="kneebench-results")
@@ -77,35 +77,39 @@ def run(
     (True, True)
     """
     plan = as_plan(plan)
-    (journal := Journal()).clean(watch)
-    engine = engine_of(plan, journal)
-    refuse(preflight_checks(plan, engine, journal, erase=erase, watch=watch))
-    machine = _machine(plan, paths := _paths(engine.where(cell) for cell in cells(plan)))
     with contextlib.ExitStack() as stack:
-        stack.enter_context(closing(engine))
+        # 1. Undo what a killed run left, and check the plan against the machine.
+        engine = stack.enter_context(_checked(plan, journal := Journal(), erase, watch))
+        # 2. Open the results: new ones, or those to resume. Change the machine as the plan says.
+        machine = _machine(plan, paths := _paths(engine.where(cell) for cell in cells(plan)))
         in_force = stack.enter_context(sysctls(plan.kernel, journal, watch))
-        root = Path(folder or CAMPAIGNS)
-        found = Store.for_plan(root, plan, machine, fresh=fresh, reliefs=reliefs)
+        found = Store.for_plan(_root(folder), plan, machine, fresh=fresh, reliefs=reliefs)
         store = stack.enter_context(_opened(found, plan, engine, watch))
-        resumed = bool(store.rungs)
         _put_before(store, plan, paths, known_noise_floor(machine, plan, watch))
         erase_drives(erase, watch)
+        # 3. Climb on every configuration, measure the knees in turn, prove what limits them.
         context = Context(plan, engine, store, _keeping(store, watch), in_force)
-        _measure(context, journal, reliefs, paths)
-        results = store.finish(exit_code, awaits_brief=brief)
-        if not resumed:
-            step_times.keep(machine, plan, results)
-        return results
+        resumed = bool(store.rungs)
+        Bench(context).measure()
+        prove(context, journal, reliefs)
+        # 4. Keep the drives as they are now, and how long it took.
+        return _finished(context, machine, paths, resumed=resumed, brief=brief)
 
 
-def _measure(
-    context: Context, journal: Journal, reliefs: Sequence[str] | None, paths: Iterable[Path]
-) -> None:
-    """The cells, and what proves their bottlenecks; then the drives as they are."""
-    Bench(context).measure()
-    prove(context, journal, reliefs)
-    drives = drives_called(context.plan.drives)
-    context.store.put_drives_after((*drives_under(paths), *drives))
+@contextlib.contextmanager
+def _checked(
+    plan: Plan, journal: Journal, erase: Sequence[WholeDrive], watch: Watch
+) -> Iterator[Engine]:
+    """The plan's engine, once what a killed run left is undone, and nothing is wrong."""
+    journal.clean(watch)
+    with closing(engine_of(plan, journal)) as engine:
+        refuse(preflight_checks(plan, engine, journal, erase=erase, watch=watch))
+        yield engine
+
+
+def _root(folder: str | Path | None) -> Path:
+    """Where the campaigns are."""
+    return Path(folder or CAMPAIGNS)
 
 
 def _paths(servers: Iterable[Whereabouts]) -> tuple[Path, ...]:
@@ -129,6 +133,17 @@ def _put_before(store: Store, plan: Plan, paths: Iterable[Path], floor: NoiseFlo
         seen = f"the campaign was begun without drive {', '.join(others)}"
         raise Refused(f"resuming {store.folder}", seen=seen, do="use its drives, or run --fresh")
     store.put_drives_before((*drives_under(paths), *drives))
+
+
+def _finished(
+    context: Context, machine: Host, paths: Iterable[Path], *, resumed: bool, brief: bool
+) -> LoadedResults:
+    """The results of a campaign that has nothing left to measure."""
+    plan, store = context.plan, context.store
+    store.put_drives_after((*drives_under(paths), *drives_called(plan.drives)))
+    results = store.finish(exit_code, awaits_brief=brief)
+    step_times.keep(machine, plan, results, resumed=resumed)
+    return results
 
 
 def _keeping(store: Store, watch: Watch) -> Watch:

@@ -56,11 +56,11 @@ class CampaignTimes(Record):
     cells: tuple[CellTimes, ...]
 
 
-def keep(host: Host, plan: Plan, results: Results) -> None:
-    """Keep the times of a finished campaign if its clock was real; only the newest campaigns
-    are.
+def keep(host: Host, plan: Plan, results: Results, *, resumed: bool = False) -> None:
+    """Keep the times of a finished campaign if its clock was real and it was not interrupted; only
+    the newest campaigns are.
     """
-    if plan.engine.measures_real_hardware:
+    if not resumed and plan.engine.measures_real_hardware:
         with contextlib.suppress(*UNFORESEEN):
             _write(host, results.campaign.id, _times(host, plan, results))
 
