@@ -246,7 +246,7 @@ MAY_NAME_AN_ENGINE = {
 
 def test_no_code_outside_its_folder_names_an_object_of_one_database() -> None:
     """Docstrings may, for their examples."""
-    own = tuple(f"databases/{name}/" for name in ENGINES.names())
+    own = tuple(f"databases/engines/{name}/" for name in ENGINES.names())
     files = [file for file in MODULES if not name_of(file).startswith(own)]
     assert {
         name_of(file) for file in files if re.search(ONE_DATABASE, code_of(file).lower())

@@ -70,7 +70,7 @@ def plan(kind: str, **tables: object) -> Plan:
 
 @pytest.fixture(scope="module")
 def campaigns(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Results, list[Event]]]:
-    made = {}
+    made: dict[str, tuple[Results, list[Event]]] = {}
     for kind in ("long", "short"):
         events: list[Event] = []
         made[kind] = (

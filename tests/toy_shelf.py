@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import kneebench.databases
+import kneebench.databases.engines
 
 
 def put_on_the_shelf(folder: Path, patch: pytest.MonkeyPatch) -> None:
@@ -14,4 +14,8 @@ def put_on_the_shelf(folder: Path, patch: pytest.MonkeyPatch) -> None:
     (folder / "toy").mkdir(parents=True)
     for module in ("__init__", "engine", "properties", "table"):
         (folder / "toy" / f"{module}.py").write_text("from tests.toy_engine import *\n")
-    patch.setattr(kneebench.databases, "__path__", [*kneebench.databases.__path__, str(folder)])
+    patch.setattr(
+        kneebench.databases.engines,
+        "__path__",
+        [*kneebench.databases.engines.__path__, str(folder)],
+    )

@@ -15,13 +15,12 @@ FLOOR = 0.02
 
 
 class Drift(NamedTuple):
-    """`share` is how much more the last run did than the first; `matters` where that is beyond the
-    noise floor, `noise`. `changed`: it in words.
+    """`share` is how much more the last run did than the first, in transactions per second, which
+    scatter less than New-Orders alone; `matters` where that is beyond the noise floor, `noise`.
+    `changed`: it in words.
     """
 
     users: int
-    nopm_first: float
-    nopm_again: float
     share: float
     matters: bool
     sentence: str
@@ -40,9 +39,9 @@ def drift(climb: Climb, floor: float = FLOOR) -> Drift | None:
     first = next(
         (r for r in climb.of("search") if again and r.users == again.users and not r.invalid), None
     )
-    if first is None or again is None or first.tally.nopm <= 0:
+    if first is None or again is None or first.tally.throughput_per_s <= 0:
         return None
-    share = again.tally.nopm / first.tally.nopm - 1
+    share = again.tally.throughput_per_s / first.tally.throughput_per_s - 1
     floor = max(floor, FLOOR)
     matters = abs(share) > floor
     noise = percent(floor)
@@ -57,8 +56,7 @@ def drift(climb: Climb, floor: float = FLOOR) -> Drift | None:
         if matters
         else f"Drift check: {repeat}, within this machine's {noise} noise"
     )
-    nopm = first.tally.nopm, again.tally.nopm
-    return Drift(first.users, *nopm, share, matters, sentence, floor, changed)
+    return Drift(first.users, share, matters, sentence, floor, changed)
 
 
 def drift_caveat(found: Sequence[tuple[str, Drift]], of: int = 0) -> str:
