@@ -25,7 +25,7 @@ from kneebench.analysis.elasticity import between
 from kneebench.databases.engine import engine_of
 from kneebench.databases.engines.simulated.storage import SimulatedStorage, drives_of
 from kneebench.lab.journal import Journal
-from kneebench.ladder.climb import climb, followed
+from kneebench.ladder.climb import climb, measure_orders
 from kneebench.measurement.measure import measure as measure_rung
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
@@ -122,7 +122,7 @@ def _answer(seed: int, storage: SimulatedStorage) -> Answer:
             "storages": {"drive": {"simulated": storage.model_dump()}},
         }
     )
-    climbed, search_s = _climbed(plan)
+    climbed, search_s = _make_climb(plan)
     search_rungs = climbed.of("search")
     off = (
         throughput(storage, climbed.knee_users or 1)
@@ -132,13 +132,13 @@ def _answer(seed: int, storage: SimulatedStorage) -> Answer:
     return Answer(search_s, RUNG_S * len(search_rungs), abs(off), len(climbed.rungs))
 
 
-def _climbed(plan: Plan) -> tuple[Climb, float]:
+def _make_climb(plan: Plan) -> tuple[Climb, float]:
     """The climb, and its seconds on the simulated clock."""
     (cell,) = cells(plan)
     storage = drives_of(plan.storages[cell.storage])
     with engine_of(plan, Journal()).restored(cell, unwatched) as server:
         steps = climb(cell, plan.ladder, storage.cores if storage else 1)
-        climbed = followed(
+        climbed = measure_orders(
             steps,
             lambda order: (
                 measure_rung(

@@ -20,7 +20,7 @@ from bench.servers import MEMORY, Loaded, loaded, unwatched
 from kneebench.analysis.elasticity import between
 from kneebench.databases.engines.postgres.server import PostgresServer
 from kneebench.lab.host import host
-from kneebench.ladder.climb import climb, followed
+from kneebench.ladder.climb import climb, measure_orders
 from kneebench.measurement.measure import measure as measure_rung
 from kneebench.plan import Plan
 from kneebench.plan.plan import Workload
@@ -45,7 +45,7 @@ def measure(size: Size) -> list[Ratio]:
         server = stack.enter_context(loaded(size, workload, SETTINGS, place=place))
         watched = stack.enter_context(contextlib.closing(server.watched()))
         began_s = time.monotonic()
-        climbed = _climbed(server, watched, size)
+        climbed = _make_climb(server, watched, size)
         search_s = time.monotonic() - began_s
         dense = _dense(server, watched, climbed, size)
     return [_time(climbed, search_s), _throughput(climbed, dense)]
@@ -61,10 +61,10 @@ def _plan(server: Loaded, ladder: Mapping[str, object]) -> Plan:
     )
 
 
-def _climbed(server: Loaded, watched: PostgresServer, size: Size) -> Climb:
+def _make_climb(server: Loaded, watched: PostgresServer, size: Size) -> Climb:
     plan = _plan(server, QUICK if size.quick else {})
     steps = climb(CELL, plan.ladder, len(watched.cores) or host().cores)
-    return followed(
+    return measure_orders(
         steps,
         lambda order: (
             measure_rung(

@@ -110,7 +110,7 @@ def _copied(image: Path, copies: Path, size: Size) -> Ratio:
     copies.mkdir()
     ours, theirs = in_turn(
         size.count(5, 1),
-        lambda: _timed(image, copies / "copy", lambda target: _duplicated(image, target, "copy")),
+        lambda: _timed(image, copies / "copy", lambda target: _duplicate(image, target, "copy")),
         lambda: _timed(
             image,
             copies / "copy",
@@ -131,7 +131,7 @@ def _copied(image: Path, copies: Path, size: Size) -> Ratio:
     )
 
 
-def _duplicated(source: Path, target: Path, how: Literal["copy", "clone"]) -> None:
+def _duplicate(source: Path, target: Path, how: Literal["copy", "clone"]) -> None:
     target.mkdir(mode=0o700)
     with Folder.at(source) as given, Folder.at(target) as made:
         duplicate(given, made, how, unwatched)
@@ -192,12 +192,12 @@ def _run(*command: str | Path) -> None:
 
 def _cloned(image: Path, point: Path, size: Size) -> Ratio:
     there = point / "image"
-    _duplicated(image, there, "copy")
+    _duplicate(image, there, "copy")
     shared: list[float] = []
 
     def clone(target: Path) -> None:
         began = time.monotonic()
-        _duplicated(there, target, "clone")
+        _duplicate(there, target, "clone")
         shared.append(time.monotonic() - began)
 
     found = alone([_timed(there, point / "clone", clone) for _ in range(size.count(5, 1))])

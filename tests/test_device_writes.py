@@ -87,7 +87,7 @@ def test_a_program_that_can_write_to_a_device_is_started_by_way_of_device_writes
         for name, tree in modules()
         for node in ast.walk(tree)
         if isinstance(node, ast.Call)
-        and called(node) in ("done", "run", "Popen", "check_output", "check_call")
+        and called(node) in ("run_program", "run", "Popen", "check_output", "check_call")
         and program(node) in WRITERS
         and (name, program(node)) not in CHECKED_OTHERWISE
     ]
@@ -100,7 +100,7 @@ def commands(tree: ast.Module) -> Iterator[str]:
         words: list[ast.expr] = []
         if isinstance(node, ast.List | ast.Tuple):
             words = [one.value if isinstance(one, ast.Starred) else one for one in node.elts]
-        elif isinstance(node, ast.Call) and called(node) in ("run_on", "done"):
+        elif isinstance(node, ast.Call) and called(node) in ("run_on", "run_program"):
             words = list(node.args[1:] if called(node) == "run_on" else node.args)
         if words and isinstance(words[0], ast.Constant) and isinstance(words[0].value, str):
             yield words[0].value

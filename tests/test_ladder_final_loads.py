@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from kneebench.analysis.rounds_end import Wanted, rounds_so_far
-from kneebench.ladder.climb import climb, followed
+from kneebench.ladder.climb import climb, measure_orders
 from kneebench.ladder.final_runs import FinalRuns
 from kneebench.ladder.rounds import Rounds
 from kneebench.plan.ladder import Ladder
@@ -68,7 +68,7 @@ def long_runs(
         said.append((cell.id, result.sentence))
 
     for runs in FinalRuns(climbs, Ladder.model_validate(keys), report=report).restored_runs():
-        followed(runs.steps, measured)
+        measure_orders(runs.steps, measured)
     return orders, said
 
 
@@ -86,7 +86,7 @@ def rounds(climbs: Sequence[Climb], measure: Measure, **keys: object) -> list[li
     all_rounds = Rounds(climbs, ladder, lambda some: bool(rounds_so_far(some, wanted).ended_by))
     for runs in all_rounds.restored_runs():
         made.append([])
-        followed(runs.steps, measured)
+        measure_orders(runs.steps, measured)
     return made
 
 

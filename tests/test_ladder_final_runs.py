@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from kneebench.ladder.climb import climb, followed
+from kneebench.ladder.climb import climb, measure_orders
 from kneebench.ladder.final_runs import FinalRuns
 from kneebench.plan.ladder import Ladder
 from kneebench.records import Cell, Climb, Order, Rung
@@ -44,7 +44,7 @@ def visited(
     for repetition in FinalRuns(climbs, ladder).restored_runs():
         loads = [load.order for load in repetition.loads.values()]
         made.append((loads[0] if loads else None, []))
-        followed(repetition.steps, measured)
+        measure_orders(repetition.steps, measured)
     return made
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from kneebench.analysis.knee import knee_rung
 from kneebench.analysis.rounds_end import Wanted, rounds_so_far
-from kneebench.ladder.climb import climb, followed
+from kneebench.ladder.climb import climb, measure_orders
 from kneebench.ladder.final_runs import RestoredRuns
 from kneebench.ladder.rounds import Rounds
 from kneebench.plan import Plan
@@ -58,7 +58,7 @@ def restored(
             orders.append(order)
             return measure(order)
 
-        made.append((runs, orders, followed(runs.steps, measured)))
+        made.append((runs, orders, measure_orders(runs.steps, measured)))
     return made
 
 

@@ -47,7 +47,7 @@ def server(servers: Servers) -> PostgresServer:
 
 
 @contextlib.contextmanager
-def locked(server: PostgresServer, application: str = "psql") -> Iterator[None]:
+def lock_drive(server: PostgresServer, application: str = "psql") -> Iterator[None]:
     """A session of somebody else's has a table for itself alone."""
     with psycopg.connect(**parameters(server.address), application_name=application) as session:
         session.execute("SET lock_timeout = '10s'")
@@ -64,7 +64,7 @@ def locking(
     def watch(event: Event) -> None:
         if event.kind == "progress" and when in event.doing and not begun.is_set():
             begun.set()
-            stack.enter_context(locked(server))
+            stack.enter_context(lock_drive(server))
 
     begun = threading.Event()
     return watch
@@ -92,7 +92,7 @@ def test_our_sessions_hold_no_lock_on_any_table_between_questions(server: Postgr
             ).fetchall()
             == []
         )
-    with locked(server):
+    with lock_drive(server):
         pass
 
 
@@ -144,7 +144,7 @@ def ended_by_a_late_lock(server: PostgresServer, monkeypatch: pytest.MonkeyPatch
 def test_a_question_of_ours_waits_for_a_lock_no_longer_than_its_limit_and_says_who_has_it(
     server: PostgresServer,
 ) -> None:
-    with locked(server):
+    with lock_drive(server):
         with pytest.raises(
             InvalidMeasurement,
             match=r"cannot add up the orders: .*lock timeout.*process \d+ \(application 'psql'",
@@ -155,7 +155,7 @@ def test_a_question_of_ours_waits_for_a_lock_no_longer_than_its_limit_and_says_w
             match=r"cannot check the conditions: .*lock timeout.*process \d+ \(application 'psql'",
         ):
             server.conditions(lambda event: None)
-    with locked(server, "pgbench"), pytest.raises(InvalidMeasurement, match=r"'pgbench', idle"):
+    with lock_drive(server, "pgbench"), pytest.raises(InvalidMeasurement, match=r"'pgbench', idle"):
         server.sum_next_order_ids()
     assert server.sum_next_order_ids() >= 30_010
 

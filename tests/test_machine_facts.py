@@ -214,9 +214,9 @@ def test_how_full_a_drive_is_and_what_trims_it_comes_from_its_mounted_file_syste
     with loop_device(tmp_path / "drive.img") as drive:
         device = next(one for one in listed_devices(Sources()) if one.path == str(drive))
         assert trims(Sources(), device, tmp_path / "no-timer") == ()
-        programs.done("mkfs.ext4", "-q", "-E", "nodiscard", str(drive))
+        programs.run_program("mkfs.ext4", "-q", "-E", "nodiscard", str(drive))
         (point := tmp_path / "mounted").mkdir()
-        programs.done("mount", "-o", "discard", str(drive), str(point))
+        programs.run_program("mount", "-o", "discard", str(drive), str(point))
         try:
             (point / "file").write_bytes(bytes(20 * 2**20))
             os.sync()
@@ -227,7 +227,7 @@ def test_how_full_a_drive_is_and_what_trims_it_comes_from_its_mounted_file_syste
             os.utime(stamp, (0, 1_700_000_000))
             by_timer = trims(Sources(), device, stamp)
         finally:
-            programs.done("umount", str(point))
+            programs.run_program("umount", str(point))
     assert seen.f_blocks - seen.f_bfree >= 20 * 2**20 // seen.f_frsize
     assert trimmed == (f"mount option discard ({point})",)
     assert by_timer == (*trimmed, "fstrim.timer (last on 2023-11-14)")

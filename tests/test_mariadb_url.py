@@ -435,7 +435,7 @@ class Source(NamedTuple):
     there: MariadbElsewhere
     copies: Copies
 
-    def locked(self, table: str) -> MariadbSession:
+    def lock_drive(self, table: str) -> MariadbSession:
         """A session that keeps others from reading a table."""
         holder = connect(self.there.address)
         holder.run(f"LOCK TABLES kneebench_source.{table} WRITE")
@@ -458,7 +458,7 @@ def source(mariadb_elsewhere: MariadbElsewhere, password: None) -> Iterator[Sour
 
 def test_a_copy_that_fails_ends_its_other_statements_and_begins_no_more(source: Source) -> None:
     source.there.execute("DROP TABLE kneebench_source.order_line")
-    with source.locked("stock") as holder:
+    with source.lock_drive("stock") as holder:
         late = threading.Timer(20, holder.close)
         late.start()
         began = time.monotonic()

@@ -19,7 +19,7 @@ from kneebench.brief import Brief
 from kneebench.campaign import flow
 from kneebench.databases.engines.simulated.engine import open_engine
 from kneebench.lab.journal import Journal
-from kneebench.ladder.climb import climb, followed
+from kneebench.ladder.climb import climb, measure_orders
 from kneebench.ladder.final_runs import FinalRuns
 from kneebench.measurement.log_trace import NO_TRACE
 from kneebench.measurement.meters import open_meters
@@ -180,7 +180,7 @@ def offered(
 
     ladder = Ladder.model_validate(keys)
     for runs in FinalRuns(climbs, ladder, pooled=pooled).restored_runs():
-        followed(runs.steps, measured)
+        measure_orders(runs.steps, measured)
     return [order for order in orders if order.phase == "fixed_rate"]
 
 

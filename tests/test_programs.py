@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from kneebench.lab.processes import END_LIMIT_S, end, runs, started
-from kneebench.lab.programs import done, ending_with_us, wait_until
+from kneebench.lab.programs import ending_with_us, run_program, wait_until
 
 SLOW = f"""#!{sys.executable}
 import os, sys, time
@@ -23,8 +23,8 @@ Path(sys.argv[1]).write_text("written")
 """
 STARTING = """
 import sys
-from kneebench.lab.programs import done
-done(*sys.argv[1:], ends_with_us=True)
+from kneebench.lab.programs import run_program
+run_program(*sys.argv[1:], ends_with_us=True)
 """
 NEGLIGENT = """
 import subprocess, time
@@ -67,11 +67,11 @@ def test_a_program_whose_kneebench_has_ended_already_is_not_started(
 
 
 def test_a_program_that_ends_with_us_prints_and_fails_as_others_do() -> None:
-    assert done("cat", given="as given", ends_with_us=True) == "as given"
+    assert run_program("cat", given="as given", ends_with_us=True) == "as given"
     with pytest.raises(OSError, match="sleep: invalid time interval"):
-        done("sleep", "long", ends_with_us=True)
+        run_program("sleep", "long", ends_with_us=True)
     with pytest.raises(FileNotFoundError):
-        done("mkfs.nosuch", ends_with_us=True)
+        run_program("mkfs.nosuch", ends_with_us=True)
 
 
 def test_a_process_that_ended_is_not_waited_for_until_its_parent_asks_for_it() -> None:

@@ -21,7 +21,7 @@ import pytest
 
 from kneebench.commands.erasing import confirm_erasing
 from kneebench.errors import KneebenchError, PlanError, Refused
-from kneebench.lab.changes.drive import locked
+from kneebench.lab.changes.drive import lock_drive
 from kneebench.lab.changes.format import FormattedDrive
 from kneebench.lab.drives import whole_devices
 from kneebench.lab.folder import Folder
@@ -308,7 +308,7 @@ def test_a_file_system_that_somebody_made_after_a_kill_is_not_removed(
 
 
 def test_udev_leaves_a_drive_alone_while_its_signatures_are_removed(drive: str) -> None:
-    with Path(drive).open("rb") as device, locked(drive), pytest.raises(BlockingIOError):
+    with Path(drive).open("rb") as device, lock_drive(drive), pytest.raises(BlockingIOError):
         fcntl.flock(device, fcntl.LOCK_SH | fcntl.LOCK_NB)
     with Path(drive).open("rb") as device:
         fcntl.flock(device, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -73,7 +73,7 @@ class Brief(Page):
 
     def html(self) -> str:
         """The page: no script, no font, nothing from elsewhere."""
-        return self.rendered("page.html.j2", view=self.view, derived=DERIVED)
+        return self.render_page("page.html.j2", view=self.view, derived=DERIVED)
 
     def figures(self, folder: str | Path) -> list[Path]:
         """Write every figure as PNG, its title within; their paths."""

@@ -53,7 +53,7 @@ class Page(ABC):
         write_text(path, self.html())
         return path
 
-    def rendered(self, template: str, **values: Any) -> str:
+    def render_page(self, template: str, **values: Any) -> str:
         """The page by a template of this package, which calls it `brief`."""
         from jinja2 import Environment, PackageLoader, StrictUndefined
 

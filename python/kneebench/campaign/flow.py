@@ -28,7 +28,7 @@ from kneebench.lab.inventory import drive_fills, drives_called, drives_under
 from kneebench.lab.journal import Journal
 from kneebench.lab.kernel_settings import sysctls
 from kneebench.lab.volumes import erase_drives
-from kneebench.ladder.climb import climb, followed
+from kneebench.ladder.climb import climb, measure_orders
 from kneebench.ladder.final_runs import FinalRuns, RestoredRuns
 from kneebench.ladder.rounds import Rounds
 from kneebench.measurement.profile.storage_profile import storage_profile
@@ -230,16 +230,16 @@ class Bench:
         kept = self.context.store.climb(cell)
         for rung in kept.rungs if kept else ():
             self.context.report_rung(rung, kept=True)
-        climbed = kept or self._climbed(cell)
+        climbed = kept or self._make_climb(cell)
         for result in climbed.stop_results:
             self.context.watch(Event(kind="stop", doing=cell.name, data=result.model_dump()))
         limits = self.context.plan.ladder_on(cell.storage).stops.limits
         return climbed.model_copy(update={"limits": limits})
 
-    def _climbed(self, cell: Cell) -> Climb:
+    def _make_climb(self, cell: Cell) -> Climb:
         ladder = self.context.plan.ladder_on(cell.storage)
         with Restored(self.context, cell) as restored:
-            climbed = followed(climb(cell, ladder, self._cores(cell)), restored.rung)
+            climbed = measure_orders(climb(cell, ladder, self._cores(cell)), restored.rung)
             restored.load_again()
             self._profile(cell, restored)
             self.context.store.put_drive_fills(drive_fills(restored.server.paths))
@@ -281,7 +281,7 @@ class Bench:
         say so.
         """
         with SideBySide(self.context, runs.cells, runs.restore, runs.loads) as databases:
-            if followed(runs.steps, databases.rung):
+            if measure_orders(runs.steps, databases.rung):
                 databases.check_conditions()
 
     def _cores(self, cell: Cell) -> int:

@@ -161,9 +161,9 @@ class Restored:
 
     def rung(self, order: Order) -> Rung:
         """The kept rung of this order, or else a new one, measured and kept."""
-        return self.kept_or_measured(order, self.context.store.rung(order))
+        return self.recall_or_measure(order, self.context.store.rung(order))
 
-    def kept_or_measured(self, order: Order, kept: Rung | None) -> Rung:
+    def recall_or_measure(self, order: Order, kept: Rung | None) -> Rung:
         """The rung that the store has of this order, or else a new one, measured and kept."""
         if kept and self._server is None:
             self._load = self._load or Load(order)
@@ -199,20 +199,20 @@ class Restored:
 
     def _measured(self, order: Order) -> Rung:
         cold = self._server is None and not self.load_again()
-        measured = self._undisturbed(order, cold=cold)
+        measured = self._repeat_if_disturbed(order, cold=cold)
         restore_s = self.server.restore_s if self._unused else None
         rung = measured.rung.model_copy(update={"restore_s": restore_s})
         self._unused = False
         self.context.store.put(measured._replace(rung=rung))
         return rung
 
-    def _undisturbed(self, order: Order, *, cold: bool) -> MeasuredRung:
+    def _repeat_if_disturbed(self, order: Order, *, cold: bool) -> MeasuredRung:
         """The first attempt that nothing disturbed, or the last one; it says what became of those
         before.
         """
         tried: list[str] = []
         while True:
-            measured = self._measured_alone(order, cold=cold and not tried)
+            measured = self._measure_in_turn(order, cold=cold and not tried)
             disturbed, tries = _disturbed(measured, self._searched)
             if not disturbed or len(tried) + 1 >= tries:
                 return measured._replace(rung=_with_tries(measured.rung, tried))
@@ -220,7 +220,7 @@ class Restored:
             attempt = f"attempt {len(tried)} of {tries} is {disturbed}"
             self.context.watch(Event(kind="warning", doing=f"{described(order)}: {attempt}"))
 
-    def _measured_alone(self, order: Order, *, cold: bool) -> MeasuredRung:
+    def _measure_in_turn(self, order: Order, *, cold: bool) -> MeasuredRung:
         """Invalid if background work began meanwhile on a server side by side: all then make a
         checkpoint, so that the next attempt is alike on all.
         """

@@ -45,7 +45,7 @@ class SideBySide:
         if order.restore and not kept:
             for cell in self._loads or self._restored:
                 self._restored[cell].load_again()
-        return self._restored[order.cell].kept_or_measured(order, kept)
+        return self._restored[order.cell].recall_or_measure(order, kept)
 
     def servers(self) -> dict[str, Server]:
         """The servers by cell."""

@@ -23,10 +23,10 @@ def confirm_erasing(plan: Plan, *, wanted: bool) -> tuple[WholeDrive, ...]:
     from kneebench.lab.volumes import named_drives, to_be_erased
 
     drives = named_drives(plan, ReadingProgress()) if wanted else ()
-    return confirmed_drives(to_be_erased(drives, plan.erase))
+    return confirm_drives(to_be_erased(drives, plan.erase))
 
 
-def confirmed_drives(drives: tuple[WholeDrive, ...]) -> tuple[WholeDrive, ...]:
+def confirm_drives(drives: tuple[WholeDrive, ...]) -> tuple[WholeDrive, ...]:
     """Drives that contain data, once the user has seen what and has agreed to erase it.
 
     Raises Refused as `confirm_erasing` does.

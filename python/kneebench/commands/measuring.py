@@ -125,7 +125,7 @@ def run(
     clean_up()
     selected = selected_plan(plan, None if fresh else out, single_load(users, window), brief=brief)
     _write_missing_brief(selected, out, wanted=brief and not fresh, as_json=as_json)
-    expecting = _confirmed_duration(selected, sure=yes or as_json)
+    expecting = _confirm_duration(selected, sure=yes or as_json)
     drives = confirm_erasing(selected, wanted=erase)
     with Resumable() as resumable:
         with watching(selected, expecting, as_json=as_json) as seen:
@@ -206,7 +206,7 @@ def clean_up() -> None:
     Journal().clean(lambda event: print_line(event.doing, err=True))
 
 
-def _confirmed_duration(selected: Plan, *, sure: bool) -> Expected:
+def _confirm_duration(selected: Plan, *, sure: bool) -> Expected:
     from kneebench.campaign.expected_duration import expected_duration
     from kneebench.lab.host import host
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from kneebench.commands.erasing import confirmed_drives
+from kneebench.commands.erasing import confirm_drives
 from kneebench.commands.output import ReadingProgress
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def erased(targets: list[Target]) -> list[Target]:
     from kneebench.measurement.profile import DriveTarget
 
     drives = [one.drive for one in targets if isinstance(one, DriveTarget) and one.erase]
-    if not (agreed := confirmed_drives(to_be_erased(drives, {one.wwid for one in drives}))):
+    if not (agreed := confirm_drives(to_be_erased(drives, {one.wwid for one in drives}))):
         return targets
     erase_drives(agreed)
     here = inventory([one.path for one in agreed])

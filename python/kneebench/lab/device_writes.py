@@ -19,7 +19,7 @@ from kneebench.lab.drives import block_folder
 from kneebench.lab.inventory.content import mark_of
 from kneebench.lab.open_device import LOOKS_S, identity_of, once_free
 from kneebench.lab.permission import WritableDevice
-from kneebench.lab.programs import done
+from kneebench.lab.programs import run_program
 
 CHECKED = "kneebench.device.checked"
 """Audit event (PEP 578) of a device that was found to be the same, with its path."""
@@ -48,7 +48,7 @@ def run_on(devices: Sequence[WritableDevice], *command: str, given: str = "") ->
     while True:
         with writing(devices):
             try:
-                return done(*command, given=given, ends_with_us=True)
+                return run_program(*command, given=given, ends_with_us=True)
             except OSError as error:
                 if not _PASSES.search(str(error)) or time.monotonic() > until_s:
                     raise
@@ -56,7 +56,7 @@ def run_on(devices: Sequence[WritableDevice], *command: str, given: str = "") ->
 
 
 @contextlib.contextmanager
-def started_on(
+def start_on(
     devices: Sequence[WritableDevice], start: Callable[[], subprocess.Popen[bytes]]
 ) -> Iterator[subprocess.Popen[bytes]]:
     """A program that writes to these devices, started; killed at the end of the block. Raises

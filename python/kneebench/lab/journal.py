@@ -208,9 +208,9 @@ class Journal:
         """
         for one in self.damaged():
             watch(Event(kind="warning", doing=f"{one.seen}; {one.do}"))
-        return [change for change in self.leftovers() if self._cleaned(change, watch)]
+        return [change for change in self.leftovers() if self._clean_up(change, watch)]
 
-    def _cleaned(self, change: Change, watch: Watch) -> bool:
+    def _clean_up(self, change: Change, watch: Watch) -> bool:
         watch(Event(kind="start", doing=f"cleaning up after an earlier run: {change.words}"))
         try:
             if remark := change.remark():

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from kneebench.lab.inventory.sources import Sources
-from kneebench.lab.programs import done, found
+from kneebench.lab.programs import found, run_program
 from kneebench.records import MemoryModule
 from kneebench.visible import escaped
 
@@ -43,7 +43,7 @@ def memory_modules(sources: Sources) -> Slots:
     if not found(COMMAND[0]):
         return Slots(unknown="dmidecode is missing")
     try:
-        printed = done(*COMMAND, limit_s=LIMIT_S)
+        printed = run_program(*COMMAND, limit_s=LIMIT_S)
     except OSError as error:
         return Slots(unknown=escaped(str(error))[:LONGEST])
     slots = list(modules_in(printed))

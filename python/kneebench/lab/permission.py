@@ -129,7 +129,7 @@ def claimed(names: Sequence[str], watch: Watch = unwatched) -> list[WritableDevi
         for one in held:
             now = one.now(watch)
             require_blank(now, drive_state(now))
-        return _released(held)
+        return _release(held)
 
 
 def agreed(drives: Sequence[WholeDrive], watch: Watch = unwatched) -> list[WritableDevice]:
@@ -146,7 +146,7 @@ def agreed(drives: Sequence[WholeDrive], watch: Watch = unwatched) -> list[Writa
                 raise Refused(f"writing to {drive.path}", seen=seen, do=START_AGAIN)
             if not drive_state(now).needs_consent:
                 require_blank(now, drive_state(now))
-        return _released(held)
+        return _release(held)
 
 
 def made(
@@ -235,7 +235,7 @@ class HeldDrive(NamedTuple):
             raise Refused(f"writing to {self.drive.path}", seen=seen, do=START_AGAIN)
 
 
-def _released(held: Sequence[HeldDrive]) -> list[WritableDevice]:
+def _release(held: Sequence[HeldDrive]) -> list[WritableDevice]:
     """All of them, as none was written to since it was looked at."""
     for one in held:
         one.require_unwritten()

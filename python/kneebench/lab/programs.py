@@ -49,7 +49,7 @@ def ending_with_us(command: Sequence[str]) -> list[str]:
     return [sys.executable, "-ISc", _BECOME, str(os.getpid()), *command]
 
 
-def done(
+def run_program(
     *command: str, given: str = "", limit_s: float = LIMIT_S, ends_with_us: bool = False
 ) -> str:
     """What the program prints, when it is given that to read. Raises OSError with what it says

@@ -105,7 +105,7 @@ def empty(folder: Folder, keep: str = "") -> None:
         raise _mounted(folder.path, point)
     while names := [name for name in folder.names() if name != keep]:
         for name in names:
-            if not _unlinked(folder, name):
+            if not _unlink(folder, name):
                 _dissolve(folder, name)
 
 
@@ -114,7 +114,7 @@ def _dissolve(folder: Folder, name: str) -> None:
         if _ground(inner) != _ground(folder):
             raise _mounted(folder.path, inner.path)
         for each in inner.names():
-            if not _unlinked(inner, each):
+            if not _unlink(inner, each):
                 os.rename(
                     each,
                     f".kneebench-{uuid.uuid4().hex}",
@@ -137,7 +137,7 @@ def _mounted(folder: Path, point: Path) -> Refused:
     )
 
 
-def _unlinked(folder: Folder, name: str) -> bool:
+def _unlink(folder: Folder, name: str) -> bool:
     """Whether it was no directory, and is gone.
 
     A process of the server that is about to end may have removed it first.

@@ -59,7 +59,7 @@ def climb(cell: Cell, ladder: Ladder, database_cores: int) -> Climbing:
     return climbed.model_copy(update={"rungs": rungs, "stop_results": results})
 
 
-def followed(
+def measure_orders(
     steps: Generator[Order, Rung, Followed], measured: Callable[[Order], Rung]
 ) -> Followed:
     """The result of `steps` when every order is measured: for a climb, the Climb."""
@@ -82,7 +82,7 @@ def _once(cell: Cell, ladder: Ladder, users: tuple[int, int], repeat: int) -> Cl
     search_rungs, unusable = yield from _search(cell, ladder, users, repeat)
     stop_results = _judged(search_rungs, ladder) if search_rungs else ()
     if unusable:
-        return _ended_invalid(cell, search_rungs, unusable, stop_results)
+        return _end_invalid(cell, search_rungs, unusable, stop_results)
     position = _knee_position(search_rungs, ladder, stop_results)
     if position.at < 0:
         return Climb(
@@ -91,7 +91,7 @@ def _once(cell: Cell, ladder: Ladder, users: tuple[int, int], repeat: int) -> Cl
             stop_results=stop_results,
             stopped_by=position.stop,
         )
-    found, (knee, bracket) = yield from _refined(search_rungs, position, stop_results, ladder)
+    found, (knee, bracket) = yield from _refine(search_rungs, position, stop_results, ladder)
     last = yield _order(cell, "drift_check", search_rungs[0].users, repeat)
     return Climb(
         cell=cell,
@@ -160,7 +160,7 @@ def _knee_position(
     )
 
 
-def _refined(
+def _refine(
     search_rungs: Sequence[Rung],
     position: KneePosition,
     stop_results: Sequence[StopResult],
@@ -177,7 +177,7 @@ def _refined(
         if knee:
             return found, knee
     middle = yield from _bisect(search_rungs, position)
-    return [middle] if middle else [], _bisected(search_rungs, position.at, middle, ladder)
+    return [middle] if middle else [], _bisect_knee(search_rungs, position.at, middle, ladder)
 
 
 def _bisect(
@@ -194,7 +194,7 @@ def _bisect(
     return (yield order) if users else None
 
 
-def _bisected(
+def _bisect_knee(
     search_rungs: Sequence[Rung], at: int, middle: Rung | None, ladder: Ladder
 ) -> tuple[int, tuple[int, int]]:
     """(the knee's users, the users between which it is).
@@ -217,7 +217,7 @@ def _bisected(
     return knee.users, (below, middle.users)
 
 
-def _ended_invalid(
+def _end_invalid(
     cell: Cell, search_rungs: Sequence[Rung], rung: Rung, stop_results: Sequence[StopResult]
 ) -> Climb:
     """The climb up to this invalid rung; the last valid one stands in for a knee that was not
@@ -243,7 +243,7 @@ def _fixed(cell: Cell, ladder: Ladder) -> Climbing:
     users = ladder.last
     rung = yield _order(cell, "fixed_load", users)
     if rung.invalid:
-        return _ended_invalid(cell, [], rung, ())
+        return _end_invalid(cell, [], rung, ())
     others = _judged([rung], ladder, but=("budget", "plateau", "saturation"))
     failed = any(v.fired and v.stop == "errors" for v in others)
     return Climb(

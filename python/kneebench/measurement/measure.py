@@ -83,7 +83,7 @@ def measure(
     )._replace(transactions=transactions)
     context = MeterContext(server, storage_paths, log_trace)
     with losses_reported(server, described(order)):
-        record = _recorded(order, plan, context, times, watch)
+        record = _run_load(order, plan, context, times, watch)
     rung, outside = judged(summarised(record, plan, server), record.load.held)
     last = record.load.held.last
     return MeasuredRung(
@@ -94,7 +94,7 @@ def measure(
     )
 
 
-def _recorded(
+def _run_load(
     order: Order,
     plan: Plan,
     context: MeterContext,
@@ -109,7 +109,7 @@ def _recorded(
     generator = server.load_generator(generator_spec(plan, order))
     _connect(generator, order, server)
     real = plan.engine.measures_real_hardware
-    with _kept_on(plan.workload.load_generator_cores if real else ()):
+    with _pin_to(plan.workload.load_generator_cores if real else ()):
         meters = open_meters(plan.meters, context, real_hardware=real)
         with contextlib.closing(Sampler(meters, server.now_s)) as sampler:
             load = _under_load(generator, order, times, sampler, server, watch)
@@ -137,7 +137,7 @@ def _connect(generator: LoadGenerator, order: Order, server: Server) -> None:
 
 
 @contextlib.contextmanager
-def _kept_on(cores: Sequence[int]) -> Iterator[None]:
+def _pin_to(cores: Sequence[int]) -> Iterator[None]:
     """Pin this thread, which reads the meters, to the load generator's cores if the plan names
     any.
     """

@@ -67,6 +67,6 @@ class ProfilePage(Page):
         """The page: no script, no font, nothing from elsewhere."""
         found = self.profile
         on = "the whole drive" if found.raw else "one file"
-        return self.rendered(
+        return self.render_page(
             "profile/page.html.j2", started_at=found.started_at, where=found.directory, on=on
         )

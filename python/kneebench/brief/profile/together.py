@@ -91,7 +91,7 @@ class TogetherPage(Page):
         """The page: no script, no font, nothing from elsewhere."""
         where = ", ".join(str(one.directory) for one in self.found.members)
         on = "the whole drives" if self.found.raw else "one file in each directory"
-        return self.rendered(
+        return self.render_page(
             "profile/page.html.j2", started_at=self.found.started_at, where=where, on=on
         )
 

@@ -62,10 +62,10 @@ def duplicate(
     with contextlib.ExitStack() as opened:
         skeleton = _skeleton(source, target, opened, {MARKER, *left_behind})
         files = sorted(skeleton, key=lambda file: -file.size_bytes)
-        return _duplicated(files, source.path, target.path, how, watch, doing)
+        return _duplicate(files, source.path, target.path, how, watch, doing)
 
 
-def _duplicated(
+def _duplicate(
     files: Sequence[CopiedFile],
     source: Path,
     target: Path,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from kneebench.databases.managed.account import Account
-from kneebench.databases.managed.server_process import ServerProcess, Surroundings, supervised
+from kneebench.databases.managed.server_process import ServerProcess, Surroundings, supervise
 from kneebench.errors import KneebenchError
 from kneebench.lab.journal import Journal
 from kneebench.lab.limits import DatabaseLimits
@@ -71,7 +71,7 @@ def answering(server: ServerProcess, data: Path, journal: Journal, *, keep: bool
     in time.
     """
     what = f"the {server.kind.name} server on {data}"
-    with supervised(server, what, journal, keep=keep):
+    with supervise(server, what, journal, keep=keep):
         server.await_answer()
         server.verify_limits()
         yield

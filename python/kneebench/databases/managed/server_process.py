@@ -204,7 +204,7 @@ def _segments(creator: int, user: int) -> list[int]:
 
 
 @contextlib.contextmanager
-def supervised(server: ServerProcess, what: str, journal: Journal, *, keep: bool) -> Iterator[None]:
+def supervise(server: ServerProcess, what: str, journal: Journal, *, keep: bool) -> Iterator[None]:
     """The block, with the server in the journal; then it is stopped, however the block ends.
 
     Raises KneebenchError where data that is kept was not written out.

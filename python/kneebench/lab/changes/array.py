@@ -8,7 +8,7 @@ from typing import Literal
 from kneebench.lab.changes.change import Change
 from kneebench.lab.changes.drive import stop_arrays
 from kneebench.lab.drives import block_folder
-from kneebench.lab.programs import done
+from kneebench.lab.programs import run_program
 
 
 class MadeArray(Change):
@@ -32,7 +32,7 @@ class MadeArray(Change):
         if self.uuid:
             found = stop_arrays(self.uuid)
         elif found := block_folder(device).exists():
-            done("mdadm", "--stop", self.device)
+            run_program("mdadm", "--stop", self.device)
         if device.is_symlink():  # udev removes it, but not every machine has udev
             device.unlink()
         return found

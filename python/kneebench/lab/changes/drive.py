@@ -23,7 +23,7 @@ from kneebench.lab.open_device import OpenDevice
 from kneebench.lab.own_writes import are_all_ours, note_volume_writes, noted_devices
 from kneebench.lab.permission import WritableDevice, left
 from kneebench.lab.processes import boot
-from kneebench.lab.programs import done, wait_until
+from kneebench.lab.programs import run_program, wait_until
 from kneebench.records import DeviceIdentity
 
 
@@ -53,7 +53,7 @@ class ChangedDrive(Change):
         if not device:
             return ""
         with OpenDevice(device) as opened:
-            return "" if self.is_ours(opened) else self._left_alone(device)
+            return "" if self.is_ours(opened) else self._wait_until_alone(device)
 
     def undo(self) -> bool:
         """Remove what is ours from it, and mark it; whether that was done. Nothing is written if
@@ -64,11 +64,11 @@ class ChangedDrive(Change):
         if not device:
             return False
         self.stop_arrays()
-        with locked(device), contextlib.ExitStack() as stack:
+        with lock_drive(device), contextlib.ExitStack() as stack:
             writable = left(device, self.is_ours)
             if writable is None:
                 if self.owner == os.getpid():
-                    raise OSError(self._left_alone(device))
+                    raise OSError(self._wait_until_alone(device))
                 return False
             stack.enter_context(writable)
             writable.drives = (writable,)
@@ -83,7 +83,7 @@ class ChangedDrive(Change):
         same = self.identity is not None and device.identity.file == self.identity.file
         return same and are_all_ours(device)
 
-    def _left_alone(self, device: str) -> str:
+    def _wait_until_alone(self, device: str) -> str:
         return (
             f"{device} ({self.wwid}) is left as it is: its owner or another program may have"
             " written to it since kneebench did; to use it again, name it under erase in a plan"
@@ -153,7 +153,7 @@ def digits(uuid: str) -> str:
 
 
 @contextlib.contextmanager
-def locked(device: str) -> Iterator[None]:
+def lock_drive(device: str) -> Iterator[None]:
     """A whole drive that udev leaves alone (flock, as systemd documents it): it would assemble an
     array again from members whose signatures are being removed.
     """
@@ -182,7 +182,7 @@ def stop_arrays(uuid: str) -> bool:
         members = [one.name for one in (WHOLE_DEVICES / name / "slaves").glob("*")]
         with OpenDevice(f"/dev/{name}") as array:
             ours = are_all_ours(array)
-        done("mdadm", "--stop", f"/dev/{name}")
+        run_program("mdadm", "--stop", f"/dev/{name}")
         under = {*members, *(block_folder(one).resolve().parent.name for one in members)}
         for path in noted_devices(under) if ours else ():
             with OpenDevice(path) as member:
@@ -203,7 +203,7 @@ def _arrays(uuid: str) -> Iterator[str]:
 def _array_of(member: str) -> str:
     """The UUID of the array that a device belongs to; empty if it has none."""
     try:
-        printed = done("mdadm", "--examine", "--export", member)
+        printed = run_program("mdadm", "--examine", "--export", member)
     except OSError:
         return ""
     lines = (line.partition("=") for line in printed.splitlines())

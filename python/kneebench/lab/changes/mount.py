@@ -15,7 +15,7 @@ from kneebench.lab.inventory.holders import is_held
 from kneebench.lab.open_device import OpenDevice
 from kneebench.lab.own_writes import note_volume_writes, noted_devices
 from kneebench.lab.processes import end, living_in
-from kneebench.lab.programs import done, wait_until
+from kneebench.lab.programs import run_program, wait_until
 
 COPIED_S = 30.0
 """Within this time, a server of another run that is starting drops its copy of the mount, also on a
@@ -50,7 +50,7 @@ class MountedFileSystem(Change):
         known = self.owner == os.getpid() and set(ids) == {digits(self.volume)}
         under = self._devices() if known else frozenset()
         if not wait_until(self._unmounted):
-            done("umount", self.point)
+            run_program("umount", self.point)
         if wait_until(lambda: not any(map(is_held, drives)), COPIED_S):
             for path in noted_devices(under):
                 with contextlib.suppress(OSError), OpenDevice(path) as device:
@@ -78,7 +78,7 @@ class MountedFileSystem(Change):
     def _unmounted(self) -> bool:
         """One attempt: the last user may be about to end."""
         with contextlib.suppress(OSError):
-            done("umount", self.point)
+            run_program("umount", self.point)
         return not mounted_on(self.point)
 
     def require_gone(self, forget: str) -> None:
@@ -88,7 +88,9 @@ class MountedFileSystem(Change):
 def volume_of(device: str) -> str:
     """The UUID of the file system on a device; empty for none, or where it cannot be read."""
     try:
-        return done("blkid", "--probe", "--output", "value", "--match-tag", "UUID", device).strip()
+        return run_program(
+            "blkid", "--probe", "--output", "value", "--match-tag", "UUID", device
+        ).strip()
     except OSError:
         return ""
 

@@ -14,7 +14,7 @@ from kneebench.lab.drives import block_folder
 from kneebench.lab.inventory.content import wipefs
 from kneebench.lab.own_devices import is_partition_of
 from kneebench.lab.permission import WritableDevice, made
-from kneebench.lab.programs import done, wait_until
+from kneebench.lab.programs import run_program, wait_until
 
 TABLE_TYPES = "gpt,PMBR"
 
@@ -62,7 +62,9 @@ class WrittenTable(ChangedDrive):
 def is_table(device: str, uuid: str) -> bool:
     """Whether the partition table on a drive has this UUID; no table has none."""
     try:
-        found = done("blkid", "--probe", "--output", "value", "--match-tag", "PTUUID", device)
+        found = run_program(
+            "blkid", "--probe", "--output", "value", "--match-tag", "PTUUID", device
+        )
     except OSError:  # its answer if there is nothing at all
         return False
     return digits(found.strip()) == digits(uuid)

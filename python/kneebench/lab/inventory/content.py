@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from kneebench.lab.inventory.block_devices import BlockDevice
 from kneebench.lab.inventory.sources import LIMIT_S
-from kneebench.lab.programs import done
+from kneebench.lab.programs import run_program
 from kneebench.records import Event, Signature, Watch
 from kneebench.visible import escaped
 
@@ -67,7 +67,7 @@ def wipefs(path: str) -> list[dict[str, Any]]:
     """What wipefs finds on a device, as it prints it. Raises OSError where it is missing or fails,
     or the drive does not answer.
     """
-    printed = done("wipefs", "--no-act", "--json", path, limit_s=LIMIT_S)
+    printed = run_program("wipefs", "--no-act", "--json", path, limit_s=LIMIT_S)
     found: list[dict[str, Any]] = json.loads(printed)["signatures"] if printed.strip() else []
     return found
 

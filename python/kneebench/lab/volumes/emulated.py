@@ -30,7 +30,7 @@ from kneebench.lab.journal import Journal
 from kneebench.lab.own_devices import is_over
 from kneebench.lab.permission import Daemon, WritableDevice, made
 from kneebench.lab.processes import started
-from kneebench.lab.programs import done, wait_until
+from kneebench.lab.programs import run_program, wait_until
 from kneebench.plan.default import MEMORY
 from kneebench.plan.volume import EmulatedDevice
 
@@ -142,7 +142,7 @@ def emulated_parts(
         try:
             place = _place(journal, folder, whole, stack)
             served = Served(place / IMAGE) if in_memory else _limited(journal, place, whole, stack)
-            devices = _attached(journal, served, [part.size for part in parts], stack)
+            devices = _attach(journal, served, [part.size for part in parts], stack)
         except OSError as error:
             raise KneebenchError(
                 f"emulating a drive of class {whole.emulated!r} in {folder}",
@@ -215,7 +215,7 @@ def _listens(place: Path) -> bool:
         os.close(directory)
 
 
-def _attached(
+def _attach(
     journal: Journal, served: Served, sizes: Sequence[int], stack: contextlib.ExitStack
 ) -> list[WritableDevice]:
     """Loop devices over the parts of a file, without the page cache, in blocks of 4 KiB; the stack
@@ -226,7 +226,7 @@ def _attached(
     options, devices = ("--direct-io=on", f"--sector-size={BLOCK_BYTES}"), []
     for place, size in zip(accumulate((0, *sizes)), sizes, strict=False):
         part = (f"--offset={place}", f"--sizelimit={size}") if len(sizes) > 1 else ()
-        path = done("losetup", "--find", "--show", *options, *part, file).strip()
+        path = run_program("losetup", "--find", "--show", *options, *part, file).strip()
         devices.append(stack.enter_context(made(path, is_over(served.file), served.daemons)))
     return devices
 

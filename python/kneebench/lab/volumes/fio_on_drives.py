@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from kneebench.lab.device_writes import MARK_BYTES, started_on
+from kneebench.lab.device_writes import MARK_BYTES, start_on
 from kneebench.lab.drives import size_bytes, written_bytes
 from kneebench.lab.journal import Journal
 from kneebench.lab.permission import WritableDevice
@@ -87,7 +87,7 @@ class DriveFio:
                 process_group=0,
             )
 
-        started = started_on(self._drives, start)
+        started = start_on(self._drives, start)
         with started as process, self._journal.process(process.pid, "fio"):
             yield process
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kneebench.lab.programs import done, found
+from kneebench.lab.programs import found, run_program
 from kneebench.plan.volume import Volume
 
 
@@ -30,7 +30,7 @@ def has_md() -> bool:
     if Path("/proc/mdstat").exists():
         return True
     try:
-        done("modprobe", "--dry-run", "--quiet", "md_mod")
+        run_program("modprobe", "--dry-run", "--quiet", "md_mod")
     except OSError:
         return False
     return bool(found("modprobe"))

@@ -126,7 +126,7 @@ def connect(
     """A session; raises PlanError with the server's words where it refuses."""
     log_in = LogIn()
     try:
-        session = _connected(address, database or address.database, limit_s, log_in)
+        session = _connect_once(address, database or address.database, limit_s, log_in)
         with log_in.limits(session.peer):
             for statement in (UNLIMITED, OWN_CLOCK, *OF_PRODUCT[session.is_mariadb]):
                 session.run(statement)
@@ -140,7 +140,7 @@ def connect(
         ) from None
 
 
-def _connected(
+def _connect_once(
     address: MariadbAddress, database: str, limit_s: float, log_in: LogIn
 ) -> MariadbSession:
     """With sslmode=prefer in the clear where TLS fails, never where the server refuses."""
@@ -292,7 +292,7 @@ def explained(doing: str, address: MariadbAddress | None = None) -> Iterator[Non
 def answers(address: MariadbAddress) -> bool:
     """True where a server takes connections there."""
     try:
-        _connected(address, "", SEND_S, LogIn()).close()
+        _connect_once(address, "", SEND_S, LogIn()).close()
     except (pymysql.Error, OSError) as error:
         code = words_of(error)[0]
         return code.isdigit() and 1000 <= int(code) < 2000 and code != "1053"

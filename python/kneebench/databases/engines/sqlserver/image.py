@@ -106,12 +106,12 @@ class Image(NamedTuple):
         name = self.address.database
         there = databases.require_ours(self.session, name, f"preparing the database {name}")
         if self.how == "backup":
-            return self._backed_up(watch, there=there)
+            return self._back_up(watch, there=there)
         if there and (found := self._found()):
             return {**found, "reused": "yes"}
         return {**self._load(watch), "reused": "no"}
 
-    def _backed_up(self, watch: Watch, *, there: bool) -> dict[str, str]:
+    def _back_up(self, watch: Watch, *, there: bool) -> dict[str, str]:
         """The backup of this key, unless there is a loaded database that is not of it: the backup
         after its load failed, and is written now.
         """

@@ -75,18 +75,18 @@ class SqlServer:
             self.settings: Sequence[Setting] = in_force(
                 self._session, address.database, self.version
             )
-            self._readings = self._opened_readings()
-            self._waits = self._opened_waits()
+            self._readings = self._open_readings()
+            self._waits = self._open_waits()
             self._stack = opened.pop_all()
         self.measures = self._readings.meters | ({"waits"} if self._waits else set())
         self.notes: Sequence[str] = (*notes, *self._remarks())
 
-    def _opened_readings(self) -> SqlServerReadings | BabelfishReadings:
+    def _open_readings(self) -> SqlServerReadings | BabelfishReadings:
         if self.version.babelfish:
             return BabelfishReadings(self._session)
         return SqlServerReadings(self._session, self.address.database)
 
-    def _opened_waits(self) -> SqlServerWaits | BabelfishWaits | None:
+    def _open_waits(self) -> SqlServerWaits | BabelfishWaits | None:
         """None where the server does not show other sessions to this login: it then returns only
         the session that reads, without an error.
         """

@@ -139,7 +139,7 @@ def connect(
         context = context_of(address)
         opened = socket.create_connection((address.host, address.port), LOG_IN_S)
         with log_in.limits(opened):
-            session = SqlServerSession(address, _logged_in(address, opened, context, limit_s))
+            session = SqlServerSession(address, _log_in(address, opened, context, limit_s))
             if database:
                 session.execute(f"USE {quoted(database)}")
     except (pytds.Error, OSError, SqlError) as error:
@@ -150,7 +150,7 @@ def connect(
     return session
 
 
-def _logged_in(
+def _log_in(
     address: SqlServerAddress, opened: socket.socket, context: ssl.SSLContext, limit_s: float | None
 ) -> Any:
     use_own_tls()
