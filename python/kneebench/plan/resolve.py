@@ -7,8 +7,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from kneebench.plan.cells import cells
 from kneebench.plan.plan import Plan
-from kneebench.records import PlannedDatabase, ResolvedPlan
+from kneebench.records import PlannedDatabase, PlannedStorage, ResolvedPlan
 
 
 def resolve(plan: Plan) -> ResolvedPlan:
@@ -22,6 +23,8 @@ def resolve(plan: Plan) -> ResolvedPlan:
     return ResolvedPlan(
         question=plan.question,
         baseline=plan.base,
+        cells=cells(plan),
+        storages={name: _storage(plan, name) for name in plan.storages},
         databases={
             name: PlannedDatabase(
                 engine=one.database.engine,
@@ -37,6 +40,16 @@ def resolve(plan: Plan) -> ResolvedPlan:
         most_rounds=ladder.most_repeats,
         sysctls={name: str(value) for name, value in plan.kernel.sysctl.items()},
         emulated=plan.has_emulated_drives,
+    )
+
+
+def _storage(plan: Plan, name: str) -> PlannedStorage:
+    storage = plan.storages[name]
+    return PlannedStorage(
+        limits=plan.ladder_on(name).stops.limits,
+        copies=storage.copies,
+        log_apart=storage.log_apart,
+        shared=storage.shares_emulated_drives,
     )
 
 

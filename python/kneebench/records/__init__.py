@@ -47,7 +47,7 @@ from kneebench.records.machine import (
     Whereabouts,
 )
 from kneebench.records.record import TRANSACTIONS, Phase, Record, Role, Verdict
-from kneebench.records.resolved_plan import PlannedDatabase, ResolvedPlan
+from kneebench.records.resolved_plan import PlannedDatabase, PlannedStorage, ResolvedPlan
 from kneebench.records.rung import (
     Check,
     Counted,
@@ -100,6 +100,7 @@ __all__ = [
     "Order",
     "Phase",
     "PlannedDatabase",
+    "PlannedStorage",
     "Preconditioned",
     "Proof",
     "QuotedLoad",

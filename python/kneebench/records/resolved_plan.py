@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from kneebench.records.cell import Cell
+from kneebench.records.climb import Limits
 from kneebench.records.record import Record
+
+
+class PlannedStorage(Record):
+    """A storage of the plan: the limits of its stop conditions; `copies` of each block, as its
+    devices count them; `log_apart`: the log is on a storage of its own; `shared`: one with the same
+    limits.
+    """
+
+    limits: Limits = Limits()
+    copies: int = 1
+    log_apart: bool = False
+    shared: bool = False
 
 
 class PlannedDatabase(Record):
@@ -17,17 +31,20 @@ class PlannedDatabase(Record):
 
 
 class ResolvedPlan(Record):
-    """What the figures of a campaign depend on, with defaults filled in. `databases`: by name, of a
-    plan with one database by "". `fixed_load`: the plan sets the number of users. `connections`:
-    shared by all users, 0 for one each. `precision`: the half-width that ends short rounds, after
-    at least `fewest_rounds`. `sysctls`: those that the plan sets. `emulated`: whether a volume is
-    made of emulated drives.
+    """What the figures of a campaign depend on, with defaults filled in.
+
+    `cells`: the baseline's first. `databases`: by name, of a plan with one database by "".
+    `connections`: shared by all users, 0 for one each. `fixed_load`: the plan sets the number of
+    users. `precision`: the half-width that ends short rounds, after at least `fewest_rounds`.
+    `sysctls`: those that the plan sets. `emulated`: whether a volume is made of emulated drives.
 
     Of a plan that this version does not know, only what it still says.
     """
 
     question: str = ""
     baseline: str = ""
+    cells: tuple[Cell, ...] = ()
+    storages: dict[str, PlannedStorage] = Field(default_factory=dict)
     databases: dict[str, PlannedDatabase] = Field(default_factory=dict)
     warehouses: int = 0
     connections: int = 0

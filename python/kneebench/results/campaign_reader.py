@@ -7,23 +7,22 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
 from kneebench.analysis.quoted_load import REPEATED, with_quoted_load
 from kneebench.errors import KneebenchError
-from kneebench.plan import Plan
 from kneebench.plan.plan import Workload
 from kneebench.records import (
     Campaign,
     Cell,
     Check,
     Climb,
-    Limits,
     Phase,
+    PlannedStorage,
     RawStorage,
     Record,
+    ResolvedPlan,
     Results,
     Rung,
     Series,
@@ -65,8 +64,8 @@ def load(folder: str | Path) -> LoadedResults:
     folder = Path(folder)
     campaign, finished = read_head(folder), _finished(folder)
     require_tables(folder)
-    plan, allowance = _plan(campaign.plan), Allowance()
-    rungs = rungs_in(folder, plan.workload if plan else None, allowance)
+    plan, allowance = campaign.resolved, Allowance()
+    rungs = rungs_in(folder, workload(campaign), allowance)
     kept = {climb.cell.id: climb for climb in _climbs(folder, allowance)}
     planned = _planned(plan, [*kept, *(rung.order.cell for rung in rungs)])
     cells = {**planned, **{cell: climb.cell for cell, climb in kept.items()}}
@@ -75,9 +74,9 @@ def load(folder: str | Path) -> LoadedResults:
         with_quoted_load(
             _climb(kept.get(id_), cell, rungs).model_copy(
                 update={
-                    "limits": _limits(plan, cell),
+                    "limits": plan.storages.get(cell.storage, PlannedStorage()).limits,
                     "noise_floor": campaign.noise_floor,
-                    "raw": _raw(campaign, plan, cell),
+                    "raw": _raw(campaign, cell),
                     "final_checks": final_checks.get(id_, {}),
                 }
             )
@@ -123,17 +122,17 @@ def _climb(kept: Climb | None, cell: Cell, rungs: Iterable[Rung]) -> Climb:
     return kept.model_copy(update={"rungs": own}) if kept else Climb(cell=cell, rungs=own)
 
 
-def _raw(campaign: Campaign, plan: Plan | None, cell: Cell) -> RawStorage | None:
+def _raw(campaign: Campaign, cell: Cell) -> RawStorage | None:
     """What the cell's storage did without a database; None if it was not measured."""
     profile = campaign.raw_profiles.get(cell.id)
-    storage = plan.storages.get(cell.storage) if plan else None
+    storage = campaign.resolved.storages.get(cell.storage)
     if profile is None or storage is None:
         return None
     return RawStorage(
         profile=profile,
         copies=storage.copies,
         log_apart=storage.log_apart,
-        shared=storage.shares_emulated_drives,
+        shared=storage.shared,
     )
 
 
@@ -152,30 +151,17 @@ def rungs_of_climb(cell: Cell, rungs: Iterable[Rung]) -> tuple[Rung, ...]:
     return of_last_climb(rung for rung in own if rung.order.phase not in REPEATED)
 
 
-def _plan(document: dict[str, Any]) -> Plan | None:
-    """The saved plan; None if another version wrote it and it is no longer valid."""
+def workload(campaign: Campaign) -> Workload | None:
+    """The plan's workload; None if another version wrote it and it is no longer valid."""
     try:
-        return Plan.model_validate(document)
+        return Workload.model_validate(campaign.plan.get("workload"))
     except ValidationError:
         return None
 
 
-def workload(campaign: Campaign) -> Workload | None:
-    """The plan's workload; None if the plan is no longer valid."""
-    plan = _plan(campaign.plan)
-    return plan.workload if plan else None
-
-
-def _limits(plan: Plan | None, cell: Cell) -> Limits:
-    """Limits of the plan's stop conditions for the cell's storage."""
-    return plan.ladder_on(cell.storage).stops.limits if plan else Limits()
-
-
-def _planned(plan: Plan | None, measured: Iterable[str]) -> dict[str, Cell]:
-    """The plan's cells in running order, plus cells that only the measured rungs name."""
-    from kneebench.plan.cells import cells
-
-    named = {cell.id: cell for cell in cells(plan)} if plan else {}
+def _planned(plan: ResolvedPlan, measured: Iterable[str]) -> dict[str, Cell]:
+    """The plan's cells, plus cells that only the measured rungs name."""
+    named = {cell.id: cell for cell in plan.cells}
     return named | {id_: Cell(id=id_, storage=id_) for id_ in measured if id_ not in named}
 
 
