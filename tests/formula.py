@@ -117,9 +117,6 @@ class Formula:
     def checkpoint(self) -> None:
         """Nothing to write."""
 
-    def ready_log(self, for_s: float, limit_s: float) -> bool | None:
-        return True
-
     def connection_hint(self, code: str, message: str) -> str:
         return f"what helps against {message!r}"
 

@@ -262,13 +262,8 @@ class Toy:
 
     def checkpoint(self) -> None: ...
 
-    def ready_log(self, for_s: float, limit_s: float) -> None: ...
-
     def connection_hint(self, code: str, message: str) -> str:
         return "lower the number of users"
-
-    def end_stuck(self, for_s: float) -> str:
-        return ""
 
     def alive(self) -> str:
         return self.dead

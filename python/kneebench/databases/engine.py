@@ -38,7 +38,9 @@ class LogCalls(NamedTuple):
 
 
 class Server(Protocol):
-    """A running database that holds the workload's tables, freshly restored."""
+    """A running database that holds the workload's tables, freshly restored: what each one answers.
+    What only some can do is below.
+    """
 
     settings: Sequence[Setting]
     measures: frozenset[str]
@@ -82,12 +84,6 @@ class Server(Protocol):
         """The server's process ids on this machine; empty when it runs elsewhere."""
         ...
 
-    def log_calls(self) -> LogCalls | str:
-        """How it writes its log; or why that cannot be told, for a note. Asked of real hardware
-        only.
-        """
-        ...
-
     def now_s(self) -> float:
         """The server's clock: monotonic, or the simulated one."""
         ...
@@ -96,27 +92,45 @@ class Server(Protocol):
         """Start a checkpoint and wait for its end."""
         ...
 
-    def ready_log(self, for_s: float, limit_s: float) -> bool | None:
-        """Make the files that so many seconds of log will take, so that no user waits for them; for
-        `limit_s` at most. Whether they are there; None where more time would not help: the server
-        makes them, as it goes.
-        """
-        ...
-
     def connection_hint(self, code: str, message: str) -> str:
         """What to do about the error by which it refused connections: its code (empty if it has
         none) and its message.
         """
         ...
 
+    def alive(self) -> str:
+        """Empty while the server answers; else what was seen of its end (log lines, OOM)."""
+        ...
+
+
+@runtime_checkable
+class WritesLogHere(Protocol):
+    """A server that may write its log on this machine, where its system calls can be timed."""
+
+    def log_calls(self) -> LogCalls | str:
+        """How it writes its log; or why that cannot be told, for a note."""
+        ...
+
+
+@runtime_checkable
+class MakesLogFiles(Protocol):
+    """A server whose log takes new files as it grows, which users would wait for."""
+
+    def ready_log(self, for_s: float, limit_s: float) -> bool | None:
+        """Make the files that so many seconds of log will take; for `limit_s` at most. Whether they
+        are there; None where more time would not help: the server makes them, as it goes.
+        """
+        ...
+
+
+@runtime_checkable
+class EndsStuckUsers(Protocol):
+    """A server that shows which sessions keep others waiting, and can end those that wait."""
+
     def end_stuck(self, for_s: float) -> str:
         """Which sessions that are none of ours have kept users waiting for so long; empty where
         none has. Those users are ended.
         """
-        ...
-
-    def alive(self) -> str:
-        """Empty while the server answers; else what was seen of its end (log lines, OOM)."""
         ...
 
 

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kneebench.databases.engine import LogCalls, Server
+from kneebench.databases.engine import LogCalls, Server, WritesLogHere
 from kneebench.lab.drives import IN_MEMORY, visible_mounts
 from kneebench.lab.own_mounts import OWN_MOUNTS, without_volumes
 from kneebench.lab.programs import environment, found
@@ -32,6 +32,7 @@ TYPES = Path("/sys/kernel/btf/vmlinux")
 TRACEFS = Path("/sys/kernel/tracing")
 MACHINES_PIDS = 0xEFFFFFFC
 """The inode of the first PID namespace (PROC_PID_INIT_INO): the kernel reports its process ids."""
+ELSEWHERE = "the server's files and processes are not this machine's to see"
 TOO_FAST = "the log is in memory, where timing a flush takes as long as the flush"
 NO_TRACE = "none was started beside the server"
 BEGIN = """
@@ -184,7 +185,7 @@ def log_trace(server: Server) -> Iterator[LogTrace | str]:
 
 
 def _started(server: Server) -> LogTrace | str:
-    calls = server.log_calls()
+    calls = server.log_calls() if isinstance(server, WritesLogHere) else ELSEWHERE
     if isinstance(calls, str):
         return calls
     if lacking := missing():

@@ -24,7 +24,12 @@ from kneebench.measurement.idle_counts import Idle
 from kneebench.measurement.log_trace import NO_TRACE, LogTrace
 from kneebench.measurement.meters import open_meters
 from kneebench.measurement.meters.meter import MeterContext
-from kneebench.measurement.rung_runner import RungRunner, described, losses_reported
+from kneebench.measurement.rung_runner import (
+    RungRunner,
+    described,
+    losses_reported,
+    make_log_ready,
+)
 from kneebench.measurement.rung_summary import LoadRecord, RungRecord, summarised
 from kneebench.measurement.sampler import Sampler
 from kneebench.measurement.stuck import refusing_stuck
@@ -105,7 +110,7 @@ def _run_load(
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     server = context.server
     before = _idle(server)
-    server.ready_log(times.shortest_s + times.logged_s, LOG_MOST_S)
+    make_log_ready(server, times.shortest_s + times.logged_s, LOG_MOST_S)
     generator = server.load_generator(generator_spec(plan, order))
     _connect(generator, order, server)
     real = plan.engine.measures_real_hardware

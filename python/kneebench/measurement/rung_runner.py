@@ -7,13 +7,18 @@ from collections.abc import Iterator, Sequence
 from math import fsum
 
 from kneebench.analysis.wording import named, number_of_users
-from kneebench.databases.engine import Server
+from kneebench.databases.engine import MakesLogFiles, Server
 from kneebench.errors import DatabaseLost, KneebenchError
 from kneebench.measurement.sampler import Sampler
 from kneebench.measurement.stuck import EVERY_S, refuse_stuck
 from kneebench.measurement.summaries import Values, between, combined
 from kneebench.records import Event, Order, Second, Tick, Watch
 from kneebench.workload import RunningLoad
+
+
+def make_log_ready(server: Server, for_s: float, limit_s: float) -> bool | None:
+    """As `MakesLogFiles.ready_log`; other servers have their log as a whole."""
+    return server.ready_log(for_s, limit_s) if isinstance(server, MakesLogFiles) else True
 
 
 class RungRunner:
@@ -45,7 +50,7 @@ class RungRunner:
         """Largest delay of the load generator's own clock in each second since go."""
         self.now_s = 0.0
         self.log_ready: bool | None = None
-        """Whether the files of the log that follows are there (Server.ready_log)."""
+        """Whether the files of the log that follows are there (MakesLogFiles)."""
 
     @property
     def completed(self) -> int:
@@ -54,7 +59,7 @@ class RungRunner:
 
     def ready_log(self, for_s: float, limit_s: float) -> None:
         """Have so many seconds of log ready."""
-        self.log_ready = self._server.ready_log(for_s, limit_s)
+        self.log_ready = make_log_ready(self._server, for_s, limit_s)
 
     def second(self, doing: str, share: float, left_s: float) -> None:
         """Let one second pass, sample every meter and report progress.

@@ -8,7 +8,7 @@ import contextlib
 import threading
 from collections.abc import Iterator
 
-from kneebench.databases.engine import UNLOCK, Server
+from kneebench.databases.engine import UNLOCK, EndsStuckUsers, Server
 from kneebench.errors import InvalidMeasurement, KneebenchError
 
 STUCK_S = 20.0
@@ -20,7 +20,7 @@ EVERY_S = 5
 
 def refuse_stuck(server: Server, doing: str) -> None:
     """Raises InvalidMeasurement that names the sessions that have blocked users for `STUCK_S`."""
-    if seen := server.end_stuck(STUCK_S):
+    if isinstance(server, EndsStuckUsers) and (seen := server.end_stuck(STUCK_S)):
         raise InvalidMeasurement(doing, seen=seen, do=UNLOCK)
 
 

@@ -187,10 +187,6 @@ class MariadbServer:
         that is asked for would write all of them, and then none for a while.
         """
 
-    def ready_log(self, for_s: float, limit_s: float) -> bool | None:
-        """InnoDB's log is there as a whole, each block written once by the restore."""
-        return True
-
     def connection_hint(self, code: str, message: str) -> str:
         """By the error's number, or by the message where there is none."""
         return error_hint(code, message, None)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kneebench._core import GeneratorSpec, LoadGenerator, SimulatedServer
-from kneebench.databases.engine import LogCalls
 from kneebench.databases.engines.simulated.conditions import judged
 from kneebench.databases.engines.simulated.properties import wait_class
 from kneebench.databases.engines.simulated.storage import SimulatedStorage
@@ -78,10 +77,6 @@ class Simulated:
         """None: it is no process."""
         return ()
 
-    def log_calls(self) -> LogCalls | str:
-        """None: it makes no system calls."""
-        return "the server is a model"
-
     def now_s(self) -> float:
         """The simulated clock."""
         return self._server.now_s()
@@ -90,17 +85,9 @@ class Simulated:
         """Start a checkpoint; its pages are written as time goes on."""
         self._server.checkpoint()
 
-    def ready_log(self, for_s: float, limit_s: float) -> bool | None:
-        """The model's log has no files."""
-        return True
-
     def connection_hint(self, code: str, message: str) -> str:
         """The model lets everyone in, so the words are those of its core."""
         return "correct what the message names"
-
-    def end_stuck(self, for_s: float) -> str:
-        """Empty: nobody else is let in."""
-        return ""
 
     def alive(self) -> str:
         """Empty, unless the model's time to die has come."""

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kneebench._core import GeneratorSpec, LoadGenerator
-from kneebench.databases.engine import LogCalls
 from kneebench.databases.engines.sqlserver.address import core_address, explained
 from kneebench.databases.engines.sqlserver.babelfish import BabelfishReadings, BabelfishWaits
 from kneebench.databases.engines.sqlserver.blocked import end_stuck
@@ -39,7 +38,6 @@ COUNTED_BY_US = (
     "TPM is the load generator's count: the server does not count the workload's transactions apart"
 )
 KEPT = "see the server's error log, then run again; completed rungs are saved"
-ELSEWHERE = "the server's files and processes are not this machine's to see"
 DURABLE = (
     "delayed durability is {}: a crash can lose commits, and log writes are measured without those"
     " that no session waited for"
@@ -170,10 +168,6 @@ class SqlServer:
         """Unknown."""
         return ()
 
-    def log_calls(self) -> LogCalls | str:
-        """Not to be seen from here."""
-        return ELSEWHERE
-
     def now_s(self) -> float:
         """The monotonic clock."""
         return time.monotonic()
@@ -182,10 +176,6 @@ class SqlServer:
         """Run a checkpoint in the database."""
         with self._asking("running a checkpoint"):
             self._side.execute("CHECKPOINT")
-
-    def ready_log(self, for_s: float, limit_s: float) -> bool | None:
-        """The log file is sized for a climb when it is made; it grows behind that."""
-        return True
 
     def connection_hint(self, code: str, message: str) -> str:
         """By the error number, or by the message where there is none."""
