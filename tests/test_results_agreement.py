@@ -89,6 +89,10 @@ def other_check(rung: dict[str, Any]) -> None:
     next(check for check in rung["checks"] if check["name"] == "little")["seen"] = "+9.00%"
 
 
+def other_value(rung: dict[str, Any]) -> None:
+    next(check for check in rung["checks"] if check["name"] == "little")["value"] = 0.09
+
+
 SPOILT: dict[str, tuple[Spoil, str]] = {
     "committed-in-the-window": (lambda rung: doubled(rung, "window"), "new_order"),
     "committed-in-all": (lambda rung: doubled(rung, "whole", "window"), "started and"),
@@ -114,6 +118,7 @@ SPOILT: dict[str, tuple[Spoil, str]] = {
         "9 users are counted where 8 were ordered",
     ),
     "a-check": (other_check, "the check little passed with +9.00%"),
+    "the-number-of-a-check": (other_value, "the check little passed with"),
     "a-check-removed": (
         lambda rung: rung.update(checks=rung["checks"][:1], counted=None, tpm=3 * rung["tpm"]),
         "the check tpm_nopm is missing",

@@ -78,6 +78,8 @@ def identity(seen: CheckInput) -> Check:
         seen=off,
         limit="none missing",
         sentence=f"Every transaction is accounted for: {what} ({off}).",
+        value=whole.started - _ended(whole),
+        at_most=0,
     )
 
 
@@ -102,6 +104,8 @@ def new_orders(seen: CheckInput) -> Check:
         seen=f"{rise - whole.committed:+,}",
         limit=f"0 to {whole.unknown:,}",
         sentence=sentence,
+        value=rise - whole.committed,
+        at_most=whole.unknown,
     )
 
 
@@ -127,6 +131,8 @@ def rollbacks(seen: CheckInput) -> Check | None:
         seen=f"{rise - expected:+,}",
         limit=f"0 to {whole.unknown:,}",
         sentence=sentence,
+        value=rise - expected,
+        at_most=whole.unknown,
     )
 
 
@@ -173,6 +179,8 @@ def ratio(seen: CheckInput) -> Check | None:
         seen=f"{100 * off:+.2f}%",
         limit=f"{100 * limit:.2f}%",
         sentence=sentence,
+        value=off,
+        at_most=limit,
     )
 
 
@@ -227,7 +235,13 @@ def scans(seen: CheckInput) -> Check | None:
     what = ", ".join(f"{table} {count:,.0f} times" for table, count in scanned.items()) or "none"
     sentence = f"Sequential scans of large tables: {what} (limit: none)."
     return Check(
-        name="sequential_scans", passed=not scanned, seen=what, limit="none", sentence=sentence
+        name="sequential_scans",
+        passed=not scanned,
+        seen=what,
+        limit="none",
+        sentence=sentence,
+        value=sum(scanned.values()),
+        at_most=0,
     )
 
 
@@ -240,6 +254,8 @@ def overflow(seen: CheckInput) -> Check:
         seen=f"{beyond:,}",
         limit="0",
         sentence=f"Latencies above the histogram's range of 1 h: {beyond:,} (limit 0).",
+        value=beyond,
+        at_most=0,
     )
 
 
@@ -252,7 +268,15 @@ def unstarted(seen: CheckInput) -> Check | None:
     left = seen.tally.unstarted
     found = "the rate was kept" if not left else "the rate exceeds what the database can do"
     sentence = f"{left:,} transactions due in the window were never started (limit 0): {found}."
-    return Check(name="unstarted", passed=not left, seen=f"{left:,}", limit="0", sentence=sentence)
+    return Check(
+        name="unstarted",
+        passed=not left,
+        seen=f"{left:,}",
+        limit="0",
+        sentence=sentence,
+        value=left,
+        at_most=0,
+    )
 
 
 def warehouses_note(order: Order, workload: Workload, tally: Tally) -> tuple[str, ...]:

@@ -56,4 +56,6 @@ def _check(off: float, limit: float, sentence: str) -> Check:
         seen=f"{100 * off:+.2f}%",
         limit=f"{100 * limit:.2g}%",
         sentence=sentence,
+        value=off,
+        at_most=limit,
     )

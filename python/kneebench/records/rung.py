@@ -173,13 +173,19 @@ class Summary(Record):
 
 
 class Check(Record):
-    """A self-check: the sentence contains the value seen and the limit."""
+    """A self-check: the sentence contains the value seen and the limit.
+
+    `value` is the number behind `seen` (a count, or a share: 0.01 is 1%), `at_most` the largest
+    that passes, in either direction; None where a check has no single number, and in older files.
+    """
 
     name: str
     passed: bool
     seen: str
     limit: str
     sentence: str
+    value: float | None = None
+    at_most: float | None = None
 
 
 class LogHistogram(Record):

@@ -34,6 +34,8 @@ from kneebench.records import Check, Counted, Counts, Latency, Rung, Tally
 SAME, SAME_S = 2e-3, 1e-6
 """Relative difference, and time, up to which two values are one: a histogram keeps three digits,
 and counts from 1 µs."""
+SAME_VALUE = 1e-4
+"""Of a check: a hundredth of a percent; counts are whole."""
 NOTHING = Idle(0, 0, 0)
 NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.(?P<decimals>\d+))?")
 OF_A_HISTOGRAM = ("mean_s", "p50_s", "p90_s", "p95_s", "p99_s", "p999_s", "max_s")
@@ -147,13 +149,20 @@ def _again(rung: Rung, workload: Workload) -> Iterator[Check]:
 
 
 def _differ(before: Check, again: Check) -> bool:
-    """By the numbers that they show, as far as the stored one has digits; by their result where
-    they show the
-    same limit (campaigns of old have a space before %)."""
+    """By their numbers, and by those that they show, as far as the stored one has digits: an older
+    file has no others. By their result where they show the same limit (campaigns of old have a
+    space before %).
+    """
+    if _apart(before.value, again.value):
+        return True
     one, other = (NUMBER.search(check.seen) for check in (before, again))
     if one and other and abs(_value(one) - _value(other)) > _rounding(one):
         return True
     return before.limit.replace(" %", "%") == again.limit and before.passed != again.passed
+
+
+def _apart(one: float | None, other: float | None) -> bool:
+    return one is not None and other is not None and abs(one - other) > SAME_VALUE
 
 
 def _value(number: re.Match[str]) -> float:

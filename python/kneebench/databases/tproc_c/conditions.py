@@ -99,4 +99,5 @@ def judged(
         seen=broken.seen,
         limit=condition.holds + or_unchanged,
         sentence=f"{sentence}; checked on {where}",
+        value=broken.places,
     )

@@ -48,5 +48,11 @@ def _equal(number: int, left: str, left_is: int, right: str, right_is: int) -> C
         f" off by {off:,} (limit 0)."
     )
     return Check(
-        name=f"condition {number}", passed=off == 0, seen=f"{off:,}", limit="0", sentence=sentence
+        name=f"condition {number}",
+        passed=off == 0,
+        seen=f"{off:,}",
+        limit="0",
+        sentence=sentence,
+        value=off,
+        at_most=0,
     )
