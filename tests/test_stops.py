@@ -116,6 +116,15 @@ def test_a_stop_judges_recorded_climbs_rung_by_rung(name: str, recording: str) -
             assert judge(name, upwards, limits).fired == told.fired
 
 
+def test_what_a_stop_says_has_its_numbers_beside_the_words() -> None:
+    slow = rungs(RISING[1], **{LOG: 0.007})
+    found = judge("log_latency", [*rungs(RISING[0], **{LOG: 0.001}), *slow])
+    assert (found.fired, found.value, found.limit_value) == (True, 0.007, 0.005)
+    flat = judge("plateau", rungs(*FLAT))
+    assert flat.value is not None and flat.limit_value is not None
+    assert flat.value < flat.limit_value == Plateau().elasticity
+
+
 def test_an_unknown_stop_lists_the_names_there_are() -> None:
     with pytest.raises(UnknownPart, match="budget, errors, log_latency, plateau, saturation"):
         stops.find("platau")

@@ -115,6 +115,8 @@ def _exceeded(runs: Sequence[Rung], limit_s: float, sentence: str) -> StopResult
         seen=time(seen.value) if seen else "not measured",
         limit=f"{time(limit_s)}, mean of the final runs",
         sentence=sentence,
+        value=seen.value if seen else None,
+        limit_value=limit_s,
     )
 
 

@@ -79,7 +79,7 @@ def identity(seen: CheckInput) -> Check:
         limit="none missing",
         sentence=f"Every transaction is accounted for: {what} ({off}).",
         value=whole.started - _ended(whole),
-        at_most=0,
+        limit_value=0,
     )
 
 
@@ -105,7 +105,7 @@ def new_orders(seen: CheckInput) -> Check:
         limit=f"0 to {whole.unknown:,}",
         sentence=sentence,
         value=rise - whole.committed,
-        at_most=whole.unknown,
+        limit_value=whole.unknown,
     )
 
 
@@ -132,7 +132,7 @@ def rollbacks(seen: CheckInput) -> Check | None:
         limit=f"0 to {whole.unknown:,}",
         sentence=sentence,
         value=rise - expected,
-        at_most=whole.unknown,
+        limit_value=whole.unknown,
     )
 
 
@@ -180,7 +180,7 @@ def ratio(seen: CheckInput) -> Check | None:
         limit=f"{100 * limit:.2f}%",
         sentence=sentence,
         value=off,
-        at_most=limit,
+        limit_value=limit,
     )
 
 
@@ -241,7 +241,7 @@ def scans(seen: CheckInput) -> Check | None:
         limit="none",
         sentence=sentence,
         value=sum(scanned.values()),
-        at_most=0,
+        limit_value=0,
     )
 
 
@@ -255,7 +255,7 @@ def overflow(seen: CheckInput) -> Check:
         limit="0",
         sentence=f"Latencies above the histogram's range of 1 h: {beyond:,} (limit 0).",
         value=beyond,
-        at_most=0,
+        limit_value=0,
     )
 
 
@@ -275,7 +275,7 @@ def unstarted(seen: CheckInput) -> Check | None:
         limit="0",
         sentence=sentence,
         value=left,
-        at_most=0,
+        limit_value=0,
     )
 
 

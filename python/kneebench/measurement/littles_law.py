@@ -57,5 +57,5 @@ def _check(off: float, limit: float, sentence: str) -> Check:
         limit=f"{100 * limit:.2g}%",
         sentence=sentence,
         value=off,
-        at_most=limit,
+        limit_value=limit,
     )

@@ -15,7 +15,9 @@ from kneebench.records.rung import Check, Rung
 class StopResult(Record):
     """The result of a stop condition on a climb.
 
-    `flag` is True if the limit was exceeded without ending the climb.
+    `flag` is True if the limit was exceeded without ending the climb. `value` is the number behind
+    `seen` (a share, seconds, users, an elasticity), `limit_value` that of the limit; None where
+    there is none, and in older files.
     """
 
     stop: str
@@ -24,6 +26,8 @@ class StopResult(Record):
     limit: str
     sentence: str
     flag: bool = False
+    value: float | None = None
+    limit_value: float | None = None
 
 
 class RawStorage(Record):

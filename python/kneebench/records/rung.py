@@ -175,7 +175,7 @@ class Summary(Record):
 class Check(Record):
     """A self-check: the sentence contains the value seen and the limit.
 
-    `value` is the number behind `seen` (a count, or a share: 0.01 is 1%), `at_most` the largest
+    `value` is the number behind `seen` (a count, or a share: 0.01 is 1%), `limit_value` the largest
     that passes, in either direction; None where a check has no single number, and in older files.
     """
 
@@ -185,7 +185,7 @@ class Check(Record):
     limit: str
     sentence: str
     value: float | None = None
-    at_most: float | None = None
+    limit_value: float | None = None
 
 
 class LogHistogram(Record):

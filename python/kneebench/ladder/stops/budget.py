@@ -43,8 +43,18 @@ def judge(rungs: Sequence[Rung], limits: Ladder) -> StopResult:
             seen=seen,
             limit=limit,
             sentence=f"Within the budget: {seen} (limit {limit})",
+            value=rungs[-1].users,
+            limit_value=limits.last,
         )
-    return StopResult(stop="budget", fired=True, seen=seen, limit=limit, sentence=sentence)
+    return StopResult(
+        stop="budget",
+        fired=True,
+        seen=seen,
+        limit=limit,
+        sentence=sentence,
+        value=rungs[-1].users,
+        limit_value=limits.last,
+    )
 
 
 def beyond(rungs: Sequence[Rung], limits: Ladder) -> int:

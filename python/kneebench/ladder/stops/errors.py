@@ -31,7 +31,13 @@ def judge(rungs: Sequence[Rung], limits: Errors) -> StopResult:
     if rungs[-1].tally.errors:
         sentence += f". First error: {rungs[-1].tally.errors[0].first}"
     return StopResult(
-        stop="errors", fired=share > limits.share, seen=seen, limit=limit, sentence=sentence
+        stop="errors",
+        fired=share > limits.share,
+        seen=seen,
+        limit=limit,
+        sentence=sentence,
+        value=share,
+        limit_value=limits.share,
     )
 
 

@@ -48,6 +48,8 @@ def judge(rungs: Sequence[Rung], limits: LogLatency) -> StopResult:
         limit=limit,
         sentence=sentence,
         flag=flagged,
+        value=seen,
+        limit_value=limits.limit,
     )
 
 

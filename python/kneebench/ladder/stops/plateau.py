@@ -51,7 +51,7 @@ def judge(rungs: Sequence[Rung], limits: Plateau) -> StopResult:
         f" {number_of_users(last[-1].users)}"
         f" (elasticity {seen}; rule: {limits.flat})"
     )
-    return _result(fired, f"elasticity {seen}", limits, sentence)
+    return _result(fired, f"elasticity {seen}", limits, sentence, max(found))
 
 
 def beyond(rungs: Sequence[Rung], limits: Plateau) -> int:
@@ -82,11 +82,15 @@ def _not_exceeded(rungs: Sequence[Rung], best: int, limits: Plateau) -> StopResu
     )
 
 
-def _result(fired: bool, seen: str, limits: Plateau, sentence: str) -> StopResult:
+def _result(
+    fired: bool, seen: str, limits: Plateau, sentence: str, value: float | None = None
+) -> StopResult:
     return StopResult(
         stop="plateau",
         fired=fired,
         seen=seen,
         limit=f"elasticity {limits.flat}",
         sentence=sentence,
+        value=value,
+        limit_value=limits.elasticity,
     )

@@ -40,6 +40,7 @@ def judge(rungs: Sequence[Rung], limits: Saturation) -> StopResult:
             short,
             limit,
             f"Saturation could not be judged {at}. The database's share is unknown (rule: {limit})",
+            (busy, limits.busy),
         )
     growth = elasticity(rungs[-2], rungs[-1]) if len(rungs) > 1 else None
     fired = busy >= limits.busy and growth is not None and growth < limits.elasticity
@@ -49,6 +50,7 @@ def judge(rungs: Sequence[Rung], limits: Saturation) -> StopResult:
         f"{100 * busy:.3g}% busy, {grew}",
         limit,
         f"{'Saturated' if fired else 'Not saturated'} {at}, {grew} (rule: {limit})",
+        (busy, limits.busy),
     )
 
 
@@ -67,8 +69,23 @@ def seen(rung: Rung) -> str:
     return f"the least busy database core was {100 * busy:.3g}% busy{besides}"
 
 
-def _result(fired: bool, seen: str, limit: str, sentence: str) -> StopResult:
-    return StopResult(stop="saturation", fired=fired, seen=seen, limit=limit, sentence=sentence)
+def _result(
+    fired: bool,
+    seen: str,
+    limit: str,
+    sentence: str,
+    busy_and_limit: tuple[float, float] | None = None,
+) -> StopResult:
+    value, limit_value = busy_and_limit or (None, None)
+    return StopResult(
+        stop="saturation",
+        fired=fired,
+        seen=seen,
+        limit=limit,
+        sentence=sentence,
+        value=value,
+        limit_value=limit_value,
+    )
 
 
 def beyond(rungs: Sequence[Rung], limits: Saturation) -> int:

@@ -43,7 +43,14 @@ def judge(climbed: Climb, ladder: Ladder) -> StopResult | None:
         f" gave {seen} throughput (limit {limit})"
     )
     return StopResult(
-        stop="warming", fired=False, seen=seen, limit=limit, sentence=sentence, flag=True
+        stop="warming",
+        fired=False,
+        seen=seen,
+        limit=limit,
+        sentence=sentence,
+        flag=True,
+        value=change,
+        limit_value=most,
     )
 
 

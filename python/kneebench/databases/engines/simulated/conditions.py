@@ -54,5 +54,5 @@ def _equal(number: int, left: str, left_is: int, right: str, right_is: int) -> C
         limit="0",
         sentence=sentence,
         value=off,
-        at_most=0,
+        limit_value=0,
     )
