@@ -31,6 +31,8 @@ memory = "2GiB"
 engine = "postgres"
 memory = "1GiB"
 [ladder]
+rounds = "short"
+checkpoints = 0
 repeats = [4, 9]
 [storages]
 hdd = { path = "." }

@@ -38,7 +38,7 @@ def literals(text: str) -> Iterator[str]:
 def quantities() -> set[str]:
     """Those that meters read, their ratios, and what a real rung has besides."""
     measured = {
-        name for climb in recorded().climbs for rung in climb.rungs for name in rung.quantities
+        name for climb in recorded("emulated").climbs for rung in climb.rungs for name in rung.quantities
     }
     return {*READ, *RATIOS, *measured}
 

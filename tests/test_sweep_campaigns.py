@@ -122,7 +122,7 @@ def _is(order: Order, cell: Cell, repeat: int) -> bool:
 def test_check_prints_the_cells_in_running_order_with_time_and_bytes(tmp_path: Path) -> None:
     swept = plan({"memory": SIZES, "reference": True})
     found = preflight_checks(swept, engine_of(swept, Journal(tmp_path)), Journal(tmp_path))
-    lines = [one for one in found if one.subject.startswith("cell ")]
+    lines = [one for one in found if one.subject.startswith("configuration ")]
     assert [one.seen.partition(":")[0] for one in lines] == [
         "disk (10% of the data)",
         "disk (100% of the data)",
