@@ -184,7 +184,7 @@ def _knee_row(view: ViewModel, climb: Climb) -> Row:
         "not compared"
         if still_warming(climb) and not (least and view.is_base(climb))
         else "baseline"
-        if view.is_base(climb)
+        if view.is_base(climb) and any(not view.is_base(one) for one in view.climbs)
         else _below(*times_and_interval(against.ratio))
         if against
         else units.NOTHING
