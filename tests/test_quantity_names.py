@@ -37,10 +37,8 @@ def literals(text: str) -> Iterator[str]:
 
 def quantities() -> set[str]:
     """Those that meters read, their ratios, and what a real rung has besides."""
-    measured = {
-        name for climb in recorded("emulated").climbs for rung in climb.rungs for name in rung.quantities
-    }
-    return {*READ, *RATIOS, *measured}
+    rungs = [rung for climb in recorded("emulated").climbs for rung in climb.rungs]
+    return {*READ, *RATIOS, *(name for rung in rungs for name in rung.quantities)}
 
 
 def unknown(text: str) -> set[str]:
