@@ -53,9 +53,19 @@ def caveats(results: Results, word: str) -> list[str]:
 def test_a_drift_of_eight_configurations_is_one_caveat_and_is_not_repeated(eight: Results) -> None:
     drifted = every(eight, times("drift_check", 0.5))
     [caveat] = caveats(drifted, "Drift")
-    assert caveat.count("55% slower") == 1
+    assert caveat.count("54.9% slower") == 1
     assert caveat.endswith(" on all 8 configurations.")
     assert not section(Brief(drifted), "costs").sentences
+
+
+def test_final_runs_that_were_not_steady_are_one_caveat(eight: Results) -> None:
+    def unsteady(rung: Rung) -> Rung:
+        late = rung.order.phase == "final_run"
+        return rung.model_copy(update={"steady": False}) if late else rung
+
+    [caveat] = caveats(every(eight, unsteady), "was not steady when")
+    assert caveat.endswith(" on all 8 configurations.")
+    assert caveats(eight, "was not steady when") == []
 
 
 def test_final_runs_that_differ_from_eight_climbs_are_one_caveat(eight: Results) -> None:

@@ -50,6 +50,15 @@ def test_a_class_that_is_reached_and_one_without_limits_have_no_caveat() -> None
     assert caveat(on_emulated_drives(reads=100, writes=100, emulated="nvme-fast")) == []
 
 
+def test_what_the_classes_allow_is_said_once_of_all_storages() -> None:
+    results = on_emulated_drives(reads=5_750, writes=790)
+    [said] = [one for one in section(Brief(results), "cautions").sentences if "classes" in one]
+    assert said == (
+        "By their classes the drives allow disk 6,000 reads/s and 800 writes/s. Where one of these"
+        " is the limit, a ratio restates them."
+    )
+
+
 def test_a_storage_that_could_not_be_measured_without_its_database_says_so() -> None:
     results = with_campaign(recorded(), unprofiled={"disk": "cannot profile it: 9 MiB free"})
     [said] = [one for one in section(Brief(results), "cautions").sentences if "9 MiB" in one]

@@ -295,7 +295,7 @@ def test_mean_and_p999_at_each_knee_are_drawn_and_called_closed_loop(results: Re
     assert (mean.number, tail.number) == ("Fig. 2c", "Fig. 2d")
     for figure in (mean, tail):
         assert "at each knee, in a closed loop" in figure.title
-        assert "Latency equals users / throughput" in figure.caption
+        assert "Latency is about users / throughput" in figure.caption
         assert "Figs. 2a and 2b compare storages under one load" in figure.caption
     knees = brief.view.knees.values()
     for figure, which in ((mean, "latency_s"), (tail, "p999_s")):

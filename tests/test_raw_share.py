@@ -112,6 +112,8 @@ def test_a_storage_is_profiled_in_its_directory_and_nothing_is_left(tmp_path: Pa
         ("read", 4),
         ("read", 16),
         ("read", 64),
+        ("write", 1),
+        ("write", 4),
         ("write", 16),
         ("log", 1),
     ]

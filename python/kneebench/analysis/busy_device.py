@@ -38,7 +38,7 @@ def busy_device(readings: KneeReadings, climb: Climb) -> BusyDevice | None:
     """The busiest device that holds data; None if it was not measured, or is busy in less than 90%
     of the time and far from what the storage does without a database.
     """
-    name, used = _busiest(readings)
+    name, used = busiest(readings)
     shares = [one for one in knee_raw_shares(readings, climb) if one.what != "log writes"]
     if used is None or (used < DEVICE_BUSY and not any(one.near for one in shares)):
         return None
@@ -88,8 +88,10 @@ def share_of_writes(readings: KneeReadings) -> float | None:
     return written / (read + written)
 
 
-def _busiest(readings: KneeReadings) -> tuple[str, float | None]:
-    """The busiest device of the data, and its utilization."""
+def busiest(readings: KneeReadings) -> tuple[str, float | None]:
+    """The busiest device of the data, and its utilization; the name is empty where nobody knows
+    which devices there are.
+    """
     found = _by_data_device(readings, "device.busy")
     if not found:
         return "", readings.value("device.busy")
@@ -100,6 +102,17 @@ def of_the_data(readings: KneeReadings, quantity: str) -> float | None:
     """The sum over the devices that hold data; over all where nobody knows which do."""
     found = _by_data_device(readings, quantity)
     return sum(found.values()) if found else readings.value(quantity)
+
+
+def await_of_the_data(readings: KneeReadings, kind: str) -> float | None:
+    """The mean time of a read or a write on the devices that hold data; of all where nobody knows
+    which do.
+    """
+    times = _by_data_device(readings, f"device.{kind}_time")
+    ops = _by_data_device(readings, f"device.{kind}s")
+    if times and sum(ops.values()):
+        return sum(times.values()) / sum(ops.values())
+    return readings.value(f"device.{kind}_await")
 
 
 def _by_data_device(readings: KneeReadings, quantity: str) -> dict[str, float]:

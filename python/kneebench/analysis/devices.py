@@ -59,6 +59,13 @@ class DeviceLoad(Record):
         """About how many of the writes carry data, mostly a lower bound."""
         return writes_with_data(self.writes_per_s, self.flushes_per_s)
 
+    @property
+    def data_write_await_s(self) -> float | None:
+        """The mean time of one of these, at most: that of the flushes among the writes is in it."""
+        if not self.data_writes_per_s or self.write_await_s is None:
+            return None
+        return self.write_await_s * self.writes_per_s / self.data_writes_per_s
+
 
 def writes_with_data(writes_per_s: float, flushes_per_s: float | None) -> float:
     """About how many of the writes carry data: the kernel counts a flush without data as a write,

@@ -13,7 +13,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from kneebench.analysis.comparison import called
-from kneebench.records import Phase, Results, Rung
+from kneebench.records import Climb, Phase, Results, Rung
 from kneebench.units import size
 
 QUOTED: tuple[Phase, ...] = ("final_run", "fixed_rate", "fixed_load")
@@ -47,7 +47,7 @@ core or device says nothing about the database. The kernel's own threads, which 
 take a few percent of the cores."""
 
 
-NEAR = 2.5
+NEAR = 4.0
 """Times the users, or so many times fewer: a checkpoint's writes are spread over other numbers of
 transactions at far more or fewer users."""
 HEAVIER_BY = {
@@ -117,10 +117,16 @@ def disturbances(results: Results) -> tuple[str, ...]:
     beside the finding.
     """
     quoted = {
-        called(climb): [rung for rung in climb.of(*QUOTED) if not rung.invalid]
+        called(climb): [rung for rung in _quoted(climb) if not rung.invalid]
         for climb in results.climbs
     }
     return tuple(sentence for one in KINDS for sentence in _sentence(one, quoted))
+
+
+def _quoted(climb: Climb) -> tuple[Rung, ...]:
+    """Its final runs; of a fixed load without any, its one rung."""
+    final = climb.of("final_run", "fixed_rate")
+    return final or climb.of(*QUOTED)
 
 
 def _sentence(one: Disturbance, quoted: dict[str, list[Rung]]) -> Iterator[str]:

@@ -76,7 +76,10 @@ def _in_one(found: Sequence[tuple[str, Drift]], of: int, how: str) -> str:
     if len(found) < 2:
         return "".join(f"{name}: {one.sentence}." for name, one in found)
     least, most = (percent(end(one.noise for _, one in found)) for end in (min, max))
-    noise = least if least == most else f"{least} to {most}"
+    noise = (
+        f"this machine's noise ({least})"
+        if least == most
+        else f"the noise of each ({least} to {most})"
+    )
     changed = by_finding([(name, one.changed) for name, one in found], of)
-    first = "the first rung, repeated last, was"
-    return f"{how} this machine's noise ({noise}): {first} {changed}."
+    return f"{how} {noise}: the first rung, repeated last, was {changed}."

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from kneebench.analysis.busy_device import (
     BusyDevice,
+    await_of_the_data,
+    busiest,
     busy_device,
     knee_raw_shares,
     of_the_data,
@@ -70,7 +72,7 @@ def data_reads(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     waits = _read_share(readings)
     if waits is None:
         return evidence(DATA_READS, None, "device reads and read waits were not measured")
-    await_s = readings.value("device.read_await")
+    await_s = await_of_the_data(readings, "read")
     each = readings.value("device.reads_per_transaction")
     device, behind = busy_device(readings, climb), share_of_writes(readings)
     first = _limits(device) and behind is not None and behind <= 0.5
@@ -100,7 +102,7 @@ def data_writes(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     fifth of it in reads and writes where most of the device's queue is writes.
     """
     waits = _write_share(readings)
-    behind, await_s = share_of_writes(readings), readings.value("device.write_await")
+    behind, await_s = share_of_writes(readings), await_of_the_data(readings, "write")
     device, both = busy_device(readings, climb), _read_share(readings) or 0.0
     both += waits or 0.0
     behind_writes = _behind_writes(readings, device)
@@ -124,7 +126,7 @@ def data_writes(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
         None if waits is None and behind is None else short,
         joined(says) if any(says) else "waits for writes of data were not measured",
         called=DATA_AND_LOG if with_log and not by_waits else "",
-        utilization=(_writes_per_s(readings), _raw(readings, climb, "writes")),
+        utilization=(_writes_per_s(readings, climb), _raw(readings, climb, "writes")),
         saturation=(
             f"write await {time(await_s)}" if await_s is not None else "",
             of_the_time(waits),
@@ -139,7 +141,7 @@ def device(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
 
     Without a raw profile and without such waits it is not judged.
     """
-    used, queue = readings.value("device.busy"), readings.value("device.queue_depth")
+    (name, used), queue = busiest(readings), readings.value("device.queue_depth")
     shares = knee_raw_shares(readings, climb)
     most = max(shares, key=lambda one: one.share, default=None)
     parts = (_read_share(readings) or 0.0, readings.waiting("waits.data_write") or 0.0)
@@ -161,7 +163,7 @@ def device(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
         near or together or (False if most else None),
         joined(why),
         utilization=(
-            busy(used) if used is not None else "",
+            f"{name} {busy(used)}".strip() if used is not None else "",
             f"{share(most.share)} of raw {most.what}" if most else "",
         ),
         saturation=(
@@ -217,8 +219,13 @@ def _per_s(readings: KneeReadings, quantity: str) -> str:
     return f"{count(per_s)} {quantity.partition('.')[2]}/s" if per_s is not None else ""
 
 
-def _writes_per_s(readings: KneeReadings) -> str:
-    """From those that carry data to all that the kernel counts, flushes among them."""
+def _writes_per_s(readings: KneeReadings, climb: Climb) -> str:
+    """From those that carry data to all that the kernel counts, flushes among them; where volumes
+    share their limits, those of all.
+    """
+    if climb.raw and climb.raw.shared:
+        found = (one for one in knee_raw_shares(readings, climb) if one.what == "writes")
+        return next((f"{count(one.per_s)} writes/s, the log's among them" for one in found), "")
     counted = of_the_data(readings, "device.writes")
     if counted is None:
         return ""

@@ -86,14 +86,16 @@ def _of_the_data(rung: Rung, raw: RawStorage) -> tuple[Asked, Asked]:
         alike = raw.shared or all(one.directories == data[0].directories for one in data)
         return (
             Asked(load.reads_per_s, load.read_await_s),
-            Asked(load.data_writes_per_s, load.write_await_s) if alike else Asked(None, None),
+            Asked(load.data_writes_per_s, load.data_write_await_s) if alike else Asked(None, None),
         )
     reads = Asked(rung.quantity("device.reads"), rung.quantity("device.read_await"))
     written = rung.quantity("device.writes")
     if raw.log_apart or written is None:
         return reads, Asked(None, None)
     with_data = writes_with_data(written, rung.quantity("device.flushes"))
-    return reads, Asked(with_data, rung.quantity("device.write_await"))
+    each_s = rung.quantity("device.write_await")
+    longer_s = each_s * written / with_data if each_s and with_data else each_s
+    return reads, Asked(with_data, longer_s)
 
 
 def _share(what: str, asked: Asked, kind: str, copies: int, raw: RawProfile) -> RawShare | None:

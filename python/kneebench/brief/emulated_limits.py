@@ -39,6 +39,24 @@ def emulation_limits(view: ViewModel) -> Iterator[str]:
             )
 
 
+def allowed_by_class(view: ViewModel) -> str:
+    """What the classes of emulated drives allow each storage, in a sentence; empty where none has a
+    limit.
+    """
+    found = {name: class_limits(storage) for name, storage in view.plan.storages.items()}
+    each = [
+        f"{name} {listed([f'{units.count(most)} {kind}s/s' for kind, most in limits.items()])}"
+        for name, limits in found.items()
+        if limits
+    ]
+    if not each:
+        return ""
+    return (
+        f"By their classes the drives allow {'; '.join(each)}. Where one of these is the limit, a"
+        " ratio restates them."
+    )
+
+
 def class_limits(volume: Volume) -> dict[str, int]:
     """Reads and writes per second of a file on a volume of emulated drives that are all of one
     class; without a limit, or with other drives, none.

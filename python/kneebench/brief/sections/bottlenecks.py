@@ -54,7 +54,11 @@ def section(view: ViewModel) -> Section | None:
 def _caption(view: ViewModel) -> str:
     """How a verdict came about, and what would change it."""
     suspected = any(one.verdict == "suspected" for one in view.bottlenecks.values())
-    return "The first resource over its limit is named." + (
+    first = (
+        "The first resource over its limit is named; data reads that wait behind writes, which keep"
+        " the device busy, count as writes."
+    )
+    return first + (
         " Suspected: inferred from the measurements. Proof is a change that raises the throughput:"
         " the log in memory, more cores, or more memory."
         if suspected

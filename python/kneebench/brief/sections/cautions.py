@@ -27,7 +27,7 @@ from kneebench.analysis.wording import (
     number_of_users,
     percent,
 )
-from kneebench.brief.emulated_limits import emulation_limits
+from kneebench.brief.emulated_limits import allowed_by_class, emulation_limits
 from kneebench.brief.section import Section
 from kneebench.brief.view_model import ViewModel
 from kneebench.plan import Plan
@@ -93,9 +93,11 @@ def _cautions(view: ViewModel) -> Iterator[str]:
             "Emulated drives: their programs use the CPU that the database needs. No figure here"
             " says anything about a real drive."
         )
+        yield from filter(None, (allowed_by_class(view),))
         yield from emulation_limits(view)
     yield from _unprofiled(view)
     yield from map(as_sentence, never_steady_caveats(view.results))
+    yield from _not_steady(view)
     yield from _drives(view)
     yield from _no_longer_steady(view)
     yield from view.disturbances
@@ -164,6 +166,20 @@ def _unprofiled(view: ViewModel) -> Iterator[str]:
                 f" drives can do is not known; its bottleneck is inferred from waits alone"
                 f" ({why})."
             )
+
+
+def _not_steady(view: ViewModel) -> Iterator[str]:
+    """Final runs whose warm-up reached its limit before the load was steady."""
+    found = []
+    for climb in view.climbs:
+        runs = [rung for rung in climb.of("final_run") if not rung.invalid]
+        if late := sum(not rung.steady for rung in runs):
+            found.append((view.name(climb.cell.id), f"{late} of {len(runs)}"))
+    if found:
+        yield (
+            "The load was not steady when the window began in these final runs:"
+            f" {by_finding(found, len(view.climbs))}."
+        )
 
 
 def _drives(view: ViewModel) -> Iterator[str]:

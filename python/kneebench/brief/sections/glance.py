@@ -167,7 +167,7 @@ def _at_the_knee(view: ViewModel) -> Table:
     """Throughput, and the latency of the same runs."""
     few = any(not (knee.latency and knee.latency.p999_is_certain) for knee in view.knees.values())
     caption = (
-        f"At the {view.point} (closed loop), latency equals users / throughput and says little"
+        f"At the {view.point} (closed loop), latency is about users / throughput and says little"
         " about the drive." + f" {FEW_MEANS}" * few
     )
     rows = tuple(_knee_row(view, climb) for climb in view.climbs)

@@ -50,8 +50,8 @@ def _caption(view: ViewModel, which: Which) -> str:
     )
     loads = f"NOPM: {nopm}. " if view.direct else ""
     here = (
-        f"Closed loop at each {view.point}, as published briefs show it. {loads}Latency equals"
-        " users / throughput, so it says more about the number of users than about the drive."
+        f"Closed loop at each {view.point}, as published briefs show it. {loads}Latency is"
+        " about users / throughput, so it says more about the number of users than about the drive."
     )
     if view.fixed_rate_latency:
         here += " Figs. 2a and 2b compare storages under one load."

@@ -88,7 +88,7 @@ def _method(view: ViewModel) -> Iterator[str]:
         "Throughput counts completions in the window; latency covers transactions that started in"
         " it, followed to their end."
     )
-    yield f"Intervals are 95% CIs; {_sampling_unit(view)}."
+    yield f"Intervals are 95% CIs; {_sampling_unit(view)}.{_paired(view)}"
     if view.campaign.noise_floor:
         yield _noise_floor(view.campaign.noise_floor)
     yield from view.databases.said(partial(_began, view))
@@ -204,6 +204,15 @@ def _postponed(plan: Plan) -> str:
     """What idle servers wait with, by engine; nothing of servers by URL."""
     own = [one for one in plan.by_database.values() if server_provenance.kind(one) == "own"]
     return "".join(dict.fromkeys(f" {one.engine.postponed}" for one in own if one.engine.postponed))
+
+
+def _paired(view: ViewModel) -> str:
+    """Why the interval of a ratio may be narrower than those of its parts."""
+    if not view.comparisons:
+        return ""
+    return (
+        " A ratio pairs the runs of a repeat, so what both have in common is not in its interval."
+    )
 
 
 def _sampling_unit(view: ViewModel) -> str:

@@ -52,7 +52,7 @@ def section(view: ViewModel) -> Section | None:
         " grows with the depth. Writes count every copy of a"
         " mirror; merged requests count once, so a share may exceed 100%. They include the log's"
         " where it is on all drives of the data, and are not shown where it is on some of them."
-        " Flushes, which the kernel counts as writes, are left out."
+        " Flushes, which the kernel counts as writes, are left out; their time is in the mean."
     )
     return Section(
         name="raw-share",
@@ -84,7 +84,9 @@ def _sentences(
         used = listed([f"{percent(one.share)} of its {one.what}" for one in shares])
         verdict = f"{listed(near)} may have been the limit" if near else _unused(shares)
         drives = view.plan.storages[climb.cell.storage].number_of_drives
-        each = f" {units.count(rung.tally.nopm / drives)} NOPM per drive." if drives else ""
+        knee = view.knees.get(climb.cell.id)
+        nopm = knee.nopm.value if knee else rung.tally.nopm
+        each = f" {units.count(nopm / drives)} NOPM per drive." if drives else ""
         yield f"{name} used {used}: {verdict}.{each}"
 
 

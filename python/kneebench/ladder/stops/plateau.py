@@ -35,7 +35,7 @@ def judge(rungs: Sequence[Rung], limits: Plateau) -> StopResult:
     last = rungs[-1 - limits.steps :]
     found = [elasticity(a, b) for a, b in pairwise(last)]
     fired = max(found) < limits.elasticity
-    seen = ", ".join(f"{e:.2f}" for e in found)
+    seen = ", ".join(_shown(one, limits.elasticity) for one in found)
     gain = (
         100 * (last[-1].tally.throughput_per_s / last[0].tally.throughput_per_s - 1)
         if last[0].tally.throughput_per_s
@@ -52,6 +52,15 @@ def judge(rungs: Sequence[Rung], limits: Plateau) -> StopResult:
         f" (elasticity {seen}; rule: {limits.flat})"
     )
     return _result(fired, f"elasticity {seen}", limits, sentence, max(found))
+
+
+def _shown(one: float, limit: float) -> str:
+    """With as many digits as show on which side of the limit it is.
+
+    >>> _shown(0.0412, 0.07), _shown(0.0675, 0.07)
+    ('0.04', '0.068')
+    """
+    return f"{one:.3f}" if one < limit <= round(one, 2) else f"{one:.2f}"
 
 
 def beyond(rungs: Sequence[Rung], limits: Plateau) -> int:

@@ -20,7 +20,7 @@ PAGE_BYTES = 8 * KIB
 """What most databases read and write at a time."""
 DATA_JOBS = (
     *(Job("raw", "randread", PAGE_BYTES, depth) for depth in (1, 4, 16, 64)),
-    Job("raw", "randwrite", PAGE_BYTES, 16),
+    *(Job("raw", "randwrite", PAGE_BYTES, depth) for depth in (1, 4, 16)),
 )
 LOG_JOB = Job("raw", "write", PAGE_BYTES, 1, synced=True)
 FILE_BYTES, LEAST_FILE_BYTES = 128 * 2**20, 32 * 2**20
