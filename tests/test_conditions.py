@@ -209,6 +209,6 @@ def add_broken_warehouse(connection: psycopg.Connection[tuple[object, ...]], num
     ],
 )
 def test_the_twelve_queries_of_an_engine_name_what_they_ask_for(engine: str, listed: str) -> None:
-    asked = conditions_in(Path(databases.__file__).parent / engine)
+    asked = conditions_in(Path(databases.__file__).parent / "engines" / engine)
     assert [one.number for one in asked] == list(range(1, 13))
     assert all(listed in one.query and one.holds for one in asked)

@@ -11,9 +11,9 @@ import pytest
 
 from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.knee import knee
+from kneebench.plan.resolve import resolve
 from kneebench.records import Climb, Limits
 from kneebench.results import load
-from kneebench.results.campaign_reader import _limits
 from tests.recorded.record import unpack
 from tests.recordings import PLATEAU, metered, recorded, recorded_plan, with_throughput
 
@@ -52,7 +52,8 @@ def folder(tmp_path: Path) -> Path:
 
 def test_the_defaults_are_those_of_a_plan_that_names_no_limit() -> None:
     cell = recorded().climbs[0].cell
-    assert _limits(recorded_plan(ladder={}), cell) == Limits()
+    storages = resolve(recorded_plan(ladder={})).storages
+    assert storages[cell.storage].limits == Limits()
 
 
 def test_the_interval_of_the_knee_s_users_follows_the_plan_s_elasticity(folder: Path) -> None:

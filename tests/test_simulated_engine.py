@@ -11,7 +11,6 @@ import pytest
 
 from kneebench._core import GeneratorSpec, merge_histograms
 from kneebench.databases.engine import engine_of
-from kneebench.databases.engines.simulated import truth
 from kneebench.databases.engines.simulated.server import METERS, Simulated
 from kneebench.databases.engines.simulated.storage import SimulatedStorage
 from kneebench.errors import PlanError
@@ -30,6 +29,7 @@ from kneebench.records import (
     Tick,
     TransactionTally,
 )
+from tests import simulated_truth as truth
 
 CALM = {
     "cpu_per_transaction": "2ms",

@@ -80,7 +80,7 @@ def _at(seconds: float) -> str:
 @pytest.mark.parametrize("times", [1.0, 3.0])
 def test_a_plan_that_ran_here_is_foreseen_as_it_was(times: float) -> None:
     ran, host, plan = slower(recorded(), times), recorded_host(), recorded_plan()
-    step_times.kept(host, plan, ran)
+    step_times.keep(host, plan, ran)
     assert foreseen_s(plan, host) == pytest.approx(lasted_s(ran), rel=0.1)
 
 
@@ -89,7 +89,7 @@ def test_another_plan_of_the_same_engine_is_foreseen_by_its_steps() -> None:
     ladder = {**plan.model_dump(mode="json")["ladder"], "repeats": 1}
     other = recorded_plan(ladder=ladder, question="another")
     before = foreseen_s(other, host)
-    step_times.kept(host, plan, slower(recorded(), 3.0))
+    step_times.keep(host, plan, slower(recorded(), 3.0))
     assert foreseen_s(other, host) > 1.5 * before
     assert foreseen_s(other, host) < foreseen_s(plan, host)
 
@@ -118,7 +118,7 @@ def test_the_turns_of_other_cells_are_no_part_of_a_cells_runs() -> None:
 def test_what_another_machine_took_says_nothing() -> None:
     host, plan = recorded_host(), recorded_plan()
     before = foreseen_s(plan, host)
-    step_times.kept(host.model_copy(update={"cpu": "another"}), plan, slower(recorded(), 3.0))
+    step_times.keep(host.model_copy(update={"cpu": "another"}), plan, slower(recorded(), 3.0))
     assert foreseen_s(plan, host) == before
 
 
@@ -126,7 +126,7 @@ def test_counts_say_nothing_of_another_plan() -> None:
     """Rounds and rungs depend on the ladder, and on luck."""
     host, plan = recorded_host(), recorded_plan()
     ran = with_rungs_of(recorded(), lambda climb: (*climb.rungs, *climb.of("final_run")))
-    step_times.kept(host, plan, ran)
+    step_times.keep(host, plan, ran)
     other = recorded_plan(question="another", workload={"warehouses": 9})
     [cell, *_] = cells(other)
     modelled = steps(other, cell, host)
@@ -168,7 +168,7 @@ def test_a_damaged_file_is_ignored_and_only_the_newest_are_kept(
     host, plan = recorded_host(), recorded_plan()
     for number in range(3):
         campaign = recorded().campaign.model_copy(update={"id": f"c{number}"})
-        step_times.kept(host, plan, recorded().model_copy(update={"campaign": campaign}))
+        step_times.keep(host, plan, recorded().model_copy(update={"campaign": campaign}))
     [folder] = (tmp_path / "kneebench" / "durations").iterdir()
     kept = list(folder.iterdir())
     assert len(kept) == 2
@@ -194,6 +194,6 @@ def test_short_rounds_are_counted_by_restore() -> None:
                 one = {"order": order, "tally": tally, "started_at": _at(clock), "warm_up_s": 1.0}
                 by_cell[cell].append(model.model_copy(update=one))
                 clock += 5.0
-    step_times.kept(host, plan, with_rungs_of(recorded(), lambda climb: by_cell[climb.cell.id]))
+    step_times.keep(host, plan, with_rungs_of(recorded(), lambda climb: by_cell[climb.cell.id]))
     found = expected(plan, host, step_times.as_before(host, plan)).final_runs_s
     assert found == pytest.approx(2 * 20 + 8 * 5, rel=0.15)
