@@ -43,7 +43,7 @@ def cpu(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     spent = _time_for_cores(readings)
     queue, throttled = _runnable(readings), readings.sources("cpu.throttled")
     own, host = readings.sources(OWN_COUNT), readings.value(HOST)
-    pressure = _cpu_pressure(readings)
+    whose, pressure = readings.pressure("cpu")
     short, says = _all_busy(readings, climb.limits.cores_busy)
     served = drives_without_a_core(readings, climb)
     if served and not one_core(readings, climb).short:
@@ -60,7 +60,7 @@ def cpu(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
         ),
         saturation=(
             f"{count(queue)} runnable tasks" if queue is not None else "",
-            pressure,
+            f"CPU pressure on {whose} {share(pressure)}" if pressure is not None else "",
             f"users on a core or ready for one {of_the_time(spent)}" if spent is not None else "",
         ),
         errors=(
@@ -177,15 +177,6 @@ def _runnable(readings: KneeReadings) -> float | None:
     """Tasks that are ready for a core: this machine's, or those that the server counts."""
     queue = readings.value("run_queue.length")
     return queue if queue is not None else readings.value("server.runnable")
-
-
-def _cpu_pressure(readings: KneeReadings) -> str:
-    """That of the database's group, else the machine's; empty where neither was measured."""
-    group = readings.sources("group_pressure.cpu").get("some")
-    machine = readings.sources("pressure.cpu").get("some")
-    if group is not None:
-        return f"CPU pressure on the database {share(group)}"
-    return f"CPU pressure on the machine {share(machine)}" if machine is not None else ""
 
 
 def _drive_programs(readings: KneeReadings) -> str:

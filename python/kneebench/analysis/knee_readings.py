@@ -36,6 +36,15 @@ class KneeReadings:
         names = sorted({name for sources in found for name in sources})
         return {name: fmean(sources.get(name, 0.0) for sources in found) for name in names}
 
+    def pressure(self, resource: str) -> tuple[str, float | None]:
+        """The kernel's pressure on a resource, with whose it is: that of the database's group, else
+        the machine's; None if neither was measured.
+        """
+        own = self.sources(f"group_pressure.{resource}").get("some")
+        if own is not None:
+            return "the database", own
+        return "the machine", self.sources(f"pressure.{resource}").get("some")
+
     @property
     def waits_measured(self) -> bool:
         """Whether the database's sessions were sampled."""

@@ -12,7 +12,7 @@ from itertools import pairwise
 from math import exp, log
 from typing import NamedTuple
 
-from kneebench.analysis.devices import volume_load, volumes, writes_with_data
+from kneebench.analysis.devices import DeviceLoad, volume_load, volumes
 from kneebench.records import RawProfile, RawRow, RawStorage, Rung
 
 SLOWED = 2.0
@@ -84,18 +84,22 @@ def _of_the_data(rung: Rung, raw: RawStorage) -> tuple[Asked, Asked]:
     if data:
         load = volume_load(rung, data)
         alike = raw.shared or all(one.directories == data[0].directories for one in data)
-        return (
-            Asked(load.reads_per_s, load.read_await_s),
-            Asked(load.data_writes_per_s, load.data_write_await_s) if alike else Asked(None, None),
-        )
+        reads = Asked(load.reads_per_s, load.read_await_s)
+        return reads, _writes(load) if alike else Asked(None, None)
     reads = Asked(rung.quantity("device.reads"), rung.quantity("device.read_await"))
     written = rung.quantity("device.writes")
     if raw.log_apart or written is None:
         return reads, Asked(None, None)
-    with_data = writes_with_data(written, rung.quantity("device.flushes"))
-    each_s = rung.quantity("device.write_await")
-    longer_s = each_s * written / with_data if each_s and with_data else each_s
-    return reads, Asked(with_data, longer_s)
+    load = DeviceLoad(
+        writes_per_s=written,
+        flushes_per_s=rung.quantity("device.flushes"),
+        write_await_s=rung.quantity("device.write_await"),
+    )
+    return reads, _writes(load)
+
+
+def _writes(load: DeviceLoad) -> Asked:
+    return Asked(load.data_writes_per_s, load.data_write_await_s)
 
 
 def _share(what: str, asked: Asked, kind: str, copies: int, raw: RawProfile) -> RawShare | None:

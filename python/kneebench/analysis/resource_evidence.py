@@ -124,18 +124,16 @@ def memory(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     """Stalls of the database's tasks for memory, by the pressure of its group; the machine's speaks
     against a shortage only, as it counts every process.
     """
-    own = readings.sources("group_pressure.memory").get("some")
-    machine = readings.sources("pressure.memory").get("some")
-    stalled = own if own is not None else machine
+    group, stalled = readings.pressure("memory")
     if stalled is None:
         return evidence(MEMORY, None, "memory pressure was not measured")
-    whose = "the database's tasks" if own is not None else "tasks on this machine"
-    group = "the database" if own is not None else "the machine"
+    own = group == "the database"
+    whose = "the database's tasks" if own else "tasks on this machine"
     hits, used = readings.value("group.limit_hits"), readings.value("group.memory")
     over = stalled > MEMORY.limit
     return evidence(
         MEMORY,
-        None if over and own is None else over,
+        None if over and not own else over,
         f"{whose} stalled for memory {of_the_time(stalled)} (limit {share(MEMORY.limit)})",
         utilization=(size(used),) if used is not None else (),
         saturation=(f"memory pressure on {group} {share(stalled)}",),

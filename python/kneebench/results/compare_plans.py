@@ -221,7 +221,7 @@ def _majors(results: Results) -> dict[str, str]:
     """
     database = {climb.cell.id: climb.cell.database for climb in results.climbs}
     versions: dict[str, set[str]] = {}
-    engines = _engines(results.campaign.plan)
+    engines = results.campaign.engines
     for cell, settings in results.campaign.settings.items():
         if (engine := engines.get(name := database.get(cell, ""))) in ENGINES.names():
             version = engine_properties(engine).major_version(settings)

@@ -26,6 +26,7 @@ def judge(rungs: Sequence[Rung], limits: Ladder) -> StopResult:
     needed_s = used_s + STILL_TO_COME * rungs[-1].tally.whole_s
     seen = f"{number_of_users(rungs[-1].users)}, {time(used_s)}"
     limit = f"{number_of_users(limits.last)}, {time(limits.budget)}"
+    fired = True
     if rungs[-1].users >= limits.last:
         sentence = (
             f"User limit reached: {number_of_users(rungs[-1].users)} without another stop; the true"
@@ -37,18 +38,10 @@ def judge(rungs: Sequence[Rung], limits: Ladder) -> StopResult:
             " step; the true knee may be higher"
         )
     else:
-        return StopResult(
-            stop="budget",
-            fired=False,
-            seen=seen,
-            limit=limit,
-            sentence=f"Within the budget: {seen} (limit {limit})",
-            value=rungs[-1].users,
-            limit_value=limits.last,
-        )
+        fired, sentence = False, f"Within the budget: {seen} (limit {limit})"
     return StopResult(
         stop="budget",
-        fired=True,
+        fired=fired,
         seen=seen,
         limit=limit,
         sentence=sentence,

@@ -23,14 +23,11 @@ WORTH_SAYING = 0.05
 def judge(rungs: Sequence[Rung], limits: Saturation) -> StopResult:
     """Fires when the least busy core of the last rung reaches `busy` and the last step's elasticity
     is below `elasticity`, unless other processes used more than `OTHERS_BUSY` of these cores."""
-    limit = (
-        f"every database core at least {100 * limits.busy:g}% busy and elasticity below"
-        f" {limits.elasticity:g}"
-    )
+    limit = _rule(limits)
     busy, (others, who) = rungs[-1].quantity(QUANTITY), taken(rungs[-1:])
     if busy is None:
         return _result(
-            False, "not measured", limit, f"Saturation was not judged: {seen(rungs[-1])}"
+            False, "not measured", limits, f"Saturation was not judged: {seen(rungs[-1])}"
         )
     at = f"at {number_of_users(rungs[-1].users)}: {seen(rungs[-1])}"
     if busy >= limits.busy and others > OTHERS_BUSY:
@@ -38,9 +35,9 @@ def judge(rungs: Sequence[Rung], limits: Saturation) -> StopResult:
         return _result(
             False,
             short,
-            limit,
+            limits,
             f"Saturation could not be judged {at}. The database's share is unknown (rule: {limit})",
-            (busy, limits.busy),
+            busy,
         )
     growth = elasticity(rungs[-2], rungs[-1]) if len(rungs) > 1 else None
     fired = busy >= limits.busy and growth is not None and growth < limits.elasticity
@@ -48,9 +45,9 @@ def judge(rungs: Sequence[Rung], limits: Saturation) -> StopResult:
     return _result(
         fired,
         f"{100 * busy:.3g}% busy, {grew}",
-        limit,
+        limits,
         f"{'Saturated' if fired else 'Not saturated'} {at}, {grew} (rule: {limit})",
-        (busy, limits.busy),
+        busy,
     )
 
 
@@ -69,22 +66,24 @@ def seen(rung: Rung) -> str:
     return f"the least busy database core was {100 * busy:.3g}% busy{besides}"
 
 
+def _rule(limits: Saturation) -> str:
+    return (
+        f"every database core at least {100 * limits.busy:g}% busy and elasticity below"
+        f" {limits.elasticity:g}"
+    )
+
+
 def _result(
-    fired: bool,
-    seen: str,
-    limit: str,
-    sentence: str,
-    busy_and_limit: tuple[float, float] | None = None,
+    fired: bool, seen: str, limits: Saturation, sentence: str, busy: float | None = None
 ) -> StopResult:
-    value, limit_value = busy_and_limit or (None, None)
     return StopResult(
         stop="saturation",
         fired=fired,
         seen=seen,
-        limit=limit,
+        limit=_rule(limits),
         sentence=sentence,
-        value=value,
-        limit_value=limit_value,
+        value=busy,
+        limit_value=limits.busy,
     )
 
 
