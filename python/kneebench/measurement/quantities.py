@@ -17,9 +17,8 @@ from kneebench.shelf import ENGINES
 class Ratio(NamedTuple):
     """A quotient of what was read; several numerators are added up.
 
-    `instead`: the ratio that takes its place where a part of it was not read: with the load
-    generator's transactions where a database does not count the workload's apart. `reading`: as a
-    quantity's.
+    `instead`: the ratio that takes its place where a part of it was not read, as the kernel's time
+    of flushes where the database has none. `reading`: as a quantity's.
     """
 
     unit: str
@@ -118,22 +117,9 @@ RATIOS: dict[str, Ratio] = {
         instead="log.kernel_write_latency",
     ),
     "log.kernel_write_latency": Ratio("s", ("log.kernel_time",), ("log.kernel_flushes",)),
-    "log.commits_per_flush": Ratio(
-        "commits",
-        ("database.commits",),
-        ("log.flushes",),
-        instead="log.load_transactions_per_flush",
-    ),
-    "log.load_transactions_per_flush": Ratio(
-        "transactions", ("load.transactions",), ("log.flushes",)
-    ),
-    "log.bytes_per_transaction": Ratio(
-        "B",
-        ("log.bytes",),
-        ("database.commits", "database.rollbacks"),
-        instead="log.bytes_per_load_transaction",
-    ),
-    "log.bytes_per_load_transaction": Ratio("B", ("log.bytes",), ("load.transactions",)),
+    # Both of the users' transactions: a database's own count lags by up to a second.
+    "log.commits_per_flush": Ratio("commits", ("load.transactions",), ("log.flushes",)),
+    "log.bytes_per_transaction": Ratio("B", ("log.bytes",), ("load.transactions",)),
     "device.read_await": Ratio("s", ("device.read_time",), ("device.reads",)),
     "device.write_await": Ratio("s", ("device.write_time",), ("device.writes",)),
     "device.flush_await": Ratio("s", ("device.flush_time",), ("device.flushes",)),
