@@ -17,6 +17,7 @@ import pytest
 
 from kneebench import load
 from kneebench.analysis.devices import device_loads, volume_load, volumes
+from kneebench.analysis.knee_readings import KneeReadings
 from kneebench.lab.changes.setting import setting_in
 from kneebench.lab.inventory import inventory, named
 from kneebench.lab.inventory.erasable import drive_state
@@ -133,8 +134,8 @@ def drives_are_counted_once(rung: Rung, names: set[str], preconditioned: set[str
     assert {device.name for volume in (data, *log) for device in volume} == names
     assert (len(data), len(log)) == ((2, 1) if preconditioned else (4, 0))
     assert {device.drive for device in data} == preconditioned or not preconditioned
-    both = volume_load(rung, data).write_bytes_per_s
-    assert both == sum(one.write_bytes_per_s for one in device_loads(rung, data))
+    both = volume_load(KneeReadings([rung]), data).write_bytes_per_s
+    assert both == sum(one.write_bytes_per_s for one in device_loads(KneeReadings([rung]), data))
 
 
 class Whole(NamedTuple):

@@ -19,6 +19,7 @@ from kneebench.analysis.devices import (
     volume_load,
     volumes,
 )
+from kneebench.analysis.knee_readings import KneeReadings
 from kneebench.brief import Brief
 from kneebench.brief.chart_theme import ALARM
 from kneebench.lab.drives import counted_devices, drive_of, is_rotational
@@ -89,7 +90,7 @@ def odd(
     """The sentences on devices that differ, by device."""
     rung, kept = measured(names, raised, first)
     [volume] = volumes(rung)
-    found = odd_devices(Courses(kept), device_loads(rung, volume), (0.0, seconds))
+    found = odd_devices(Courses(kept), device_loads(KneeReadings([rung]), volume), (0.0, seconds))
     return {one.device: one.sentence for one in found}
 
 
@@ -104,8 +105,8 @@ def test_a_volume_adds_up_its_devices_and_weighs_their_awaits_by_their_operation
     busier = {"sdb": {OPS["read"]: 3.0, TIMES["read"]: 6.0}}
     rung, _ = measured(("sda", "sdb"), busier)
     [volume] = volumes(rung)
-    first, second = device_loads(rung, volume)
-    both = volume_load(rung, volume)
+    first, second = device_loads(KneeReadings([rung]), volume)
+    both = volume_load(KneeReadings([rung]), volume)
     assert (first.read_await_s, second.read_await_s) == pytest.approx((0.002, 0.004))
     assert both.read_await_s == pytest.approx((0.4 + 2.4) / (200 + 600))
     assert both.reads_per_s == pytest.approx(800) == pytest.approx(rung.quantity("device.reads"))
@@ -114,10 +115,18 @@ def test_a_volume_adds_up_its_devices_and_weighs_their_awaits_by_their_operation
     assert (both.devices, both.flushes_per_s) == (2, pytest.approx(80))
 
 
+def test_what_a_device_did_is_the_mean_of_all_windows_with_its_await_over_all_operations() -> None:
+    rung, _ = measured(("sda",))
+    busier, _ = measured(("sda",), {"sda": {OPS["read"]: 3.0, TIMES["read"]: 6.0}})
+    [load] = device_loads(KneeReadings([rung, busier]), volumes(rung)[0])
+    assert load.reads_per_s == pytest.approx(400)
+    assert load.read_await_s == pytest.approx((0.4 + 2.4) / (200 + 600))
+
+
 def test_a_device_without_an_operation_has_no_await_and_its_rates_are_nought() -> None:
     idle = {"sda": dict.fromkeys((OPS["flush"], TIMES["flush"]), 0.0)}
     rung, _ = measured(("sda",), idle)
-    [load] = device_loads(rung, volumes(rung)[0])
+    [load] = device_loads(KneeReadings([rung]), volumes(rung)[0])
     assert (load.flush_await_s, load.flushes_per_s) == (None, 0.0)
 
 
@@ -183,7 +192,7 @@ def test_a_mirror_with_the_log_on_one_of_its_drives_is_one_volume_of_two() -> No
     }
     rung = holding(sda=[DATA], sdb=[DATA, LOG], sdc=[(2, "temporary files")])
     [both, _] = volumes(rung)
-    whole = volume_load(rung, both)
+    whole = volume_load(KneeReadings([rung]), both)
     assert (whole.directories, whole.roles) == ((0, 1), ("data", "log"))
     assert whole.writes_per_s == pytest.approx(200)
 
@@ -241,7 +250,9 @@ def test_a_drive_is_compared_with_those_that_hold_the_same_only() -> None:
 
     def odd_of(rung: Rung) -> list[str]:
         [volume] = volumes(rung)
-        loads = device_loads(rung.model_copy(update={"quantities": slow.quantities}), volume)
+        loads = device_loads(
+            KneeReadings([rung.model_copy(update={"quantities": slow.quantities})]), volume
+        )
         return [one.sentence for one in odd_devices(Courses(kept), loads, (0.0, SECONDS))]
 
     assert odd_of(holding(sda=[DATA], sdb=[DATA], sdc=[DATA, LOG], sdd=[DATA])) == []
@@ -426,12 +437,12 @@ def test_each_drive_of_a_real_mirror_is_counted_apart_and_the_log_is_another_vol
     changes = {"quantities": found, "devices": devices}
     rung = recorded().climbs[0].rungs[0].model_copy(update=changes)
     mirror, single = volumes(rung)
-    one, other = device_loads(rung, mirror)
+    one, other = device_loads(KneeReadings([rung]), mirror)
     assert min(one.write_bytes_per_s, other.write_bytes_per_s) >= 8 << 20
-    both = volume_load(rung, mirror)
+    both = volume_load(KneeReadings([rung]), mirror)
     assert both.write_bytes_per_s == one.write_bytes_per_s + other.write_bytes_per_s
     assert (both.write_await_s or 0) > 0
-    assert volume_load(rung, single).write_bytes_per_s < 8 << 20
+    assert volume_load(KneeReadings([rung]), single).write_bytes_per_s < 8 << 20
 
 
 @pytest.mark.parametrize(

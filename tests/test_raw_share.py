@@ -12,12 +12,21 @@ from pathlib import Path
 
 import pytest
 
-from kneebench.analysis.raw_share import raw_shares
+from kneebench.analysis.knee_readings import KneeReadings
+from kneebench.analysis.raw_share import RawShare, raw_shares
 from kneebench.errors import PlanError
 from kneebench.lab.drives import IN_MEMORY, file_system_of
 from kneebench.measurement.profile.storage_profile import storage_profile
 from kneebench.plan.volume import Volume
-from kneebench.records import CountedDevice, Event, Order, RawProfile, RawRow, RawStorage
+from kneebench.records import (
+    CountedDevice,
+    Event,
+    Order,
+    RawProfile,
+    RawRow,
+    RawStorage,
+    Rung,
+)
 from tests.curves import rung
 from tests.loop_devices import MIB, done, loop_device
 
@@ -46,12 +55,25 @@ MIRROR = RawStorage(profile=PROFILE, copies=2)
 LOG_APART = RawStorage(profile=PROFILE, log_apart=True)
 
 
+def shares_at(seen: Rung, raw: RawStorage) -> tuple[RawShare, ...]:
+    """Those of a knee of one rung."""
+    return raw_shares(KneeReadings([seen]), raw)
+
+
 def test_reads_are_compared_with_the_most_that_valid_rows_gave() -> None:
     seen = rung(KNEE, 100, device__reads=4_000, device__read_await=0.0003)
-    [reads] = raw_shares(seen, RAW)
+    [reads] = shares_at(seen, RAW)
     assert (reads.what, reads.share, reads.near) == ("reads", 0.2, False)
     assert reads.depth == pytest.approx(1.2)
     assert 0.0002 < reads.raw_mean_s < 0.0003, "hardly more than at a depth of 1"
+
+
+def test_the_shares_are_of_the_means_of_all_final_runs() -> None:
+    runs = [
+        rung(KNEE, 100, device__reads=reads, device__read_await=0.0003) for reads in (3e3, 5e3)
+    ]
+    [reads] = raw_shares(KneeReadings(runs), RAW)
+    assert (reads.per_s, reads.share) == (4_000, 0.2)
 
 
 def test_times_are_compared_at_the_depth_that_the_database_had_outstanding() -> None:
@@ -61,19 +83,19 @@ def test_times_are_compared_at_the_depth_that_the_database_had_outstanding() -> 
     for per_s, await_s in ((20_000, 0.0016), (20_000, 0.0128), (3_000, 0.02)):
         kind = "read" if per_s > 3_000 else "write"
         quantities = {f"device__{kind}s": per_s, f"device__{kind}_await": await_s}
-        [found] = raw_shares(rung(KNEE, 100, **quantities), RAW)
+        [found] = shares_at(rung(KNEE, 100, **quantities), RAW)
         assert found.slowed is None
 
 
 def test_the_depth_of_writes_is_that_of_the_file_not_of_its_copies() -> None:
     quantities = {"device__writes": 6_000, "device__write_await": 0.0053}
-    [writes] = raw_shares(rung(KNEE, 100, **quantities), MIRROR)
+    [writes] = shares_at(rung(KNEE, 100, **quantities), MIRROR)
     assert writes.depth == pytest.approx(15.9)
 
 
 def test_reads_that_take_far_longer_than_alone_are_slowed_by_other_io() -> None:
     times = {
-        await_s: raw_shares(rung(KNEE, 100, device__reads=720, device__read_await=await_s), RAW)[
+        await_s: shares_at(rung(KNEE, 100, device__reads=720, device__read_await=await_s), RAW)[
             0
         ].slowed
         for await_s in (0.0003, 0.0005)
@@ -85,16 +107,16 @@ def test_writes_to_a_mirror_count_both_copies() -> None:
     seen = rung(KNEE, 100, device__writes=5_400, device__write_await=0.003)
     for layout, share in (("mirror", 0.9), ("raid10", 0.9), ("stripe", 1.8), ("single", 1.8)):
         copies = Volume.model_validate({"layout": layout}).copies
-        [writes] = raw_shares(seen, RawStorage(profile=PROFILE, copies=copies))
+        [writes] = shares_at(seen, RawStorage(profile=PROFILE, copies=copies))
         assert writes.share == pytest.approx(share)
         assert writes.near
 
 
 def test_log_writes_are_compared_with_their_own_row_and_what_was_not_measured_is_left_out() -> None:
     seen = rung(KNEE, 100, log__flushes=790, log__write_latency=0.002)
-    [log] = raw_shares(seen, RAW)
+    [log] = shares_at(seen, RAW)
     assert (log.what, log.near, log.await_s) == ("log writes", False, 0.002)
-    assert raw_shares(rung(KNEE, 100), RAW) == ()
+    assert shares_at(rung(KNEE, 100), RAW) == ()
 
 
 @needs_fio
@@ -152,9 +174,9 @@ def small_file_system(tmp_path: Path, size: int) -> Iterator[Path]:
 def test_flushes_are_not_counted_as_writes() -> None:
     """A thousand writes with a sync after each: the kernel counts two thousand."""
     counted = rung(KNEE, 100, device__writes=2_000, device__flushes=1_000)
-    [writes] = raw_shares(counted, RAW)
+    [writes] = shares_at(counted, RAW)
     assert writes.per_s == 1_000
-    assert raw_shares(rung(KNEE, 100, device__flushes=1_000), RAW) == ()
+    assert shares_at(rung(KNEE, 100, device__flushes=1_000), RAW) == ()
 
 
 def test_a_storage_in_memory_has_no_raw_profile() -> None:
@@ -172,13 +194,13 @@ def test_writes_of_the_data_are_told_apart_from_those_of_a_log_on_other_drives()
     for name, (data, log) in by_drive.items():
         sources = {"sda": float(data), "sdb": float(log)}
         seen.quantities[name] = seen.quantities[name].model_copy(update={"sources": sources})
-    assert [one.what for one in raw_shares(seen, LOG_APART)] == ["reads"]
+    assert [one.what for one in shares_at(seen, LOG_APART)] == ["reads"]
     devices = (
         CountedDevice(name="sda", directories=(0,)),
         CountedDevice(name="sdb", directories=(1,)),
     )
     known = seen.model_copy(update={"devices": devices})
-    shares = {one.what: one.share for one in raw_shares(known, LOG_APART)}
+    shares = {one.what: one.share for one in shares_at(known, LOG_APART)}
     assert shares == {"reads": 0.2, "writes": 0.5}
 
 
@@ -198,7 +220,7 @@ def on_a_mirror(*directories: tuple[int, ...]) -> dict[str, float]:
     )
     known = seen.model_copy(update={"devices": devices})
     raw = LOG_APART.model_copy(update={"copies": 2})
-    return {one.what: one.share for one in raw_shares(known, raw)}
+    return {one.what: one.share for one in shares_at(known, raw)}
 
 
 def test_all_drives_of_the_data_count_and_writes_only_if_the_log_is_on_all_or_none() -> None:

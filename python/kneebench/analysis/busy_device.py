@@ -73,11 +73,8 @@ def _beside_its_raw_profile(used: str, shares: Sequence[RawShare]) -> BusyDevice
 
 
 def knee_raw_shares(readings: KneeReadings, climb: Climb) -> tuple[RawShare, ...]:
-    """Those of the middle rung by throughput, as the brief's section has them."""
-    if climb.raw is None or not readings.rungs:
-        return ()
-    ordered = sorted(readings.rungs, key=lambda r: r.tally.nopm)
-    return raw_shares(ordered[len(ordered) // 2], climb.raw)
+    """Empty without a raw profile, or where nothing was measured at the knee."""
+    return raw_shares(readings, climb.raw) if climb.raw and readings.rungs else ()
 
 
 def share_of_writes(readings: KneeReadings) -> float | None:

@@ -1,4 +1,4 @@
-"""The devices under a storage: their volumes, and what each of them did in a rung's window.
+"""The devices under a storage: their volumes, and what each of them did in the windows of rungs.
 
 Devices are one volume if they share a directory of the server, also through others: data mirrored
 on two drives, with the log on a partition of one of them, is one volume of two. Its own figures
@@ -13,6 +13,7 @@ from itertools import chain
 from statistics import fmean
 from typing import get_args
 
+from kneebench.analysis.knee_readings import KneeReadings
 from kneebench.analysis.wording import listed
 from kneebench.records import CountedDevice, Record, Role, Rung
 
@@ -26,7 +27,7 @@ Volume = tuple[CountedDevice, ...]
 
 
 class DeviceLoad(Record):
-    """Means of a window for one device, or for all of a volume (`device` is empty).
+    """Means of windows for one device, or for all of a volume (`device` is empty).
 
     Await: from the block layer's queue to the end of the I/O; None where none ended, or the kernel
     does not count them. `queue_depth`: I/Os in flight; `busy`: the share of the time with any.
@@ -119,21 +120,21 @@ def name_of(volume: Volume, among: Sequence[Volume]) -> str:
     return listed([*roles]) if roles and not alone and len(alike) == 1 else volume[0].name
 
 
-def device_loads(rung: Rung, volume: Volume) -> tuple[DeviceLoad, ...]:
-    """What each device of a volume did in the window."""
-    return tuple(_load(rung, [device], device.name, device.drive) for device in volume)
+def device_loads(readings: KneeReadings, volume: Volume) -> tuple[DeviceLoad, ...]:
+    """What each device of a volume did in the windows."""
+    return tuple(_load(readings, [device], device.name, device.drive) for device in volume)
 
 
-def volume_load(rung: Rung, volume: Volume) -> DeviceLoad:
-    """What the devices of a volume did together in the window."""
-    return _load(rung, volume)
+def volume_load(readings: KneeReadings, volume: Volume) -> DeviceLoad:
+    """What the devices of a volume did together in the windows."""
+    return _load(readings, volume)
 
 
 def _load(
-    rung: Rung, devices: Sequence[CountedDevice], name: str = "", drive: str = ""
+    readings: KneeReadings, devices: Sequence[CountedDevice], name: str = "", drive: str = ""
 ) -> DeviceLoad:
     def values(quantity: str) -> list[float]:
-        sources = rung.quantities[quantity].sources if quantity in rung.quantities else {}
+        sources = readings.sources(quantity)
         return [sources[device.name] for device in devices if device.name in sources]
 
     def total(quantity: str) -> float:

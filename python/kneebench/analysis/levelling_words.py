@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import groupby
 from typing import Any
 
 from kneebench import units
+from kneebench.analysis.bottleneck import BY_KEY, bottleneck
 from kneebench.analysis.levelling import WITHIN, Gain, Levelling, Warming, levelling
-from kneebench.analysis.sweep import Resource, SweepCell, amount, sweeps, value_of
+from kneebench.analysis.sweep import Resource, Sweep, SweepCell, amount, sweeps, value_of
 from kneebench.analysis.sweep_rows import sweep_rows
 from kneebench.analysis.wording import capital, listed, percent, times_and_interval
 from kneebench.records import Results
@@ -21,6 +24,7 @@ OF_WHAT: dict[Resource, str] = {
     "cores": "",
     "engine_memory_bytes": " for the database's own cache",
 }
+NO_LIMIT = "nothing that was found"
 FEW = "fewer than two configurations with two runs each can be compared"
 
 
@@ -41,7 +45,13 @@ def finding(of: Levelling) -> str:
 
 
 def sentence(of: Levelling) -> str:
-    """The answer with its confidence, and what more of the resource buys below it."""
+    """The answer with its confidence, what more of the resource buys below it, and what limits the
+    database from the smallest configuration to the largest.
+    """
+    return f"{_answer(of)}{_limited(of.sweep)}"
+
+
+def _answer(of: Levelling) -> str:
     if of.at is None:
         return f"{finding(of)}{_why_not(of)}."
     sure, said = _confidence(of.confidence), finding(of)
@@ -53,6 +63,29 @@ def sentence(of: Levelling) -> str:
     if of.beyond:
         return f"{said} ({sure}).{bought} {_at_least(of.beyond, of)}"
     return f"{said}: the least within {percent(WITHIN)} of the best ({sure}).{bought}"
+
+
+def _limited(sweep: Sweep) -> str:
+    """The bottlenecks; nothing where none was found."""
+    found = [(_limit(one), one) for one in sweep.cells if one.nopm]
+    if {name for name, _ in found} <= {NO_LIMIT}:
+        return ""
+    return f" The database is limited by {listed([*_stretches(found, sweep.resource)])}."
+
+
+def _limit(one: SweepCell) -> str:
+    found = bottleneck(one.climb)
+    resource = BY_KEY.get(found.resource)
+    return found.called or (resource.called if resource else NO_LIMIT)
+
+
+def _stretches(found: list[tuple[str, SweepCell]], resource: Resource) -> Iterator[str]:
+    """Each bottleneck with the configurations that have it, of those next to each other."""
+    for name, stretch in groupby(found, key=lambda one: one[0]):
+        cells = [one for _, one in stretch]
+        first, last = (_amount(one, resource) for one in (cells[0], cells[-1]))
+        where = f"from {first} to {last}" if cells[1:] else f"at {first}"
+        yield f"{name} {where}"
 
 
 def _at_least(beyond: Warming, of: Levelling) -> str:

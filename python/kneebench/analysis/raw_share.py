@@ -13,7 +13,8 @@ from math import exp, log
 from typing import NamedTuple
 
 from kneebench.analysis.devices import DeviceLoad, volume_load, volumes
-from kneebench.records import RawProfile, RawRow, RawStorage, Rung
+from kneebench.analysis.knee_readings import KneeReadings
+from kneebench.records import RawProfile, RawRow, RawStorage
 
 SLOWED = 2.0
 """Times the raw await at the same depth. Beside other I/O that takes half of the drives' time an
@@ -61,10 +62,10 @@ class Asked(NamedTuple):
     await_s: float | None
 
 
-def raw_shares(rung: Rung, raw: RawStorage) -> tuple[RawShare, ...]:
-    """The shares at a rung; what was not measured is left out."""
-    reads, writes = _of_the_data(rung, raw)
-    log = Asked(rung.quantity("log.flushes"), rung.quantity("log.write_latency"))
+def raw_shares(readings: KneeReadings, raw: RawStorage) -> tuple[RawShare, ...]:
+    """The shares at the knee; what was not measured is left out."""
+    reads, writes = _of_the_data(readings, raw)
+    log = Asked(readings.value("log.flushes"), readings.value("log.write_latency"))
     found = (
         _share("reads", reads, "read", 1, raw.profile),
         _share("writes", writes, "write", raw.copies, raw.profile),
@@ -73,27 +74,27 @@ def raw_shares(rung: Rung, raw: RawStorage) -> tuple[RawShare, ...]:
     return tuple(one for one in found if one)
 
 
-def _of_the_data(rung: Rung, raw: RawStorage) -> tuple[Asked, Asked]:
+def _of_the_data(readings: KneeReadings, raw: RawStorage) -> tuple[Asked, Asked]:
     """Reads and writes of all devices that hold data, or share their limits. Where these hold the
     log as well, its writes are among them; where only some do, the writes are unknown. Results of
     old do not say which devices hold what: there all count, and the writes are unknown where the
     log has others. Flushes are not among the writes.
     """
-    every = (one for volume in volumes(rung) for one in volume)
+    every = (one for volume in volumes(readings.rungs[0]) for one in volume)
     data = tuple(one for one in every if raw.shared or 0 in one.directories)
     if data:
-        load = volume_load(rung, data)
+        load = volume_load(readings, data)
         alike = raw.shared or all(one.directories == data[0].directories for one in data)
         reads = Asked(load.reads_per_s, load.read_await_s)
         return reads, _writes(load) if alike else Asked(None, None)
-    reads = Asked(rung.quantity("device.reads"), rung.quantity("device.read_await"))
-    written = rung.quantity("device.writes")
+    reads = Asked(readings.value("device.reads"), readings.value("device.read_await"))
+    written = readings.value("device.writes")
     if raw.log_apart or written is None:
         return reads, Asked(None, None)
     load = DeviceLoad(
         writes_per_s=written,
-        flushes_per_s=rung.quantity("device.flushes"),
-        write_await_s=rung.quantity("device.write_await"),
+        flushes_per_s=readings.value("device.flushes"),
+        write_await_s=readings.value("device.write_await"),
     )
     return reads, _writes(load)
 

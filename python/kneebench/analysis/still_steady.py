@@ -34,6 +34,7 @@ from kneebench.analysis.devices import (
 )
 from kneebench.analysis.disturbance import notes
 from kneebench.analysis.drift_line import LIMIT, SURE, DriftLine, line
+from kneebench.analysis.knee_readings import KneeReadings
 from kneebench.analysis.steady_state import ROUNDS, SLOPE
 from kneebench.analysis.wording import listed, number_of_users, percent, plural
 from kneebench.records import Campaign, Climb, CountedDevice, Record, Results, Rung
@@ -129,10 +130,11 @@ def _runs(climb: Climb, directories: tuple[int, ...]) -> list[Run]:
     runs = []
     for rung in _usable(climb.of("final_run")):
         for volume in volumes(rung):
-            loads = device_loads(rung, volume)
+            readings = KneeReadings([rung])
+            loads = device_loads(readings, volume)
             fewest = min(load.writes_per_s for load in loads) * rung.tally.window_s
             if {*directories} <= {*directories_of(volume)} and fewest >= LEAST_WRITES:
-                order, whole = rung.order, volume_load(rung, volume)
+                order, whole = rung.order, volume_load(readings, volume)
                 drives = dict(zip(map(_kept, volume), loads, strict=True))
                 restore = order.restore or order.repeat
                 runs.append(Run(order.users, order.repeat, restore, whole, drives))

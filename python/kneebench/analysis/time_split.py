@@ -31,6 +31,14 @@ CLASSES = {
 core. Older results have lightweight locks and data writes among the other waits."""
 
 
+def counted_cpu_share(readings: KneeReadings) -> float | None:
+    """What the kernel counted for the server's processes, on a core or ready for one, as a share of
+    the transactions' time. Background work is in it. None if it was not measured.
+    """
+    counted = readings.on_or_ready_for_a_core
+    return None if counted is None else counted / readings.at_once
+
+
 def time_split(readings: KneeReadings) -> dict[str, TimeShare]:
     """The parts of a transaction's mean time in the order of CLASSES; empty without waits or
     transactions.

@@ -6,12 +6,16 @@ from typing import NamedTuple
 
 from kneebench.analysis.device_courses import QUANTITIES, Courses, OddDevice, odd_devices
 from kneebench.analysis.devices import DeviceLoad, device_loads, name_of, volume_load, volumes
+from kneebench.analysis.knee import final_rungs
+from kneebench.analysis.knee_readings import KneeReadings
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Climb, Rung
 
 
 class SeenVolume(NamedTuple):
-    """A volume: its name, what it and its devices did in the window, and devices that differ."""
+    """A volume: its name, what it and its devices did in the windows at the knee (means), and
+    devices that differ in the rung that stands for them.
+    """
 
     name: str
     whole: DeviceLoad
@@ -20,7 +24,7 @@ class SeenVolume(NamedTuple):
 
 
 class KneeDevices(NamedTuple):
-    """The volumes of a storage in the rung that stands for its knee, and their courses."""
+    """The volumes of a storage at its knee, the rung that stands for it, and courses of that."""
 
     rung: Rung
     volumes: tuple[SeenVolume, ...]
@@ -35,11 +39,12 @@ def knee_devices(view: ViewModel, climb: Climb) -> KneeDevices | None:
         return None
     courses = Courses(view.series(rung, *QUANTITIES))
     window = rung.warm_up_s, rung.warm_up_s + rung.tally.window_s
-    loads = [device_loads(rung, volume) for volume in found]
+    readings = KneeReadings(final_rungs(climb))
+    loads = [device_loads(readings, volume) for volume in found]
     seen = tuple(
         SeenVolume(
             name_of(volume, found),
-            volume_load(rung, volume),
+            volume_load(readings, volume),
             each,
             tuple(odd_devices(courses, each, window)),
         )

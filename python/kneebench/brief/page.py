@@ -162,7 +162,9 @@ def _fixed_rate(one: Any) -> dict[str, Any]:
 
 
 def _devices(found: KneeDevices) -> dict[str, Any]:
-    """Of the rung at the knee: means of its window by volume, as a whole and for each device."""
+    """Means of the windows at the knee by volume, as a whole and for each device; `rung` is the one
+    whose courses are drawn.
+    """
     volumes = [
         {
             "name": one.name,

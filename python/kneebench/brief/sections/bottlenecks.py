@@ -7,14 +7,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kneebench import units
+from kneebench.analysis.knee import final_rungs
+from kneebench.analysis.knee_readings import KneeReadings
 from kneebench.analysis.resources import RESOURCES
-from kneebench.analysis.time_split import CLASSES
+from kneebench.analysis.time_split import CLASSES, counted_cpu_share
 from kneebench.analysis.wording import capital, percent
 from kneebench.brief.section import Column, Figure, Row, Section, Table
 from kneebench.brief.server_readings import server_readings
 from kneebench.brief.time_bars import Split, time_bars
 from kneebench.brief.view_model import ViewModel
-from kneebench.records import Bottleneck, ResourceEvidence
+from kneebench.records import Bottleneck, ResourceEvidence, TimeShare
 
 PLACE = 70
 VERDICTS = tuple(
@@ -25,6 +27,7 @@ EVIDENCE = tuple(
     for title in ("Resource", "Bottleneck?", "Utilization", "Saturation", "Errors", "Decided by")
 )
 ANSWERS = {True: "yes", False: "no", None: "not judged"}
+APART, NO_TIME = 0.03, TimeShare(share=0.0, seconds=0.0)
 NAMES = {one.key: capital(one.key.replace("cpu", "CPU, all cores")) for one in RESOURCES}
 
 
@@ -104,7 +107,7 @@ def _figure(view: ViewModel) -> Iterator[Figure]:
     caption = (
         "Mean latency of a transaction (beside the bar), divided by what the database's sessions"
         " were found to wait for. CPU includes the time ready for a core. Rest: network and load"
-        f" generator{_unseen(view)}."
+        f" generator{_unseen(view)}.{_more_cpu(view)}"
     )
     yield Figure(
         name="time-split",
@@ -121,6 +124,23 @@ def _unseen(view: ViewModel) -> str:
     rungs = (rung for climb in view.climbs for rung in climb.rungs)
     counted = any("processes.run_delay" in rung.quantities for rung in rungs)
     return "" if counted else ", and waits for a core that the database does not see"
+
+
+def _more_cpu(view: ViewModel) -> str:
+    """The CPU time that the kernel counted, where sampled waits leave clearly less to the bar."""
+    more = [
+        f"{view.name(climb.cell.id)} {percent(counted)}"
+        for climb in view.climbs
+        if (found := view.bottlenecks.get(climb.cell.id)) and found.time_split
+        if (counted := counted_cpu_share(KneeReadings(final_rungs(climb))))
+        if counted > found.time_split.get("cpu", NO_TIME).share + APART
+    ]
+    if not more:
+        return ""
+    return (
+        " The kernel counted more CPU time for the server's processes, background work among them,"
+        f" than sampled waits leave: {', '.join(more)} of the users' time."
+    )
 
 
 def _finding(splits: dict[str, Split]) -> str:

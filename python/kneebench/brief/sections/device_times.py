@@ -138,7 +138,8 @@ def _figure(
     told = "".join(f" {one.sentence}" for one in odd)
     caption = (
         f"The rung of Fig. 5 (shaded: the window).{lines}{told} Await does not include waits above"
-        " the block layer."
+        " the block layer. The title has the means of all windows at the"
+        f" {view.point}."
     )
     return Figure(
         name=f"device-times-{letter}",

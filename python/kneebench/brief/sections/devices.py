@@ -34,7 +34,7 @@ def section(view: ViewModel) -> Section | None:
     if not rows:
         return None
     caption = (
-        f"Means over the window of one rung at the {view.point}. The row of a volume counts each"
+        f"Means over the windows at the {view.point}. The row of a volume counts each"
         " I/O once: rates and queues are sums, an await is the mean over all its I/Os, utilization"
         " the mean of its drives. The kernel counts a flush as a write, too: writes with data are"
         " writes less flushes, and the write await is the mean of both."

@@ -7,11 +7,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kneebench import units
-from kneebench.analysis.raw_share import RawShare, raw_shares
+from kneebench.analysis.busy_device import knee_raw_shares
+from kneebench.analysis.knee import final_rungs
+from kneebench.analysis.knee_readings import KneeReadings
+from kneebench.analysis.raw_share import RawShare
 from kneebench.analysis.wording import listed, percent
 from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.brief.view_model import ViewModel
-from kneebench.records import Climb, Rung
+from kneebench.records import Climb
 
 PLACE = 75
 COLUMNS = (
@@ -29,15 +32,15 @@ COLUMNS = (
 def section(view: ViewModel) -> Section | None:
     """A table, and a sentence for each storage; None without raw profiles."""
     found = [
-        (climb, rung, raw_shares(rung, climb.raw))
+        (climb, shares)
         for climb in view.climbs
-        if climb.raw and (rung := view.at_the_knee(climb))
+        if (shares := knee_raw_shares(KneeReadings(final_rungs(climb)), climb))
     ]
     if not found:
         return None
     rows = [
         Row(cells=(view.name(climb.cell.id), *_cells(one)))
-        for climb, _, shares in found
+        for climb, shares in found
         for one in shares
     ]
     raw = next(iter(view.campaign.raw_profiles.values()))
@@ -75,17 +78,14 @@ def _cells(one: RawShare) -> tuple[str, ...]:
 
 
 def _sentences(
-    view: ViewModel, found: list[tuple[Climb, Rung, tuple[RawShare, ...]]]
+    view: ViewModel, found: list[tuple[Climb, tuple[RawShare, ...]]]
 ) -> Iterator[str]:
-    for climb, rung, shares in found:
+    for climb, shares in found:
         name, near = view.name(climb.cell.id), [one.what for one in shares if one.near]
-        if not shares:
-            continue
         used = listed([f"{percent(one.share)} of its {one.what}" for one in shares])
         verdict = f"{listed(near)} may have been the limit" if near else _unused(shares)
         drives = view.plan.storages[climb.cell.storage].number_of_drives
-        knee = view.knees.get(climb.cell.id)
-        nopm = knee.nopm.value if knee else rung.tally.nopm
+        nopm = view.knees[climb.cell.id].nopm.value
         each = f" {units.count(nopm / drives)} NOPM per drive." if drives else ""
         yield f"{name} used {used}: {verdict}.{each}"
 

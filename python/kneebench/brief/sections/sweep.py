@@ -7,6 +7,8 @@ from itertools import groupby
 
 from kneebench import units
 from kneebench.analysis.cpu_utilization import CpuUtilization
+from kneebench.analysis.devices import volumes
+from kneebench.analysis.knee import final_rungs
 from kneebench.analysis.levelling import WITHIN, levelling
 from kneebench.analysis.levelling_words import WHAT, finding, sentence
 from kneebench.analysis.sweep import Resource, SweepCell, amount, sweeps, value_of
@@ -86,7 +88,8 @@ def _figures(
             f"{_largest_caption(lines)}"
         ),
         "devices": (
-            f"Means over the windows of the final runs; bars are 95% CIs.{_warming_caption(lines)}"
+            "Means over the windows of the final runs; bars are 95% CIs."
+            f"{_devices_caption(lines)}{_warming_caption(lines)}"
         ),
         "cores": (
             "Mean busy share of the database's cores in one final run each, from the start of its"
@@ -125,6 +128,27 @@ def _reference_caption(lines: Sequence[SweepLine]) -> str:
     )
 
 
+def _devices_caption(lines: Sequence[SweepLine]) -> str:
+    """What else is in the traffic of a storage whose log has drives of its own."""
+    apart = any(
+        len(volumes(rung)) > 1
+        for line in lines
+        for one in line.cells
+        for rung in final_rungs(one.climb)[:1]
+    )
+    return " Devices: all of a storage, the log's among them." if apart else ""
+
+
+def _pooled_caption(lines: Sequence[SweepLine]) -> str:
+    """Why an answer may be surer than the intervals beside it."""
+    if all(line.levelling.at is None and line.levelling.between is None for line in lines):
+        return ""
+    return (
+        " Each CI is by the runs of its own configuration. Where more stops paying is by the noise"
+        " of all together, which is known better, so it cannot be read off the CIs."
+    )
+
+
 def _warming_caption(lines: Sequence[SweepLine]) -> str:
     marked = any(one.warming for line in lines for one in line.cells)
     return f" {WARMING}: still warming." if marked else ""
@@ -154,6 +178,7 @@ def _table(resource: Resource, lines: Sequence[SweepLine]) -> Table:
         f"{AT_LEAST if any(one.warming for line in lines for one in line.cells) else ''}"
         " CPU: mean busy share of the database's cores; below it that of the least busy core."
         " Cache hits: of the database's own cache."
+        f"{_devices_caption(lines)}{_pooled_caption(lines)}"
     )
     return Table(caption=caption, columns=columns, rows=rows)
 
