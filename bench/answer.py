@@ -28,7 +28,8 @@ from kneebench.lab.journal import Journal
 from kneebench.ladder.climb import climb, measure_orders
 from kneebench.measurement.measure import measure as measure_rung
 from kneebench.plan import Plan
-from kneebench.plan.cells import cells
+from kneebench.plan.configurations import configurations
+from kneebench.plan.resolve import rung_plan
 from kneebench.plan.stops import Plateau
 from kneebench.records import Climb, Estimate
 from tests.simulated_truth import alone_s, bound, rungs, throughput
@@ -134,15 +135,21 @@ def _answer(seed: int, storage: SimulatedStorage) -> Answer:
 
 def _make_climb(plan: Plan) -> tuple[Climb, float]:
     """The climb, and its seconds on the simulated clock."""
-    (cell,) = cells(plan)
-    storage = drives_of(plan.storages[cell.storage])
-    with engine_of(plan, Journal()).restored(cell, unwatched) as server:
-        steps = climb(cell, plan.ladder, storage.cores if storage else 1)
+    (configuration,) = configurations(plan)
+    storage = drives_of(plan.storages[configuration.storage])
+    own = rung_plan(plan, configuration)
+    with engine_of(plan, Journal()).restored(configuration, unwatched) as server:
+        steps = climb(configuration, plan.ladder, storage.cores if storage else 1)
         climbed = measure_orders(
             steps,
             lambda order: (
                 measure_rung(
-                    order, plan, server, [Path()], unwatched, cold=order.phase == "warm_up"
+                    order,
+                    own,
+                    server,
+                    [Path()],
+                    unwatched,
+                    cold=order.phase == "warm_up",
                 ).rung
             ),
         )

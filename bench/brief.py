@@ -23,7 +23,7 @@ from statistics import median
 from bench.ratio import Ratio, Size, alone, at_most
 from kneebench.campaign.flow import run
 from kneebench.plan import Plan
-from kneebench.records import Cell, Climb
+from kneebench.records import Climb, Configuration
 from kneebench.results.formats import KeptClimb, KeptRung, read_kept, write_kept
 from kneebench.results.store import Store
 
@@ -119,7 +119,7 @@ def large_campaign(root: Path, size: Size) -> tuple[Path, int]:
         store.put_base_image(one.campaign.base_image)
         for place, name in enumerate(names):
             store.put_settings(
-                Cell(id=name, storage=name), next(iter(one.campaign.settings.values()))
+                Configuration(id=name, storage=name), next(iter(one.campaign.settings.values()))
             )
             _keep_again(one.folder or root, store.folder, climb, name, place)
         found = store.finish()
@@ -140,13 +140,15 @@ def _plan(names: Sequence[str], ladder: dict[str, object]) -> Plan:
 
 def _keep_again(source: Path, target: Path, climb: Climb, name: str, place: int) -> None:
     """A climb's files under another storage's name."""
-    cell = Cell(id=name, storage=name)
+    configuration = Configuration(id=name, storage=name)
     write_kept(
-        target / "climbs" / f"{cell.id}.json",
-        KeptClimb(climb=climb.model_copy(update={"cell": cell, "rungs": ()})),
+        target / "climbs" / f"{configuration.id}.json",
+        KeptClimb(climb=climb.model_copy(update={"configuration": configuration, "rungs": ()})),
     )
     for rung in climb.rungs:
-        kept = rung.model_copy(update={"order": rung.order.model_copy(update={"cell": cell.id})})
+        kept = rung.model_copy(
+            update={"order": rung.order.model_copy(update={"configuration": configuration.id})}
+        )
         number = read_kept(source / "rungs" / f"{rung.order.key}.json", KeptRung).number
         write_kept(
             target / "rungs" / f"{kept.order.key}.json",

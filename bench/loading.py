@@ -42,6 +42,7 @@ from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.plan.plan import Workload
+from kneebench.plan.resolve import only_database
 
 NAME = "loading"
 ABOUT = "loading speed over psql's COPY BINARY of the same rows from files"
@@ -112,7 +113,10 @@ def _server(folder: Path, warehouses: int) -> Iterator[PostgresAddress]:
         {"workload": {"warehouses": warehouses}, "storages": {"disk": {"path": str(folder)}}}
     )
     settings = loading(
-        rules(plan, Machine(psutil.cpu_count() or 1, psutil.virtual_memory().total, 64 * GIB))
+        rules(
+            only_database(plan),
+            Machine(psutil.cpu_count() or 1, psutil.virtual_memory().total, 64 * GIB),
+        )
     )
     folder.chmod(0o755)
     with (

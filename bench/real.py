@@ -24,14 +24,15 @@ from kneebench.ladder.climb import climb, measure_orders
 from kneebench.measurement.measure import measure as measure_rung
 from kneebench.plan import Plan
 from kneebench.plan.plan import Workload
+from kneebench.plan.resolve import rung_plan
 from kneebench.plan.stops import Plateau
-from kneebench.records import Cell, Climb, Order, Rung
+from kneebench.records import Climb, Configuration, Order, Rung
 from tests.simulated_truth import rungs
 
 NAME = "real"
 ABOUT = "the search on a real PostgreSQL: its time, and its knee vs. a dense ladder's"
 SETTINGS = {"shared_buffers": "4GB", "max_wal_size": "16GB", "checkpoint_timeout": "1h"}
-CELL = Cell(id="memory", storage="memory")
+CONFIGURATION = Configuration(id="memory", storage="memory")
 DENSE = {"warm_up": "5s", "window": "15s"}
 QUICK = {"users": [1, 2], "warm_up": "0s", "window": "1s"}
 PASSES = 4
@@ -56,19 +57,20 @@ def _plan(server: Loaded, ladder: Mapping[str, object]) -> Plan:
         {
             "workload": server.workload.model_dump(),
             "ladder": dict(ladder),
-            "storages": {CELL.storage: {"path": str(server.data)}},
+            "storages": {CONFIGURATION.storage: {"path": str(server.data)}},
         }
     )
 
 
 def _make_climb(server: Loaded, watched: PostgresServer, size: Size) -> Climb:
     plan = _plan(server, QUICK if size.quick else {})
-    steps = climb(CELL, plan.ladder, len(watched.cores) or host().cores)
+    own = rung_plan(plan, CONFIGURATION)
+    steps = climb(CONFIGURATION, plan.ladder, len(watched.cores) or host().cores)
     return measure_orders(
         steps,
         lambda order: (
             measure_rung(
-                order, plan, watched, [server.data], unwatched, cold=order.phase == "warm_up"
+                order, own, watched, [server.data], unwatched, cold=order.phase == "warm_up"
             ).rung
         ),
     )
@@ -78,14 +80,16 @@ def _dense(
     server: Loaded, watched: PostgresServer, climbed: Climb, size: Size
 ) -> dict[int, list[Rung]]:
     """The rungs of the dense ladder by users, one of each pass."""
-    plan = _plan(server, QUICK if size.quick else DENSE)
+    own = rung_plan(_plan(server, QUICK if size.quick else DENSE), CONFIGURATION)
     knee, first = climbed.knee_users or 1, climbed.of("search")[0].users
     users = sorted({knee, *rungs(first, max(2 * knee, first + DENSE_REACH), DENSE_STEP)})
     found: dict[int, list[Rung]] = {number: [] for number in users}
     for number in range(size.count(PASSES, 1)):
         for one in users if number % 2 == 0 else reversed(users):
-            order = Order(cell=CELL.id, phase="search", users=one, repeat=2 + number)
-            found[one].append(measure_rung(order, plan, watched, [server.data], unwatched).rung)
+            order = Order(
+                configuration=CONFIGURATION.id, phase="search", users=one, repeat=2 + number
+            )
+            found[one].append(measure_rung(order, own, watched, [server.data], unwatched).rung)
     return found
 
 

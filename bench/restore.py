@@ -29,7 +29,8 @@ from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
 from kneebench.measurement.measure import measure as measure_rung
 from kneebench.plan import Plan
-from kneebench.plan.cells import cells
+from kneebench.plan.configurations import configurations
+from kneebench.plan.resolve import only_database, rung_plan
 from kneebench.records import Order
 
 NAME = "restore"
@@ -94,7 +95,7 @@ def _plan(
 
 
 def _engine(plan: Plan, journal: Path) -> OwnPostgres:
-    return OwnPostgres(plan, Journal(journal))
+    return OwnPostgres(only_database(plan), Journal(journal))
 
 
 def _image(images: Path, folder: Path, warehouses: int) -> Path:
@@ -249,14 +250,16 @@ def _cost(point: Path, warehouses: int, image: Path, size: Size) -> Ratio:
 
 
 def _nopm(engine: OwnPostgres, plan: Plan, repeat: int) -> float:
-    (cell,) = cells(plan)
-    with engine.restored(cell, unwatched) as server:
-        order = Order(cell=cell.id, phase="fixed_load", users=USERS, repeat=repeat)
+    (configuration,) = configurations(plan)
+    with engine.restored(configuration, unwatched) as server:
+        order = Order(
+            configuration=configuration.id, phase="fixed_load", users=USERS, repeat=repeat
+        )
         rung = measure_rung(
             order,
-            plan,
+            rung_plan(plan, configuration),
             server,
-            [path for path in [plan.storages[cell.storage].path] if path],
+            [path for path in [plan.storages[configuration.storage].path] if path],
             unwatched,
         ).rung
     if rung.invalid:

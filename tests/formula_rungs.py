@@ -11,12 +11,13 @@ from kneebench.campaign.restored import Context, Restored
 from kneebench.lab.host import host
 from kneebench.measurement.measure import measure
 from kneebench.plan import Plan
-from kneebench.records import Cell, Order, Rung, Watch
+from kneebench.records import Configuration, Order, Rung, Watch
 from kneebench.results import Store
 from tests.formula import Formula
+from tests.only import rungs_of
 
-CELL = Cell(id="disk", storage="disk")
-SEARCH = Order(cell="disk", phase="search", users=8)
+CONFIGURATION = Configuration(id="disk", storage="disk")
+SEARCH = Order(configuration="disk", phase="search", users=8)
 
 
 def plan() -> Plan:
@@ -30,7 +31,7 @@ def plan() -> Plan:
 
 
 def measured(server: Formula, order: Order = SEARCH) -> Rung:
-    return measure(order, plan(), server, [], lambda event: None).rung
+    return measure(order, rungs_of(plan()), server, [], lambda event: None).rung
 
 
 @dataclass
@@ -40,7 +41,9 @@ class Engine:
     server: Formula
 
     @contextlib.contextmanager
-    def restored(self, cell: Cell, watch: Watch, restore: int = 0) -> Iterator[Formula]:
+    def restored(
+        self, configuration: Configuration, watch: Watch, restore: int = 0
+    ) -> Iterator[Formula]:
         yield self.server
 
 
@@ -54,7 +57,7 @@ def kept(server: Formula, folder: Path, order: Order = SEARCH) -> tuple[Rung, li
             store,
             lambda event: told.append(event.doing) if event.kind == "warning" else None,
         )
-        with Restored(context, CELL) as place:
+        with Restored(context, CONFIGURATION) as place:
             place.rung(order)
         found = store.rung(order)
         assert found

@@ -18,7 +18,7 @@ from kneebench.analysis.knee_interval import users_interval
 from kneebench.ladder import steps
 from kneebench.ladder.climb import climb
 from kneebench.plan.ladder import Ladder
-from kneebench.records import Cell, Climb
+from kneebench.records import Climb, Configuration
 from tests.curves import Usl, rung, walk
 
 Curve = Callable[[float], float]
@@ -90,7 +90,7 @@ def climbed(curve: Curve, noise: float, seed: Sequence[int], first: int) -> Clim
     """One climb."""
     rng = np.random.default_rng(seed)
     found, _ = walk(
-        climb(Cell(id="disk", storage="disk"), Ladder(users=(first, LAST), step=STEP), 4),
+        climb(Configuration(id="disk", storage="disk"), Ladder(users=(first, LAST), step=STEP), 4),
         lambda order: rung(order, curve(order.users) * exp(noise * rng.normal())),
     )
     return found

@@ -85,7 +85,7 @@ def _ended_early(logs: np.ndarray) -> int:
 
 def is_like_the_campaigns(ratios: Sequence[float]) -> bool:
     """Whether `the mean not above` decides as kneebench does, of log writes over the limit."""
-    order = Order(cell="a", phase="final_run", users=8)
+    order = Order(configuration="a", phase="final_run", users=8)
     runs = [rung(order, 100.0, log__write_latency=0.005 * one) for one in ratios]
     return RULES["the mean not above"](np.log(ratios)) == exceeds(runs, 0.005)
 

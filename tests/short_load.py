@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from kneebench.databases.engine import Server
-from kneebench.plan import Plan
+from kneebench.plan.database_plan import DatabasePlan
 from kneebench.records import TRANSACTIONS, Order, Tally
 from kneebench.workload import generator_spec, running_load
 
 LONGEST_S = 60
 
 
-def short_load(server: Server, plan: Plan, cell: str) -> Tally:
+def short_load(server: Server, plan: DatabasePlan, configuration: str) -> Tally:
     """A load of two users until each transaction has committed."""
-    order = Order(cell=cell, phase="search", users=2)
-    generator = server.load_generator(generator_spec(plan, order))
+    order = Order(configuration=configuration, phase="search", users=2)
+    generator = server.load_generator(generator_spec(plan.workload, plan.seed, order))
     generator.ready()
     with running_load(generator) as load:
         load.mark("window")

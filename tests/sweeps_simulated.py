@@ -20,7 +20,7 @@ import numpy as np
 
 from kneebench.analysis.levelling import WITHIN, Levelling, levelling
 from kneebench.analysis.sweep import sweeps
-from kneebench.records import Cell, Climb, Moved, Order, Results, Rung
+from kneebench.records import Climb, Configuration, Moved, Order, Results, Rung
 from tests.curves import rung
 from tests.recordings import recorded
 
@@ -98,7 +98,7 @@ def memory_sweep(
     warm = {n: rng.uniform(LEAST_WARM, 1.0) for n in warming}
     climbs = tuple(
         climb(
-            Cell(
+            Configuration(
                 id=f"disk-{size}", storage="disk", constraint=f"{size} GiB", memory_bytes=size * GIB
             ),
             [
@@ -113,16 +113,22 @@ def memory_sweep(
 
 
 def climb(
-    cell: Cell, per_s: Sequence[float], knee_users: int = 8, *, warming: bool = False
+    configuration: Configuration,
+    per_s: Sequence[float],
+    knee_users: int = 8,
+    *,
+    warming: bool = False,
 ) -> Climb:
     """Final runs with these throughputs."""
 
     def run(repeat: int, each_s: float) -> Rung:
-        made = rung(Order(cell=cell.id, phase="final_run", users=8, repeat=repeat), each_s)
+        made = rung(
+            Order(configuration=configuration.id, phase="final_run", users=8, repeat=repeat), each_s
+        )
         return made.model_copy(update={"steady": False, "moved": FILLING}) if warming else made
 
     rungs = tuple(run(repeat, each_s) for repeat, each_s in enumerate(per_s, start=1))
-    return Climb(cell=cell, rungs=rungs, knee_users=knee_users, bracket=(8, 8))
+    return Climb(configuration=configuration, rungs=rungs, knee_users=knee_users, bracket=(8, 8))
 
 
 def truth(course: Course, gib: Sequence[int] = SIZES) -> int:
@@ -133,14 +139,14 @@ def truth(course: Course, gib: Sequence[int] = SIZES) -> int:
 
 def judged(found: Levelling, stops: int) -> Judged:
     """An answer beside the number of the size at which more really stops paying."""
-    cells = [one.cell.id for one in found.sweep.cells]
-    at = cells.index(found.at.cell.id) if found.at else None
+    configurations = [one.configuration.id for one in found.sweep.configurations]
+    at = configurations.index(found.at.configuration.id) if found.at else None
     if at is not None:
         wrong = stops <= at if found.answer == "pays beyond" else stops != at
         return Judged(True, wrong, wrong)
     first, last = found.between or (None, None)
-    low = cells.index(first.cell.id) if first else 0
-    high = cells.index(last.cell.id) if last else len(cells) - 1
+    low = configurations.index(first.configuration.id) if first else 0
+    high = configurations.index(last.configuration.id) if last else len(configurations) - 1
     return Judged(False, False, not low <= stops <= high)
 
 

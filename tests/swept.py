@@ -10,7 +10,7 @@ from math import exp
 import numpy as np
 
 from kneebench.plan import Plan
-from kneebench.records import Cell, Climb, Results, Rung
+from kneebench.records import Climb, Configuration, Results, Rung
 from tests.recordings import metered, recorded, with_order, with_throughput
 
 MIB = 2**20
@@ -75,20 +75,24 @@ def _limited(
 ) -> Climb:
     """The climb with so much memory, at a share of one and the same throughput."""
     constraint = "no limit" if memory_bytes is None else f"{memory_bytes // MIB} MiB"
-    id_ = f"{climb.cell.id}-{constraint.replace(' ', '-').lower()}"
-    cell = Cell(
+    id_ = f"{climb.id}-{constraint.replace(' ', '-').lower()}"
+    configuration = Configuration(
         id=id_,
-        storage=climb.cell.storage,
+        storage=climb.configuration.storage,
         constraint=constraint,
         memory_bytes=memory_bytes,
         reference=memory_bytes is None,
     )
     most = climb.of("final_run")[0].tally.throughput_per_s
     rungs = (_scaled(rung, id_, most * share, share, noise) for rung in climb.rungs)
-    return climb.model_copy(update={"cell": cell, "rungs": tuple(rungs), "final_checks": {}})
+    return climb.model_copy(
+        update={"configuration": configuration, "rungs": tuple(rungs), "final_checks": {}}
+    )
 
 
-def _scaled(rung: Rung, cell: str, per_s: float, share: float, noise: Callable[[], float]) -> Rung:
+def _scaled(
+    rung: Rung, configuration: str, per_s: float, share: float, noise: Callable[[], float]
+) -> Rung:
     if rung.order.phase == "final_run":
         rung = with_throughput(rung, per_s * noise())
     read = 40e6 * max(0.01, 1.02 - share)
@@ -98,4 +102,4 @@ def _scaled(rung: Rung, cell: str, per_s: float, share: float, noise: Callable[[
         "device__read_bytes_per_transaction": read / per_s,
         "cache__hit_ratio": 0.9 + 0.1 * share,
     }
-    return with_order(metered(rung, **reads), cell=cell)
+    return with_order(metered(rung, **reads), configuration=configuration)

@@ -76,7 +76,9 @@ def renamed(results: Results, id_: str, **plan: object) -> Results:
 def storages_called(results: Results, *names: str) -> Results:
     """The campaign with other names for its first storages, and without the rest."""
     climbs = tuple(
-        climb.model_copy(update={"cell": climb.cell.model_copy(update={"storage": name})})
+        climb.model_copy(
+            update={"configuration": climb.configuration.model_copy(update={"storage": name})}
+        )
         for climb, name in zip(results.climbs, names, strict=False)
     )
     return results.model_copy(update={"climbs": climbs})

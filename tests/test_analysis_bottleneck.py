@@ -10,8 +10,8 @@ from kneebench.analysis.resources import RESOURCES
 from kneebench.measurement.quantities import RATIOS, READ
 from kneebench.records import (
     Bottleneck,
-    Cell,
     Climb,
+    Configuration,
     CountedDevice,
     Order,
     RawProfile,
@@ -52,13 +52,15 @@ def judged(
     rungs = []
     for repeat in (1, 2, 3):
         one = rung(
-            Order(cell="a", phase="final_run", users=20, repeat=repeat),
+            Order(configuration="a", phase="final_run", users=20, repeat=repeat),
             2000.0,
             **{**HEALTHY, **quantities},
         )
         seen = {"quantities": {**one.quantities, **extra}, "devices": devices}
         rungs.append(one.model_copy(update=seen))
-    climb = Climb(cell=Cell(id="a", storage="disk"), rungs=tuple(rungs), knee_users=20)
+    climb = Climb(
+        configuration=Configuration(id="a", storage="disk"), rungs=tuple(rungs), knee_users=20
+    )
     return bottleneck(climb.model_copy(update={"raw": raw}))
 
 
@@ -146,8 +148,8 @@ def test_all_cores_busy_alike_are_no_single_core() -> None:
 
 def test_what_was_not_measured_is_said_and_speaks_neither_way() -> None:
     bare = Climb(
-        cell=Cell(id="a", storage="disk"),
-        rungs=(rung(Order(cell="a", phase="search", users=8), 100.0),),
+        configuration=Configuration(id="a", storage="disk"),
+        rungs=(rung(Order(configuration="a", phase="search", users=8), 100.0),),
         knee_users=8,
     )
     found = bottleneck(bare)
@@ -169,7 +171,7 @@ def test_where_the_database_does_not_show_reads_the_device_says_how_long_they_to
 
 
 def test_a_climb_without_a_knee_has_no_bottleneck() -> None:
-    found = bottleneck(Climb(cell=Cell(id="a", storage="disk"), rungs=()))
+    found = bottleneck(Climb(configuration=Configuration(id="a", storage="disk"), rungs=()))
     assert (found.resource, found.evidence) == ("unknown", ())
 
 
@@ -187,12 +189,14 @@ def test_cores_that_other_processes_keep_busy_are_not_the_databases_shortage() -
 def test_a_busy_core_of_the_load_host_is_not_the_shortage_of_a_database_elsewhere() -> None:
     cores = Summary(unit="share", value=0.3, high=0.3, sources={"0": 0.18, "1": 0.96, "2": 0.2})
     one = rung(
-        Order(cell="a", phase="final_run", users=20, repeat=1),
+        Order(configuration="a", phase="final_run", users=20, repeat=1),
         2000.0,
         **{name: value for name, value in HEALTHY.items() if name != "database__busy"},
     )
     seen = one.model_copy(update={"quantities": {**one.quantities, "cores.busy": cores}})
-    found = bottleneck(Climb(cell=Cell(id="a", storage="disk"), rungs=(seen,), knee_users=20))
+    found = bottleneck(
+        Climb(configuration=Configuration(id="a", storage="disk"), rungs=(seen,), knee_users=20)
+    )
     assert found.resource == "unknown"
     assert "not judged: cpu, one core, locks" in found.sentence
 
@@ -200,7 +204,7 @@ def test_a_busy_core_of_the_load_host_is_not_the_shortage_of_a_database_elsewher
 def test_one_core_that_another_program_may_have_filled_is_not_called_short() -> None:
     cores = {str(n): 0.98 if n == 2 else 0.2 for n in range(8)}
     busy = Summary(unit="share", value=0.2, high=0.2, sources=cores)
-    one = rung(Order(cell="a", phase="final_run", users=20, repeat=1), 2000.0, **HEALTHY)
+    one = rung(Order(configuration="a", phase="final_run", users=20, repeat=1), 2000.0, **HEALTHY)
 
     def with_others(share: float) -> Bottleneck:
         others = Summary(unit="share", value=share, high=share)
@@ -209,7 +213,9 @@ def test_one_core_that_another_program_may_have_filled_is_not_called_short() -> 
                 "quantities": {**one.quantities, "database.busy": busy, "database.others": others}
             }
         )
-        return bottleneck(Climb(cell=Cell(id="a", storage="disk"), rungs=(seen,), knee_users=20))
+        return bottleneck(
+            Climb(configuration=Configuration(id="a", storage="disk"), rungs=(seen,), knee_users=20)
+        )
 
     assert with_others(0.01).resource == "one core"
     assert with_others(0.12).resource == "unknown"
@@ -468,12 +474,12 @@ def test_a_wait_that_the_device_does_not_see_keeps_the_storage_among_the_suspect
 
 
 def test_the_load_generator_that_ended_a_climb_is_its_bottleneck() -> None:
-    knee = rung(Order(cell="a", phase="search", users=8), 1500.0, **HEALTHY)
+    knee = rung(Order(configuration="a", phase="search", users=8), 1500.0, **HEALTHY)
     over = {**HEALTHY, "load_generator__busy": 0.91}
-    last = rung(Order(cell="a", phase="search", users=16), 1600.0, invalid="busy", **over)
+    last = rung(Order(configuration="a", phase="search", users=16), 1600.0, invalid="busy", **over)
     found = bottleneck(
         Climb(
-            cell=Cell(id="a", storage="disk"),
+            configuration=Configuration(id="a", storage="disk"),
             rungs=(knee, last),
             knee_users=8,
             stopped_by="load_generator",

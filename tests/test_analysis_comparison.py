@@ -10,14 +10,14 @@ from kneebench.analysis.drift import drift
 from kneebench.analysis.headline import data_cached, headline, subtitle
 from kneebench.analysis.knee import knee
 from kneebench.plan.resolve import resolve_document
-from kneebench.records import Campaign, Cell, Climb, Host, Order, Results, Rung
+from kneebench.records import Campaign, Climb, Configuration, Host, Order, Results, Rung
 from tests.curves import latency, rung
 from tests.recordings import recorded
 
 RATE = 700.0
 
 
-def cell(
+def configuration(
     name: str,
     at_knee: list[float],
     *,
@@ -31,15 +31,21 @@ def cell(
     scatters as they do.
     """
     id_ = f"{name}-{constraint}" if constraint else name
-    rungs: list[Rung] = [rung(Order(cell=id_, phase="search", users=users), at_knee[0])]
+    rungs: list[Rung] = [rung(Order(configuration=id_, phase="search", users=users), at_knee[0])]
     for repeat, x in enumerate(at_knee, start=1):
         rungs.append(
-            rung(Order(cell=id_, phase="final_run", users=users, repeat=repeat), x, **quantities)
+            rung(
+                Order(configuration=id_, phase="final_run", users=users, repeat=repeat),
+                x,
+                **quantities,
+            )
         )
-        one_rate = Order(cell=id_, phase="fixed_rate", users=32, repeat=repeat, rate_per_s=RATE)
+        one_rate = Order(
+            configuration=id_, phase="fixed_rate", users=32, repeat=repeat, rate_per_s=RATE
+        )
         rungs.append(rung(one_rate, RATE, tail=latency(mean_s * at_knee[0] / x, n)))
     return Climb(
-        cell=Cell(id=id_, storage=name, constraint=constraint),
+        configuration=Configuration(id=id_, storage=name, constraint=constraint),
         rungs=tuple(rungs),
         stopped_by="plateau",
         knee_users=users,
@@ -61,8 +67,8 @@ def results(*climbs: Climb, simulated: bool = False, **plan: object) -> Results:
     return Results(campaign=head, climbs=climbs)
 
 
-DISK = cell("disk", [1000.0, 1012.0, 995.0], users=16)
-MEMORY = cell("memory", [2500.0, 2540.0, 2470.0], users=8, mean_s=0.002)
+DISK = configuration("disk", [1000.0, 1012.0, 995.0], users=16)
+MEMORY = configuration("memory", [2500.0, 2540.0, 2470.0], users=8, mean_s=0.002)
 
 
 def test_final_runs_that_share_no_repeat_are_compared_without_pairs() -> None:
@@ -98,8 +104,8 @@ def test_a_clear_difference_is_claimed_in_plain_words_with_the_latency_beside_it
 def test_ratios_are_of_pairs_so_that_what_drifts_with_time_cancels_out() -> None:
     drifting = [1.0, 0.8, 0.6]
     disk, memory = (
-        cell("disk", [1000 * d for d in drifting]),
-        cell("memory", [1500 * d for d in drifting]),
+        configuration("disk", [1000 * d for d in drifting]),
+        configuration("memory", [1500 * d for d in drifting]),
     )
     found = compare(results(disk, memory))[0]
     assert found.ratio.value == pytest.approx(1.5, rel=1e-3)
@@ -108,42 +114,48 @@ def test_ratios_are_of_pairs_so_that_what_drifts_with_time_cancels_out() -> None
 
 def test_below_two_percent_nothing_is_claimed_however_narrow_the_interval() -> None:
     found = compare(
-        results(cell("a", [1000.0, 1000.1, 999.9]), cell("b", [1015.0, 1015.1, 1014.9]))
+        results(
+            configuration("a", [1000.0, 1000.1, 999.9]),
+            configuration("b", [1015.0, 1015.1, 1014.9]),
+        )
     )[0]
     assert found.ratio.low > 1
     assert (found.differs, found.noise_floor) == (False, 0.02)
     assert "within the noise floor of 2%" in found.sentence
 
 
-def test_the_scatter_of_one_cell_raises_the_floor_for_all() -> None:
-    wild = cell("a", [1000.0, 1150.0, 1080.0])
+def test_the_scatter_of_one_configuration_raises_the_floor_for_all() -> None:
+    wild = configuration("a", [1000.0, 1150.0, 1080.0])
     assert noise_floor([wild, MEMORY], NOPM) > 0.10
     shifted = [x * 1.08 for x in (1000.0, 1150.0, 1080.0)]
-    found = compare(results(wild, cell("b", shifted)))[0]
+    found = compare(results(wild, configuration("b", shifted)))[0]
     assert found.ratio.low > 1.02
     assert not found.differs
 
 
 def test_an_interval_that_holds_one_is_no_difference() -> None:
     found = compare(
-        results(cell("a", [1000.0, 1010.0, 990.0]), cell("b", [1020.0, 1200.0, 1030.0]))
+        results(
+            configuration("a", [1000.0, 1010.0, 990.0]),
+            configuration("b", [1020.0, 1200.0, 1030.0]),
+        )
     )[0]
     assert not found.differs
     assert "No difference shown" in found.sentence
 
 
 def test_one_pair_alone_never_differs() -> None:
-    found = compare(results(cell("a", [1000.0]), cell("b", [9000.0])))[0]
+    found = compare(results(configuration("a", [1000.0]), configuration("b", [9000.0])))[0]
     assert "one pair of runs is too few" in found.sentence
     assert (found.differs, found.ratio.n) == (False, 1)
 
 
-def test_two_cells_that_are_the_same_are_called_different_at_most_5_times_in_100() -> None:
+def test_two_configurations_that_are_the_same_are_called_different_at_most_5_times_in_100() -> None:
     rng = np.random.default_rng(9300)
     claims = 0
     for _ in range(500):
         one, two = ([float(x) for x in 1000 * np.exp(rng.normal(0, 0.03, 3))] for _ in range(2))
-        claims += compare(results(cell("a", one), cell("b", two)))[0].differs
+        claims += compare(results(configuration("a", one), configuration("b", two)))[0].differs
     assert claims / 500 <= 0.05
 
 
@@ -154,7 +166,7 @@ def test_a_true_difference_of_ten_percent_is_found_in_most_campaigns_of_five_rep
         one, two = (
             [float(x) for x in level * np.exp(rng.normal(0, 0.015, 5))] for level in (1000, 1100)
         )
-        claims += compare(results(cell("a", one), cell("b", two)))[0].differs
+        claims += compare(results(configuration("a", one), configuration("b", two)))[0].differs
     assert claims / 200 >= 0.9
 
 
@@ -171,20 +183,23 @@ def test_invalid_and_missing_repeats_are_left_out_in_pairs() -> None:
 
     assert compare(results(broken(DISK), MEMORY))[0].ratio.n == 2
     assert compare(results(DISK, broken(MEMORY)))[0].ratio.n == 2
-    assert compare(results(DISK, Climb(cell=Cell(id="x", storage="x"), rungs=()))) == ()
+    assert (
+        compare(results(DISK, Climb(configuration=Configuration(id="x", storage="x"), rungs=())))
+        == ()
+    )
 
 
-def test_cells_are_compared_under_the_same_constraint_only() -> None:
+def test_configurations_are_compared_under_the_same_constraint_only() -> None:
     found = compare(
         results(
             *(
-                cell(s, [x, x * 1.01], constraint=c)
+                configuration(s, [x, x * 1.01], constraint=c)
                 for c in ("1 core", "2 cores")
                 for s, x in (("disk", 1000.0), ("memory", 2000.0))
             )
         )
     )
-    pairs = {(c.cell, c.baseline) for c in found}
+    pairs = {(c.configuration, c.baseline) for c in found}
     assert pairs == {("memory-1 core", "disk-1 core"), ("memory-2 cores", "disk-2 cores")}
     assert "Memory (1 core)" in found[0].sentence
 
@@ -199,7 +214,7 @@ def test_the_baseline_is_the_plan_s_or_else_its_first_storage() -> None:
 
 
 def test_few_transactions_leave_p999_uncertain() -> None:
-    few = [cell(name, [1000.0, 1010.0], n=20_000) for name in ("a", "b")]
+    few = [configuration(name, [1000.0, 1010.0], n=20_000) for name in ("a", "b")]
     assert "n too small: of 40,000 transactions" in compare(results(*few))[2].sentence
     assert "uncertain" not in compare(results(DISK, MEMORY))[2].sentence
 
@@ -208,7 +223,7 @@ def test_few_transactions_leave_p999_uncertain() -> None:
 
 
 def test_the_title_is_the_largest_difference_and_the_subtitle_has_its_interval() -> None:
-    found = results(DISK, cell("raid", [1100.0, 1120.0, 1095.0]), MEMORY)
+    found = results(DISK, configuration("raid", [1100.0, 1120.0, 1095.0]), MEMORY)
     assert (
         headline(found)
         == "Memory: 2.5x disk's NOPM at the knee, 0.50x its mean latency at a fixed rate"
@@ -219,7 +234,7 @@ def test_the_title_is_the_largest_difference_and_the_subtitle_has_its_interval()
 
 
 def test_the_title_does_not_claim_what_was_not_shown() -> None:
-    alike = results(DISK, cell("b", [1001.0, 1010.0, 996.0]))
+    alike = results(DISK, configuration("b", [1001.0, 1010.0, 996.0]))
     assert headline(alike).startswith("No difference shown between b and disk")
     assert subtitle(alike).startswith("No difference shown in NOPM at the knee (1.0")
 
@@ -236,7 +251,7 @@ def test_the_title_claims_no_latency_that_only_scatters() -> None:
     assert "; no difference shown in mean latency" in subtitle(found)
 
 
-def test_one_cell_alone_gives_its_knee() -> None:
+def test_one_configuration_alone_gives_its_knee() -> None:
     assert headline(results(DISK)).startswith("Disk: 27,0")
     assert headline(results(DISK)).endswith("at 16 users")
 
@@ -244,7 +259,8 @@ def test_one_cell_alone_gives_its_knee() -> None:
 def test_the_title_says_simulated_and_data_cached() -> None:
     reads = "device__reads_per_transaction"
     cached = [
-        cell(name, [x, x * 1.01], **{reads: 0.01}) for name, x in (("a", 1000.0), ("b", 2000.0))
+        configuration(name, [x, x * 1.01], **{reads: 0.01})
+        for name, x in (("a", 1000.0), ("b", 2000.0))
     ]
     assert headline(results(*cached)).endswith("(data cached)")
     assert subtitle(results(*cached)).endswith(
@@ -252,16 +268,22 @@ def test_the_title_says_simulated_and_data_cached() -> None:
     )
     assert headline(results(*cached, simulated=True)).startswith("Simulated: B: 2.0x a's NOPM")
     assert not data_cached([DISK, MEMORY]), "what was not measured is not said"
-    assert not data_cached([cached[0], cell("c", [1000.0], **{reads: 2.0})])
+    assert not data_cached([cached[0], configuration("c", [1000.0], **{reads: 2.0})])
 
 
 def test_the_title_takes_a_third_as_much_for_a_larger_difference_than_twice_as_much() -> None:
-    third, twice = cell("slow", [333.0, 337.0, 331.0]), cell("fast", [1900.0, 1923.0, 1890.0])
+    third, twice = (
+        configuration("slow", [333.0, 337.0, 331.0]),
+        configuration("fast", [1900.0, 1923.0, 1890.0]),
+    )
     assert headline(results(DISK, twice, third)).startswith("Slow: 0.33x disk's NOPM")
 
 
 def test_a_campaign_without_a_report_has_no_finding_yet() -> None:
-    assert headline(results(Climb(cell=Cell(id="x", storage="x"), rungs=()))) == "No final runs yet"
+    assert (
+        headline(results(Climb(configuration=Configuration(id="x", storage="x"), rungs=())))
+        == "No final runs yet"
+    )
 
 
 # --- the knee -------------------------------------------------------------------------------------
@@ -270,14 +292,17 @@ def test_a_campaign_without_a_report_has_no_finding_yet() -> None:
 def test_the_knee_is_what_the_final_runs_measured_and_the_search_is_never_quoted() -> None:
     lucky = DISK.model_copy(
         update={
-            "rungs": (rung(Order(cell="disk", phase="search", users=16), 5000.0), *DISK.rungs[1:])
+            "rungs": (
+                rung(Order(configuration="disk", phase="search", users=16), 5000.0),
+                *DISK.rungs[1:],
+            )
         }
     )
     found = knee(lucky)
     assert found is not None
     assert found.nopm.value == pytest.approx(60 * 0.45 * 1002, rel=0.01)
     assert found.tpm.value == pytest.approx(60 * 1002, rel=0.01)
-    assert (found.nopm.n, found.cell.id) == (3, "disk")
+    assert (found.nopm.n, found.configuration.id) == (3, "disk")
 
 
 def test_the_interval_of_users_is_carried_into_the_latency_and_not_into_the_throughput() -> None:
@@ -304,7 +329,9 @@ def test_p999_at_the_knee_is_of_the_merged_histograms_and_never_a_mean_of_percen
 
 def test_a_peak_is_claimed_only_when_throughput_was_seen_to_fall() -> None:
     def search_rungs(*points: tuple[int, float]) -> Climb:
-        rungs = tuple(rung(Order(cell="disk", phase="search", users=n), x) for n, x in points)
+        rungs = tuple(
+            rung(Order(configuration="disk", phase="search", users=n), x) for n, x in points
+        )
         return DISK.model_copy(update={"rungs": (*rungs, *DISK.rungs[1:])})
 
     flat, falling = (
@@ -317,7 +344,15 @@ def test_a_peak_is_claimed_only_when_throughput_was_seen_to_fall() -> None:
 
 def test_without_a_report_or_with_only_invalid_rungs_there_is_no_knee() -> None:
     assert (
-        knee(Climb(cell=DISK.cell, rungs=DISK.rungs[:1], knee_users=16, bracket=(12, 21))) is None
+        knee(
+            Climb(
+                configuration=DISK.configuration,
+                rungs=DISK.rungs[:1],
+                knee_users=16,
+                bracket=(12, 21),
+            )
+        )
+        is None
     )
     assert (
         knee(
@@ -336,7 +371,10 @@ def test_drift_is_told_beyond_the_noise_floor_only() -> None:
     def again(x: float) -> Climb:
         return DISK.model_copy(
             update={
-                "rungs": (*DISK.rungs, rung(Order(cell="disk", phase="drift_check", users=16), x))
+                "rungs": (
+                    *DISK.rungs,
+                    rung(Order(configuration="disk", phase="drift_check", users=16), x),
+                )
             }
         )
 

@@ -13,7 +13,9 @@ from tests.curves import Usl, rung
 
 
 def at(users: int, throughput_per_s: float, **quantities: float):
-    return rung(Order(cell="a", phase="search", users=users), throughput_per_s, **quantities)
+    return rung(
+        Order(configuration="a", phase="search", users=users), throughput_per_s, **quantities
+    )
 
 
 def test_the_elasticity_of_a_power_law_is_its_exponent() -> None:

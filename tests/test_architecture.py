@@ -57,8 +57,8 @@ LONGEST_FILE, LONGEST_FUNCTION = 300, 40
 
 
 def imports(file: Path) -> Iterator[tuple[str, bool]]:
-    """The parts of kneebench that a module imports ("plan" of kneebench.plan.cells), and whether
-    only for types.
+    """The parts of kneebench that a module imports ("plan" of kneebench.plan.configurations), and
+    whether only for types.
     """
     tree = ast.parse(file.read_text())
     typing_only = {

@@ -108,10 +108,9 @@ def test_the_rate_for_latency_is_told_as_a_share_of_the_knee_that_the_page_shows
     told = re.search(r", (\d+)% of the throughput of (\w+) at its knee", mean.caption)
     assert told
     knees = {
-        climb.cell.id: geometric_mean(r.tpm for r in climb.of("final_run"))
-        for climb in results.climbs
+        climb.id: geometric_mean(r.tpm for r in climb.of("final_run")) for climb in results.climbs
     }
-    slowest = min(knees, key=lambda cell: knees[cell])
+    slowest = min(knees, key=lambda configuration: knees[configuration])
     assert told[2] == slowest
     assert int(told[1]) == pytest.approx(100 * 60 * rate / knees[slowest], abs=1)
 

@@ -16,7 +16,7 @@ import pytest
 
 from kneebench.brief import Brief
 from kneebench.brief.profile import ProfilePage, TogetherPage
-from kneebench.records import Cell, Climb, Results
+from kneebench.records import Climb, Configuration, Results
 from tests.profiles import made_up_profile, made_up_together
 from tests.recordings import recorded, with_order, with_plan
 
@@ -102,8 +102,10 @@ def browse(tmp_path: Path, page: Path, *arguments: str) -> subprocess.CompletedP
 
 
 def called(climb: Climb, name: str) -> Climb:
-    rungs = tuple(with_order(rung, cell=name) for rung in climb.rungs)
-    return climb.model_copy(update={"cell": Cell(id=name, storage=name), "rungs": rungs})
+    rungs = tuple(with_order(rung, configuration=name) for rung in climb.rungs)
+    return climb.model_copy(
+        update={"configuration": Configuration(id=name, storage=name), "rungs": rungs}
+    )
 
 
 def with_storages(names: tuple[str, ...]) -> Results:

@@ -106,7 +106,7 @@ def test_every_part_of_figure_5_has_the_same_scales_in_both_directions(
     def shorter(rung: Rung, *names: str) -> tuple[Series, ...]:
         return tuple(
             one.model_copy(update={"at_s": one.at_s[:2], "value": one.value[:2]})
-            if rung.order.cell != "disk"
+            if rung.order.configuration != "disk"
             else one
             for one in kept(rung, *names)
         )

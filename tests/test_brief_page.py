@@ -14,12 +14,12 @@ import pytest
 
 from kneebench.brief import Brief, chart_theme
 from kneebench.brief.section import Figure
-from kneebench.databases.engines.postgres.engine import open_engine
-from kneebench.engine_properties import Quantity
+from kneebench.databases.engine import engine_of
+from kneebench.engine_properties import Quantity, engine_properties
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.plan.reader import read_plan
-from kneebench.records import Cell, Check, Climb, Results, Rung, StopResult, Whereabouts
+from kneebench.records import Check, Climb, Configuration, Results, Rung, StopResult, Whereabouts
 from kneebench.results import Store, load
 from kneebench.results.compare_plans import plan_document
 from kneebench.shelf import SECTIONS
@@ -174,7 +174,7 @@ def test_the_latency_at_the_fixed_rate_has_a_table_of_its_own_with_its_share_of_
         knee, alone = climb.of("final_run")[0], climb.of("fixed_rate")[0]
         mean = time(alone.tally.latency.mean_s)
         assert row.cells[:3] == (
-            climb.cell.storage,
+            climb.configuration.storage,
             f"{60 * rate / knee.tpm:.0%}",
             f"{mean}\n({mean} to {mean})",
         )
@@ -217,7 +217,7 @@ def test_an_engine_adds_the_columns_of_its_own_quantities_to_the_costs(
     titles = [column.title for column in table.columns]
     assert titles[titles.index("Cache hits") + 1] == "Dead rows"
     own = {"tables.purges": Quantity("1/s", "counter", heading="Purges")}
-    monkeypatch.setattr(Brief(results).view.plan.engine, "own_quantities", own)
+    monkeypatch.setattr(engine_properties("postgres"), "own_quantities", own)
     (table,) = section(Brief(results), "costs").tables
     others = [title.replace("Dead rows", "Purges") for title in titles]
     assert [column.title for column in table.columns] == others
@@ -293,7 +293,7 @@ def test_an_unfinished_campaign_renders_and_says_what_is_missing(results: Result
     disk, memory = results.climbs
     climbs = (
         disk.model_copy(update={"rungs": disk.of("warm_up", "search", "bisection", "drift_check")}),
-        Climb(cell=memory.cell, rungs=memory.of("search")[:3]),
+        Climb(configuration=memory.configuration, rungs=memory.of("search")[:3]),
     )
     brief = Brief(results.model_copy(update={"climbs": climbs, "finished": False}))
     said = section(brief, "missing").sentences
@@ -339,10 +339,13 @@ def test_a_climb_that_a_limit_ended_is_not_called_a_plateau(results: Results) ->
 def test_title_big_numbers_and_first_figure_speak_of_the_same_storage(results: Results) -> None:
     def scaled(climb: Climb, share: float, name: str) -> Climb:
         def fewer(rung: Rung) -> Rung:
-            return with_order(with_share_of_new_orders(rung, share), cell=name)
+            return with_order(with_share_of_new_orders(rung, share), configuration=name)
 
         return climb.model_copy(
-            update={"cell": Cell(id=name, storage=name), "rungs": tuple(map(fewer, climb.rungs))}
+            update={
+                "configuration": Configuration(id=name, storage=name),
+                "rungs": tuple(map(fewer, climb.rungs)),
+            }
         )
 
     disk, memory = results.climbs
@@ -447,8 +450,13 @@ def test_the_json_goes_round_and_holds_the_figures_as_numbers(results: Results) 
 
 
 def test_names_with_markup_are_shown_and_not_run(results: Results) -> None:
-    cell = results.climbs[0].cell.model_copy(update={"storage": "<script>alert(1)</script>"})
-    climbs = (results.climbs[0].model_copy(update={"cell": cell}), results.climbs[1])
+    configuration = results.climbs[0].configuration.model_copy(
+        update={"storage": "<script>alert(1)</script>"}
+    )
+    climbs = (
+        results.climbs[0].model_copy(update={"configuration": configuration}),
+        results.climbs[1],
+    )
     text = Brief(results.model_copy(update={"climbs": climbs})).html()
     assert "<script>" not in text
     assert "&lt;script&gt;" in text
@@ -504,6 +512,7 @@ import re, sys
 sys.path.insert(0, {str(Path(__file__).parents[1])!r})
 from pathlib import Path
 from kneebench.brief import Brief
+from kneebench.engine_properties import engine_properties
 from tests.recordings import recorded, with_order
 results = recorded()
 climb = results.climbs[0]
@@ -730,7 +739,7 @@ def test_what_the_brief_prints_to_repeat_it_is_the_plan_as_kneebench_reads_it(
     assert command == "kneebench run plan.toml"
     assert ("Relative paths" in " ".join(section(brief, "repeat").sentences)) == (place == "own")
     if place != "simulated":
-        open_engine(again, Journal(tmp_path))  # refuses what the plan may not say of such a server
+        engine_of(again, Journal(tmp_path))  # refuses what the plan may not say of such a server
 
 
 def test_two_figures_of_the_log_write_latency_are_each_told_for_what_they_are(

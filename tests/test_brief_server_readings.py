@@ -18,7 +18,15 @@ from kneebench.databases.engines.sqlserver.readings import SqlServerReadings
 from kneebench.measurement.derived_metrics import derived_metrics
 from kneebench.measurement.sampler import RawSeries
 from kneebench.measurement.summaries import summaries, window
-from kneebench.records import Cell, Counted, ResourceEvidence, Results, Rung, Series, Summary
+from kneebench.records import (
+    Configuration,
+    Counted,
+    ResourceEvidence,
+    Results,
+    Rung,
+    Series,
+    Summary,
+)
 from tests.documented_server import ANSWERS, DocumentedSession
 from tests.recordings import each, recorded, section
 
@@ -190,10 +198,10 @@ def test_the_cores_of_a_sweep_are_the_servers_and_not_those_of_this_machine() ->
         return [Series(quantity=name, source="0", unit="", at_s=(1.0,), value=(drawn[name],))]
 
     view: Any = SimpleNamespace(at_the_knee=lambda climb: rung, series=series)
-    cell = Cell(id="a", storage="disk")
+    configuration = Configuration(id="a", storage="disk")
     line: Any = SimpleNamespace(
         name="disk",
-        cells=[SimpleNamespace(climb=None, cell=cell, warming="")],
+        configurations=[SimpleNamespace(climb=None, configuration=configuration, warming="")],
         sweep=SimpleNamespace(resource="memory_bytes"),
     )
     assert [point["value"] for point in _seconds(view, line)] == [0.8]

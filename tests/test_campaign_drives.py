@@ -167,9 +167,11 @@ def test_a_campaign_on_volumes_of_emulated_drives_ends_with_a_brief(
         [rung] = climb.of("fixed_load")
         written = {one.source: one.value for one in series(whole, rung, "device.write_bytes")}
         assert all(source.startswith("loop") for source in written)
-        assert len(written) == (3 if climb.cell.storage == "two NVMe" else 4)
+        assert len(written) == (3 if climb.configuration.storage == "two NVMe" else 4)
         assert sum(map(sum, written.values())) > 0
-        made = {one.drive for one in done_to} if climb.cell.storage == "two NVMe" else set()
+        made = (
+            {one.drive for one in done_to} if climb.configuration.storage == "two NVMe" else set()
+        )
         drives_are_counted_once(rung, set(written), made)
     page = (whole.folder / "brief.html").read_text() if whole.folder else ""
     assert "Emulated drives: " in page

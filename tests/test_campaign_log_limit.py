@@ -84,11 +84,11 @@ Campaigns = dict[str, tuple[Results, list[Event]]]
 
 
 def sata(results: Results) -> Climb:
-    return next(climb for climb in results.climbs if climb.cell.storage == "sata")
+    return next(climb for climb in results.climbs if climb.configuration.storage == "sata")
 
 
 def nvme(results: Results) -> Climb:
-    return next(climb for climb in results.climbs if climb.cell.storage == "nvme")
+    return next(climb for climb in results.climbs if climb.configuration.storage == "nvme")
 
 
 def above(climb: Climb) -> list[Order]:

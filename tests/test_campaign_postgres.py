@@ -122,7 +122,7 @@ def test_a_campaign_on_two_storages_ends_with_a_brief(place: Path) -> None:
     assert "not comparable with TPC" in page
     results = load(folder)
     assert results.finished
-    assert {climb.cell.storage for climb in results.climbs} == {"disk", "memory"}
+    assert {climb.configuration.storage for climb in results.climbs} == {"disk", "memory"}
     undisturbed = not any(rung.invalid for climb in results.climbs for rung in climb.rungs)
     for climb in results.climbs:
         asked = [checks for _, checks in conditions(climb)]

@@ -10,7 +10,8 @@ import pytest
 
 from kneebench.analysis.outcome import conditions, exit_code, failed_checks
 from kneebench.brief import Brief
-from kneebench.campaign.flow import Bench, run
+from kneebench.campaign.bench import Bench
+from kneebench.campaign.flow import run
 from kneebench.campaign.restored import Context
 from kneebench.databases.engine import engine_of
 from kneebench.databases.engines.simulated.engine import SimulatedEngine
@@ -18,7 +19,7 @@ from kneebench.databases.engines.simulated.server import Simulated
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
-from kneebench.plan.cells import cells
+from kneebench.plan.configurations import configurations
 from kneebench.records import Check, Event, Results, Watch, Whereabouts
 from kneebench.results import Store, load
 from kneebench.results.campaign_reader import kept_rungs
@@ -70,7 +71,7 @@ def fixed(tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 def test_a_campaign_ends_with_a_knee_for_each_storage(results: Results) -> None:
     assert results.finished
-    assert [climb.cell.storage for climb in results.climbs] == ["fast", "slow"]
+    assert [climb.configuration.storage for climb in results.climbs] == ["fast", "slow"]
     for climb in results.climbs:
         assert climb.knee_users
         assert climb.stopped_by
@@ -84,7 +85,7 @@ def test_a_campaign_ends_with_a_knee_for_each_storage(results: Results) -> None:
 
 def test_the_knee_reaches_what_the_model_can_do(results: Results) -> None:
     for climb in results.climbs:
-        storage = plan().storages[climb.cell.storage].simulated
+        storage = plan().storages[climb.configuration.storage].simulated
         assert storage
         most = bound(storage)
         for rung in climb.of("final_run"):
@@ -124,7 +125,7 @@ def test_a_climb_on_a_database_that_was_warming_is_repeated_and_only_the_second_
     first = [
         rung
         for rung in kept_rungs(results.folder)
-        if rung.order.cell == climb.cell.id
+        if rung.order.configuration == climb.id
         and rung.order.phase == "search"
         and not rung.order.repeat
     ]
@@ -185,7 +186,7 @@ def test_a_killed_campaign_goes_on_at_the_next_rung_and_ends_as_if_nothing_had_b
     assert again.folder
     assert len(seen) == len(kept_rungs(again.folder))
     for one, other in zip(results.climbs, again.climbs, strict=True):
-        assert one.cell == other.cell
+        assert one.configuration == other.configuration
         assert (
             abs(one.of("final_run")[0].tally.nopm / other.of("final_run")[0].tally.nopm - 1) < 0.15
         )
@@ -361,7 +362,7 @@ def test_a_campaign_measured_by_another_kneebench_is_not_gone_on_with(tmp_path: 
 
 def test_rungs_and_verdicts_of_a_climb_that_is_kept_are_told_too(tmp_path: Path) -> None:
     def killer(event: Event) -> None:
-        if event.kind == "rung" and event.data["rung"].order.cell == "slow":
+        if event.kind == "rung" and event.data["rung"].order.configuration == "slow":
             raise Killed
 
     with pytest.raises(Killed):
@@ -377,7 +378,7 @@ def test_the_climb_of_a_server_by_url_begins_at_one_user_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        SimulatedEngine, "where", lambda engine, cell: Whereabouts(seen="elsewhere")
+        SimulatedEngine, "where", lambda engine, configuration: Whereabouts(seen="elsewhere")
     )
     url = {
         "database": {"url": "postgresql://bench@db.example/kneebench"},
@@ -387,7 +388,7 @@ def test_the_climb_of_a_server_by_url_begins_at_one_user_and_says_so(
     store = Store.create(tmp_path, remote, host())
     engine = engine_of(plan(), Journal(tmp_path / "journal"))
     bench = Bench(Context(remote, engine, store, lambda event: None))
-    assert bench._cores(cells(remote)[0]) == 1
+    assert bench._cores(configurations(remote)[0]) == 1
     assert "the climb started at 1 user" in store.finish().campaign.notes[0]
 
 

@@ -71,7 +71,7 @@ def test_final_runs_that_were_not_steady_are_one_caveat(eight: Results) -> None:
 def test_final_runs_that_differ_from_eight_climbs_are_one_caveat(eight: Results) -> None:
     [caveat] = caveats(every(eight, times("final_run", 0.7)), "final runs measured")
     assert caveat.startswith("The final runs measured other NOPM than the climbs at their knees: ")
-    assert all(climb.cell.name in caveat for climb in eight.climbs)
+    assert all(climb.configuration.name in caveat for climb in eight.climbs)
     assert caveat.endswith("the choice of knee is from the climb.")
 
 
@@ -83,7 +83,7 @@ def test_a_rate_that_saturates_eight_configurations_is_one_caveat(eight: Results
     assert caveat.startswith(
         "The fixed rate of 1,000,000 transactions/s saturates disk (128 MiB) ("
     )
-    assert all(f"{climb.cell.name} (" in caveat for climb in eight.climbs)
+    assert all(f"{climb.configuration.name} (" in caveat for climb in eight.climbs)
     assert "their latency at this rate grows" in caveat
 
 
@@ -93,7 +93,9 @@ def test_cores_that_eight_configurations_leave_idle_are_one_caveat(eight: Result
         return metered(fixed, database__busy=0.6)
 
     climbs = (
-        climb.model_copy(update={"cell": climb.cell.model_copy(update={"cores": 2})})
+        climb.model_copy(
+            update={"configuration": climb.configuration.model_copy(update={"cores": 2})}
+        )
         for climb in every(eight, idle).climbs
     )
     [caveat] = control_caveats(eight.model_copy(update={"climbs": tuple(climbs)}))

@@ -19,8 +19,8 @@ from kneebench.records import Counts, Latency, Order, Tally, TransactionTally
 SHARES = {"new_order": 45, "payment": 43, "order_status": 4, "delivery": 4, "stock_level": 4}
 DECKS = 400
 WINDOW_S = 20.0
-CLOSED = Order(cell="disk", phase="search", users=8)
-OPEN = Order(cell="disk", phase="fixed_rate", users=8, rate_per_s=100.0)
+CLOSED = Order(configuration="disk", phase="search", users=8)
+OPEN = Order(configuration="disk", phase="fixed_rate", users=8, rate_per_s=100.0)
 
 
 def counts(name: str, decks: int = DECKS, **changes: int) -> Counts:

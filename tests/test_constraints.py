@@ -1,4 +1,4 @@
-"""Constraints of a plan: named ones, sweeps and their cells; what is no constraint."""
+"""Constraints of a plan: named ones, sweeps and their configurations; what is no constraint."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import pytest
 
 from kneebench.errors import PlanError
 from kneebench.plan import Plan
-from kneebench.plan.cells import cells, running_order
+from kneebench.plan.configurations import configurations, running_order
 from kneebench.plan.reader import parse_plan
+from kneebench.plan.resolve import only_database
 
 GIB = 2**30
 STORAGE = '[storages.disk]\npath = "."\n'
@@ -18,16 +19,20 @@ def plan(constraints: str, rest: str = "") -> Plan:
 
 
 def names(constraints: str, rest: str = "") -> list[str]:
-    return [cell.constraint for cell in cells(plan(constraints, rest))]
+    return [configuration.constraint for configuration in configurations(plan(constraints, rest))]
 
 
-def test_a_plan_without_constraints_has_one_cell_per_storage() -> None:
-    [cell] = cells(parse_plan(STORAGE))
-    assert (cell.id, cell.name, cell.constraint) == ("disk", "disk", "")
-    assert (cell.cores, cell.memory_bytes, cell.reference) == (None, None, False)
+def test_a_plan_without_constraints_has_one_configuration_per_storage() -> None:
+    [configuration] = configurations(parse_plan(STORAGE))
+    assert (configuration.id, configuration.name, configuration.constraint) == ("disk", "disk", "")
+    assert (configuration.cores, configuration.memory_bytes, configuration.reference) == (
+        None,
+        None,
+        False,
+    )
 
 
-def test_steps_and_lists_of_sizes_are_cells_in_the_order_of_the_plan() -> None:
+def test_steps_and_lists_of_sizes_are_configurations_in_the_order_of_the_plan() -> None:
     assert names('memory = { from = "1GiB", to = "3.9GiB", step = "1GiB" }') == [
         *("1 GiB", "2 GiB", "3 GiB")
     ]
@@ -37,8 +42,8 @@ def test_steps_and_lists_of_sizes_are_cells_in_the_order_of_the_plan() -> None:
 
 def test_shares_are_of_the_data_that_the_engine_expects() -> None:
     one = plan('memory = ["12.5%", "100%"]', "[workload]\nwarehouses = 100\n")
-    data_bytes = one.engine.footprint.data_bytes(100)
-    small, whole = cells(one)
+    data_bytes = only_database(one).data_bytes
+    small, whole = configurations(one)
     assert (small.constraint, small.memory_bytes) == ("12.5% of the data", data_bytes // 8)
     assert whole.memory_bytes == data_bytes
 
@@ -48,8 +53,8 @@ def test_sweeps_are_crossed_and_named_ones_and_the_reference_stand_beside_them()
         'cores = [2, 4]\nmemory = ["1GiB", "2GiB"]\nengine_memory = ["256MiB"]\nreference = true\n'
         'small = { cores = 2, memory = "1GiB" }'
     )
-    found = cells(one)
-    assert [cell.constraint for cell in found] == [
+    found = configurations(one)
+    assert [configuration.constraint for configuration in found] == [
         "small",
         *(f"{n} cores, {m} GiB, 256 MiB cache" for n in (2, 4) for m in (1, 2)),
         "reference",
@@ -60,17 +65,19 @@ def test_sweeps_are_crossed_and_named_ones_and_the_reference_stand_beside_them()
     assert found[-1].reference and found[-1].memory_bytes is None
 
 
-def test_a_plan_that_is_kept_and_read_again_has_the_same_cells() -> None:
+def test_a_plan_that_is_kept_and_read_again_has_the_same_configurations() -> None:
     one = plan('memory = { from = "1GiB", to = "2GiB", step = "1GiB" }\nsmall = { cores = 1 }')
     again = Plan.model_validate(one.model_dump(mode="json"))
-    assert cells(again) == cells(one)
+    assert configurations(again) == configurations(one)
 
 
-def test_cells_run_in_blocks_so_that_no_end_of_a_sweep_is_last() -> None:
+def test_configurations_run_in_blocks_so_that_no_end_of_a_sweep_is_last() -> None:
     sizes = ", ".join(f'"{n}GiB"' for n in range(1, 7))
-    order = running_order(cells(plan(f"memory = [{sizes}]", '[storages.ssd]\npath = "/"\n')))
-    assert [cell.constraint[0] for cell in order] == list("113355664422")
-    assert [cell.storage for cell in order[:4]] == ["disk", "ssd", "ssd", "disk"]
+    order = running_order(
+        configurations(plan(f"memory = [{sizes}]", '[storages.ssd]\npath = "/"\n'))
+    )
+    assert [configuration.constraint[0] for configuration in order] == list("113355664422")
+    assert [configuration.storage for configuration in order[:4]] == ["disk", "ssd", "ssd", "disk"]
 
 
 WRONG = {
@@ -161,9 +168,9 @@ def test_a_model_has_no_siblings_nodes_or_drives_to_limit() -> None:
         plan("odd = { cores = 1, numa_node = 0 }", simulated)
 
 
-def test_short_rounds_need_a_directory_that_cells_can_share() -> None:
+def test_short_rounds_need_a_directory_that_configurations_can_share() -> None:
     short = '[ladder]\nrounds = "short"\nrepeats = 4\ncheckpoints = 0\n'
     assert len(names("cores = [1, 2]", short)) == 2
     drives = '[storages.ssd]\ndrives = [{ emulated = "nvme", size = "4GiB" }]\n'
-    with pytest.raises(PlanError, match="two cells on the same drives"):
+    with pytest.raises(PlanError, match="two configurations on the same drives"):
         plan("cores = [1, 2]", drives + short)

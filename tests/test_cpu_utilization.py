@@ -48,18 +48,18 @@ def test_table_evidence_control_and_stop_reason_have_the_same_figure(results: Re
         assert row.cells[7].split() == [mean, f"({least})"][: 1 + (mean != least)]
         (cpu,) = (one for one in bottleneck(climb).rows if one.resource == "cpu")
         assert cpu.utilization.startswith(both)
-        assert controls(results.climbs)[climb.cell.id].seen == least
-        assert document["controls"][climb.cell.id]["seen"] == least
+        assert controls(results.climbs)[climb.id].seen == least
+        assert document["controls"][climb.id]["seen"] == least
         assert f"the database's cores were {both}" in words
         shown = {least, *LEAST_BUSY.findall(words), *LEAST_BUSY.findall(cpu.why)}
         assert shown == {least}
         assert not any(
             "%" in one.sentence for one in climb.stop_results if one.stop == "fixed_load"
         )
-    flat = {one.cell: one for one in sweep_rows(results)}
+    flat = {one.configuration: one for one in sweep_rows(results)}
     for climb in results.climbs:
         used = cpu_utilization(final_rungs(climb))
-        own = flat[climb.cell.name]
+        own = flat[climb.configuration.name]
         assert used and (own.busy, own.least_busy_core) == (
             used.mean.value,
             used.least_busy.value,
@@ -68,7 +68,7 @@ def test_table_evidence_control_and_stop_reason_have_the_same_figure(results: Re
 
 def test_it_is_the_mean_over_the_cores_of_the_database_and_over_its_final_runs() -> None:
     def one(repeat: int, *shares: float) -> Rung:
-        made = rung(Order(cell="disk", phase="final_run", users=8, repeat=repeat), 1000.0)
+        made = rung(Order(configuration="disk", phase="final_run", users=8, repeat=repeat), 1000.0)
         cores = {str(n): share for n, share in enumerate(shares)}
         busy = Summary(unit="share", value=min(shares), high=1.0, sources=cores)
         return made.model_copy(update={"quantities": {"database.busy": busy}})
@@ -79,7 +79,10 @@ def test_it_is_the_mean_over_the_cores_of_the_database_and_over_its_final_runs()
     assert database_cores(runs[0]) == {"0", "1"}
     alone = cpu_utilization([one(1, 0.5)])
     assert alone and alone.words == "50% busy"
-    assert cpu_utilization([rung(Order(cell="disk", phase="search", users=8), 1000.0)]) is None
+    assert (
+        cpu_utilization([rung(Order(configuration="disk", phase="search", users=8), 1000.0)])
+        is None
+    )
 
 
 def test_the_stop_reason_of_an_older_campaign_has_the_figure_of_the_final_runs(

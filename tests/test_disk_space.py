@@ -24,6 +24,7 @@ from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.plan import default as default_plans
 from kneebench.plan.default import MEMORY, default_plan, is_default, sized_plan
+from kneebench.plan.resolve import only_database
 from kneebench.records import Finding, Host
 from kneebench.results.compare_plans import plan_document
 from kneebench.results.store import Store
@@ -62,7 +63,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
 
 
 def space_shortages(plan: Plan, folder: Path) -> list[Finding]:
-    engine = OwnPostgres(plan, Journal(folder / "journal"))
+    engine = OwnPostgres(only_database(plan), Journal(folder / "journal"))
     return [
         finding
         for storage in plan.storages.values()
@@ -172,7 +173,9 @@ def test_an_image_and_a_copy_on_one_file_system_need_room_for_both(
     assert "on one file system" in error.seen
     assert "of base image" in error.seen
     with pytest.raises(PlanError, match="on one file system"):
-        OwnPostgres(together, Journal(tmp_path / "journal")).prepare(lambda event: None)
+        OwnPostgres(only_database(together), Journal(tmp_path / "journal")).prepare(
+            lambda event: None
+        )
     assert list((small / "images").iterdir()) == []
     assert space_shortages(plan_of(tmp_path / "images", path=small / "data"), tmp_path) == []
     assert space_shortages(plan_of(small / "images", path=tmp_path), tmp_path) == []
@@ -200,13 +203,13 @@ def test_the_log_gets_the_same_room_before_and_after_the_image_is_built(
     plan = plan_of(tmp_path / "images", path=tmp_path)
     plan = plan.model_copy(update={"database": plan.database.model_copy(update={"settings": {}})})
     machine(24 * GIB, 20 * GIB, disk_bytes=3 * GIB)
-    engine = OwnPostgres(plan, Journal(tmp_path / "journal"))
+    engine = OwnPostgres(only_database(plan), Journal(tmp_path / "journal"))
     before = engine.settings["max_wal_size"]
     kept = tmp_path / "images" / engine.recipe.key
     (kept / "data").mkdir(parents=True)
     (kept / "facts.json").write_text('{"bytes": "1"}')
     machine(24 * GIB, 20 * GIB, disk_bytes=3 * GIB - image_bytes(1))
-    assert OwnPostgres(plan, engine.journal).settings["max_wal_size"] == before
+    assert OwnPostgres(only_database(plan), engine.journal).settings["max_wal_size"] == before
     assert before == "768MB"
 
 
@@ -214,7 +217,9 @@ def test_the_log_gets_the_same_room_before_and_after_the_image_is_built(
 def test_an_image_whose_facts_are_damaged_is_named_with_the_command_that_removes_it(
     tmp_path: Path, content: str
 ) -> None:
-    engine = OwnPostgres(plan_of(tmp_path / "images", path=tmp_path), Journal(tmp_path / "journal"))
+    engine = OwnPostgres(
+        only_database(plan_of(tmp_path / "images", path=tmp_path)), Journal(tmp_path / "journal")
+    )
     kept = tmp_path / "images" / engine.recipe.key
     (kept / "data").mkdir(parents=True)
     (kept / "facts.json").write_text(content)

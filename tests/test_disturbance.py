@@ -24,7 +24,7 @@ from kneebench.records import Order, Results, Rung, Summary
 from kneebench.results import Store, load
 from kneebench.screen.summary import printed, results_json
 from tests.formula import Formula
-from tests.formula_rungs import CELL, SEARCH, Engine, kept, measured, plan
+from tests.formula_rungs import CONFIGURATION, SEARCH, Engine, kept, measured, plan
 from tests.recorded.record import unpack
 from tests.recordings import PLATEAU, recorded, with_rungs, without
 
@@ -146,7 +146,7 @@ def test_a_rung_that_is_invalid_by_itself_is_not_measured_again(tmp_path: Path) 
     assert (len(server.specs), told) == (1, [])
 
 
-ROUND = Order(cell="disk", phase="final_run", users=8, repeat=1, restore=1)
+ROUND = Order(configuration="disk", phase="final_run", users=8, repeat=1, restore=1)
 
 
 @pytest.mark.parametrize("order", [ROUND, SEARCH], ids=["round", "search"])
@@ -205,12 +205,12 @@ def climbing(server: Formula, folder: Path, users: Sequence[int]) -> list[Rung]:
     """Search rungs of one climb, on one restored database."""
     with Store.create(folder, plan(), host()) as store:
         context = Context(plan(), Engine(server), store, lambda event: None)
-        with Restored(context, CELL) as place:
+        with Restored(context, CONFIGURATION) as place:
             return [place.rung(SEARCH.model_copy(update={"users": one})) for one in users]
 
 
 def test_a_round_that_is_invalid_for_any_reason_is_measured_again(tmp_path: Path) -> None:
-    order = Order(cell="disk", phase="final_run", users=8, repeat=1, restore=1)
+    order = Order(configuration="disk", phase="final_run", users=8, repeat=1, restore=1)
     server = Formula(load_generator_cpu_share=0.9)
     rung, _ = kept(server, tmp_path, order)
     assert "busy" in rung.invalid

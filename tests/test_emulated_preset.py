@@ -34,9 +34,11 @@ def test_four_more_drives_buy_what_their_limits_say(results: Results) -> None:
     storages = preset("emulated").storages
     known = class_limits(storages[EIGHT])["write"] / class_limits(storages[FOUR])["write"]
     assert known == 2
-    names = {climb.cell.id: climb.cell.storage for climb in results.climbs}
+    names = {climb.id: climb.configuration.storage for climb in results.climbs}
     [found] = [
-        one for one in compare(results) if one.quantity == "nopm" and names[one.cell] == EIGHT
+        one
+        for one in compare(results)
+        if one.quantity == "nopm" and names[one.configuration] == EIGHT
     ]
     assert names[found.baseline] == FOUR
     assert found.differs
@@ -47,12 +49,12 @@ def test_four_more_drives_buy_what_their_limits_say(results: Results) -> None:
 def test_throughput_stops_growing_and_a_log_that_is_kept_with_the_data_stops_its_climb(
     results: Results,
 ) -> None:
-    stopped = {climb.cell.storage: climb.stopped_by for climb in results.climbs}
+    stopped = {climb.configuration.storage: climb.stopped_by for climb in results.climbs}
     assert stopped == {FOUR: "plateau", EIGHT: "plateau", WITH_LOG: "log_latency"}
 
 
 def test_writes_limit_all_three_though_users_wait_for_reads_behind_them(results: Results) -> None:
-    found = {climb.cell.storage: bottleneck(climb) for climb in results.climbs}
+    found = {climb.configuration.storage: bottleneck(climb) for climb in results.climbs}
     assert {name: one.resource for name, one in found.items()} == dict.fromkeys(
         (FOUR, EIGHT, WITH_LOG), "data writes"
     )
@@ -63,9 +65,9 @@ def test_writes_limit_all_three_though_users_wait_for_reads_behind_them(results:
 def test_both_stripes_write_as_much_as_their_limits_allow(results: Results) -> None:
     """So the ratio is that of the limits: the data's device is the one that writes more."""
     for climb in results.climbs:
-        if climb.cell.storage == WITH_LOG:
+        if climb.configuration.storage == WITH_LOG:
             continue
-        limit = class_limits(preset("emulated").storages[climb.cell.storage])["write"]
+        limit = class_limits(preset("emulated").storages[climb.configuration.storage])["write"]
         for rung in climb.of("final_run"):
             written = max(rung.quantities["device.writes"].sources.values())
             assert written == pytest.approx(limit, rel=0.02)

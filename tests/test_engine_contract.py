@@ -26,7 +26,8 @@ from kneebench.lab.journal import Journal
 from kneebench.measurement.measure import measure
 from kneebench.measurement.quantities import READ
 from kneebench.plan import Plan
-from kneebench.records import Cell, Check, Event, Finding, Order, Rung, Tally, Watch
+from kneebench.plan.resolve import only_database
+from kneebench.records import Check, Configuration, Event, Finding, Order, Rung, Tally, Watch
 from kneebench.shelf import ENGINES
 from kneebench.workload import generator_spec
 from tests import tds_server
@@ -40,9 +41,10 @@ from tests.mariadb_elsewhere import (  # noqa: F401
     another_server,
     mariadb_elsewhere,
 )
+from tests.only import rungs_of
 from tests.toy_shelf import put_on_the_shelf
 
-CELL, SECOND = (Cell(id=name, storage=name) for name in ("here", "there"))
+CONFIGURATION, SECOND = (Configuration(id=name, storage=name) for name in ("here", "there"))
 USERS, TOO_MANY_USERS = 4, 64
 LADDER = {"users": (1, TOO_MANY_USERS), "warm_up": "1s", "window": "2s", "checkpoints": 0}
 SHORT_ROUNDS = {**LADDER, "window": "1s", "rounds": "short", "repeats": 4}
@@ -104,10 +106,14 @@ class Subject(NamedTuple):
 
 
 def measured(
-    server: Server, plan: Plan, cell: Cell = CELL, users: int = USERS, watch: Watch = unwatched
+    server: Server,
+    plan: Plan,
+    configuration: Configuration = CONFIGURATION,
+    users: int = USERS,
+    watch: Watch = unwatched,
 ) -> Rung:
-    order = Order(cell=cell.id, phase="search", users=users)
-    return measure(order, plan, server, server.paths, watch).rung
+    order = Order(configuration=configuration.id, phase="search", users=users)
+    return measure(order, rungs_of(plan), server, server.paths, watch).rung
 
 
 # --- the engines on the shelf ---------------------------------------------------------------------
@@ -364,14 +370,14 @@ class Seen(NamedTuple):
 def seen(subject: Subject) -> Seen:
     engine = subject.opened()
     findings, facts, again = engine.findings(), engine.prepare(unwatched), engine.prepare(unwatched)
-    with engine.restored(CELL, unwatched) as server:
+    with engine.restored(CONFIGURATION, unwatched) as server:
         order_ids, before = server.sum_next_order_ids(), read(server)
         counts = [server.transaction_counts()]
         rung = subject.measured(server)
         with_rollbacks = loaded(subject, server, lambda tally: tally.whole.rolled_back > 0)
         counts += [server.transaction_counts()]
         after, conditions = read(server), server.conditions(unwatched)
-        cycle_s = subject.plan().engine.checkpoint_cycle_s(server.settings)
+        cycle_s = only_database(subject.plan()).engine.checkpoint_cycle_s(server.settings)
         assert server.alive() == ""
     judged = (rung, with_rollbacks, conditions, cycle_s)
     return Seen(findings, facts, again, order_ids, counts, before, after, *judged)
@@ -449,7 +455,7 @@ def test_the_log_and_its_flushes_are_shared_out_by_the_users_transactions(seen: 
 def test_an_engine_has_a_name_for_people_and_a_checkpoint_cycle(
     subject: Subject, seen: Seen
 ) -> None:
-    assert subject.plan().engine.label
+    assert only_database(subject.plan()).engine.label
     assert seen.cycle_s > 0
 
 
@@ -463,9 +469,11 @@ def all_of_it(subject: Subject, request: pytest.FixtureRequest) -> None:
         pytest.skip("takes long: make test-long")
 
 
-def orders_commit(server: Server, plan: Plan, cell: Cell) -> bool:
+def orders_commit(server: Server, plan: Plan, configuration: Configuration) -> bool:
     """Whether its one user commits an order; measured again where the machine was too busy."""
-    return any(measured(server, plan, cell, users=1).tally.nopm > 0 for _ in range(LONGEST_S))
+    return any(
+        measured(server, plan, configuration, users=1).tally.nopm > 0 for _ in range(LONGEST_S)
+    )
 
 
 @pytest.mark.usefixtures("all_of_it")
@@ -474,14 +482,14 @@ def test_two_databases_side_by_side_are_measured_in_turn_and_apart(subject: Subj
     engine = engine_of(plan, subject.journal)
     assert [one for one in engine.findings() if one.level in ("error", "refused")] == []
     engine.prepare(unwatched)
-    with engine.restored(CELL, unwatched, 1) as first:
+    with engine.restored(CONFIGURATION, unwatched, 1) as first:
         with engine.restored(SECOND, unwatched, 1) as second:
             assert [first.alive(), second.alive()] == ["", ""]
             loaded_ids = first.sum_next_order_ids()
             assert orders_commit(second, plan, SECOND)
             assert first.sum_next_order_ids() == loaded_ids
             used_ids = second.sum_next_order_ids()
-            assert orders_commit(first, plan, CELL)
+            assert orders_commit(first, plan, CONFIGURATION)
             assert second.sum_next_order_ids() == used_ids > loaded_ids
         assert first.alive() == ""
         assert first.sum_next_order_ids() > loaded_ids
@@ -497,8 +505,11 @@ def loaded(
     """The tally of the first load, of one second, then two, then four, ... that shows enough."""
     seconds = 1
     while True:
+        plan = subject.plan(fault)
         spec = generator_spec(
-            subject.plan(fault), Order(cell=CELL.id, phase="search", users=USERS, repeat=seconds)
+            plan.workload,
+            plan.seed,
+            Order(configuration=CONFIGURATION.id, phase="search", users=USERS, repeat=seconds),
         )
         generator = server.load_generator(spec)
         generator.ready()
@@ -515,11 +526,13 @@ def loaded(
 
 @pytest.mark.usefixtures("all_of_it")
 def test_a_conflict_is_retried_until_the_transaction_commits(subject: Subject) -> None:
-    with subject.opened("conflicts").restored(CELL, unwatched) as server:
+    with subject.opened("conflicts").restored(CONFIGURATION, unwatched) as server:
         with subject.conflicts(server):
             tally = loaded(subject, server, lambda tally: bool(retries(tally)), "conflicts")
         assert [check.sentence for check in server.conditions(unwatched) if not check.passed] == []
-    assert {subject.plan().engine.error_class(code) for code in retries(tally)} == {"retry"}
+    assert {only_database(subject.plan()).engine.error_class(code) for code in retries(tally)} == {
+        "retry"
+    }
     assert tally.whole.failed == 0
 
 
@@ -530,7 +543,7 @@ def retries(tally: Tally) -> set[str]:
 def test_a_server_without_room_for_all_users_refuses_with_words_and_a_remedy(
     subject: Subject,
 ) -> None:
-    with subject.opened("full").restored(CELL, unwatched) as server, subject.full():
+    with subject.opened("full").restored(CONFIGURATION, unwatched) as server, subject.full():
         with pytest.raises(InvalidMeasurement) as refused:
             subject.measured(server, TOO_MANY_USERS, "full")
         assert server.alive() == ""
@@ -542,7 +555,7 @@ def test_a_server_without_room_for_all_users_refuses_with_words_and_a_remedy(
 def test_a_server_killed_under_load_is_lost_and_the_next_restore_is_whole(
     subject: Subject, seen: Seen
 ) -> None:
-    with subject.opened("killed").restored(CELL, unwatched) as server:
+    with subject.opened("killed").restored(CONFIGURATION, unwatched) as server:
         killing = iter([subject.kill])
 
         def kill(event: Event) -> None:
@@ -552,7 +565,7 @@ def test_a_server_killed_under_load_is_lost_and_the_next_restore_is_whole(
         with pytest.raises(DatabaseLost) as lost:
             subject.measured(server, fault="killed", watch=kill)
         assert lost.value.seen
-    with subject.opened().restored(CELL, unwatched) as server:
+    with subject.opened().restored(CONFIGURATION, unwatched) as server:
         assert server.alive() == ""
         assert server.sum_next_order_ids() == seen.first_order_ids
         assert [check.sentence for check in server.conditions(unwatched) if not check.passed] == []

@@ -10,14 +10,15 @@ from kneebench.measurement.measure import measure
 from kneebench.records import Order, Rung
 from tests.formula import Formula
 from tests.formula_rungs import plan
+from tests.only import rungs_of
 
-ROUND = Order(cell="disk", phase="final_run", users=8, repeat=1, restore=1)
+ROUND = Order(configuration="disk", phase="final_run", users=8, repeat=1, restore=1)
 PER_S = 4000
 """The formula's decks of 100, 40 of them a second."""
 
 
 def measured(transactions: int) -> Rung:
-    return measure(ROUND, plan(), Formula(), [], print, transactions=transactions).rung
+    return measure(ROUND, rungs_of(plan()), Formula(), [], print, transactions=transactions).rung
 
 
 @pytest.mark.parametrize(

@@ -9,17 +9,16 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kneebench.databases.engine import Engine
+from kneebench.databases.engine import Engine, engine_of
 from kneebench.databases.engines.postgres.address import connect
-from kneebench.databases.engines.postgres.engine import open_engine
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
 from kneebench.errors import PlanError
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
-from kneebench.records import Cell, Event, Finding
+from kneebench.records import Configuration, Event, Finding
 from tests.loaded import Databases, Servers, unwatched, url_of
 
-CELL = Cell(id="there", storage="there")
+CONFIGURATION = Configuration(id="there", storage="there")
 
 
 class Theirs(NamedTuple):
@@ -37,7 +36,7 @@ class Theirs(NamedTuple):
             "ladder": users,
             "storages": {"there": {}},
         }
-        return open_engine(Plan.model_validate(plan), self.journal)
+        return engine_of(Plan.model_validate(plan), self.journal)
 
     def found(self, **database: Any) -> list[Finding]:
         return [
@@ -130,7 +129,7 @@ def test_with_consent_the_tables_are_measured_and_the_functions_go_at_the_end(
 ) -> None:
     engine = theirs.engine(restore="none")
     before = theirs.orders()
-    with engine.restored(CELL, unwatched) as server:
+    with engine.restored(CONFIGURATION, unwatched) as server:
         assert "new_order" in theirs.ours()
         [noted] = theirs.journal.folder.glob("*.json")
         assert "DROP FUNCTION IF EXISTS kneebench.new_order" in noted.read_text()
@@ -142,7 +141,7 @@ def test_with_consent_the_tables_are_measured_and_the_functions_go_at_the_end(
 def test_what_else_is_in_a_schema_of_our_name_stays(theirs: Theirs) -> None:
     with connect(theirs.address) as session:
         session.execute("CREATE SCHEMA kneebench; CREATE TABLE kneebench.diary (day date)")
-    with theirs.engine(restore="none").restored(CELL, unwatched):
+    with theirs.engine(restore="none").restored(CONFIGURATION, unwatched):
         pass
     assert theirs.ours() == ["kneebench"]
     with connect(theirs.address) as session:
@@ -153,7 +152,7 @@ def test_by_template_a_copy_is_measured_and_the_original_stays_as_it_is(theirs: 
     engine = theirs.engine(restore="template")
     engine.prepare(unwatched)
     before = theirs.orders()
-    with engine.restored(CELL, unwatched) as server:
+    with engine.restored(CONFIGURATION, unwatched) as server:
         assert server.address.database != theirs.address.database
         change(server.address)
         assert theirs.ours() == []
@@ -163,7 +162,10 @@ def test_by_template_a_copy_is_measured_and_the_original_stays_as_it_is(theirs: 
 
 def test_a_command_that_leaves_a_schema_of_another_size_is_not_measured(theirs: Theirs) -> None:
     engine = theirs.engine(2, restore="command", restore_command="true")
-    with pytest.raises(PlanError, match="it has 1 warehouse"), engine.restored(CELL, unwatched):
+    with (
+        pytest.raises(PlanError, match="it has 1 warehouse"),
+        engine.restored(CONFIGURATION, unwatched),
+    ):
         raise AssertionError
     assert theirs.ours() == []
 
@@ -177,7 +179,10 @@ def test_functions_that_could_not_be_removed_are_told_with_the_command_that_does
         if event.kind == "warning":
             told.append(event.doing)
 
-    with theirs.engine(restore="none").restored(CELL, watch), connect(theirs.address) as session:
+    with (
+        theirs.engine(restore="none").restored(CONFIGURATION, watch),
+        connect(theirs.address) as session,
+    ):
         session.execute("CREATE VIEW public.uses AS SELECT kneebench.payment(1, 1, 1, 1, 1, '', 1)")
     assert "kneebench's functions in the database" in told[0]
     assert "could not be removed" in told[0]

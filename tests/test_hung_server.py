@@ -21,6 +21,7 @@ from kneebench.measurement.measure import measure
 from kneebench.plan import Plan
 from kneebench.records import Event, Order
 from tests.loaded import databases
+from tests.only import rungs_of
 
 PLAN = Plan.model_validate(
     {
@@ -119,7 +120,13 @@ def test_a_server_that_hangs_in_mid_rung_ends_the_rung(server: PostgresServer) -
             DatabaseLost, match=r"cannot read log_writes: no response from the server within 2\.5 s"
         ),
     ):
-        measure(Order(cell="disk", phase="search", users=2), PLAN, measured, [], freeze)
+        measure(
+            Order(configuration="disk", phase="search", users=2),
+            rungs_of(PLAN),
+            measured,
+            [],
+            freeze,
+        )
     assert answers(server.address), "and it goes on once it is thawed"
 
 

@@ -13,8 +13,10 @@ from kneebench.databases.engines.simulated.engine import SimulatedEngine
 from kneebench.databases.engines.simulated.storage import SimulatedStorage
 from kneebench.measurement.measure import measure
 from kneebench.plan import Plan
-from kneebench.plan.cells import cells
-from kneebench.records import Cell, Event, Order
+from kneebench.plan.configurations import configurations
+from kneebench.plan.resolve import only_database
+from kneebench.records import Configuration, Event, Order
+from tests.only import rungs_of
 from tests.parameters import some
 from tests.simulated_truth import throughput
 
@@ -60,13 +62,15 @@ def plan(seed: int) -> Plan:
     )
 
 
-def nopms(engine: SimulatedEngine, asked: Plan, cell: Cell) -> list[float]:
-    """NOPM of the repeats of one cell."""
+def nopms(engine: SimulatedEngine, asked: Plan, configuration: Configuration) -> list[float]:
+    """NOPM of the repeats of one configuration."""
     found = []
     for repeat in range(1, REPEATS + 1):
-        with engine.restored(cell, quiet, repeat) as server:
-            order = Order(cell=cell.id, phase="final_run", users=USERS, repeat=repeat)
-            found.append(measure(order, asked, server, [Path()], quiet).rung.tally.nopm)
+        with engine.restored(configuration, quiet, repeat) as server:
+            order = Order(
+                configuration=configuration.id, phase="final_run", users=USERS, repeat=repeat
+            )
+            found.append(measure(order, rungs_of(asked), server, [Path()], quiet).rung.tally.nopm)
     return found
 
 
@@ -74,7 +78,12 @@ def nopms(engine: SimulatedEngine, asked: Plan, cell: Cell) -> list[float]:
 def campaigns(seeds: Callable[[int], range]) -> list[dict[str, list[float]]]:
     """NOPM by storage, of campaigns that differ in nothing but their seed."""
     return [
-        {cell.storage: nopms(SimulatedEngine(asked), asked, cell) for cell in cells(asked)}
+        {
+            configuration.storage: nopms(
+                SimulatedEngine(only_database(asked)), asked, configuration
+            )
+            for configuration in configurations(asked)
+        }
         for asked in map(plan, seeds(CAMPAIGNS))
     ]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kneebench.brief import Brief
-from kneebench.databases.engines.postgres.engine import open_engine
+from kneebench.databases.engine import engine_of
 from kneebench.databases.external.restore_command import run_restore_command
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
@@ -99,7 +99,7 @@ def test_the_brief_prints_that_a_command_must_be_replaced_and_what_it_prints_is_
         parse_plan(repeat.code[0], "plan.toml")
     assert [fault.allowed for fault in caught.value.faults] == ["the command itself"]
     with pytest.raises(PlanError, match="placeholder that results keep in place of a command"):
-        open_engine(by_url(kept_command(HOLDING[0])), Journal(tmp_path))
+        engine_of(by_url(kept_command(HOLDING[0])), Journal(tmp_path))
 
 
 @pytest.mark.parametrize("command", HOLDING[:-1])

@@ -18,10 +18,10 @@ from kneebench.ladder.climb import climb
 from kneebench.ladder.steps import between as halfway
 from kneebench.ladder.steps import first, following
 from kneebench.plan.ladder import Ladder
-from kneebench.records import Cell, Check, Climb, Order, Rung
+from kneebench.records import Check, Climb, Configuration, Order, Rung
 from tests.curves import Usl, answer, failing, rung, walk
 
-CELL = Cell(id="disk", storage="disk")
+CONFIGURATION = Configuration(id="disk", storage="disk")
 CURVE = Usl(900.0, 0.02, 0.0004)
 """Peak at 49 users."""
 ENDLESS = Usl(100.0, 0.0, 0.0)
@@ -29,7 +29,7 @@ ENDLESS = Usl(100.0, 0.0, 0.0)
 
 def climbed(measure, *, cores: int = 4, **ladder) -> tuple[Climb, list[Order]]:
     """Without the rung that warms the database up, which nothing is judged by."""
-    found, orders = walk(climb(CELL, Ladder(**ladder), cores), measure)
+    found, orders = walk(climb(CONFIGURATION, Ladder(**ladder), cores), measure)
     return found.model_copy(
         update={"rungs": tuple(r for r in found.rungs if r.order.phase != "warm_up")}
     ), [o for o in orders if o.phase != "warm_up"]
@@ -112,7 +112,7 @@ def test_a_climb_begins_with_a_rung_of_eight_users_a_core_that_warms_the_databas
         )
 
     usual, _ = climbed(answer(CURVE), users=(2, 512))
-    found, orders = walk(climb(CELL, Ladder(users=(2, 512)), 4), warm_up_is_slow)
+    found, orders = walk(climb(CONFIGURATION, Ladder(users=(2, 512)), 4), warm_up_is_slow)
     assert (orders[0].phase, orders[0].users) == ("warm_up", 32)
     assert phases(orders).count("warm_up") == 1
     assert found.rungs[0].order == orders[0]
@@ -129,7 +129,7 @@ def test_a_climb_begins_with_a_rung_of_eight_users_a_core_that_warms_the_databas
 def test_it_is_within_the_plan_s_users_and_left_out_where_the_climb_begins_with_as_many(
     users: tuple[int, int] | int, warm_up: list[int]
 ) -> None:
-    _, orders = walk(climb(CELL, Ladder(users=users), 4), answer(CURVE))
+    _, orders = walk(climb(CONFIGURATION, Ladder(users=users), 4), answer(CURVE))
     assert [o.users for o in orders if o.phase == "warm_up"] == warm_up
 
 
@@ -365,7 +365,7 @@ def test_errors_later_leave_the_rung_before_them_as_the_knee() -> None:
 
 
 def test_the_lowest_knee_wins_when_two_stops_fire_at_once() -> None:
-    flat = [rung(Order(cell="disk", phase="search", users=n), 1000.0) for n in (8, 12)]
+    flat = [rung(Order(configuration="disk", phase="search", users=n), 1000.0) for n in (8, 12)]
     found, _ = climbed(
         lambda o: rung(
             o, flat[0].tally.throughput_per_s, database__busy=0.99 if o.users >= 18 else 0.9
@@ -471,12 +471,12 @@ def test_replaying_any_prefix_of_kept_rungs_gives_the_same_orders(
         )
         return measured[order.key]
 
-    whole, orders = walk(climb(CELL, ladder, cores), measure)
+    whole, orders = walk(climb(CONFIGURATION, ladder, cores), measure)
     kept = {
         o.key: Rung.model_validate_json(measured[o.key].model_dump_json()) for o in orders[:cut]
     }
     again, orders_again = walk(
-        climb(CELL, ladder, cores), lambda o: kept.get(o.key) or measured[o.key]
+        climb(CONFIGURATION, ladder, cores), lambda o: kept.get(o.key) or measured[o.key]
     )
     assert (orders_again, again) == (orders, whole)
     assert len({o.key for o in orders}) == len(orders), "each rung has a file of its own"

@@ -13,7 +13,7 @@ from kneebench.ladder.climb import climb, measure_orders
 from kneebench.ladder.final_runs import FinalRuns
 from kneebench.ladder.rounds import Rounds
 from kneebench.plan.ladder import Ladder
-from kneebench.records import Cell, Climb, Order, Rung, StopResult
+from kneebench.records import Climb, Configuration, Order, Rung, StopResult
 from tests.curves import rung, walk
 from tests.loads_simulated import RULES, is_like_the_campaigns, quoted
 
@@ -25,20 +25,20 @@ Said = list[tuple[str, str]]
 
 def took(order: Order, log_s: float) -> Rung:
     """A rung whose throughput grows with users, so that only the log ends a climb."""
-    per_s = order.rate_per_s or PER_USER[order.cell] * order.users
+    per_s = order.rate_per_s or PER_USER[order.configuration] * order.users
     return rung(order, per_s, log__write_latency=log_s, log__write_latency_10s=log_s)
 
 
 def searched(order: Order) -> Rung:
     """As a search sees it: 1 ms of log write with 8 users, 6 ms with 16."""
     slow = 0.006 if order.users > 12 else 0.001 * order.users / 2.5
-    return took(order, slow if order.cell == "slow" else 0.0002)
+    return took(order, slow if order.configuration == "slow" else 0.0002)
 
 
 def climbed(name: str, constraint: str = "", **keys: object) -> Climb:
-    cell = Cell(id=name, storage=name, constraint=constraint)
+    configuration = Configuration(id=name, storage=name, constraint=constraint)
     ladder = Ladder.model_validate({"users": [2, 32], "step": 1.5, **keys})
-    return walk(climb(cell, ladder, 2), searched)[0]
+    return walk(climb(configuration, ladder, 2), searched)[0]
 
 
 SLOW, FAST, OTHER = climbed("slow"), climbed("fast"), climbed("other", "1 core")
@@ -48,7 +48,9 @@ def finally_took(log_s: dict[int, float], other: float = 0.0002) -> Measure:
     """Final runs of the slow storage with these log writes by users."""
 
     def measured(order: Order) -> Rung:
-        return took(order, log_s.get(order.users, 0.001) if order.cell == "slow" else other)
+        return took(
+            order, log_s.get(order.users, 0.001) if order.configuration == "slow" else other
+        )
 
     return measured
 
@@ -64,8 +66,8 @@ def long_runs(
         orders.append(order)
         return measure(order)
 
-    def report(cell: Cell, result: StopResult) -> None:
-        said.append((cell.id, result.sentence))
+    def report(configuration: Configuration, result: StopResult) -> None:
+        said.append((configuration.id, result.sentence))
 
     for runs in FinalRuns(climbs, Ladder.model_validate(keys), report=report).restored_runs():
         measure_orders(runs.steps, measured)
@@ -90,10 +92,12 @@ def rounds(climbs: Sequence[Climb], measure: Measure, **keys: object) -> list[li
     return made
 
 
-def finals(orders: Sequence[Order], cell: str) -> list[tuple[int, int]]:
-    """(users, repeat) of a cell's final runs."""
+def finals(orders: Sequence[Order], configuration: str) -> list[tuple[int, int]]:
+    """(users, repeat) of a configuration's final runs."""
     return [
-        (one.users, one.repeat) for one in orders if (one.cell, one.phase) == (cell, "final_run")
+        (one.users, one.repeat)
+        for one in orders
+        if (one.configuration, one.phase) == (configuration, "final_run")
     ]
 
 
@@ -106,7 +110,7 @@ def test_the_climb_measured_these_numbers_of_users() -> None:
 def test_runs_within_the_limit_on_average_stay_also_where_one_of_them_exceeds_it() -> None:
     def one_slow(order: Order) -> Rung:
         slow = 0.0056 if order.repeat == 2 else 0.0045
-        return took(order, slow if order.cell == "slow" else 0.0002)
+        return took(order, slow if order.configuration == "slow" else 0.0002)
 
     orders, said = long_runs([SLOW, FAST], one_slow)
     assert finals(orders, "slow") == [(12, 1), (12, 2), (12, 3)]
@@ -151,7 +155,7 @@ def test_the_storages_it_is_compared_with_are_measured_beside_it_and_no_others(
     orders, _ = long_runs(climbs, finally_took({12: 0.0052}))
     assert [users for users, _ in finals(orders, "fast")] == [FAST.knee_users] * 6
     assert [repeat for _, repeat in finals(orders, "other")] == [1, 2, 3]
-    again = [one.cell for one in orders if one.repeat > 3 and one.phase == "final_run"]
+    again = [one.configuration for one in orders if one.repeat > 3 and one.phase == "final_run"]
     ahead = ["fast", "slow"] if climbs[0] is SLOW else ["slow", "fast"]
     assert again == [*ahead, *ahead[::-1], *ahead]
 
@@ -161,7 +165,7 @@ def test_a_climb_that_exceeded_the_limit_from_its_first_rung_on_does_not_step_do
         return took(order, 0.009)
 
     ladder = Ladder(users=(2, 16), step=1.5)
-    flagged, _ = walk(climb(SLOW.cell, ladder, 2), always)
+    flagged, _ = walk(climb(SLOW.configuration, ladder, 2), always)
     assert any(result.flag for result in flagged.stop_results)
     orders, said = long_runs([flagged, FAST], finally_took(dict.fromkeys(range(20), 0.009)))
     assert len({users for users, _ in finals(orders, "slow")}) == 1
@@ -169,12 +173,12 @@ def test_a_climb_that_exceeded_the_limit_from_its_first_rung_on_does_not_step_do
 
 
 def test_a_fixed_load_and_an_unmeasured_log_do_not_step_down() -> None:
-    fixed, _ = walk(climb(SLOW.cell, Ladder(users=8), 2), lambda order: took(order, 0.004))
+    fixed, _ = walk(climb(SLOW.configuration, Ladder(users=8), 2), lambda order: took(order, 0.004))
     orders, _ = long_runs([fixed], finally_took({8: 0.009}), users=8)
     assert finals(orders, "slow") == [(8, 1), (8, 2), (8, 3)]
 
     def unmeasured(order: Order) -> Rung:
-        return rung(order, order.rate_per_s or PER_USER[order.cell] * order.users)
+        return rung(order, order.rate_per_s or PER_USER[order.configuration] * order.users)
 
     orders, _ = long_runs([SLOW], unmeasured)
     assert finals(orders, "slow") == [(12, 1), (12, 2), (12, 3)]
@@ -194,9 +198,11 @@ def test_the_fixed_rate_stays_if_it_is_still_well_below_the_lowest_throughput() 
     """From 12 to 8 users the slow storage falls from 1,200 to 800/s: 50% of the one is 75%."""
     measure = finally_took({12: 0.0052})
     orders, _ = long_runs([SLOW, FAST], measure, fixed_rate_share=0.5)
-    rates = [(one.cell, one.repeat) for one in orders if one.phase == "fixed_rate"]
+    rates = [(one.configuration, one.repeat) for one in orders if one.phase == "fixed_rate"]
     assert {one.rate_per_s for one in orders if one.phase == "fixed_rate"} == {600.0}
-    assert sorted(rates) == [(cell, n) for cell in ("fast", "slow") for n in (1, 2, 3)]
+    assert sorted(rates) == [
+        (configuration, n) for configuration in ("fast", "slow") for n in (1, 2, 3)
+    ]
 
 
 def test_a_rate_too_near_the_lower_throughput_is_chosen_again_and_measured_on_all() -> None:
@@ -205,9 +211,12 @@ def test_a_rate_too_near_the_lower_throughput_is_chosen_again_and_measured_on_al
     by_rate: dict[float, list[tuple[str, int]]] = {}
     for one in orders:
         if one.rate_per_s:
-            by_rate.setdefault(one.rate_per_s, []).append((one.cell, one.repeat))
+            by_rate.setdefault(one.rate_per_s, []).append((one.configuration, one.repeat))
     assert list(by_rate) == [840.0, 560.0]
-    assert {cell: len([c for c, _ in by_rate[560.0] if c == cell]) for cell in PER_USER} == {
+    assert {
+        configuration: len([c for c, _ in by_rate[560.0] if c == configuration])
+        for configuration in PER_USER
+    } == {
         "slow": 3,
         "fast": 3,
         "other": 3,
@@ -224,7 +233,10 @@ def test_the_same_rungs_give_the_same_orders() -> None:
 
 def test_rounds_begin_again_with_fewer_users_on_a_restore_of_their_own() -> None:
     made = rounds([SLOW, FAST], finally_took({12: 0.0052}))
-    users = [{o.users for o in some if (o.cell, o.phase) == ("slow", "final_run")} for some in made]
+    users = [
+        {o.users for o in some if (o.configuration, o.phase) == ("slow", "final_run")}
+        for some in made
+    ]
     assert users == [{12}, {12}, {12}, {8}, {8}, {8}]
     every = [order for some in made for order in some]
     assert [repeat for _, repeat in finals(every, "slow")] == [*range(1, 21)]
@@ -234,7 +246,10 @@ def test_rounds_begin_again_with_fewer_users_on_a_restore_of_their_own() -> None
 
 def test_rounds_far_beyond_the_limit_end_with_their_restore() -> None:
     made = rounds([SLOW, FAST], finally_took({12: 0.007}))
-    users = [{o.users for o in some if (o.cell, o.phase) == ("slow", "final_run")} for some in made]
+    users = [
+        {o.users for o in some if (o.configuration, o.phase) == ("slow", "final_run")}
+        for some in made
+    ]
     assert users == [{12}, {8}, {8}, {8}]
 
 
@@ -255,7 +270,7 @@ def test_by_simulation_the_mean_is_within_the_limit_where_the_search_alone_is_no
 def test_rounds_that_are_not_precise_by_then_step_down_too(keys: dict[str, object]) -> None:
     def scattered(order: Order) -> Rung:
         one = finally_took({12: 0.0052})(order)
-        window_s = one.tally.window_s * (1 + order.repeat % 2 * (order.cell == "slow"))
+        window_s = one.tally.window_s * (1 + order.repeat % 2 * (order.configuration == "slow"))
         return one.model_copy(update={"tally": one.tally.model_copy(update={"window_s": window_s})})
 
     every = [order for some in rounds([SLOW, FAST], scattered, **keys) for order in some]

@@ -11,13 +11,13 @@ import pytest
 from kneebench.ladder.climb import climb, measure_orders
 from kneebench.ladder.final_runs import FinalRuns
 from kneebench.plan.ladder import Ladder
-from kneebench.records import Cell, Climb, Order, Rung
+from kneebench.records import Climb, Configuration, Order, Rung
 from tests.curves import Usl, answer, rung, walk
 
 
 def climbed(name: str, lone_per_s: float, **ladder) -> Climb:
     return walk(
-        climb(Cell(id=name, storage=name), Ladder(**ladder), 4),
+        climb(Configuration(id=name, storage=name), Ladder(**ladder), 4),
         answer(Usl(lone_per_s, 0.02, 0.0004 if name != "b" else 0.002)),
     )[0]
 
@@ -28,7 +28,7 @@ PER_S = {"a": 2000.0, "b": 500.0, "c": 1500.0}
 
 
 def as_measured(order: Order) -> Rung:
-    return rung(order, order.rate_per_s or PER_S[order.cell])
+    return rung(order, order.rate_per_s or PER_S[order.configuration])
 
 
 def visited(
@@ -54,27 +54,29 @@ def orders(
     return [order for _, some in visited(climbs, ladder, measure) for order in some]
 
 
-def test_two_cells_take_turns_there_and_back() -> None:
+def test_two_configurations_take_turns_there_and_back() -> None:
     knees = [order for order in orders([A, B], Ladder(repeats=4)) if order.phase == "final_run"]
-    assert [order.cell for order in knees] == list("abbaabba")
+    assert [order.configuration for order in knees] == list("abbaabba")
     assert [order.repeat for order in knees] == [1, 1, 2, 2, 3, 3, 4, 4]
 
 
-def test_three_cells_take_turns_there_and_back() -> None:
+def test_three_configurations_take_turns_there_and_back() -> None:
     assert [
-        order.cell for order in orders([A, B, C], Ladder(repeats=2)) if order.phase == "final_run"
+        order.configuration
+        for order in orders([A, B, C], Ladder(repeats=2))
+        if order.phase == "final_run"
     ] == list("abccba")
 
 
-def test_every_repeat_of_every_cell_has_its_knee_closed_and_its_latency_at_one_rate_open() -> None:
+def test_every_repeat_has_its_knee_closed_and_its_latency_at_one_rate_open() -> None:
     found = orders([A, B, C], Ladder(repeats=3))
     for phase, rates in (("final_run", {None}), ("fixed_rate", {350.0})):
-        assert sorted((o.cell, o.repeat) for o in found if o.phase == phase) == [
-            (cell, repeat) for cell in "abc" for repeat in (1, 2, 3)
+        assert sorted((o.configuration, o.repeat) for o in found if o.phase == phase) == [
+            (configuration, repeat) for configuration in "abc" for repeat in (1, 2, 3)
         ]
         assert {o.rate_per_s for o in found if o.phase == phase} == rates
-    assert {(o.cell, o.users) for o in found if o.phase == "final_run"} == {
-        (c.cell.id, c.knee_users) for c in (A, B, C)
+    assert {(o.configuration, o.users) for o in found if o.phase == "final_run"} == {
+        (c.configuration.id, c.knee_users) for c in (A, B, C)
     }
 
 
@@ -92,7 +94,7 @@ def test_the_fixed_rate_is_a_share_of_the_lowest_knee_as_its_final_run_measured_
 
 def test_the_rate_is_decided_by_the_first_turn_and_stays_whatever_later_repeats_do() -> None:
     def slower_each_time(order: Order) -> Rung:
-        return rung(order, order.rate_per_s or PER_S[order.cell] / order.repeat)
+        return rung(order, order.rate_per_s or PER_S[order.configuration] / order.repeat)
 
     assert {
         o.rate_per_s
@@ -101,10 +103,13 @@ def test_the_rate_is_decided_by_the_first_turn_and_stays_whatever_later_repeats_
     } == {250.0}
 
 
-def test_in_the_first_turn_all_cells_but_the_last_are_restored_again_for_the_fixed_rate() -> None:
+def test_in_the_first_turn_all_but_the_last_are_restored_again_for_the_fixed_rate() -> None:
     letters = {"final_run": "k", "fixed_rate": "r"}
     repetitions = [
-        ("".join(order.cell + letters[order.phase] for order in some), load.key if load else "")
+        (
+            "".join(order.configuration + letters[order.phase] for order in some),
+            load.key if load else "",
+        )
         for load, some in visited([A, B, C], Ladder(repeats=2))
     ]
     assert repetitions[:3] == [("ak", ""), ("bk", ""), ("ckcr", "")]
@@ -119,8 +124,8 @@ def test_where_a_first_rung_is_invalid_its_climb_stands_in_for_it() -> None:
     def invalid(order: Order) -> Rung:
         return rung(
             order,
-            order.rate_per_s or PER_S[order.cell],
-            invalid="the load generator" if (order.cell, order.repeat) == ("b", 1) else "",
+            order.rate_per_s or PER_S[order.configuration],
+            invalid="the load generator" if (order.configuration, order.repeat) == ("b", 1) else "",
         )
 
     seen = next(r for r in B.rungs if r.users == B.knee_users).tpm / 60
@@ -143,14 +148,16 @@ def test_every_order_has_a_key_of_its_own() -> None:
     assert len(set(keys)) == len(keys) == 18
 
 
-def test_a_cell_without_a_knee_is_left_out_and_without_any_there_is_no_report() -> None:
-    none = Climb(cell=Cell(id="x", storage="x"), rungs=())
-    assert {order.cell for order in orders([A, none], Ladder())} == {"a"}
+def test_a_configuration_without_a_knee_is_left_out_and_without_any_there_is_no_report() -> None:
+    none = Climb(configuration=Configuration(id="x", storage="x"), rungs=())
+    assert {order.configuration for order in orders([A, none], Ladder())} == {"a"}
     assert visited([none], Ladder()) == []
 
 
 def test_a_fixed_load_is_reported_at_its_users() -> None:
-    fixed, _ = walk(climb(Cell(id="f", storage="f"), Ladder(users=60), 4), lambda o: rung(o, 500.0))
+    fixed, _ = walk(
+        climb(Configuration(id="f", storage="f"), Ladder(users=60), 4), lambda o: rung(o, 500.0)
+    )
     found = orders([fixed], Ladder(users=60, repeats=1), lambda o: rung(o, 480.0))
     assert [(o.phase, o.users) for o in found] == [("final_run", 60), ("fixed_rate", 64)]
     assert found[1].rate_per_s == pytest.approx(336.0, rel=1e-3)
@@ -159,12 +166,14 @@ def test_a_fixed_load_is_reported_at_its_users() -> None:
 def test_a_rate_in_the_plan_is_measured_from_the_first_turn_without_another_restore() -> None:
     letters = {"final_run": "k", "fixed_rate": "r"}
     repetitions = [
-        ("".join(order.cell + letters[order.phase] for order in some), load)
+        ("".join(order.configuration + letters[order.phase] for order in some), load)
         for load, some in visited([A, B, C], Ladder(repeats=2, latency_rate="18000/min"))
     ]
-    assert repetitions == [(f"{cell}k{cell}r", None) for cell in "abccba"]
+    assert repetitions == [
+        (f"{configuration}k{configuration}r", None) for configuration in "abccba"
+    ]
 
 
-def test_a_rate_in_the_plan_is_the_rate_of_every_cell() -> None:
+def test_a_rate_in_the_plan_is_the_rate_of_every_configuration() -> None:
     found = orders([A, B], Ladder(latency_rate="300/s"))
     assert {order.rate_per_s for order in found if order.phase == "fixed_rate"} == {300.0}

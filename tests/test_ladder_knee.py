@@ -80,7 +80,7 @@ def test_narrowing_down_the_knee_takes_few_rungs_and_never_more_than_four(
 
 
 def rungs(*points: tuple[int, float], phase: Phase = "search") -> list[Rung]:
-    return [rung(Order(cell="disk", phase=phase, users=n), x) for n, x in points]
+    return [rung(Order(configuration="disk", phase=phase, users=n), x) for n, x in points]
 
 
 def test_growth_that_the_last_rungs_still_show_is_likely_to_continue() -> None:

@@ -11,7 +11,7 @@ import pytest
 from kneebench.ladder.climb import climb
 from kneebench.plan.ladder import Ladder
 from kneebench.plan.stops import Stops
-from kneebench.records import Cell, Climb
+from kneebench.records import Climb, Configuration
 from tests.curves import Usl, answer, walk
 
 Seeds = Callable[[int], range]
@@ -19,7 +19,7 @@ CURVE = Usl(900.0, 0.02, 0.0004)
 
 
 def climbed(measure, **ladder) -> tuple[Climb, list]:
-    return walk(climb(Cell(id="disk", storage="disk"), Ladder(**ladder), 4), measure)
+    return walk(climb(Configuration(id="disk", storage="disk"), Ladder(**ladder), 4), measure)
 
 
 def simulated(seed: int, *, scatter: float, step: float, steps: int = 2) -> tuple[Climb, Usl]:

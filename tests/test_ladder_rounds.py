@@ -1,5 +1,5 @@
-"""Rounds: every cell in turn in each round, on databases restored and loaded alike, until the
-ratio is precise enough.
+"""Rounds: every configuration in turn in each round, on databases restored and loaded alike, until
+the ratio is precise enough.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kneebench.ladder.final_runs import RestoredRuns
 from kneebench.ladder.rounds import Rounds
 from kneebench.plan import Plan
 from kneebench.plan.ladder import Ladder
-from kneebench.records import Cell, Climb, Order, Rung
+from kneebench.records import Climb, Configuration, Order, Rung
 from tests.curves import Usl, answer, rung, walk
 
 PER_S = {"a": 2000.0, "b": 500.0, "c": 1500.0}
@@ -23,7 +23,7 @@ PER_S = {"a": 2000.0, "b": 500.0, "c": 1500.0}
 
 def climbed(name: str, lone_per_s: float, kappa: float = 0.0004) -> Climb:
     curve = Usl(lone_per_s, 0.02, kappa)
-    return walk(climb(Cell(id=name, storage=name), Ladder(), 4), answer(curve))[0]
+    return walk(climb(Configuration(id=name, storage=name), Ladder(), 4), answer(curve))[0]
 
 
 A, B, C = climbed("a", 900), climbed("b", 400, 0.002), climbed("c", 700)
@@ -35,7 +35,7 @@ def ladder(**changes: object) -> Ladder:
 
 
 def as_measured(order: Order) -> Rung:
-    return rung(order, order.rate_per_s or PER_S[order.cell])
+    return rung(order, order.rate_per_s or PER_S[order.configuration])
 
 
 def searched_per_s(climb: Climb) -> float:
@@ -62,9 +62,9 @@ def restored(
     return made
 
 
-def test_every_other_round_also_measures_every_cell_at_the_fixed_rate() -> None:
+def test_every_other_round_also_measures_every_configuration_at_the_fixed_rate() -> None:
     _, orders, _ = restored([A, B], ladder())[0]
-    assert [(o.cell, o.phase) for o in orders] == [
+    assert [(o.configuration, o.phase) for o in orders] == [
         ("a", "final_run"),
         ("b", "final_run"),
         ("a", "fixed_rate"),
@@ -81,21 +81,23 @@ def test_every_other_round_also_measures_every_cell_at_the_fixed_rate() -> None:
     assert {o.rate_per_s for o in orders if o.phase == "fixed_rate"} == {350.0}
 
 
-def test_with_three_cells_each_begins_and_ends_a_round_in_its_turn() -> None:
+def test_with_three_configurations_each_begins_and_ends_a_round_in_its_turn() -> None:
     orders = [o for _, some, _ in restored([A, B, C], ladder(repeats=6)) for o in some]
-    finals = [o.cell for o in orders if o.phase == "final_run"]
+    finals = [o.configuration for o in orders if o.phase == "final_run"]
     assert "".join(finals) == "abccbabcaacbcabbac"
 
 
-def test_every_restore_loads_all_cells_as_the_slowest_is_in_the_longest_warm_up() -> None:
-    """33 s, of which the last is the window of the load; a faster cell completes as much sooner."""
+def test_every_restore_loads_all_configurations_as_the_slowest_is_in_the_longest_warm_up() -> None:
+    """33 s, of which the last is the window of the load; a faster configuration completes as much
+    sooner.
+    """
     slow = B.model_copy(
         update={"rungs": (B.rungs[0].model_copy(update={"warm_up_s": 33.0}), *B.rungs[1:])}
     )
     made = restored([A, slow], ladder(repeats=8))
     assert [runs.restore for runs, *_ in made] == [1, 2]
     for runs, orders, _ in made:
-        per_s = {one.cell.id: searched_per_s(one) for one in (A, slow)}
+        per_s = {one.configuration.id: searched_per_s(one) for one in (A, slow)}
         assert [*runs.loads] == ["a", "b"], "the fastest first"
         assert runs.loads["b"].warm_up_s == 32.0
         assert runs.loads["a"].warm_up_s == pytest.approx(33 * per_s["b"] / per_s["a"] - 1)
@@ -108,8 +110,8 @@ def test_rounds_end_when_three_units_agree_and_go_on_while_they_do_not() -> None
     assert max(order.repeat for _, orders, _ in alike for order in orders) == 10
 
     def scattered(order: Order) -> Rung:
-        factor = 1 + order.repeat % 2 if order.cell == "a" else 1.0
-        return rung(order, order.rate_per_s or factor * PER_S[order.cell])
+        factor = 1 + order.repeat % 2 if order.configuration == "a" else 1.0
+        return rung(order, order.rate_per_s or factor * PER_S[order.configuration])
 
     most = restored([A, B], ladder(repeats=[4, 30]), scattered)
     assert max(order.repeat for _, orders, _ in most for order in orders) == 30
@@ -120,22 +122,22 @@ def test_conditions_are_checked_on_the_last_restore_only() -> None:
     assert checked == [False, False, True]
 
 
-def test_one_cell_alone_ends_by_the_precision_of_its_own_throughput() -> None:
+def test_one_configuration_alone_ends_by_the_precision_of_its_own_throughput() -> None:
     orders = [o for _, some, _ in restored([A], ladder(repeats=[4, 30])) for o in some]
     assert max(order.repeat for order in orders) == 10
 
 
-def test_a_round_in_which_a_cell_was_invalid_does_not_count() -> None:
+def test_a_round_in_which_a_configuration_was_invalid_does_not_count() -> None:
     def measure(order: Order) -> Rung:
-        invalid = "disturbed" if order.cell == "b" and order.repeat in (2, 3) else ""
-        return rung(order, order.rate_per_s or PER_S[order.cell], invalid=invalid)
+        invalid = "disturbed" if order.configuration == "b" and order.repeat in (2, 3) else ""
+        return rung(order, order.rate_per_s or PER_S[order.configuration], invalid=invalid)
 
     orders = [o for _, some, _ in restored([A, B], ladder(repeats=[4, 30]), measure) for o in some]
     assert max(order.repeat for order in orders) > 10
 
 
 def test_no_rounds_are_measured_without_a_knee() -> None:
-    nothing = Climb(cell=A.cell, rungs=(), stop_results=(), stopped_by="errors")
+    nothing = Climb(configuration=A.configuration, rungs=(), stop_results=(), stopped_by="errors")
     assert restored([nothing], ladder()) == []
 
 
@@ -184,12 +186,18 @@ def test_a_sentence_says_how_far_the_rounds_are_or_what_ended_them(
 ) -> None:
     count = int(sentence.split("after ")[-1].split()[0]) if "precise" in sentence else 12
     orders = [
-        Order(cell=cell, phase="final_run", users=8, repeat=n, restore=1 + (n - 1) // 4)
+        Order(
+            configuration=configuration,
+            phase="final_run",
+            users=8,
+            repeat=n,
+            restore=1 + (n - 1) // 4,
+        )
         for n in range(1, count + 1)
-        for cell in "ab"
+        for configuration in "ab"
     ]
     rungs = [
-        rung(one, 500 * (2 if noisy and one.cell == "a" and one.repeat % 3 else 1))
+        rung(one, 500 * (2 if noisy and one.configuration == "a" and one.repeat % 3 else 1))
         for one in orders
     ]
     assert rounds_so_far(rungs, Wanted(0.10, *repeats)).sentence.startswith(sentence)
@@ -199,7 +207,7 @@ def test_a_sentence_says_how_far_the_rounds_are_or_what_ended_them(
 def test_rounds_on_one_or_two_restores_have_no_half_width_yet(rounds: int) -> None:
     """Two restores that agree by chance, or do not, say as little as one."""
     orders = [
-        Order(cell="a", phase="final_run", users=8, repeat=n, restore=1 + (n - 1) // 4)
+        Order(configuration="a", phase="final_run", users=8, repeat=n, restore=1 + (n - 1) // 4)
         for n in range(1, rounds + 1)
     ]
     so_far = rounds_so_far([rung(order, 500.0) for order in orders], Wanted(0.10, 4, 12))

@@ -1,4 +1,6 @@
-"""The limits of a cell: which cores, set by real cgroups and read back from real processes."""
+"""The limits of a configuration: which cores, set by real cgroups and read back from real
+processes.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ from kneebench.lab.processes import started
 from kneebench.lab.programs import wait_until
 from kneebench.lab.topology import chosen, others
 from kneebench.plan import Plan
-from kneebench.plan.cells import cells
+from kneebench.plan.configurations import configurations
+from kneebench.plan.resolve import only_database
 from kneebench.records import IoAllowance
 from kneebench.units import size
 from tests.loaded import shared_images
@@ -81,27 +84,31 @@ def planned(constraints: dict[str, object], **database: object) -> Plan:
     )
 
 
-def test_a_cell_gets_what_its_constraint_says_and_else_what_holds_for_all(server: Path) -> None:
+def test_a_configuration_gets_what_its_constraint_says_and_else_what_holds_for_all(
+    server: Path,
+) -> None:
     plan = planned(
         {"cores": [1, 2], "memory": ["1GiB"], "reference": True}, memory="4GiB", cores=[2, 3]
     )
-    shares = Shares(plan)
-    one, two, reference = (shares.resources_of(cell) for cell in cells(plan))
+    shares = Shares(only_database(plan))
+    one, two, reference = (
+        shares.resources_of(configuration) for configuration in configurations(plan)
+    )
     assert (one.cores, one.memory_bytes, one.pinned, one.limited) == ((2,), 2**30, True, True)
     assert (two.cores, two.memory_bytes) == ((2, 3), 2**30)
     assert (reference.cores, reference.memory_bytes) == ((2, 3), 2**32)
-    assert shares.load_generator_cores(cells(plan)[0]) == (0, 1, 3, 4, 5, 7)
+    assert shares.load_generator_cores(configurations(plan)[0]) == (0, 1, 3, 4, 5, 7)
 
 
 def test_check_says_which_cores_are_used_and_what_is_missing(server: Path) -> None:
-    [found] = constraint_findings(planned({"cores": [2]}))
+    [found] = constraint_findings(only_database(planned({"cores": [2]})))
     assert found.level == "ok" and "database on cores 0,4 by" in found.seen
     assert "the load generator on 1-3,5-7" in found.seen
-    [shared] = constraint_findings(planned({"cores": [8]}))
+    [shared] = constraint_findings(only_database(planned({"cores": [8]})))
     assert shared.level == "note" and "shared with the load generator" in shared.seen
-    [many] = constraint_findings(planned({"many": {"cores": 9}}))
+    [many] = constraint_findings(only_database(planned({"many": {"cores": 9}})))
     assert many.level == "error" and many.seen == "many: needs 9 cores, 8 available"
-    [node] = constraint_findings(planned({"far": {"numa_node": 7}}))
+    [node] = constraint_findings(only_database(planned({"far": {"numa_node": 7}})))
     assert node.seen == "there is no NUMA node 7"
 
 
@@ -112,9 +119,9 @@ def test_check_refuses_io_limits_of_v1_and_memory_without_a_controller(
 
     monkeypatch.setattr(limit_findings, "hierarchy_of", lambda name: None)
     monkeypatch.setattr(limit_findings, "controller", lambda: None)
-    [io] = constraint_findings(planned({"slow": {"io": {"read_iops": 100}}}))
+    [io] = constraint_findings(only_database(planned({"slow": {"io": {"read_iops": 100}}})))
     assert io.level == "error" and "v1 limits direct I/O alone" in io.seen
-    [memory] = constraint_findings(planned({"memory": ["256MiB", "512MiB"]}))
+    [memory] = constraint_findings(only_database(planned({"memory": ["256MiB", "512MiB"]})))
     assert "may use no memory controller" in memory.seen and "run as root" in memory.do
 
 
@@ -122,7 +129,7 @@ def test_check_refuses_io_limits_of_v1_and_memory_without_a_controller(
 def test_check_refuses_more_memory_than_this_machine_has_in_words_for_people(key: str) -> None:
     there = size(psutil.virtual_memory().total)
     for constraints in ({key: ["60TiB"]}, {"large": {key: "60TiB"}}):
-        *_, found = constraint_findings(planned(constraints))
+        *_, found = constraint_findings(only_database(planned(constraints)))
         assert found.level == "error"
         assert found.seen == f"60 TiB of {key}, and this machine has {there}"
 
@@ -223,7 +230,9 @@ def test_io_limits_are_written_per_device_and_read_back(
 
 @needs_cpusets
 @pytest.mark.root
-def test_a_real_server_has_the_cores_the_cache_and_the_memory_of_its_cell(tmp_path: Path) -> None:
+def test_a_real_server_has_the_cores_the_cache_and_the_memory_of_its_configuration(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "disk").mkdir()
     small = {"cores": 1, "memory": "512MiB", "engine_memory": "160MiB"}
     plan = Plan.model_validate(
@@ -235,9 +244,9 @@ def test_a_real_server_has_the_cores_the_cache_and_the_memory_of_its_cell(tmp_pa
             "storages": {"disk": {"path": tmp_path / "disk"}},
         }
     )
-    engine, [cell] = engine_of(plan, Journal(tmp_path / "journal")), cells(plan)
+    engine, [configuration] = engine_of(plan, Journal(tmp_path / "journal")), configurations(plan)
     assert [one.seen for one in engine.findings() if one.level == "error"] == []
-    with engine.restored(cell, lambda event: None) as server:
+    with engine.restored(configuration, lambda event: None) as server:
         settings = {one.name: one.value for one in server.settings}
         assert settings["shared_buffers"] == "160MB"
         assert settings["huge_pages"] == "off"

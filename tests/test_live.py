@@ -10,7 +10,7 @@ import time
 import pytest
 
 from kneebench.plan import Plan
-from kneebench.plan.cells import cells
+from kneebench.plan.configurations import configurations
 from kneebench.plan.duration import Expected
 from kneebench.records import Event, Results, Rung
 from kneebench.screen import live
@@ -47,14 +47,16 @@ def events_of(results: Results, storage: str, notes: int) -> list[Event]:
     long note.
     """
     events: list[Event] = []
-    of = {"disk": cells(plan(storage))[0].id}
+    of = {"disk": configurations(plan(storage))[0].id}
     for climb in results.climbs:
         for number, rung in enumerate(climb.rungs):
             invalid = (
                 "37 of 12,000 transactions failed (0.31%, limit 0.1%); the first: canceling"
                 " statement due to lock timeout"
             )
-            named = with_order(rung, cell=of.get(rung.order.cell, rung.order.cell))
+            named = with_order(
+                rung, configuration=of.get(rung.order.configuration, rung.order.configuration)
+            )
             noted = named.model_copy(update={"invalid": invalid if number % 2 < notes else ""})
             events.append(
                 Event(

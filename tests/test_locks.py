@@ -23,6 +23,7 @@ from kneebench.measurement.measure import measure
 from kneebench.plan import Plan
 from kneebench.records import Event, Order
 from tests.loaded import Servers
+from tests.only import rungs_of
 
 PLAN = Plan.model_validate(
     {
@@ -33,7 +34,7 @@ PLAN = Plan.model_validate(
     }
 )
 LONG = PLAN.model_copy(update={"ladder": PLAN.ladder.model_copy(update={"window": 600.0})})
-SEARCH = Order(cell="disk", phase="search", users=2)
+SEARCH = Order(configuration="disk", phase="search", users=2)
 WHO = (
     r"held by process \d+ \(application 'psql', idle in transaction for [\d.]+ m?s,"
     r" AccessExclusiveLock on public.district\); end those transactions"
@@ -108,10 +109,10 @@ def test_users_kept_waiting_by_the_lock_of_another_end_the_rung_and_the_words_sa
         ),
     ):
         try:
-            measure(SEARCH, LONG, server, [], locking(server, stack, "measuring"))
+            measure(SEARCH, rungs_of(LONG), server, [], locking(server, stack, "measuring"))
         finally:
             assert sessions_waiting(server) == 0, "nothing of ours happens once the lock is free"
-    after = measure(SEARCH, PLAN, server, [], lambda event: None).rung
+    after = measure(SEARCH, rungs_of(PLAN), server, [], lambda event: None).rung
     assert after.tally.window.completed, "the next rung runs as ever"
     assert after.tally.lost_users == after.tally.whole.failed == 0
 
@@ -137,7 +138,7 @@ def ended_by_a_late_lock(server: PostgresServer, monkeypatch: pytest.MonkeyPatch
             monkeypatch.setattr(stuck, "EVERY_S", 1)
             watch(event)
 
-        measure(SEARCH, PLAN, server, [], quicken)
+        measure(SEARCH, rungs_of(PLAN), server, [], quicken)
     return str(ended.value)
 
 
@@ -228,4 +229,4 @@ def test_ctrl_c_ends_a_rung_whose_users_wait_for_a_lock(server: PostgresServer) 
             if "measuring" in event.doing:
                 threading.Timer(0.5, lambda: signal.pthread_kill(main, signal.SIGINT)).start()
 
-        measure(SEARCH, LONG, server, [], watch)
+        measure(SEARCH, rungs_of(LONG), server, [], watch)

@@ -243,7 +243,7 @@ def drive(**facts: object) -> WholeDrive:
     return WholeDrive.model_validate({"name": "sda", "path": "/dev/sda", "wwid": "w", **facts})
 
 
-def cells_of(*drives: WholeDrive, **campaign: object) -> list[tuple[str, ...]]:
+def configurations_of(*drives: WholeDrive, **campaign: object) -> list[tuple[str, ...]]:
     """What the table of drives says of these."""
     host = recorded_host().model_copy(update={"drives": ()})
     results = with_campaign(recorded(), host=host, drives_before=drives, **campaign)
@@ -253,20 +253,20 @@ def cells_of(*drives: WholeDrive, **campaign: object) -> list[tuple[str, ...]]:
 def test_the_brief_says_how_full_a_drive_was_and_what_is_known_of_trims() -> None:
     fill = DriveFill(drive="w", size_bytes=400 * 2**30, used_bytes=100 * 2**30)
     by_option = drive(accepts_trim=True, trims=("mount option discard (/)",))
-    [known] = cells_of(by_option, drive_fills=(fill,))
+    [known] = configurations_of(by_option, drive_fills=(fill,))
     assert known[-2:] == ("25% of 400 GiB", "mount option discard (/)")
-    [unknown] = cells_of(drive(accepts_trim=True))
+    [unknown] = configurations_of(drive(accepts_trim=True))
     assert unknown[-2:] == ("unknown", "unknown")
-    [never] = cells_of(drive(accepts_trim=False))
+    [never] = configurations_of(drive(accepts_trim=False))
     assert never[-1] == "no (the kernel cannot trim it)"
     done = Preconditioned(device="/dev/sda", drive="w", how="sequential 1, random 2")
-    [written] = cells_of(drive(accepts_trim=True), preconditioned=(done,))
+    [written] = configurations_of(drive(accepts_trim=True), preconditioned=(done,))
     assert written[-1] == "no (written in full by kneebench)"
 
 
 def test_a_table_of_older_results_has_no_columns_for_what_they_do_not_say() -> None:
-    [cells] = cells_of(drive())
-    assert len(cells) == 5
+    [configurations] = configurations_of(drive())
+    assert len(configurations) == 5
 
 
 # --- in the brief ---------------------------------------------------------------------------------
@@ -315,7 +315,9 @@ def test_a_kernel_setting_of_the_plan_is_said_once_with_the_value_that_was_in_fo
     assert machine.settings["dirty_ratio"] == "20"
     setting = Setting(name="vm.dirty_bytes", value="1048576", source="plan; before: 0")
     results = with_plan(recorded(), kernel={"sysctl": {"vm.dirty_bytes": 1048576}})
-    settings = {cell: (*some, setting) for cell, some in results.campaign.settings.items()}
+    settings = {
+        configuration: (*some, setting) for configuration, some in results.campaign.settings.items()
+    }
     brief = Brief(with_campaign(results, settings=settings))
     machine_rows = {row.cells[0] for row in section(brief, "machine").tables[0].rows}
     assert not {name for name in machine_rows if "dirty_ratio" in name or "dirty_bytes" in name}

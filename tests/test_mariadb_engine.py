@@ -32,12 +32,12 @@ from kneebench.lab.journal import Journal
 from kneebench.lab.processes import living_in
 from kneebench.measurement.quantities import READ
 from kneebench.plan import Plan
-from kneebench.records import Cell, Event, Finding
+from kneebench.records import Configuration, Event, Finding
 from tests.loaded import shared_images
 from tests.mariadb_elsewhere import SMALL_LOG, WITHOUT_MARIADB
 
 pytestmark = [pytest.mark.mariadb, WITHOUT_MARIADB]
-CELL = Cell(id="here", storage="here")
+CONFIGURATION = Configuration(id="here", storage="here")
 ANOTHER_CLOCK = {"default_time_zone": "+09:30"}
 """Than the machine's."""
 
@@ -83,7 +83,7 @@ def server(bench: Bench) -> Iterator[MariadbServer]:
     """One server with its log and its temporary files apart; nothing of it is left."""
     apart = {"log_path": bench.folder / "log", "temporary_path": bench.folder / "temporary"}
     with bench.engine(apart, settings={"innodb_io_capacity": 700}).restored(
-        CELL, unwatched
+        CONFIGURATION, unwatched
     ) as running:
         yield running
     assert bench.left() == []
@@ -238,7 +238,7 @@ def holder_of(seen: str) -> str:
 
 
 def test_a_killed_server_says_how_it_ended_and_asking_it_is_an_error(bench: Bench) -> None:
-    with bench.engine().restored(CELL, unwatched) as running:
+    with bench.engine().restored(CONFIGURATION, unwatched) as running:
         os.kill(running.processes()[0], signal.SIGKILL)
         with pytest.raises(DatabaseLost, match="the server ended \\(killed by SIGKILL\\)"):
             running.sum_next_order_ids()
@@ -252,9 +252,9 @@ from pathlib import Path
 from kneebench.databases.engine import engine_of
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
-from kneebench.records import Cell
+from kneebench.records import Configuration
 engine = engine_of(Plan.model_validate_json(sys.argv[1]), Journal(Path(sys.argv[2])))
-with engine.restored(Cell(id="here", storage="here"), lambda event: None):
+with engine.restored(Configuration(id="here", storage="here"), lambda event: None):
     print("restored", flush=True)
     time.sleep(600)
 """
@@ -356,11 +356,11 @@ def test_a_log_in_memory_is_mapped_and_a_large_buffer_is_not(tmp_path: Path) -> 
     in_memory.mkdir()
     try:
         bench = Bench(in_memory)
-        with bench.engine(settings=buffers).restored(CELL, unwatched) as mapped:
+        with bench.engine(settings=buffers).restored(CONFIGURATION, unwatched) as mapped:
             assert any("/dev/shm" in note for note in mapped.notes)
     finally:
         shutil.rmtree(in_memory)
-    with Bench(tmp_path).engine(settings=buffers).restored(CELL, unwatched) as written:
+    with Bench(tmp_path).engine(settings=buffers).restored(CONFIGURATION, unwatched) as written:
         assert not any("/dev/shm" in note for note in written.notes)
 
 

@@ -17,7 +17,8 @@ from kneebench.databases.engines.mariadb.sql_schema import note
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST
 from kneebench.errors import PlanError, Refused
 from kneebench.plan import Plan
-from kneebench.records import Cell, Check, Event, Finding
+from kneebench.plan.resolve import only_database
+from kneebench.records import Check, Configuration, Event, Finding
 from tests.mariadb_elsewhere import (  # noqa: F401
     PASSWORD,
     WITHOUT_MARIADB,
@@ -29,7 +30,7 @@ from tests.mariadb_hammerdb import BROKEN, make
 from tests.short_load import short_load
 
 pytestmark = [pytest.mark.mariadb, WITHOUT_MARIADB, pytest.mark.usefixtures("password")]
-CELL = Cell(id="there", storage="there")
+CONFIGURATION = Configuration(id="there", storage="there")
 DELIVERED = """
 SELECT DISTINCT o_c_id FROM orders
 WHERE o_w_id = 1 AND o_d_id = 1 AND o_id < 2101 ORDER BY o_c_id DESC LIMIT 2"""
@@ -62,7 +63,9 @@ class Theirs(NamedTuple):
         return plan.model_copy(update={"workload": workload})
 
     def engine(self, database: str = "tpcc", warehouses: int = 1, **given: Any) -> RemoteMariadb:
-        return RemoteMariadb(self.plan(database, warehouses, **given), self.there.journal)
+        return RemoteMariadb(
+            only_database(self.plan(database, warehouses, **given)), self.there.journal
+        )
 
     def found(self, database: str = "tpcc", **given: Any) -> list[Finding]:
         """What `check` finds, but for the server's place and version."""
@@ -86,9 +89,8 @@ class Theirs(NamedTuple):
 def theirs(mariadb_elsewhere: MariadbElsewhere) -> Iterator[Theirs]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MYSQL_PWD", PASSWORD)
-        engine = RemoteMariadb(
-            mariadb_elsewhere.plan(mariadb_elsewhere.url()), mariadb_elsewhere.journal
-        )
+        plan = only_database(mariadb_elsewhere.plan(mariadb_elsewhere.url()))
+        engine = RemoteMariadb(plan, mariadb_elsewhere.journal)
         engine.prepare(unwatched)
         image = engine._copies(engine.address("there")).image
     make(mariadb_elsewhere, "tpcc", image)
@@ -133,7 +135,9 @@ def test_check_reports_what_is_not_such_a_schema(theirs: Theirs) -> None:
         *("error", "it has 1 warehouse"),
         "set workload.warehouses = 1",
     )
-    [unnamed] = RemoteMariadb(theirs.plan("", restore="template"), theirs.there.journal).findings()
+    [unnamed] = RemoteMariadb(
+        only_database(theirs.plan("", restore="template")), theirs.there.journal
+    ).findings()
     assert "names no database, which contains HammerDB's schema" in unnamed.seen
     theirs.there.execute("CREATE DATABASE kneebench_empty")
     try:
@@ -158,12 +162,12 @@ def test_by_template_a_copy_is_measured_and_the_original_stays_as_it_is(
         **{"reused": "yes", "schema_from": "hammerdb"},
         **{"warehouses": "1", "restored_by": "template"},
     }
-    with engine.restored(CELL, unwatched) as server:
+    with engine.restored(CONFIGURATION, unwatched) as server:
         assert server.address.database.startswith("kneebench_work_")
         assert theirs.contents(server.address.database) == before
         assert failed(server._before) == BROKEN
         ids = server.sum_next_order_ids()
-        tally = short_load(server, engine.plan, CELL.id)
+        tally = short_load(server, engine.plan, CONFIGURATION.id)
         assert (tally.whole.failed, tally.errors) == (0, ())
         orders = tally.transactions["new_order"].whole.committed
         assert server.sum_next_order_ids() - ids == orders > 0
@@ -176,7 +180,7 @@ def test_by_template_a_copy_is_measured_and_the_original_stays_as_it_is(
 
 def test_what_was_broken_before_passes_while_it_stays_as_it_was(theirs: Theirs) -> None:
     with (
-        theirs.engine(restore="template").restored(CELL, unwatched) as server,
+        theirs.engine(restore="template").restored(CONFIGURATION, unwatched) as server,
         connect(server.address) as session,
     ):
         session.run("CALL kneebench_payment(1, 1, 1, 1, 5, '', 700)")
@@ -196,7 +200,7 @@ def test_what_was_broken_before_passes_while_it_stays_as_it_was(theirs: Theirs) 
 def test_a_look_up_by_name_reads_its_customers_only_and_may_find_no_order(theirs: Theirs) -> None:
     reads = "SHOW SESSION STATUS LIKE 'Handler_read_%'"
     with (
-        theirs.engine(restore="template").restored(CELL, unwatched) as server,
+        theirs.engine(restore="template").restored(CONFIGURATION, unwatched) as server,
         connect(server.address) as session,
     ):
         assert session.rows("CALL kneebench_order_status(1, 1, 2, '')") == []
@@ -213,7 +217,7 @@ def test_with_consent_the_tables_are_measured_and_the_procedures_go_at_the_end(
     engine = theirs.engine(restore="none")
     assert engine.prepare(unwatched)["restored_by"] == "none"
     databases = theirs.there.databases()
-    with engine.restored(CELL, unwatched) as server:
+    with engine.restored(CONFIGURATION, unwatched) as server:
         assert server.address.database == "tpcc"
         assert any("was not restored" in note for note in server.notes)
         assert "kneebench_new_order" in theirs.procedures()
@@ -221,7 +225,7 @@ def test_with_consent_the_tables_are_measured_and_the_procedures_go_at_the_end(
         assert "--database=tpcc" in noted
         assert "DROP PROCEDURE IF EXISTS kneebench_new_order; DROP" in noted
         ids = server.sum_next_order_ids()
-        assert short_load(server, engine.plan, CELL.id).whole.failed == 0
+        assert short_load(server, engine.plan, CONFIGURATION.id).whole.failed == 0
         assert failed(server.conditions(unwatched)) == set()
         used = server.sum_next_order_ids()
     assert used > ids
@@ -233,13 +237,16 @@ def test_with_consent_the_tables_are_measured_and_the_procedures_go_at_the_end(
 
 def test_a_command_that_leaves_a_schema_of_another_size_is_not_measured(theirs: Theirs) -> None:
     engine = theirs.engine(warehouses=2, restore="command", restore_command="true")
-    with pytest.raises(PlanError, match="it has 1 warehouse"), engine.restored(CELL, unwatched):
+    with (
+        pytest.raises(PlanError, match="it has 1 warehouse"),
+        engine.restored(CONFIGURATION, unwatched),
+    ):
         raise AssertionError
     assert (theirs.procedures(), theirs.noted()) == (set(), [])
 
 
 def test_the_procedures_go_too_where_the_server_was_killed(theirs: Theirs) -> None:
-    with theirs.engine(restore="none").restored(CELL, unwatched):
+    with theirs.engine(restore="none").restored(CONFIGURATION, unwatched):
         theirs.there.kill()
         assert theirs.procedures() != set()
     assert (theirs.procedures(), theirs.noted()) == (set(), [])
@@ -252,7 +259,7 @@ def test_a_database_that_others_use_is_not_copied(
     with (
         connect(theirs.there.address, "tpcc"),
         pytest.raises(PlanError, match="sessions that use it: 1; end them"),
-        theirs.engine(restore="template").restored(CELL, unwatched),
+        theirs.engine(restore="template").restored(CONFIGURATION, unwatched),
     ):
         pass
 
@@ -269,10 +276,10 @@ def test_a_copy_that_a_killed_run_left_is_dropped_by_the_next_one(theirs: Theirs
         session.run("CREATE TABLE theirs (x int)")
         with (
             pytest.raises(Refused, match="has tables that kneebench did not create"),
-            engine.restored(CELL, unwatched),
+            engine.restored(CONFIGURATION, unwatched),
         ):
             pass
         session.run("DROP TABLE theirs")
-    with engine.restored(CELL, unwatched) as server:
+    with engine.restored(CONFIGURATION, unwatched) as server:
         assert server.sum_next_order_ids() > 0
     assert copies.work_database not in theirs.there.databases()

@@ -13,7 +13,7 @@ from kneebench.databases.engines.mariadb.server import MariadbServer
 from kneebench.databases.engines.mariadb.session import MariadbSession, Row, connect
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
-from kneebench.records import Cell, Event
+from kneebench.records import Configuration, Event
 from tests.loaded import shared_images
 from tests.mariadb_elsewhere import SMALL_LOG, WITHOUT_MARIADB
 from tests.procedure_cases import NAMES, REPEATED, after, bad_credit, drawn, middle
@@ -49,7 +49,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariadbServer]:
         "storages": {"here": {"path": folder}},
     }
     engine = engine_of(Plan.model_validate(plan), Journal(folder / "journal"))
-    with engine.restored(Cell(id="here", storage="here"), unwatched) as running:
+    with engine.restored(Configuration(id="here", storage="here"), unwatched) as running:
         assert isinstance(running, MariadbServer)
         yield running
 

@@ -33,7 +33,8 @@ from kneebench.databases.tproc_c.loading import LARGEST_FIRST
 from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.lab.programs import wait_until
 from kneebench.plan import Plan
-from kneebench.records import Cell, Event, Finding
+from kneebench.plan.resolve import only_database
+from kneebench.records import Configuration, Event, Finding
 from tests.mariadb_elsewhere import (  # noqa: F401
     PASSWORD,
     WITHOUT_MARIADB,
@@ -367,9 +368,8 @@ def test_a_database_that_is_not_ours_is_refused_and_nothing_of_it_is_dropped(
 def test_the_base_image_has_the_version_of_the_server_without_what_old_replicas_are_told(
     mariadb_elsewhere: MariadbElsewhere,
 ) -> None:
-    engine = RemoteMariadb(
-        mariadb_elsewhere.plan(mariadb_elsewhere.url()), mariadb_elsewhere.journal
-    )
+    plan = only_database(mariadb_elsewhere.plan(mariadb_elsewhere.url()))
+    engine = RemoteMariadb(plan, mariadb_elsewhere.journal)
     [(version,)] = mariadb_elsewhere.execute("SELECT VERSION()")
     recipe = engine._copies(engine.address("there")).recipe
     assert version.startswith(f"{recipe.version}-MariaDB")
@@ -389,7 +389,7 @@ def test_what_a_killed_run_left_on_the_server_is_named_and_dropped_by_the_next_o
     mariadb_elsewhere: MariadbElsewhere,
 ) -> None:
     plan = mariadb_elsewhere.plan(mariadb_elsewhere.url())
-    engine = RemoteMariadb(plan, mariadb_elsewhere.journal)
+    engine = RemoteMariadb(only_database(plan), mariadb_elsewhere.journal)
     copies = engine._copies(engine.address("there"))
     name = copies.work_database
     mariadb_elsewhere.execute(f"CREATE DATABASE {name}")  # as killed right after
@@ -403,7 +403,7 @@ def test_what_a_killed_run_left_on_the_server_is_named_and_dropped_by_the_next_o
     ending.enter_context(copies._alone())  # as the killed run, whose session ends later
     threading.Timer(0.5, ending.close).start()
     engine.prepare(unwatched)
-    with engine.restored(Cell(id="there", storage="there"), unwatched) as server:
+    with engine.restored(Configuration(id="there", storage="there"), unwatched) as server:
         assert name in mariadb_elsewhere.databases()
         assert server.sum_next_order_ids() == 30010
     assert name not in mariadb_elsewhere.databases()
@@ -415,13 +415,13 @@ def test_a_database_with_the_name_of_ours_and_another_table_is_not_dropped(
     mariadb_elsewhere: MariadbElsewhere,
 ) -> None:
     plan = mariadb_elsewhere.plan(mariadb_elsewhere.url())
-    engine = RemoteMariadb(plan, mariadb_elsewhere.journal)
+    engine = RemoteMariadb(only_database(plan), mariadb_elsewhere.journal)
     name = engine._copies(engine.address("there")).work_database
     mariadb_elsewhere.execute(f"CREATE DATABASE {name}", f"CREATE TABLE {name}.theirs (x int)")
     try:
         with (
             pytest.raises(Refused, match="it carries no kneebench mark"),
-            engine.restored(Cell(id="there", storage="there"), unwatched),
+            engine.restored(Configuration(id="there", storage="there"), unwatched),
         ):
             pass
         assert mariadb_elsewhere.execute(f"SHOW TABLES IN {name}") == [("theirs",)]
@@ -445,7 +445,7 @@ class Source(NamedTuple):
 @pytest.fixture
 def source(mariadb_elsewhere: MariadbElsewhere, password: None) -> Iterator[Source]:
     plan = mariadb_elsewhere.plan(mariadb_elsewhere.url())
-    copies = RemoteMariadb(plan, mariadb_elsewhere.journal)
+    copies = RemoteMariadb(only_database(plan), mariadb_elsewhere.journal)
     mariadb_elsewhere.execute("CREATE DATABASE kneebench_source")
     for table in LARGEST_FIRST:
         mariadb_elsewhere.execute(f"CREATE TABLE kneebench_source.{table} (x int)")
@@ -507,20 +507,23 @@ def test_a_command_of_the_plan_restores_the_urls_database(
     mariadb_elsewhere.execute("CREATE DATABASE kneebench_back")
     url = mariadb_elsewhere.url("kneebench_back")
     plan = mariadb_elsewhere.plan(url, restore="command", restore_command=back)
-    engine, cell = engine_of(plan, mariadb_elsewhere.journal), Cell(id="there", storage="there")
+    engine, configuration = (
+        engine_of(plan, mariadb_elsewhere.journal),
+        Configuration(id="there", storage="there"),
+    )
     try:
         assert engine.prepare(unwatched)["reused"] == "no"
         with connect(address_of(url)) as session:
             session.run("UPDATE district SET d_next_o_id = 5000")
         assert engine.prepare(unwatched)["reused"] == "yes"
-        with engine.restored(cell, unwatched) as server:
+        with engine.restored(configuration, unwatched) as server:
             assert server.sum_next_order_ids() == 30_010
         assert (tmp_path / "ran").exists()
         with connect(address_of(url)) as session:
             note(session, {"warehouses": "7"})
         with (
             pytest.raises(PlanError, match="the command left another load: warehouses = 7"),
-            engine.restored(cell, unwatched),
+            engine.restored(configuration, unwatched),
         ):
             raise AssertionError
     finally:

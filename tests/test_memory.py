@@ -10,9 +10,9 @@ from rich.console import Console
 
 from kneebench.analysis.memory import limited_memory
 from kneebench.brief import Brief
-from kneebench.campaign.preflight import _data
+from kneebench.campaign.machine_findings import data_findings
 from kneebench.plan import Plan
-from kneebench.plan.cells import cells
+from kneebench.plan.resolve import only_database
 from kneebench.records import Results
 from kneebench.screen.summary import printed, results_json
 from tests.recordings import recorded, recorded_host, with_plan
@@ -79,7 +79,7 @@ def test_check_says_of_each_size_whether_its_drive_sees_reads(
             "storages": {"disk": {"path": tmp_path}},
         }
     )
-    (found,) = _data(plan, cells(plan), machine)
+    (found,) = data_findings(only_database(plan), machine)
     from kneebench.units import size
 
     assert found.seen.endswith(ends.format(size(machine.memory_bytes)))

@@ -19,7 +19,7 @@ from kneebench.lab.journal import Journal
 from kneebench.lab.limits import Allowed, DatabaseLimits
 from kneebench.lab.memory_limit import controller
 from kneebench.plan import Plan
-from kneebench.records import Cell, Event
+from kneebench.records import Configuration, Event
 
 MIB = 2**20
 GREEDY = "import sys; sys.stdin.readline(); held = bytearray(b'x') * (256 * 2**20)"
@@ -100,7 +100,7 @@ def test_a_server_of_a_plan_with_a_limit_is_in_its_group_and_sized_for_it(tmp_pa
         }
     )
     engine = engine_of(plan, Journal(tmp_path / "journal"))
-    with engine.restored(Cell(id="disk", storage="disk"), unwatched) as server:
+    with engine.restored(Configuration(id="disk", storage="disk"), unwatched) as server:
         [settings] = [one for one in server.settings if one.name == "shared_buffers"]
         assert settings.value == "128MB"
         for process in server.processes():

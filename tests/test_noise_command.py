@@ -64,7 +64,10 @@ def test_three_pairs_are_printed_with_their_intervals_and_give_the_machine_a_flo
     assert "of 3 pairs claimed a difference." in answer.stdout
     assert "Noise floor of this machine, from 3 pairs:" in answer.stdout
     found = [load(one.folder) for one in campaigns(place / "kneebench-results")]
-    assert {climb.cell.storage for results in found for climb in results.climbs} == {"a", "b"}
+    assert {climb.configuration.storage for results in found for climb in results.climbs} == {
+        "a",
+        "b",
+    }
     ratios = {compare(results)[0].ratio.value for results in found}
     assert len(ratios) == 3, "each simulated pair has noise that is its own"
 

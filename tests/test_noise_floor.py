@@ -23,8 +23,8 @@ from kneebench.plan.noise import of_pair, same_twice
 from kneebench.plan.storage import Storage
 from kneebench.records import (
     Campaign,
-    Cell,
     Climb,
+    Configuration,
     Estimate,
     Host,
     NoiseFloor,
@@ -59,18 +59,20 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def climb(name: str, throughput: list[float], times: list[float]) -> Climb:
     """Short rounds of one name at 8 users: throughput, and latency at the fixed rate, by round."""
-    at_load = Order(cell=name, phase="fixed_load", users=8)
+    at_load = Order(configuration=name, phase="fixed_load", users=8)
     rungs = [rung(at_load, PER_S)]
     for repeat, (factor, time) in enumerate(zip(throughput, times, strict=True), start=1):
         restore = 1 + (repeat - 1) // EVERY
-        order = Order(cell=name, phase="final_run", users=8, repeat=repeat, restore=restore)
+        order = Order(
+            configuration=name, phase="final_run", users=8, repeat=repeat, restore=restore
+        )
         rungs.append(rung(order, PER_S * factor, log__write_latency=0.001 * time))
         if repeat % 4 in (1, 3):
             fixed = {"phase": "fixed_rate", "rate_per_s": RATE_PER_S}
             slow = latency(0.004 * time)
             rungs.append(rung(order.model_copy(update=fixed), RATE_PER_S, tail=slow))
-    cell = Cell(id=name, storage=name)
-    return Climb(cell=cell, rungs=tuple(rungs), knee_users=8, bracket=(8, 8))
+    configuration = Configuration(id=name, storage=name)
+    return Climb(configuration=configuration, rungs=tuple(rungs), knee_users=8, bracket=(8, 8))
 
 
 def aa_results(noise: Noise, seed: int) -> Results:

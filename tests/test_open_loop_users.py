@@ -17,7 +17,7 @@ from kneebench.analysis.configuration_summary import configuration_summaries, ro
 from kneebench.analysis.fixed_rate import MOST_WAIT, fixed_rate_latency, wait_caveats, wait_share
 from kneebench.brief import Brief
 from kneebench.campaign import flow
-from kneebench.databases.engines.simulated.engine import open_engine
+from kneebench.databases.engine import engine_of
 from kneebench.lab.journal import Journal
 from kneebench.ladder.climb import climb, measure_orders
 from kneebench.ladder.final_runs import FinalRuns
@@ -27,9 +27,9 @@ from kneebench.measurement.meters.meter import MeterContext
 from kneebench.measurement.rung_runner import RungRunner
 from kneebench.measurement.sampler import Sampler
 from kneebench.plan import Plan
-from kneebench.plan.cells import cells
+from kneebench.plan.configurations import configurations
 from kneebench.plan.ladder import Ladder
-from kneebench.records import Cell, Climb, Event, Order, Results, Rung, unwatched
+from kneebench.records import Climb, Configuration, Event, Order, Results, Rung, unwatched
 from kneebench.results import load
 from kneebench.screen.summary import printed
 from kneebench.workload import generator_spec, running_load
@@ -41,7 +41,7 @@ ONE_CORE = {"cores": 1, "cpu_per_transaction": "2ms", "log_latency": "200us"}
 TWO_CORES = {**ONE_CORE, "cores": 2}
 STORAGES = {"slow": {"simulated": ONE_CORE}, "fast": {"simulated": TWO_CORES}}
 CURVE = Usl(500, 0.2, 0.01)
-CELL = Cell(id="a", storage="a")
+CONFIGURATION = Configuration(id="a", storage="a")
 KNEE_PER_S = 1000.0
 
 
@@ -99,8 +99,8 @@ def test_the_wait_is_printed_beside_the_latency(results: Results) -> None:
     ]
     assert "wait for a user" in dict(rows(summaries))
     document = Brief(results).document()["fixed_rate"]
-    assert {cell: one["wait"] for cell, one in document.items()} == {
-        climb.cell.id: one.wait for climb, one in zip(results.climbs, found, strict=True) if one
+    assert {configuration: one["wait"] for configuration, one in document.items()} == {
+        climb.id: one.wait for climb, one in zip(results.climbs, found, strict=True) if one
     }
 
 
@@ -149,7 +149,7 @@ def test_a_campaign_stopped_at_a_run_that_waited_gives_the_same_figures(tmp_path
 
 # --- orders ---------------------------------------------------------------------------------------
 
-CLIMBED, _ = walk(climb(CELL, Ladder(users=(1, 128)), 2), answer(CURVE))
+CLIMBED, _ = walk(climb(CONFIGURATION, Ladder(users=(1, 128)), 2), answer(CURVE))
 
 
 def waited(order: Order, share: float, busy: float = 0.9) -> Rung:
@@ -235,12 +235,15 @@ def test_users_that_share_connections_and_invalid_runs_are_left_as_they_are() ->
 def share_of_reads(users: int) -> float:
     """Of the users' time, at 300 transactions/s on two cores, as a warm-up sees it."""
     one = plan()
-    cell, order = cells(one)[1], Order(cell="fast", phase="fixed_rate", users=users, rate_per_s=300)
+    configuration, order = (
+        configurations(one)[1],
+        Order(configuration="fast", phase="fixed_rate", users=users, rate_per_s=300),
+    )
     with (
-        contextlib.closing(open_engine(one, Journal())) as engine,
-        engine.restored(cell, unwatched) as server,
+        contextlib.closing(engine_of(one, Journal())) as engine,
+        engine.restored(configuration, unwatched) as server,
     ):
-        generator = server.load_generator(generator_spec(one, order))
+        generator = server.load_generator(generator_spec(one.workload, one.seed, order))
         generator.ready()
         context = MeterContext(server, (), NO_TRACE)
         meters = open_meters(("devices",), context, real_hardware=False)
@@ -301,8 +304,8 @@ def test_mean_and_p999_at_each_knee_are_drawn_and_called_closed_loop(results: Re
     for figure, which in ((mean, "latency_s"), (tail, "p999_s")):
         drawn_ms = re.findall(r'"name": "(\w+)", "value": ([\d.]+)', json.dumps(figure.spec))
         assert [(name, float(ms)) for name, ms in drawn_ms] == [
-            (cell, pytest.approx(1e3 * getattr(knee, which).value))
-            for cell, knee in brief.view.knees.items()
+            (configuration, pytest.approx(1e3 * getattr(knee, which).value))
+            for configuration, knee in brief.view.knees.items()
         ]
         assert all(f", {knee.users.value:.0f} users" in json.dumps(figure.spec) for knee in knees)
 

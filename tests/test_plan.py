@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from kneebench.databases.engines.simulated.table import STORAGE
 from kneebench.errors import PlanError
 from kneebench.plan import Plan
-from kneebench.plan.cells import cells
+from kneebench.plan.configurations import configurations
 from kneebench.plan.database import ServerDatabase
 from kneebench.plan.default import Free, default_plan, fitting_warehouses, sized_plan
 from kneebench.plan.duration import expected, rungs
@@ -311,9 +311,9 @@ def test_a_time_is_written_so_that_reading_it_gives_it_back(number: int, unit: s
 
 
 @given(st.lists(st.text(PLAIN, max_size=60), min_size=1, max_size=8, unique=True))
-def test_cell_ids_are_different_and_fit_for_file_names(names: list[str]) -> None:
+def test_configuration_ids_are_different_and_fit_for_file_names(names: list[str]) -> None:
     plan = Plan.model_validate({"storages": {name: {"path": "."} for name in names}})
-    ids = [cell.id for cell in cells(plan)]
+    ids = [configuration.id for configuration in configurations(plan)]
     assert len(set(ids)) == len(names)
     assert all(
         id and len(id) <= 44 and set(id) <= set("abcdefghijklmnopqrstuvwxyz0123456789-")
@@ -323,7 +323,7 @@ def test_cell_ids_are_different_and_fit_for_file_names(names: list[str]) -> None
 
 def test_the_baseline_is_measured_first() -> None:
     plan = parse_plan('baseline = "b"\n[storages]\na = { path = "a" }\nb = { path = "b" }\n')
-    assert [cell.storage for cell in cells(plan)] == ["b", "a"]
+    assert [configuration.storage for configuration in configurations(plan)] == ["b", "a"]
 
 
 def test_the_default_plan_compares_this_directory_with_memory_and_can_be_written_and_read(

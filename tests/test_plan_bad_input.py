@@ -21,7 +21,7 @@ from kneebench.errors import PlanError
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
-from kneebench.plan.cells import cells
+from kneebench.plan.configurations import configurations
 from kneebench.plan.duration import expected
 from kneebench.plan.faults import MOST_SHOWN, Fault, PlanFaults
 from kneebench.plan.preset import preset_text, presets
@@ -450,8 +450,8 @@ def used(plan: Plan, journal: Journal) -> None:
     """What every command does with a plan before it asks the machine."""
     engine_of(plan, journal)
     assert expected(plan, host()).total_s >= 0
-    constraints = max(1, len(plan.constraints_by_name))
-    assert len(cells(plan)) == len(plan.storages) * constraints
+    constraints = sum(max(1, len(plan.constraints_of(one))) for one in plan.tables.values())
+    assert len(configurations(plan)) == len(plan.storages) * constraints
     assert parse_plan(to_toml(plan), "again") == plan
 
 

@@ -51,9 +51,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_the_defaults_are_those_of_a_plan_that_names_no_limit() -> None:
-    cell = recorded().climbs[0].cell
+    configuration = recorded().climbs[0].configuration
     storages = resolve(recorded_plan(ladder={})).storages
-    assert storages[cell.storage].limits == Limits()
+    assert storages[configuration.storage].limits == Limits()
 
 
 def test_the_interval_of_the_knee_s_users_follows_the_plan_s_elasticity(folder: Path) -> None:

@@ -48,7 +48,7 @@ def test_a_plan_is_resolved_by_its_own_rules() -> None:
         "big": PlannedDatabase(engine="postgres", memory_bytes=2 * 2**30),
         "small": PlannedDatabase(engine="postgres", memory_bytes=2**30),
     }
-    assert [cell.name for cell in found.cells] == [
+    assert [configuration.name for configuration in found.configurations] == [
         f"{storage}, {database}" for storage in ("ssd", "hdd") for database in ("big", "small")
     ]
     assert found.storages["hdd"].limits.log_write_s == 0.005

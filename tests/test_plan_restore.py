@@ -13,13 +13,14 @@ import jsonschema
 import pytest
 
 from kneebench.brief.view_model import ViewModel
-from kneebench.databases.engines.postgres.engine import open_engine
+from kneebench.databases.engine import engine_of
 from kneebench.databases.engines.postgres.remote import RemotePostgres
 from kneebench.errors import PlanError
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.plan.json_schema import plan_schema
 from kneebench.plan.reader import parse_plan
+from kneebench.plan.resolve import only_database
 from kneebench.plan.writer import to_toml
 from kneebench.results import Store, load
 from kneebench.results.campaign_folders import find_unfinished
@@ -40,10 +41,10 @@ def test_the_default_is_resolved_by_the_kind_of_server_kept_so_and_may_be_writte
 ) -> None:
     text, done = CASES[case]
     plan = parse_plan(text)
-    assert plan.restore == done
+    assert only_database(plan).restore == done
     for said in ("auto", done):
-        assert parse_plan(f'{text}database.restore = "{said}"\n').restore == done
-    engine = open_engine(
+        assert only_database(parse_plan(f'{text}database.restore = "{said}"\n')).restore == done
+    engine = engine_of(
         parse_plan(f'{text}database.restore = "{done}"\n'), Journal(tmp_path / "journal")
     )
     assert not isinstance(engine, RemotePostgres) or engine.how == done
@@ -56,7 +57,7 @@ def test_the_default_is_resolved_by_the_kind_of_server_kept_so_and_may_be_writte
         == compare_plans(plan, parse_plan(f'{text}database.restore = "{done}"\n'))
         == []
     )
-    assert parse_plan(to_toml(Plan.model_validate(kept))).restore == done
+    assert only_database(parse_plan(to_toml(Plan.model_validate(kept)))).restore == done
 
 
 @pytest.mark.parametrize("how", ["copy", "clone"])
@@ -68,7 +69,7 @@ def test_files_of_a_server_by_url_cannot_be_copied_and_the_plan_is_told_its_line
     ):
         parse_plan(f'{URL}database.restore = "{how}"\n')
     with pytest.raises(PlanError, match="needs the server's files"):
-        open_engine(
+        engine_of(
             Plan.model_validate({"database": {"url": "postgresql:///x", "restore": how}}),
             Journal(tmp_path),
         )
@@ -87,14 +88,14 @@ def test_a_campaign_of_old_that_calls_a_template_copy_is_read_compared_and_gone_
     (store.folder / "campaign.json").write_text(json.dumps(head))
     assert find_unfinished(tmp_path, plan) == store.folder
     results = load(store.folder)
-    assert ViewModel(results).plan.restore == "template"
+    assert only_database(ViewModel(results).plan).restore == "template"
     assert compare_plans(results.campaign.plan, plan) == []
-    assert [climb.cell.storage for climb in results.climbs] == ["disk", "memory"]
+    assert [climb.configuration.storage for climb in results.climbs] == ["disk", "memory"]
 
 
 def test_a_plan_with_a_server_by_url_needs_no_storages() -> None:
     plan = parse_plan(URL)
-    assert plan.urls == {"server": "postgresql://me@db.example/x"}
+    assert only_database(plan).urls == {"server": "postgresql://me@db.example/x"}
     assert plan.base == "server"
     assert parse_plan(to_toml(plan)) == plan
     assert parse_plan(f'baseline = "server"\n{URL}') == plan.model_copy(

@@ -20,12 +20,12 @@ import psycopg
 import pytest
 
 from kneebench._core import ConnectError, GeneratorSpec
-from kneebench.databases.engine import Engine
+from kneebench.databases.engine import Engine, engine_of
 from kneebench.databases.engines.postgres import image as images
 from kneebench.databases.engines.postgres.address import answers, connect, explained
 from kneebench.databases.engines.postgres.builds import find_build
 from kneebench.databases.engines.postgres.cluster import configure
-from kneebench.databases.engines.postgres.engine import OwnPostgres, open_engine
+from kneebench.databases.engines.postgres.engine import OwnPostgres
 from kneebench.databases.engines.postgres.launcher import make_cluster, running_server
 from kneebench.databases.engines.postgres.server import PostgresServer
 from kneebench.databases.managed.account import Account
@@ -36,7 +36,7 @@ from kneebench.lab.programs import wait_until
 from kneebench.lab.removal import MARKER
 from kneebench.measurement.quantities import READ
 from kneebench.plan import Plan
-from kneebench.records import Cell, Event
+from kneebench.records import Configuration, Event
 from tests.loaded import BUILDS
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="changes accounts: needs root")
@@ -77,7 +77,7 @@ class Bench:
         )
 
     def engine(self, **database: Any) -> Engine:
-        return open_engine(self.plan(**database), self.journal)
+        return engine_of(self.plan(**database), self.journal)
 
     def left(self) -> list[Path]:
         return [
@@ -117,7 +117,7 @@ def half_built(bench: Bench) -> Path:
 def server(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
     """A restored server on a disk of its own, for tests that leave it running."""
     place = Bench(tmp_path_factory.mktemp("server"), bench.bin_dir, bench.images)
-    with place.engine().restored(Cell(id="disk", storage="disk"), unwatched) as server:
+    with place.engine().restored(Configuration(id="disk", storage="disk"), unwatched) as server:
         yield server
 
 
@@ -171,7 +171,7 @@ def test_the_log_that_a_load_will_write_is_there_before_it_and_survives_a_crash(
     storage: str, bench: Bench, tmp_path: Path
 ) -> None:
     place = Bench(tmp_path, bench.bin_dir, bench.images)
-    with place.engine().restored(Cell(id=storage, storage=storage), unwatched) as server:
+    with place.engine().restored(Configuration(id=storage, storage=storage), unwatched) as server:
         folder = place.folder / ("log" if storage == "split" else "disk")
         before = set(folder.rglob("pg_wal/0*"))
         assert server.ready_log(2.0, 60.0)
@@ -225,7 +225,7 @@ def test_every_meter_reads_known_quantities_and_counters_never_fall(server: Post
 
 def test_times_that_the_server_does_not_take_are_left_out_and_not_read_as_0(bench: Bench) -> None:
     with bench.engine(settings={"track_wal_io_timing": False}).restored(
-        Cell(id="disk", storage="disk"), unwatched
+        Configuration(id="disk", storage="disk"), unwatched
     ) as server:
         seen = server.readings("log_writes")
         assert "log.flushes|database" in seen
@@ -242,7 +242,7 @@ def test_version_16_keeps_the_log_elsewhere_and_is_read_as_well(tmp_path: Path) 
     with (
         Bench(tmp_path, bin_dir)
         .engine()
-        .restored(Cell(id="memory", storage="memory"), unwatched) as server
+        .restored(Configuration(id="memory", storage="memory"), unwatched) as server
     ):
         assert_commits_are_seen(server)
         for meter in server.measures:
@@ -342,7 +342,7 @@ def test_a_server_in_memory_and_one_with_its_log_apart_are_restored_and_nothing_
 ) -> None:
     engine = bench.engine()
     for storage in ("memory", "split"):
-        with engine.restored(Cell(id=storage, storage=storage), unwatched) as server:
+        with engine.restored(Configuration(id=storage, storage=storage), unwatched) as server:
             assert server.sum_next_order_ids() == 30_010
             data = Path(value(server, "SELECT current_setting('data_directory')"))
             wal = (data / "pg_wal").resolve()
@@ -357,7 +357,7 @@ def test_a_server_in_memory_and_one_with_its_log_apart_are_restored_and_nothing_
 def test_a_climb_never_sees_what_the_last_one_did(bench: Bench) -> None:
     engine = bench.engine()
     for _ in range(2):
-        with engine.restored(Cell(id="disk", storage="disk"), unwatched) as server:
+        with engine.restored(Configuration(id="disk", storage="disk"), unwatched) as server:
             assert server.sum_next_order_ids() == 30_010
             with connect(server.address) as session:
                 session.execute("UPDATE district SET d_next_o_id = d_next_o_id + 1")
@@ -394,7 +394,7 @@ def test_a_server_that_is_full_tells_what_to_raise_or_lower(server: PostgresServ
 
 
 def test_a_killed_server_says_how_it_ended_and_asking_it_is_an_error(bench: Bench) -> None:
-    with bench.engine().restored(Cell(id="disk", storage="disk"), unwatched) as server:
+    with bench.engine().restored(Configuration(id="disk", storage="disk"), unwatched) as server:
         os.kill(server.processes()[0], signal.SIGKILL)
         assert wait_until(lambda: "killed by SIGKILL" in server.alive())
         kept = Path(server.alive().rpartition("full log: ")[2])
@@ -411,7 +411,7 @@ def test_a_killed_server_says_how_it_ended_and_asking_it_is_an_error(bench: Benc
 
 def test_a_killed_session_is_told_though_the_server_recovers(bench: Bench) -> None:
     with (
-        bench.engine().restored(Cell(id="disk", storage="disk"), unwatched) as server,
+        bench.engine().restored(Configuration(id="disk", storage="disk"), unwatched) as server,
         connect(server.address) as session,
     ):
         os.kill(session.info.backend_pid, signal.SIGKILL)
@@ -425,13 +425,14 @@ def test_a_kneebench_killed_by_kill_9_leaves_nothing_once_the_journal_is_cleaned
     script = """
 import sys, time
 from pathlib import Path
-from kneebench.databases.engines.postgres.engine import OwnPostgres, open_engine
+from kneebench.databases.engines.postgres.engine import OwnPostgres
+from kneebench.databases.engine import engine_of
 from kneebench.databases.engines.postgres.launcher import make_cluster
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
-from kneebench.records import Cell
-engine = open_engine(Plan.model_validate_json(sys.argv[1]), Journal(Path(sys.argv[2])))
-with engine.restored(Cell(id="split", storage="split"), lambda event: None):
+from kneebench.records import Configuration
+engine = engine_of(Plan.model_validate_json(sys.argv[1]), Journal(Path(sys.argv[2])))
+with engine.restored(Configuration(id="split", storage="split"), lambda event: None):
     print("restored", flush=True)
     time.sleep(600)
 """
@@ -487,7 +488,7 @@ def test_settings_of_the_plan_win_over_the_rules(bench: Bench) -> None:
     }
     core = max(os.sched_getaffinity(0))
     with bench.engine(settings=settings, cores=[core]).restored(
-        Cell(id="disk", storage="disk"), unwatched
+        Configuration(id="disk", storage="disk"), unwatched
     ) as server:
         seen = {setting.name: setting.value for setting in server.settings}
         assert seen["shared_buffers"] == "64MB"
@@ -521,7 +522,7 @@ def memory_limit() -> Iterator[Path]:
 @pytest.mark.root
 def test_a_server_killed_for_want_of_memory_says_so(bench: Bench, memory_limit: Path) -> None:
     with bench.engine(settings={"work_mem": "1GB"}).restored(
-        Cell(id="disk", storage="disk"), unwatched
+        Configuration(id="disk", storage="disk"), unwatched
     ) as server:
         with connect(server.address) as session, pytest.raises(psycopg.OperationalError):
             (memory_limit / "cgroup.procs").write_text(str(session.info.backend_pid))
@@ -540,8 +541,8 @@ def test_started_by_root_it_works_below_a_closed_home_whose_mode_stays(bench: Be
     disk.mkdir(parents=True)
     plan = bench.plan().model_dump()
     plan["storages"] = {"disk": {"path": disk}}
-    with open_engine(Plan.model_validate(plan), bench.journal).restored(
-        Cell(id="disk", storage="disk"), unwatched
+    with engine_of(Plan.model_validate(plan), bench.journal).restored(
+        Configuration(id="disk", storage="disk"), unwatched
     ) as server:
         assert server.sum_next_order_ids() == 30_010
         assert value(server, "SELECT current_setting('data_directory')").startswith(str(home))
@@ -559,7 +560,7 @@ def test_every_bad_place_is_a_finding_with_what_to_do(bench: Bench) -> None:
     plan["storages"] = {name: {"path": path} for name, path in bad.items()}
     seen = {
         finding.subject.split()[0]: finding
-        for finding in open_engine(Plan.model_validate(plan), bench.journal).findings()
+        for finding in engine_of(Plan.model_validate(plan), bench.journal).findings()
         if finding.level == "error"
     }
     assert "does not exist" in seen[str(bad["gone"])].seen
@@ -571,7 +572,7 @@ def test_too_little_room_is_found_before_anything_is_written(bench: Bench) -> No
     plan = bench.plan().model_dump()
     plan["workload"]["warehouses"] = 90_000
     plan["storages"] = {"disk": {"path": bench.folder / "disk"}, "memory": {"path": "/dev/shm"}}
-    engine = open_engine(Plan.model_validate(plan), bench.journal)
+    engine = engine_of(Plan.model_validate(plan), bench.journal)
     errors = [finding for finding in engine.findings() if finding.level == "error"]
     assert len(errors) == 3  # disk, memory, image
     assert all("needed" in finding.seen for finding in errors)
@@ -604,7 +605,7 @@ def test_cores_and_clones_that_cannot_be_had_are_found_before_anything_starts(be
 
 
 def test_binaries_that_are_not_there_are_named(bench: Bench) -> None:
-    findings = open_engine(
+    findings = engine_of(
         bench.plan().model_copy(
             update={"database": bench.plan().database.model_copy(update={"bin_dir": bench.folder})}
         ),

@@ -19,6 +19,7 @@ import pytest
 from pydantic import SecretStr
 
 from kneebench._core import ConnectError, GeneratorSpec, LoadGenerator, system_roots
+from kneebench.databases.engine import engine_of
 from kneebench.databases.engines.postgres.address import (
     address_of,
     connect,
@@ -26,7 +27,6 @@ from kneebench.databases.engines.postgres.address import (
     explained,
     parameters,
 )
-from kneebench.databases.engines.postgres.engine import open_engine
 from kneebench.databases.engines.postgres.loading import load
 from kneebench.databases.engines.postgres.remote import RemotePostgres
 from kneebench.databases.engines.postgres.sql_schema import note
@@ -34,7 +34,7 @@ from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.lab.journal import Journal
 from kneebench.lab.programs import wait_until
 from kneebench.plan import Plan
-from kneebench.records import Cell, Event
+from kneebench.records import Configuration, Event
 from tests.elsewhere import (  # noqa: F401 (fixtures)
     PASSWORD,
     Elsewhere,
@@ -47,7 +47,7 @@ from tests.elsewhere import (  # noqa: F401 (fixtures)
 from tests.loaded import WITHOUT_DEBIAN
 
 pytestmark = [pytest.mark.postgres15, WITHOUT_DEBIAN]
-CELL = Cell(id="there", storage="there")
+CONFIGURATION = Configuration(id="there", storage="there")
 ONE_USER = GeneratorSpec(
     users=1,
     warehouses=1,
@@ -74,13 +74,13 @@ def password(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_database_is_restored_from_a_template_over_tls_and_dropped_at_the_end(
     elsewhere: Elsewhere,
 ) -> None:
-    engine = open_engine(elsewhere.plan(elsewhere.url()), elsewhere.journal)
+    engine = engine_of(elsewhere.plan(elsewhere.url()), elsewhere.journal)
     assert [finding for finding in engine.findings() if finding.level != "ok"] == []
     first = engine.prepare(unwatched)
     assert (first["warehouses"], first["reused"], first["restored_by"]) == ("1", "no", "template")
     assert engine.prepare(unwatched)["reused"] == "yes"
     for _ in range(2):
-        with engine.restored(CELL, unwatched) as server:
+        with engine.restored(CONFIGURATION, unwatched) as server:
             assert server.sum_next_order_ids() == 30_010
             assert server.alive() == ""
             assert psutil.Process(server.processes()[0]).name() == "postgres"
@@ -97,9 +97,9 @@ def test_a_database_is_restored_from_a_template_over_tls_and_dropped_at_the_end(
 
 @pytest.mark.usefixtures("password")
 def test_virtual_users_come_in_over_tls_with_the_password(elsewhere: Elsewhere) -> None:
-    engine = open_engine(elsewhere.plan(elsewhere.url()), elsewhere.journal)
+    engine = engine_of(elsewhere.plan(elsewhere.url()), elsewhere.journal)
     engine.prepare(unwatched)
-    with engine.restored(CELL, unwatched) as server:
+    with engine.restored(CONFIGURATION, unwatched) as server:
         generator = server.load_generator(ONE_USER)
         generator.ready()
         generator.go()
@@ -161,7 +161,7 @@ def test_a_wrong_password_is_told_without_being_shown(
     elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PGPASSWORD", "wrong-horse")
-    engine = open_engine(elsewhere.plan(elsewhere.url()), elsewhere.journal)
+    engine = engine_of(elsewhere.plan(elsewhere.url()), elsewhere.journal)
     [finding] = [finding for finding in engine.findings() if finding.level == "error"]
     assert "password authentication failed" in finding.seen
     assert "PGPASSWORD" in finding.do
@@ -219,7 +219,7 @@ def test_a_role_without_the_rights_is_told_which_it_needs(
     elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
-    findings = open_engine(elsewhere.plan(elsewhere.url(user="poor")), elsewhere.journal).findings()
+    findings = engine_of(elsewhere.plan(elsewhere.url(user="poor")), elsewhere.journal).findings()
     assert {
         (finding.level, finding.do.split()[1]) for finding in findings if finding.level != "ok"
     } == {("error", "CREATEDB,"), ("warning", "pg_monitor")}
@@ -228,21 +228,21 @@ def test_a_role_without_the_rights_is_told_which_it_needs(
 def test_a_copy_of_files_cannot_be_asked_of_a_server_by_url(elsewhere: Elsewhere) -> None:
     for how in ("copy", "clone"):
         with pytest.raises(PlanError, match="needs the server's files"):
-            open_engine(elsewhere.plan(elsewhere.url(), restore=how), elsewhere.journal)
+            engine_of(elsewhere.plan(elsewhere.url(), restore=how), elsewhere.journal)
 
 
 @pytest.mark.usefixtures("password")
 def test_a_database_that_is_not_ours_is_never_dropped_whatever_its_name(
     elsewhere: Elsewhere,
 ) -> None:
-    engine = open_engine(elsewhere.plan(elsewhere.url()), elsewhere.journal)
+    engine = engine_of(elsewhere.plan(elsewhere.url()), elsewhere.journal)
     engine.prepare(unwatched)
-    with engine.restored(CELL, unwatched) as server:
+    with engine.restored(CONFIGURATION, unwatched) as server:
         work = server.address.database
     elsewhere.execute(f"CREATE DATABASE {work}")
     with (
         pytest.raises(Refused, match="carries no kneebench mark"),
-        engine.restored(CELL, unwatched),
+        engine.restored(CONFIGURATION, unwatched),
     ):
         pass
     assert work in databases(elsewhere)
@@ -251,15 +251,15 @@ def test_a_database_that_is_not_ours_is_never_dropped_whatever_its_name(
 
 @pytest.mark.usefixtures("password")
 def test_a_work_database_that_a_killed_run_left_is_replaced(elsewhere: Elsewhere) -> None:
-    engine = open_engine(elsewhere.plan(elsewhere.url()), elsewhere.journal)
+    engine = engine_of(elsewhere.plan(elsewhere.url()), elsewhere.journal)
     engine.prepare(unwatched)
-    with engine.restored(CELL, unwatched) as server:
+    with engine.restored(CONFIGURATION, unwatched) as server:
         work = server.address.database
     elsewhere.execute(
         f"CREATE DATABASE {work} OWNER tester",
         f"COMMENT ON DATABASE {work} IS 'made by kneebench: a restored database'",
     )
-    with engine.restored(CELL, unwatched) as server:
+    with engine.restored(CONFIGURATION, unwatched) as server:
         assert server.address.database == work
         assert server.sum_next_order_ids() == 30_010
 
@@ -268,28 +268,28 @@ def test_a_work_database_that_a_killed_run_left_is_replaced(elsewhere: Elsewhere
 def test_a_work_database_that_another_run_uses_is_not_dropped(elsewhere: Elsewhere) -> None:
     elsewhere.execute("CREATE DATABASE beside OWNER tester")
     first, second = (
-        open_engine(elsewhere.plan(elsewhere.url(name)), elsewhere.journal)
+        engine_of(elsewhere.plan(elsewhere.url(name)), elsewhere.journal)
         for name in ("postgres", "beside")
     )
     first.prepare(unwatched)
-    with first.restored(CELL, unwatched) as server:
+    with first.restored(CONFIGURATION, unwatched) as server:
         for engine in (first, second):
             with (
                 pytest.raises(Refused, match="another kneebench"),
-                engine.restored(CELL, unwatched),
+                engine.restored(CONFIGURATION, unwatched),
             ):
                 pass
             with pytest.raises(Refused, match="another kneebench"):
                 engine.prepare(unwatched)
         assert server.sum_next_order_ids() == 30_010
-    with second.restored(CELL, unwatched) as server:
+    with second.restored(CONFIGURATION, unwatched) as server:
         assert server.sum_next_order_ids() == 30_010
     elsewhere.execute("DROP DATABASE beside")
 
 
 @pytest.mark.usefixtures("password")
 def test_what_the_server_refuses_is_told_in_its_words(elsewhere: Elsewhere) -> None:
-    engine = open_engine(
+    engine = engine_of(
         elsewhere.plan(elsewhere.url(user="poor"), restore="none"), elsewhere.journal
     )
     assert [
@@ -312,7 +312,7 @@ def test_fewer_connections_than_the_ladder_has_users_are_found_before_it_climbs(
     elsewhere: Elsewhere,
 ) -> None:
     def found(given: int | tuple[int, int], **workload: int) -> list[tuple[str, str]]:
-        findings = open_engine(
+        findings = engine_of(
             users(elsewhere.plan(elsewhere.url()), given, **workload), elsewhere.journal
         ).findings()
         return [
@@ -382,11 +382,11 @@ def test_limits_of_the_server_on_sessions_do_not_end_ours(elsewhere: Elsewhere) 
         "idle_session_timeout = '1s'",
         "idle_in_transaction_session_timeout = '1s'",
     )
-    engine = open_engine(elsewhere.plan(elsewhere.url()), elsewhere.journal)
+    engine = engine_of(elsewhere.plan(elsewhere.url()), elsewhere.journal)
     engine.prepare(unwatched)
     elsewhere.execute(*(f"ALTER ROLE tester SET {limit}" for limit in timeouts))
     try:
-        with engine.restored(CELL, unwatched) as server:
+        with engine.restored(CONFIGURATION, unwatched) as server:
             time.sleep(1.3)
             with server._session_for("sleeping") as session:
                 session.execute("SELECT pg_sleep(1.3)")
@@ -440,28 +440,28 @@ def test_a_command_of_the_plan_puts_the_database_back(elsewhere: Elsewhere, tmp_
         "psql -qc 'UPDATE district SET d_next_o_id = 3001' && test -z \"$PGPASSWORD\" && touch"
         f" {tmp_path}/ran"
     )
-    engine = open_engine(
+    engine = engine_of(
         elsewhere.plan(url, restore="command", restore_command=back), elsewhere.journal
     )
     engine.prepare(unwatched)
     with connect(address_of(url)) as session:
         session.execute("UPDATE district SET d_next_o_id = 5000")
     assert engine.prepare(unwatched)["reused"] == "yes"
-    with engine.restored(CELL, unwatched) as server:
+    with engine.restored(CONFIGURATION, unwatched) as server:
         assert server.sum_next_order_ids() == 30_010
     assert (tmp_path / "ran").exists()
     with connect(address_of(url)) as session:
         note(session, {"warehouses": "7"})
     with (
         pytest.raises(PlanError, match="the command left another load: warehouses = 7"),
-        engine.restored(CELL, unwatched),
+        engine.restored(CONFIGURATION, unwatched),
     ):
         raise AssertionError
     with pytest.raises(Exception, match="exit code 3: no such snapshot"):
         broken = elsewhere.plan(
             url, restore="command", restore_command="echo no such snapshot >&2; exit 3"
         )
-        with open_engine(broken, elsewhere.journal).restored(CELL, unwatched):
+        with engine_of(broken, elsewhere.journal).restored(CONFIGURATION, unwatched):
             pass
     elsewhere.execute("DROP DATABASE theirs WITH (FORCE)")
 
@@ -477,11 +477,11 @@ def test_the_documented_command_dumps_a_fresh_database_once_and_restores_it_from
     command.chmod(0o700)
     elsewhere.execute("CREATE DATABASE theirs OWNER tester")
     plan = elsewhere.plan(elsewhere.url("theirs"), restore="command", restore_command=str(command))
-    engine = open_engine(plan, elsewhere.journal)
+    engine = engine_of(plan, elsewhere.journal)
     try:
         engine.prepare(unwatched)
         for _ in range(2):
-            with engine.restored(CELL, unwatched) as server:
+            with engine.restored(CONFIGURATION, unwatched) as server:
                 assert (tmp_path / "dump").stat().st_size > 1_000_000
                 assert server.sum_next_order_ids() == 30_010
                 assert all(check.passed for check in server.conditions(unwatched))
@@ -495,7 +495,7 @@ def test_the_documented_command_dumps_a_fresh_database_once_and_restores_it_from
 def test_tables_of_another_are_neither_filled_nor_dropped(elsewhere: Elsewhere) -> None:
     elsewhere.execute("CREATE DATABASE shop OWNER tester")
     elsewhere.execute("CREATE TABLE orders (id int)", database="shop")
-    engine = open_engine(elsewhere.plan(elsewhere.url("shop"), restore="none"), elsewhere.journal)
+    engine = engine_of(elsewhere.plan(elsewhere.url("shop"), restore="none"), elsewhere.journal)
     with pytest.raises(Refused, match="did not create"):
         engine.prepare(unwatched)
     assert elsewhere.execute("SELECT count(*) FROM orders", database="shop") == [(0,)]
@@ -524,7 +524,7 @@ def test_a_schema_of_hammerdb_is_used_as_it_stands(elsewhere: Elsewhere) -> None
     url = elsewhere.url("tpcc")
     plan = elsewhere.plan(url, schema_from="hammerdb", restore="none")
     with pytest.raises(PlanError, match="no table order_line"):
-        open_engine(plan, elsewhere.journal).prepare(unwatched)
+        engine_of(plan, elsewhere.journal).prepare(unwatched)
     load(address_of(url), plan.workload, 1, unwatched)
     with connect(address_of(url)) as session:
         session.execute("DROP SCHEMA kneebench CASCADE")
@@ -533,9 +533,9 @@ def test_a_schema_of_hammerdb_is_used_as_it_stands(elsewhere: Elsewhere) -> None
             " c_id = 1"
         )  # as HammerDB's, conditions 10 and 12 fail
         session.execute(PARTITIONED)
-    engine = open_engine(plan, elsewhere.journal)
+    engine = engine_of(plan, elsewhere.journal)
     assert engine.prepare(unwatched)["schema_from"] == "hammerdb"
-    with engine.restored(CELL, unwatched) as server:
+    with engine.restored(CONFIGURATION, unwatched) as server:
         assert server.address.database == "tpcc"
         assert any("not restored" in note for note in server.notes)
         scanned = {
@@ -547,7 +547,7 @@ def test_a_schema_of_hammerdb_is_used_as_it_stands(elsewhere: Elsewhere) -> None
         assert not {"ol_0", "ol_1"} & scanned
         assert [check.sentence for check in server.conditions(unwatched) if not check.passed] == []
     with pytest.raises(PlanError, match="has 1 warehouse;"):
-        open_engine(
+        engine_of(
             plan.model_copy(
                 update={"workload": plan.workload.model_copy(update={"warehouses": 2})}
             ),
@@ -562,7 +562,7 @@ def test_a_work_database_that_a_killed_run_left_is_told_with_the_command_that_dr
 ) -> None:
     journal, told = Journal(tmp_path / "journal"), []
     plan = elsewhere.plan(elsewhere.url())
-    open_engine(plan, journal).prepare(unwatched)
+    engine_of(plan, journal).prepare(unwatched)
     work = left_by_a_killed_run(plan, tmp_path)
     assert journal.clean(lambda event: told.append(event.doing)) == []
     assert work in databases(elsewhere)
@@ -580,7 +580,7 @@ def test_the_next_run_drops_the_work_database_of_a_killed_one_and_its_entry(
     elsewhere: Elsewhere, tmp_path: Path
 ) -> None:
     journal, plan = Journal(tmp_path / "journal"), elsewhere.plan(elsewhere.url())
-    engine = open_engine(plan, journal)
+    engine = engine_of(plan, journal)
     engine.prepare(unwatched)
     work = left_by_a_killed_run(plan, tmp_path)
     assert [work in entry.what for entry in journal.leftovers()] == [True]
@@ -588,7 +588,7 @@ def test_the_next_run_drops_the_work_database_of_a_killed_one_and_its_entry(
     assert isinstance(engine, RemotePostgres)
     ending.enter_context(engine._template(engine.address("there"))._alone())
     threading.Timer(0.5, ending.close).start()  # its session ends later
-    with engine.restored(CELL, unwatched):
+    with engine.restored(CONFIGURATION, unwatched):
         assert journal.leftovers() == []
     assert list(journal.folder.glob("*.json")) == []
     assert work not in databases(elsewhere)
@@ -610,13 +610,13 @@ def left_by_a_killed_run(plan: Plan, tmp_path: Path) -> str:
 KILLED = """
 import os, sys
 from pathlib import Path
-from kneebench.databases.engines.postgres.engine import open_engine
+from kneebench.databases.engine import engine_of
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
-from kneebench.records import Cell
+from kneebench.records import Configuration
 plan = Plan.model_validate_json(Path(sys.argv[1]).read_text())
-engine = open_engine(plan, Journal(Path(sys.argv[2])))
-with engine.restored(Cell(id="there", storage="there"), lambda event: None) as server:
+engine = engine_of(plan, Journal(Path(sys.argv[2])))
+with engine.restored(Configuration(id="there", storage="there"), lambda event: None) as server:
     print(server.address.database, flush=True)
     os._exit(9)
 """

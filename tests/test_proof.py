@@ -66,7 +66,8 @@ def test_both_sides_take_turns_on_restores_of_their_own(results: Results) -> Non
     [folder] = (results.folder / "proofs" / "drive-small").iterdir()
     rungs = rungs_in(folder, None)
     first, second = (
-        [rung.order.cell for rung in rungs if rung.order.repeat == repeat] for repeat in (1, 2)
+        [rung.order.configuration for rung in rungs if rung.order.repeat == repeat]
+        for repeat in (1, 2)
     )
     assert first == second[::-1] and len({*first}) == 3
     assert all(rung.restore_s is not None for rung in rungs)

@@ -31,7 +31,7 @@ from tests.curves import rung
 from tests.loop_devices import MIB, done, loop_device
 
 needs_fio = pytest.mark.skipif(not shutil.which("fio"), reason="needs fio")
-KNEE = Order(cell="a", phase="final_run", users=8)
+KNEE = Order(configuration="a", phase="final_run", users=8)
 
 
 def row(kind: str, depth: int, iops: float, mean_s: float, invalid: str = "") -> RawRow:
@@ -69,9 +69,7 @@ def test_reads_are_compared_with_the_most_that_valid_rows_gave() -> None:
 
 
 def test_the_shares_are_of_the_means_of_all_final_runs() -> None:
-    runs = [
-        rung(KNEE, 100, device__reads=reads, device__read_await=0.0003) for reads in (3e3, 5e3)
-    ]
+    runs = [rung(KNEE, 100, device__reads=reads, device__read_await=0.0003) for reads in (3e3, 5e3)]
     [reads] = raw_shares(KneeReadings(runs), RAW)
     assert (reads.per_s, reads.share) == (4_000, 0.2)
 

@@ -1,4 +1,4 @@
-"""Reliefs: what is changed in a cell's plan so that one resource is no longer short."""
+"""Reliefs: what is changed in a configuration's plan so that one resource is no longer short."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import pytest
 
 from kneebench.analysis.proof import judged
 from kneebench.plan import Plan
-from kneebench.plan.cells import cells
+from kneebench.plan.configurations import configurations
 from kneebench.plan.default import MEMORY
 from kneebench.plan.relief import RELIEFS, ReliefError, Side, Spare, as_it_was, relieved
+from kneebench.plan.resolve import only_database
 from kneebench.plan.storage import Storage
 from kneebench.records import Estimate
 
@@ -21,21 +22,23 @@ DRIVES = {"drives": [{"emulated": "sata", "size": "3GiB"}]}
 
 
 def side(storage: dict[str, Any] = DISK, **keys: Any) -> Side:
-    """The only cell of a plan, at 8 users."""
+    """The only configuration of a plan, at 8 users."""
     plan = Plan.model_validate({"storages": {"disk": storage}, **keys})
-    return as_it_was(plan, cells(plan)[0], 8)
+    return as_it_was(plan, configurations(plan)[0], 8)
 
 
 def storage_of(found: Side) -> Storage:
-    return found.plan.storages[found.cell.storage]
+    return found.plan.storages[found.configuration.storage]
 
 
 @pytest.mark.parametrize("relief", RELIEFS)
-def test_a_relieved_cell_has_its_own_name_and_nothing_else_has_changed(relief: str) -> None:
+def test_a_relieved_configuration_has_its_own_name_and_nothing_else_has_changed(
+    relief: str,
+) -> None:
     before = side(constraints={"small": {"cores": 1, "memory": "1GiB"}})
     after = relieved(before, relief, SPARE)
-    assert after.cell.name != before.cell.name
-    assert after.cell.id != before.cell.id
+    assert after.configuration.name != before.configuration.name
+    assert after.configuration.id != before.configuration.id
     assert (after.plan.ladder, after.plan.seed) == (before.plan.ladder, before.plan.seed)
     same = ("database", "workload", "storages", "constraints", "kernel")
     changed = [key for key in same if getattr(after.plan, key) != getattr(before.plan, key)]
@@ -67,23 +70,25 @@ def test_data_in_memory_leave_the_log_where_it_was() -> None:
 
 def test_more_memory_is_enough_for_all_data_or_what_is_free() -> None:
     before = side(constraints={"memory": ["512MiB"]})
-    data = before.plan.data_bytes
-    most = relieved(before, "more memory", SPARE).cell.memory_bytes or 0
+    data = only_database(before.plan).data_bytes
+    most = relieved(before, "more memory", SPARE).configuration.memory_bytes or 0
     assert most >= data
-    some = relieved(before, "more memory", SPARE._replace(free_bytes=3 * GIB)).cell.memory_bytes
+    some = relieved(
+        before, "more memory", SPARE._replace(free_bytes=3 * GIB)
+    ).configuration.memory_bytes
     assert some == 3 * GIB // 2
 
 
 def test_more_cores_are_those_that_the_load_generator_leaves() -> None:
     plan = {"constraints": {"cores": [1]}, "workload": {"load_generator_cores": [3]}}
     found = relieved(side(**plan), "more cores", SPARE)
-    assert (found.cell.cores, found.plan.database.cores) == (3, (0, 1, 2))
+    assert (found.configuration.cores, found.plan.database.cores) == (3, (0, 1, 2))
 
 
 def test_more_cores_are_all_of_them_also_without_siblings_and_on_a_node() -> None:
     plan = {"constraints": {"half": {"cores": 2, "siblings": False, "numa_node": 0}}}
     found = relieved(side(**plan), "more cores", SPARE._replace(used_cores=2))
-    [constraint] = found.plan.constraints_by_name.values()
+    [constraint] = found.plan.constraints_of(found.plan.database).values()
     assert (constraint.cores, constraint.siblings, constraint.numa_node) == (4, True, None)
 
 
@@ -100,29 +105,29 @@ def test_a_proof_keeps_what_the_sizing_rules_set_for_the_campaign() -> None:
     plan = plan.model_copy(
         update={"database": plan.database.model_copy(update={"settings": {"jit": "on"}})}
     )
-    kept = as_it_was(plan, cells(plan)[0], 8, {"max_wal_size": "9GB", "jit": "off"})
+    kept = as_it_was(plan, configurations(plan)[0], 8, {"max_wal_size": "9GB", "jit": "off"})
     assert kept.plan.database.settings == {"max_wal_size": "9GB", "jit": "on"}
 
 
 def test_saturating_cores_are_those_that_were_found() -> None:
     keys = {"constraints": {"cores": "saturating"}, "ladder": {"users": 8}}
     plan = Plan.model_validate({"storages": {"disk": DISK}, **keys})
-    found = cells(plan)[0].model_copy(update={"cores": 1})
+    found = configurations(plan)[0].model_copy(update={"cores": 1})
     before = as_it_was(plan, found, 8)
-    assert before.cell.cores == 1
-    assert relieved(before, "more cores", SPARE).cell.cores == 4
+    assert before.configuration.cores == 1
+    assert relieved(before, "more cores", SPARE).configuration.cores == 4
 
 
 def test_a_load_generator_on_the_only_other_core_shares_all_of_them() -> None:
     keys = {"database": {"cores": [0]}, "workload": {"load_generator_cores": [1]}}
     found = relieved(side(**keys), "more cores", SPARE._replace(cores=(0, 1)))
-    assert found.cell.cores == 2
+    assert found.configuration.cores == 2
     assert (found.plan.database.cores, found.plan.workload.load_generator_cores) == ((0, 1), ())
 
 
-def test_the_plan_s_own_memory_limit_counts_as_the_cell_s() -> None:
+def test_the_plan_s_own_memory_limit_counts_as_the_configuration_s() -> None:
     before = side(database={"memory": "512MiB"})
-    assert (relieved(before, "more memory", SPARE).cell.memory_bytes or 0) > GIB
+    assert (relieved(before, "more memory", SPARE).configuration.memory_bytes or 0) > GIB
     assert storage_of(relieved(before, "log in memory", SPARE)).log
 
 
@@ -141,7 +146,7 @@ def test_a_relief_that_cannot_be_had_says_why(relief: str, keys: dict[str, Any],
 
 def test_a_server_by_url_keeps_its_storage() -> None:
     plan = Plan.model_validate({"database": {"url": "postgres://there/db"}})
-    before = as_it_was(plan, cells(plan)[0], 8)
+    before = as_it_was(plan, configurations(plan)[0], 8)
     with pytest.raises(ReliefError, match="no directory"):
         relieved(before, "log in memory", SPARE)
 

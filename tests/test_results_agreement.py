@@ -16,7 +16,7 @@ from kneebench.campaign.flow import run
 from kneebench.cli import app
 from kneebench.errors import KneebenchError
 from kneebench.plan import Plan
-from kneebench.records import Cell, Order
+from kneebench.records import Configuration, Order
 from kneebench.results import Store, load
 from tests.recorded.record import unpack
 from tests.recordings import PLATEAU
@@ -223,5 +223,5 @@ def test_a_folder_recorded_before_is_read_as_it_was(tmp_path: Path) -> None:
     folder = unpack(PLATEAU, tmp_path)
     assert len(load(folder).climbs) == 2
     store = Store.open(folder)
-    assert store.climb(Cell(id="disk", storage="disk"))
+    assert store.climb(Configuration(id="disk", storage="disk"))
     store.close()

@@ -225,7 +225,7 @@ def test_a_rung_whose_name_leaves_the_folder_is_refused(tmp_path: Path) -> None:
     store = Store.create(tmp_path, recorded_plan(), recorded_host())
     measured = recorded_rung("search")
     with pytest.raises(KneebenchError, match="not a valid file name"):
-        store.put(measured._replace(rung=with_order(measured.rung, cell=f"..{os.sep}out")))
+        store.put(measured._replace(rung=with_order(measured.rung, configuration=f"..{os.sep}out")))
 
 
 @pytest.fixture

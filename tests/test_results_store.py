@@ -12,8 +12,8 @@ import pytest
 
 from kneebench.errors import KneebenchError, Refused
 from kneebench.lab.host import host
-from kneebench.plan.cells import cells
-from kneebench.records import Cell, Order, Second, Setting
+from kneebench.plan.configurations import configurations
+from kneebench.records import Configuration, Order, Second, Setting
 from kneebench.results import Store, campaigns, load
 from kneebench.results.campaign_folders import find_unfinished
 from kneebench.results.campaign_reader import series
@@ -76,8 +76,8 @@ def test_a_rung_without_series_or_seconds_is_kept_too(store: Store) -> None:
 
 
 def test_a_rung_that_was_not_measured_is_not_there(store: Store) -> None:
-    assert store.rung(Order(cell="disk", phase="search", users=4)) is None
-    assert store.climb(Cell(id="disk", storage="disk")) is None
+    assert store.rung(Order(configuration="disk", phase="search", users=4)) is None
+    assert store.climb(Configuration(id="disk", storage="disk")) is None
 
 
 def test_rungs_load_in_the_order_measured(store: Store) -> None:
@@ -90,7 +90,7 @@ def test_rungs_load_in_the_order_measured(store: Store) -> None:
 
 def test_a_kept_climb_has_its_own_rungs_and_not_those_of_the_report(tmp_path: Path) -> None:
     store = Store.open(unpack(PLATEAU, tmp_path))
-    climb = store.climb(Cell(id="disk", storage="disk"))
+    climb = store.climb(Configuration(id="disk", storage="disk"))
     assert climb is not None
     phases = {rung.order.phase for rung in climb.rungs}
     assert {"warm_up", "search", "drift_check"} <= phases
@@ -98,8 +98,8 @@ def test_a_kept_climb_has_its_own_rungs_and_not_those_of_the_report(tmp_path: Pa
     assert climb.stopped_by == "plateau"
 
 
-def test_cells_of_the_plan_without_rungs_are_there_empty(store: Store) -> None:
-    assert [(climb.cell.storage, climb.rungs) for climb in load(store.folder).climbs] == [
+def test_configurations_of_the_plan_without_rungs_are_there_empty(store: Store) -> None:
+    assert [(climb.configuration.storage, climb.rungs) for climb in load(store.folder).climbs] == [
         ("disk", ()),
         ("memory", ()),
     ]
@@ -212,7 +212,8 @@ def test_settings_image_and_notes_are_in_the_head_and_finish_says_the_exit_state
     store: Store, tmp_path: Path
 ) -> None:
     store.put_settings(
-        Cell(id="disk", storage="disk"), [Setting(name="io_method", value="worker", matters=True)]
+        Configuration(id="disk", storage="disk"),
+        [Setting(name="io_method", value="worker", matters=True)],
     )
     store.put_base_image({"bytes": "7"})
     store.put_note("as it was")
@@ -240,7 +241,7 @@ def test_no_password_gets_into_a_campaign(tmp_path: Path) -> None:
         command="kneebench run --url postgresql://bench:hunter2@db.example/kneebench",
     )
     store.put_settings(
-        Cell(id="disk", storage="disk"),
+        Configuration(id="disk", storage="disk"),
         [Setting(name="primary_conninfo", value="host=a password=hunter2 user=b")],
     )
     store.put_note("could not connect to postgresql://bench:hunter2@db.example")
@@ -327,11 +328,13 @@ def test_a_folder_without_a_campaign_is_said_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
-def test_a_recording_loads_with_its_cells_and_each_rung_that_has_a_file(name: str) -> None:
+def test_a_recording_loads_with_its_configurations_and_each_rung_that_has_a_file(name: str) -> None:
     results = recorded(name)
     assert results.folder
     assert not results.campaign.simulated
-    assert [climb.cell for climb in results.climbs] == [*cells(RECORDINGS[name].plan)]
+    assert [climb.configuration for climb in results.climbs] == [
+        *configurations(RECORDINGS[name].plan)
+    ]
     rungs = [rung for one in results.climbs for rung in (*one.rungs, *one.superseded)]
     assert {rung.order.key for rung in rungs} == {
         file.stem for file in (results.folder / "rungs").iterdir()
@@ -359,13 +362,13 @@ def test_another_image_or_another_kneebench_is_told_and_a_campaign_without_an_im
 
 
 def test_a_setting_that_changed_before_a_campaign_was_gone_on_with_is_noted(store: Store) -> None:
-    cell = Cell(id="disk", storage="disk")
+    configuration = Configuration(id="disk", storage="disk")
     store.put_settings(
-        cell, [Setting(name="jit", value="off"), Setting(name="max_wal_size", value="1GB")]
+        configuration, [Setting(name="jit", value="off"), Setting(name="max_wal_size", value="1GB")]
     )
     assert load(store.folder).campaign.notes == ()
     store.put_settings(
-        cell, [Setting(name="jit", value="off"), Setting(name="max_wal_size", value="2GB")]
+        configuration, [Setting(name="jit", value="off"), Setting(name="max_wal_size", value="2GB")]
     )
     assert load(store.folder).campaign.notes == (
         "max_wal_size changed on disk during the campaign: 1GB, then 2GB",

@@ -44,10 +44,10 @@ def documents(folder: Path) -> dict[str, Any]:
     found = {}
     for file in (folder / "rungs").iterdir():
         document = json.loads(file.read_text())
-        cell, _, rest = file.stem.partition(".")
+        configuration, _, rest = file.stem.partition(".")
         phase, _, numbers = rest.partition("-")
         assert document["format"] == 1
-        found[f"{cell}.{PHASES[phase]}-{numbers}"] = document["rung"]
+        found[f"{configuration}.{PHASES[phase]}-{numbers}"] = document["rung"]
     return found
 
 
@@ -78,7 +78,7 @@ def test_a_folder_of_format_1_gives_the_figures_of_its_files_to_the_digit(old: P
 def test_the_summary_of_a_folder_of_format_1_is_that_of_its_files(old: Path) -> None:
     documented, results = documents(old), load(old)
     for summary, climb in zip(configuration_summaries(results), results.climbs, strict=True):
-        name = climb.cell.id
+        name = climb.id
         kept = json.loads((old / "climbs" / f"{name}.json").read_text())["climb"]
         assert (climb.knee_users, climb.stopped_by) == (kept["knee_users"], kept["stopped_by"])
         assert [one.sentence for one in climb.stop_results] == [

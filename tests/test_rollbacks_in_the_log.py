@@ -10,15 +10,14 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from kneebench.databases.engine import Engine
+from kneebench.databases.engine import Engine, engine_of
 from kneebench.databases.engines.postgres.address import connect
-from kneebench.databases.engines.postgres.engine import open_engine
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
-from kneebench.records import Cell
+from kneebench.records import Configuration
 from tests.loaded import BUILDS, Databases, data_of, databases, unwatched, url_of
 
-CELL = Cell(id="there", storage="there")
+CONFIGURATION = Configuration(id="there", storage="there")
 WRONG_ITEM = "SELECT kneebench.new_order(1, 1, 1, '{1,100001}', '{1,1}', '{1,1}')"
 GRANT = "GRANT SET ON PARAMETER log_min_messages TO me"
 
@@ -47,7 +46,7 @@ def engine(made: Databases, tmp_path_factory: pytest.TempPathFactory) -> Engine:
             "storages": {"there": {}},
         }
     )
-    return open_engine(plan, Journal(tmp_path_factory.mktemp("journal")))
+    return engine_of(plan, Journal(tmp_path_factory.mktemp("journal")))
 
 
 def logged(made: Databases, engine: Engine) -> tuple[str, list[str]]:
@@ -57,7 +56,7 @@ def logged(made: Databases, engine: Engine) -> tuple[str, list[str]]:
     log = data_of(made.address).parent / "server.log"
     before = log.stat().st_size
     engine.prepare(unwatched)
-    with engine.restored(CELL, unwatched) as server:
+    with engine.restored(CONFIGURATION, unwatched) as server:
         with connect(server.address) as session:
             for statement in (WRONG_ITEM, "SELECT 1 / 0"):
                 with contextlib.suppress(psycopg.Error):

@@ -23,6 +23,7 @@ from kneebench.errors import InvalidMeasurement
 from kneebench.measurement.measure import MeasuredRung, measure
 from kneebench.plan import Plan
 from kneebench.plan.reader import parse_plan
+from kneebench.plan.rung_plan import RungPlan
 from kneebench.records import Climb, Event, Order, Results
 from kneebench.screen.summary import printed, results_json
 from tests.loaded import shared_images
@@ -229,16 +230,20 @@ other = {{ path = "other" }}
 """
 
 
-def beside_one_checkpoint(cell: str) -> Callable[..., MeasuredRung]:
-    """Measures rungs; one cell makes a checkpoint just before the first final run of another."""
+def beside_one_checkpoint(configuration: str) -> Callable[..., MeasuredRung]:
+    """Measures rungs; one configuration makes a checkpoint just before the first final run of
+    another.
+    """
     seen: dict[str, Server] = {}
     begun: list[str] = []
 
-    def measured(order: Order, plan: Plan, server: Server, *of: Any, **how: Any) -> MeasuredRung:
-        seen[order.cell] = server
+    def measured(
+        order: Order, plan: RungPlan, server: Server, *of: Any, **how: Any
+    ) -> MeasuredRung:
+        seen[order.configuration] = server
         if order.phase == "final_run" and not begun:
             begun.append(order.key)
-            seen[cell].checkpoint()
+            seen[configuration].checkpoint()
         return measure(order, plan, server, *of, **how)
 
     return measured
@@ -272,9 +277,7 @@ def test_real_servers_stay_up_side_by_side_and_are_restored_together(
         assert [rung.order.restore for rung in climb.of("final_run")] == [1, 2]
         for rung in climb.of("final_run"):
             assert rung.quantity("checkpoints.timed") == rung.quantity("checkpoints.requested") == 0
-        settings = {
-            setting.name: setting.value for setting in results.campaign.settings[climb.cell.id]
-        }
+        settings = {setting.name: setting.value for setting in results.campaign.settings[climb.id]}
         assert settings["checkpoint_timeout"] == "1h"
     assert {n for key, n in servers.items() if "final_run" in key} == {2}
     assert {n for key, n in servers.items() if "fixed_load" in key} == {1}

@@ -18,9 +18,11 @@ from kneebench.measurement.delay import notes
 from kneebench.measurement.measure import MeasuredRung, measure
 from kneebench.measurement.validity import invalid
 from kneebench.plan import Plan
+from kneebench.plan.resolve import only_database
 from kneebench.records import Event, Moved, Order, Phase, Watch
 from kneebench.workload import generator_spec
 from tests.formula import Formula, FormulaLoad
+from tests.only import rungs_of
 
 
 def plan(**ladder: object) -> Plan:
@@ -41,8 +43,12 @@ def plan(**ladder: object) -> Plan:
     )
 
 
-SEARCH = Order(cell="disk", phase="search", users=8)
-FINAL_RUN = Order(cell="disk", phase="final_run", users=8, repeat=1)
+SEARCH = Order(configuration="disk", phase="search", users=8)
+FINAL_RUN = Order(configuration="disk", phase="final_run", users=8, repeat=1)
+
+
+def spec_of(plan: Plan, order: Order) -> GeneratorSpec:
+    return generator_spec(plan.workload, plan.seed, order)
 
 
 def measured(
@@ -51,7 +57,7 @@ def measured(
     asked: Plan | None = None,
     watch: Watch = lambda event: None,
 ) -> MeasuredRung:
-    return measure(order, asked or plan(), server, [], watch)
+    return measure(order, rungs_of(asked or plan()), server, [], watch)
 
 
 def test_a_rung_holds_what_the_formula_says_and_passes_every_check() -> None:
@@ -210,7 +216,7 @@ def test_workers_that_share_a_core_are_no_more_than_that_core() -> None:
     ]
     assert busy == pytest.approx([0.225, 0.225, 0.225, 0.45, 0.9], rel=0.01)
     assert "busy" in invalid(
-        Order(cell="disk", phase="final_run", users=8),
+        Order(configuration="disk", phase="final_run", users=8),
         tally.model_copy(update={"load_generator_cores": 1}),
         0.01,
     )
@@ -349,24 +355,24 @@ def test_a_plan_may_have_users_share_connections() -> None:
         update={"workload": plan().workload.model_copy(update={"connections": 7})}
     )
     assert (
-        generator_spec(plan(), SEARCH).connections,
-        generator_spec(shared, SEARCH).connections,
+        spec_of(plan(), SEARCH).connections,
+        spec_of(shared, SEARCH).connections,
     ) == (0, 7)
     machine = Machine(cores=2, memory_bytes=8 * GIB, log_space_bytes=8 * GIB)
-    assert rules(shared, machine)["max_connections"] == "31"
-    assert int(rules(plan(), machine)["max_connections"]) > 31
+    assert rules(only_database(shared), machine)["max_connections"] == "31"
+    assert int(rules(only_database(plan()), machine)["max_connections"]) > 31
 
 
 def test_a_generator_spec_follows_from_the_plan_and_the_rungs_name() -> None:
-    spec = generator_spec(plan(), SEARCH)
+    spec = spec_of(plan(), SEARCH)
     assert (spec.users, spec.warehouses, spec.profile, spec.seed) == (8, 40, "spec", 9300)
     assert spec.workers >= 1
     streams = {
-        generator_spec(plan(), o).stream
+        spec_of(plan(), o).stream
         for o in (SEARCH, FINAL_RUN, FINAL_RUN.model_copy(update={"repeat": 2}))
     }
     assert len(streams) == 3
-    assert generator_spec(plan(), SEARCH) == spec
+    assert spec_of(plan(), SEARCH) == spec
 
 
 def test_the_plans_own_client_threads_and_cores_win() -> None:
@@ -376,7 +382,10 @@ def test_the_plans_own_client_threads_and_cores_win() -> None:
             "storages": {"disk": {"path": "."}},
         }
     )
-    assert (generator_spec(asked, SEARCH).workers, generator_spec(asked, SEARCH).cores) == (
+    assert (
+        spec_of(asked, SEARCH).workers,
+        spec_of(asked, SEARCH).cores,
+    ) == (
         3,
         [0, 1],
     )
@@ -384,7 +393,7 @@ def test_the_plans_own_client_threads_and_cores_win() -> None:
 
 def test_the_formula_is_a_storage_path_away_from_devices(tmp_path: Path) -> None:
     asked = plan().model_copy(update={"meters": ("devices", "log_writes")})
-    rung = measure(SEARCH, asked, Formula(), [Path("/dev/shm")], lambda event: None).rung
+    rung = measure(SEARCH, rungs_of(asked), Formula(), [Path("/dev/shm")], lambda event: None).rung
     assert "memory-backed storage (tmpfs): no device under it" in rung.notes
     assert "device.reads" not in rung.quantities
 

@@ -6,16 +6,17 @@ from __future__ import annotations
 
 import pytest
 
-from kneebench.databases.engines.simulated.engine import open_engine
+from kneebench.databases.engine import engine_of
 from kneebench.errors import DatabaseLost, InvalidMeasurement
 from kneebench.lab.journal import Journal
 from kneebench.measurement.measure import MeasuredRung, measure
 from kneebench.measurement.warm_up import ColdStart
 from kneebench.plan import Plan
-from kneebench.records import Cell, Event, Order, Phase, Rung
+from kneebench.records import Configuration, Event, Order, Phase, Rung
+from tests.only import rungs_of
 from tests.simulated_truth import bound
 
-CELL = Cell(id="disk", storage="disk")
+CONFIGURATION = Configuration(id="disk", storage="disk")
 
 
 def quiet(event: Event) -> None:
@@ -41,9 +42,9 @@ def plan(profile: str = "spec", **drives: object) -> Plan:
 def measured(
     asked: Plan, users: int = 16, phase: Phase = "search", rate_per_s: float | None = None
 ) -> MeasuredRung:
-    order = Order(cell="disk", phase=phase, users=users, rate_per_s=rate_per_s)
-    with open_engine(asked, Journal()).restored(CELL, quiet) as server:
-        return measure(order, asked, server, [], quiet)
+    order = Order(configuration="disk", phase=phase, users=users, rate_per_s=rate_per_s)
+    with engine_of(asked, Journal()).restored(CONFIGURATION, quiet) as server:
+        return measure(order, rungs_of(asked), server, [], quiet)
 
 
 def failed(found: MeasuredRung) -> list[str]:
@@ -121,12 +122,12 @@ def test_a_cold_database_with_limited_memory_is_not_steady_before_it_can_be_full
     slow = {"read_latency": "2ms", "read_channels": 4, "reads_per_transaction": 0.5}
     filling = {"cold_reads_per_transaction": 8, "warm_after": 20_000, "checkpoint_every": "0s"}
     asked = plan(**slow, **filling)
-    order = Order(cell="disk", phase="search", users=16)
+    order = Order(configuration="disk", phase="search", users=16)
 
     def warmed(memory_bytes: int) -> Rung:
-        with open_engine(asked, Journal()).restored(CELL, quiet) as server:
+        with engine_of(asked, Journal()).restored(CONFIGURATION, quiet) as server:
             start = ColdStart(memory_bytes)
-            return measure(order, asked, server, [], quiet, cold=True, start=start).rung
+            return measure(order, rungs_of(asked), server, [], quiet, cold=True, start=start).rung
 
     free, limited, large = (warmed(memory) for memory in (0, 2**30, 2**40))
     assert free.steady

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import kneebench
-from kneebench.databases.engines.postgres.engine import open_engine
+from kneebench.databases.engine import engine_of
 from kneebench.plan import Plan
 from kneebench.plan.json_schema import tables
 from kneebench.plan.reader import parse_plan
@@ -120,11 +120,11 @@ def test_the_role_of_the_page_may_do_all_and_only_the_image_stays(
     url = granted.url("page", user="page")
     plan = small(kneebench.preset("running"), url)
     before = databases(granted)
-    found = open_engine(plan, granted.journal).findings()
+    found = engine_of(plan, granted.journal).findings()
     assert [finding for finding in found if finding.level in ("warning", "error", "refused")] == []
     results = kneebench.run(plan, folder=tmp_path)
     assert results.finished
-    assert [climb.cell.storage for climb in results.climbs] == ["server"]
+    assert [climb.configuration.storage for climb in results.climbs] == ["server"]
     assert not any(
         "CHECKPOINT" in note
         for climb in results.climbs

@@ -22,12 +22,12 @@ from kneebench.databases.engines.sqlserver.sql_files import columns_of as column
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
-from kneebench.records import Cell, Event
+from kneebench.records import Configuration, Event
 from tests import tds_server
 from tests.loaded import Servers, shared_images
 from tests.mariadb_elsewhere import SMALL_LOG, WITHOUT_MARIADB
 
-CELL = Cell(id="here", storage="here")
+CONFIGURATION = Configuration(id="here", storage="here")
 LOADS = pytest.mark.parametrize(
     ("warehouses", "profile"),
     [
@@ -117,7 +117,7 @@ def sums(
     }
     engine = engine_of(Plan.model_validate(given), Journal(folder / "journal"))
     with (
-        engine.restored(CELL, unwatched) as server,
+        engine.restored(CONFIGURATION, unwatched) as server,
         mariadb_session(server.address) as session,
         connect(servers(None).loaded(warehouses, profile)) as connection,
     ):
@@ -164,7 +164,7 @@ def test_postgres_and_a_tds_server_hold_the_same_rows_of_all_nine_tables(
     try:
         engine.prepare(unwatched)
         with (
-            engine.restored(CELL, unwatched) as server,
+            engine.restored(CONFIGURATION, unwatched) as server,
             connect_to(server.address) as session,
             connect(servers(None).loaded(warehouses, profile)) as connection,
         ):

@@ -54,7 +54,9 @@ def test_the_time_left_takes_off_what_was_kept_and_not_only_what_has_passed(
         for rung in climb.of("warm_up", "search", "bisection", "drift_check"):
             progress.receive(Event(kind="rung", doing="", data={"rung": rung, "kept": True}))
         for result in climb.stop_results:
-            progress.receive(Event(kind="stop", doing=climb.cell.storage, data=result.model_dump()))
+            progress.receive(
+                Event(kind="stop", doing=climb.configuration.storage, data=result.model_dump())
+            )
     assert progress.left_s == pytest.approx(EXPECTED.final_runs_s)
     progress.receive(
         Event(

@@ -17,9 +17,10 @@ from pathlib import Path
 
 import pytest
 
+from kneebench.databases.engine import engine_of
 from kneebench.databases.engines.postgres import image as images
 from kneebench.databases.engines.postgres.account import server_account
-from kneebench.databases.engines.postgres.engine import OwnPostgres, open_engine
+from kneebench.databases.engines.postgres.engine import OwnPostgres
 from kneebench.databases.engines.postgres.launcher import make_cluster, running_server
 from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.ownership import home
@@ -27,7 +28,7 @@ from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.lab.journal import Journal
 from kneebench.lab.removal import MARKER
 from kneebench.plan import Plan
-from kneebench.records import Cell, Event
+from kneebench.records import Configuration, Event
 
 pytestmark = [
     pytest.mark.root,
@@ -35,7 +36,7 @@ pytestmark = [
         os.geteuid() != 0, reason="the server has an account of its own only under root"
     ),
 ]
-DISK = Cell(id="disk", storage="disk")
+DISK = Configuration(id="disk", storage="disk")
 SECRET = "the-secret-of-root"
 
 
@@ -87,7 +88,7 @@ def engine(folder: Path, images_in: Path | None = None, **database: object) -> O
             "storages": {"disk": {"path": folder / "disk"}},
         }
     )
-    opened = open_engine(plan, Journal(folder / "journal"))
+    opened = engine_of(plan, Journal(folder / "journal"))
     assert isinstance(opened, OwnPostgres)
     return opened
 
@@ -368,7 +369,7 @@ def test_a_directory_of_ours_that_was_swapped_for_a_link_is_neither_written_to_n
 
     plan = engine(bench).plan.model_dump()
     plan["storages"] = {"disk": {"path": owned}}
-    asked = open_engine(Plan.model_validate(plan), Journal(tmp_path / "journal"))
+    asked = engine_of(Plan.model_validate(plan), Journal(tmp_path / "journal"))
     with pytest.raises(KneebenchError), asked.restored(DISK, swap):
         pass
     assert swapped

@@ -1,4 +1,6 @@
-"""Plans of several databases: cells, errors, and whole campaigns on two simulated databases."""
+"""Plans of several databases: configurations, errors, and whole campaigns on two simulated
+databases.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from kneebench.analysis.headline import headline, subtitle
 from kneebench.analysis.sweep import sweeps
 from kneebench.analysis.sweep_rows import sweep_rows
 from kneebench.brief import Brief
-from kneebench.campaign.expected_duration import cell_findings
+from kneebench.campaign.expected_duration import configuration_findings
 from kneebench.campaign.preflight import preflight_checks, shelves
 from kneebench.databases.engine import engine_of
 from kneebench.databases.several import together
@@ -23,11 +25,11 @@ from kneebench.errors import PlanError
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
-from kneebench.plan.cells import cells, running_order
+from kneebench.plan.configurations import configurations, running_order
 from kneebench.plan.faults import PlanFaults
 from kneebench.plan.noise import same_twice
 from kneebench.plan.reader import parse_plan
-from kneebench.plan.resolve import resolve_document
+from kneebench.plan.resolve import database_plans, resolve_document
 from kneebench.plan.writer import to_toml
 from kneebench.records import Event, Finding, Results
 from kneebench.results import compare_campaigns
@@ -93,21 +95,21 @@ slow.simulated.cores = 4
 
 
 def test_each_storage_is_measured_with_each_database_under_each_constraint() -> None:
-    crossed = cells(plan(constraints={"cores": [1, 2]}))
-    assert [cell.name for cell in crossed[:4]] == [
+    crossed = configurations(plan(constraints={"cores": [1, 2]}))
+    assert [configuration.name for configuration in crossed[:4]] == [
         "slow, lean (1 core)",
         "slow, lean (2 cores)",
         "slow, heavy (1 core)",
         "slow, heavy (2 cores)",
     ]
     assert crossed[0].id == "slow-lean-1-core"
-    assert [cell.id.removesuffix("s") for cell in running_order(crossed)] == [
+    assert [configuration.id.removesuffix("s") for configuration in running_order(crossed)] == [
         *("slow-lean-1-core", "slow-heavy-1-core", "fast-lean-1-core", "fast-heavy-1-core"),
         *("fast-heavy-2-core", "fast-lean-2-core", "slow-heavy-2-core", "slow-lean-2-core"),
     ]
 
 
-def test_check_prints_the_cells_of_all_databases_with_what_each_needs() -> None:
+def test_check_prints_the_configurations_of_all_databases_with_what_each_needs() -> None:
     several = plan()
     journal = Journal()
     found = preflight_checks(several, engine_of(several, journal), journal)
@@ -115,14 +117,17 @@ def test_check_prints_the_cells_of_all_databases_with_what_each_needs() -> None:
     assert "configuration 4 of 4" in subjects
     assert subjects.count("storage slow") == 1, "what is the same for all is said once"
     alone = plan(databases={}, database=LEAN)
-    assert not list(cell_findings(alone, host())), "one database without constraints: as before"
+    assert not list(configuration_findings(alone, host())), (
+        "one database without constraints: as before"
+    )
 
 
-def test_a_plan_is_of_one_database_for_each_cell_and_reads_back_as_written() -> None:
+def test_each_database_has_its_configurations_and_the_plan_reads_back_as_written() -> None:
     several = plan()
-    light, heavy = (several.of(cell) for cell in cells(several)[:2])
+    light, heavy = database_plans(several).values()
     assert (light.database.settings, heavy.database.settings) == ({}, HEAVY["settings"])
-    assert cells(heavy) == cells(several), "what the databases share is that of the whole plan"
+    assert {*light.configurations, *heavy.configurations} == {*configurations(several)}
+    assert not {*light.configurations} & {*heavy.configurations}
     assert parse_plan(to_toml(several)) == several
     document = plan_document(several)
     assert plan_document(Plan.model_validate(document)) == document
@@ -171,7 +176,7 @@ def test_a_plan_is_of_one_database_for_each_cell_and_reads_back_as_written() -> 
             "[storages]\ndisk.drives = ['nvme0n1']\n",
             5,
             "ladder.rounds",
-            '"long": two cells on the same drives',
+            '"long": two configurations on the same drives',
         ),
         ("databases = 3\nstorages.disk.path = '.'\n", 1, "databases", "table of values"),
     ],
@@ -188,7 +193,10 @@ def test_an_error_of_several_databases_names_its_line_and_key(
 
 def test_servers_by_url_need_no_storages_and_noise_is_measured_with_one_database() -> None:
     urls = {"a": {"url": "postgresql://me@db1/x"}, "b": {"url": "postgresql://me@db2/x"}}
-    assert [cell.name for cell in cells(Plan.model_validate({"databases": urls}))] == [
+    assert [
+        configuration.name
+        for configuration in configurations(Plan.model_validate({"databases": urls}))
+    ] == [
         "server, a",
         "server, b",
     ]
@@ -230,13 +238,15 @@ def test_databases_side_by_side_need_space_together(own_place: Path) -> None:
 
 
 def test_storages_are_compared_within_one_database_only(results: Results) -> None:
-    cell = {climb.cell.id: climb.cell for climb in results.climbs}
+    configuration = {climb.id: climb.configuration for climb in results.climbs}
     found = compare(results)
-    assert {(cell[one.cell].name, cell[one.baseline].name) for one in found} == {
+    assert {
+        (configuration[one.configuration].name, configuration[one.baseline].name) for one in found
+    } == {
         ("fast, lean", "slow, lean"),
         ("fast, heavy", "slow, heavy"),
     }
-    nopm = {one.cell: one for one in found if one.quantity == "nopm"}
+    nopm = {one.configuration: one for one in found if one.quantity == "nopm"}
     assert nopm["fast-lean"].ratio.value > nopm["fast-heavy"].ratio.value > 1
     assert nopm["fast-lean"].sentence.startswith("Fast, lean: ")
     assert "slow's NOPM at 8 users" in nopm["fast-lean"].sentence
@@ -269,7 +279,7 @@ def test_the_final_runs_take_turns_there_and_back_across_databases(results: Resu
         (rung for climb in results.climbs for rung in climb.of("final_run")),
         key=lambda rung: (rung.order.repeat, rung.started_at),
     )
-    order = [rung.order.cell for rung in runs]
+    order = [rung.order.configuration for rung in runs]
     assert {*order[:4]} == {"slow-lean", "slow-heavy", "fast-lean", "fast-heavy"}
     assert results.campaign.settings["slow-heavy"] != results.campaign.settings["slow-lean"]
     assert load(results.folder or "") == results
@@ -351,7 +361,7 @@ def test_a_database_that_is_added_to_the_plan_joins_the_campaign(tmp_path: Path)
 
     def watch(event: Event) -> None:
         if event.kind == "rung" and not event.data["kept"]:
-            measured.append(event.data["rung"].order.cell)
+            measured.append(event.data["rung"].order.configuration)
 
     third = {"engine": "simulated", "settings": {"log_latency": "5ms"}}
     joined = run(several(lean=LEAN, heavy=HEAVY, late=third), tmp_path, watch)
@@ -374,7 +384,7 @@ def test_sweeps_are_of_one_database_each_and_every_knee_is_proved(tmp_path: Path
         ("disk", "lean"),
         ("disk", "heavy"),
     ]
-    assert {*swept.campaign.proofs} == {climb.cell.id for climb in swept.climbs}
+    assert {*swept.campaign.proofs} == {climb.id for climb in swept.climbs}
     assert all(proof.relieved for proof in swept.campaign.proofs.values())
     assert headline(swept).startswith("Simulated: Disk, lean")
 
@@ -402,12 +412,12 @@ def test_campaigns_of_different_engines_are_not_compared_as_storages(results: Re
     assert "no difference between storages" in error.value.seen
     assert "[databases]" in error.value.do
     with pytest.raises(PlanError, match="no difference between storages"):
-        judgeable(plan(), cells(plan()), theirs)
+        judgeable(plan(), configurations(plan()), theirs)
 
 
 def test_two_campaigns_of_several_databases_are_compared_by_database(results: Results) -> None:
     rows = compare_campaigns([results, with_databases(results)])
-    assert [row.name for row in rows[:4]] == [climb.cell.name for climb in results.climbs]
+    assert [row.name for row in rows[:4]] == [climb.configuration.name for climb in results.climbs]
     bases = {row.name: row.against.baseline.split("/")[1] for row in rows[4:] if row.against}
     assert bases == {
         "slow, lean": "slow-lean",

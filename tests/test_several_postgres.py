@@ -54,13 +54,13 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Results]:
 
 def test_two_versions_are_measured_in_turn_and_nothing_is_left(results: Results) -> None:
     assert results.finished and not Journal().leftovers()
-    assert [climb.cell.name for climb in results.climbs] == ["memory, 18", "memory, 15"]
+    assert [climb.configuration.name for climb in results.climbs] == ["memory, 18", "memory, 15"]
     for climb in results.climbs:
         checks = [check for _, some in conditions(climb) for check in some]
         measured = climb.stopped_by != "invalid"  # a busy machine disturbs windows of a second
         assert len(checks) >= (24 if measured else 12) and all(check.passed for check in checks)
     rounds = [rung for climb in results.climbs for rung in climb.of("final_run")]
-    order = [rung.order.cell for rung in sorted(rounds, key=lambda rung: rung.started_at)]
+    order = [rung.order.configuration for rung in sorted(rounds, key=lambda rung: rung.started_at)]
     assert order == ["memory-18", "memory-15", "memory-15", "memory-18"]
     for version in ("15", "18"):
         assert results.campaign.image_of(version)["key"].startswith(f"postgres-{version}")

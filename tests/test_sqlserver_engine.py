@@ -22,7 +22,8 @@ from kneebench.databases.tproc_c.loading import shape_of
 from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
-from kneebench.plan.cells import cells
+from kneebench.plan.configurations import configurations
+from kneebench.plan.resolve import only_database
 from kneebench.records import Event
 from tests.documented_server import OneServer, one_server
 
@@ -51,7 +52,7 @@ def opened(
     given = {"database": {**DATABASE, **database}, "storages": {"drives": {"sqlserver": PLACES}}}
     rest = {"workload": {"warehouses": 1}, "constraints": constraints or {}}
     plan = Plan.model_validate({**given, **rest})
-    return RemoteSqlServer(plan, Journal(folder)), plan
+    return RemoteSqlServer(only_database(plan), Journal(folder)), plan
 
 
 def image_of(made: RemoteSqlServer) -> Image:
@@ -73,7 +74,7 @@ def test_a_restored_database_has_the_plans_settings_and_all_is_undone_at_its_end
     there: OneServer, tmp_path: Path
 ) -> None:
     made, plan = backed_up(tmp_path)
-    with made.restored(cells(plan)[0], unwatched) as running:
+    with made.restored(configurations(plan)[0], unwatched) as running:
         settings = {one.name: (one.value, one.source) for one in running.settings}
         assert settings["max degree of parallelism"] == ("1", "plan")
         assert settings["trace flags"][0] == "none"
@@ -94,14 +95,14 @@ def test_a_restored_database_has_the_plans_settings_and_all_is_undone_at_its_end
     ]
 
 
-def test_a_constraint_on_the_engines_memory_is_set_for_its_cell_and_put_back(
+def test_a_constraint_on_the_engines_memory_is_set_for_its_configuration_and_put_back(
     there: OneServer, tmp_path: Path
 ) -> None:
     made, plan = backed_up(tmp_path, {"engine_memory": ["1GiB", "2GiB"]}, settings={})
-    for cell, wanted_mb in zip(cells(plan), (1024, 2048), strict=True):
+    for configuration, wanted_mb in zip(configurations(plan), (1024, 2048), strict=True):
         there.sent.clear()
         there.answer("sys.configurations", lambda statement: [(CACHE, 4096)])
-        with made.restored(cell, unwatched) as running:
+        with made.restored(configuration, unwatched) as running:
             (memory,) = [one for one in running.settings if one.name == CACHE]
             assert (memory.value, memory.source) == (str(wanted_mb), "plan")
         assert [one for one in there.sent if "max server memory" in one and "EXEC" in one] == [
@@ -118,7 +119,7 @@ def test_a_restore_that_fails_for_lack_of_space_says_so_and_puts_the_settings_ba
     there.answer(r"^RESTORE DATABASE", SqlError(words, 3257))
     made, plan = backed_up(tmp_path)
     words = r"insufficient free space.*free space on that drive"
-    with pytest.raises(PlanError, match=words), made.restored(cells(plan)[0], unwatched):
+    with pytest.raises(PlanError, match=words), made.restored(configurations(plan)[0], unwatched):
         raise AssertionError
     assert list(tmp_path.glob("*.json")) == []
     assert there.changes()[-3:] == ["EXEC sp_configure"] * 3
@@ -132,7 +133,7 @@ def test_a_database_that_cannot_be_dropped_stays_in_the_journal_with_the_command
     )
     events: list[Event] = []
     made, plan = backed_up(tmp_path)
-    with made.restored(cells(plan)[0], events.append):
+    with made.restored(configurations(plan)[0], events.append):
         pass
     (warning,) = [one.doing for one in events if one.kind == "warning"]
     alone = "ALTER DATABASE [tpcc] SET SINGLE_USER WITH ROLLBACK IMMEDIATE"
@@ -165,7 +166,7 @@ def test_a_server_that_was_restarted_under_load_is_not_taken_for_the_same(
 ) -> None:
     made, plan = backed_up(tmp_path)
     there.answer("'tempdb'$", [("yesterday",)])
-    with made.restored(cells(plan)[0], unwatched) as running:
+    with made.restored(configurations(plan)[0], unwatched) as running:
         assert running.alive() == ""
         there.answer("'tempdb'$", [("today",)])
         assert running.alive() == "it was restarted"
@@ -176,7 +177,7 @@ def test_without_the_right_to_see_other_sessions_waits_are_not_measured_and_not_
 ) -> None:
     there.answer("HAS_PERMS", [(0,)])
     made, plan = backed_up(tmp_path)
-    with made.restored(cells(plan)[0], unwatched) as running:
+    with made.restored(configurations(plan)[0], unwatched) as running:
         assert "waits" not in running.measures
         assert "waits are not measured; GRANT VIEW SERVER STATE TO [bench]" in running.notes
 
@@ -189,7 +190,7 @@ def test_a_plan_whose_placement_the_server_does_not_follow_is_not_measured(
     )
     made, plan = backed_up(tmp_path)
     refused = pytest.raises(KneebenchError, match="kneebench_log is at")
-    with refused, made.restored(cells(plan)[0], unwatched):
+    with refused, made.restored(configurations(plan)[0], unwatched):
         raise AssertionError
     assert there.changes()[-4] == "DROP DATABASE"
 
@@ -200,7 +201,7 @@ def test_a_backup_that_another_plan_has_replaced_since_is_not_measured(
     made, plan = opened(tmp_path)
     there.kept("made by kneebench: " + json.dumps({"key": "sqlserver-16-5w-default-1"}))
     words = r"contains sqlserver-16-5w-default-1, not sqlserver-16-1w.*file in backup that no other"
-    with pytest.raises(PlanError, match=words), made.restored(cells(plan)[0], unwatched):
+    with pytest.raises(PlanError, match=words), made.restored(configurations(plan)[0], unwatched):
         raise AssertionError
     assert "RESTORE DATABASE" not in there.changes()
 
@@ -268,7 +269,7 @@ def test_a_loaded_database_without_a_backup_is_in_the_journal_until_a_climb_drop
     made, plan = opened(tmp_path, backup="")
     made.prepare(unwatched)
     assert entries(tmp_path) == ["the database tpcc on db.example:1433"]
-    with made.restored(cells(plan)[0], unwatched):
+    with made.restored(configurations(plan)[0], unwatched):
         pass
     assert entries(tmp_path) == []
 
@@ -309,7 +310,7 @@ def test_a_database_of_anothers_gets_no_command_that_drops_it(
         assert "DROP" not in str(refused.value)
     with (
         pytest.raises(Refused, match="not created by kneebench") as refused,
-        made.restored(cells(plan)[0], events.append),
+        made.restored(configurations(plan)[0], events.append),
     ):
         raise AssertionError
     assert "DROP" not in str(refused.value)
@@ -349,7 +350,7 @@ def test_the_plans_command_restores_the_database_which_stays(
     facts = made.prepare(unwatched)
     assert (facts["reused"], facts["restored_by"], facts["key"]) == ("yes", "command", known["key"])
     there.sent.clear()
-    with made.restored(cells(plan)[0], unwatched) as running:
+    with made.restored(configurations(plan)[0], unwatched) as running:
         assert any("restored by the plan's command" in note for note in running.notes)
     seen = (tmp_path / "seen").read_text().splitlines()
     assert "SQLCMDSERVER=db.example,1433" in seen
@@ -369,7 +370,7 @@ def test_a_command_that_leaves_another_database_is_not_measured(
     there: OneServer, tmp_path: Path, facts: dict[str, str], words: str
 ) -> None:
     made, plan, _ = by_command(there, tmp_path, **facts)
-    with pytest.raises(PlanError, match=words), made.restored(cells(plan)[0], unwatched):
+    with pytest.raises(PlanError, match=words), made.restored(configurations(plan)[0], unwatched):
         raise AssertionError
     assert "DROP DATABASE" not in there.changes()
 
@@ -381,7 +382,7 @@ def test_a_database_that_stays_is_used_also_with_the_key_of_another_version_of_k
     command = {"restore_command": "true"} if restore["restore"] == "command" else {}
     made, plan, _ = staying(there, tmp_path, {"key": "older"}, **restore, **command)
     assert made.prepare(unwatched)["reused"] == "yes"
-    with made.restored(cells(plan)[0], unwatched):
+    with made.restored(configurations(plan)[0], unwatched):
         pass
     assert not {"DROP DATABASE", "CREATE DATABASE"} & {*there.changes()}
 
@@ -407,7 +408,7 @@ def test_another_database_of_ours_is_refused_and_not_dropped_for_a_plan_that_let
     assert re.search(words, f"{refused.seen}; {refused.do}")
     with pytest.raises(Refused, match=words):
         made.prepare(unwatched)
-    with pytest.raises(Refused, match=words), made.restored(cells(plan)[0], unwatched):
+    with pytest.raises(Refused, match=words), made.restored(configurations(plan)[0], unwatched):
         raise AssertionError
     assert not {"DROP DATABASE", "CREATE DATABASE"} & {*there.changes()}
 
@@ -418,7 +419,7 @@ def test_a_database_that_stays_with_other_options_than_the_plans_is_not_measured
     settings = {"recovery": "full", "page_verify": "checksum", "read_committed_snapshot": True}
     made, plan, _ = staying(there, tmp_path, {}, restore="none", settings=settings)
     words = r"recovery is simple, not full; ALTER DATABASE \[tpcc\] SET RECOVERY FULL, or correct"
-    with pytest.raises(PlanError, match=words), made.restored(cells(plan)[0], unwatched):
+    with pytest.raises(PlanError, match=words), made.restored(configurations(plan)[0], unwatched):
         raise AssertionError
     assert there.changes() == []
 
@@ -452,7 +453,7 @@ def test_the_database_is_prepared_on_the_storage_that_is_measured_first(tmp_path
     url = {"url": "sqlserver://bench@other.example/tpcc"}
     storages = {"one": {}, "two": {}, "three": {}, "four": url, "five": url}
     given = {"database": DATABASE, "storages": storages, "baseline": "two"}
-    made = RemoteSqlServer(Plan.model_validate(given), Journal(tmp_path))
+    made = RemoteSqlServer(only_database(Plan.model_validate(given)), Journal(tmp_path))
     assert made._one_storage_per_url == ["two", "four"]
 
 
@@ -464,7 +465,7 @@ def test_a_command_that_fails_ends_the_climb_before_anything_is_changed(
     there.sent.clear()
     with (
         pytest.raises(KneebenchError, match="exit code 3"),
-        made.restored(cells(plan)[0], unwatched),
+        made.restored(configurations(plan)[0], unwatched),
     ):
         raise AssertionError
     assert there.sent == []
@@ -482,6 +483,6 @@ def test_a_server_that_the_command_restarted_is_waited_for(
         return there
 
     monkeypatch.setattr(engine, "connect_to", connect)
-    with made.restored(cells(plan)[0], unwatched) as running:
+    with made.restored(configurations(plan)[0], unwatched) as running:
         assert running.alive() == ""
     assert next(starting, None) is None

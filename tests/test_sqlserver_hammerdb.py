@@ -22,14 +22,15 @@ from kneebench.databases.tproc_c.loading import LARGEST_FIRST
 from kneebench.errors import PlanError
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
-from kneebench.records import Cell, Check, Event, Finding
+from kneebench.plan.resolve import only_database
+from kneebench.records import Check, Configuration, Event, Finding
 from kneebench.results.compare_plans import plan_document
 from tests import tds_server
 from tests.documented_server import ADDRESS, DocumentedSession
 from tests.short_load import short_load
 from tests.tds_hammerdb import BROKEN, BY_BCP, rebuild
 
-CELL = Cell(id="there", storage="there")
+CONFIGURATION = Configuration(id="there", storage="there")
 URL, WAREHOUSES = "sqlserver://bench@db.example/tpcc", {"warehouses": 10}
 PROCEDURES = "SELECT COUNT(*) FROM sys.procedures WHERE schema_id = SCHEMA_ID('kneebench')"
 ORDERS = "SELECT SUM(d_next_o_id) FROM dbo.district"
@@ -68,7 +69,7 @@ def theirs(
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SQLCMDPASSWORD", tds_server.password())
         makers = Journal(tmp_path_factory.mktemp("makers"))
-        own = RemoteSqlServer(plan(schema_from="kneebench"), makers)
+        own = RemoteSqlServer(only_database(plan(schema_from="kneebench")), makers)
         own.prepare(unwatched)
         address = own.address("there")
         try:
@@ -82,7 +83,7 @@ def theirs(
 
 def findings(journal: Journal, **given: Any) -> list[Finding]:
     """What `check` finds of the tables."""
-    every = RemoteSqlServer(plan(**given), journal).findings()
+    every = RemoteSqlServer(only_database(plan(**given)), journal).findings()
     return [one for one in every if "HammerDB" in f"{one.seen} {one.do}"]
 
 
@@ -154,7 +155,7 @@ def test_files_that_no_command_can_move_must_be_where_the_plan_says(
     by = {"restore": how, **({"restore_command": "true"} if how == "command" else {})}
     table = {"engine": "sqlserver", "url": URL, "schema_from": "hammerdb", "data_dirs": ["X:\\"]}
     given = {"database": {**table, **by}, "storages": {"there": {}}, "workload": WAREHOUSES}
-    engine = RemoteSqlServer(Plan.model_validate(given), Journal(tmp_path))
+    engine = RemoteSqlServer(only_database(Plan.model_validate(given)), Journal(tmp_path))
     findings = [*engine.found(session, "there", ADDRESS, "server")]
     misplaced = [one for one in findings if "not in X:" in one.seen]
     assert [one.level for one in misplaced] == ["error"] * found
@@ -181,13 +182,15 @@ def test_check_says_what_becomes_of_the_tables_and_changes_nothing(
 def test_check_reports_what_is_not_such_a_schema(
     theirs: SqlServerAddress, journal: Journal
 ) -> None:
-    engine = RemoteSqlServer(plan(7, restore="none"), journal)
+    engine = RemoteSqlServer(only_database(plan(7, restore="none")), journal)
     [wrong] = [one for one in engine.findings() if one.level == "error"]
     assert (wrong.seen, wrong.do) == ("it has 1 warehouse", "set workload.warehouses = 1")
     empty = f"{tds_server.DATABASE}_empty"
     with connect(theirs) as session:
         session.execute(f"CREATE DATABASE {empty}")
-        elsewhere = RemoteSqlServer(plan(restore="none", url=tds_server.url(empty)), journal)
+        elsewhere = RemoteSqlServer(
+            only_database(plan(restore="none", url=tds_server.url(empty))), journal
+        )
         [nothing] = [one for one in elsewhere.findings() if one.level == "error"]
         session.execute(f"DROP DATABASE {empty}")
     assert "no table order_line" in nothing.seen
@@ -199,16 +202,16 @@ def test_check_reports_what_is_not_such_a_schema(
 def test_with_consent_the_tables_are_measured_and_the_procedures_go_at_the_end(
     theirs: SqlServerAddress, journal: Journal
 ) -> None:
-    engine = RemoteSqlServer(plan(restore="none"), journal)
+    engine = RemoteSqlServer(only_database(plan(restore="none")), journal)
     facts = engine.prepare(unwatched)
     assert (facts["schema_from"], facts["restored_by"]) == ("hammerdb", "none")
-    with engine.restored(CELL, unwatched) as server, connect_to(theirs) as inside:
+    with engine.restored(CONFIGURATION, unwatched) as server, connect_to(theirs) as inside:
         assert any("was not restored" in note for note in server.notes)
         assert inside.value(PROCEDURES) == 5
         [noted] = [file.read_text() for file in journal.folder.glob("*.json")]
         assert "DROP PROCEDURE IF EXISTS kneebench.new_order; DROP" in noted
         ids = server.sum_next_order_ids()
-        tally = short_load(server, engine.plan, CELL.id)
+        tally = short_load(server, engine.plan, CONFIGURATION.id)
         assert (tally.whole.failed, tally.errors) == (0, ())
         orders = tally.transactions["new_order"].whole.committed
         assert server.sum_next_order_ids() - ids == orders > 0
@@ -224,7 +227,9 @@ def test_with_consent_the_tables_are_measured_and_the_procedures_go_at_the_end(
 def test_the_procedures_go_too_where_all_sessions_were_ended_and_by_hand(
     theirs: SqlServerAddress, journal: Journal
 ) -> None:
-    with RemoteSqlServer(plan(restore="none"), journal).restored(CELL, unwatched):
+    with RemoteSqlServer(only_database(plan(restore="none")), journal).restored(
+        CONFIGURATION, unwatched
+    ):
         tds_server.end_all_sessions(theirs)
     with connect_to(theirs) as inside:
         assert inside.value("SELECT SCHEMA_ID('kneebench')") is None
@@ -237,8 +242,8 @@ def test_the_procedures_go_too_where_all_sessions_were_ended_and_by_hand(
 def test_what_was_broken_before_passes_only_while_it_stays_as_it_was(
     theirs: SqlServerAddress, journal: Journal
 ) -> None:
-    engine = RemoteSqlServer(plan(restore="none"), journal)
-    with engine.restored(CELL, unwatched) as server, connect_to(theirs) as inside:
+    engine = RemoteSqlServer(only_database(plan(restore="none")), journal)
+    with engine.restored(CONFIGURATION, unwatched) as server, connect_to(theirs) as inside:
         assert failed(Conditions(1).checks(inside)) == BROKEN
         inside.execute("EXEC kneebench.payment 1, 1, 1, 1, 5, '', 700")
         inside.execute("EXEC kneebench.delivery 1, 2")
@@ -257,11 +262,16 @@ def test_a_command_restores_the_tables_which_must_be_the_plans(
     theirs: SqlServerAddress, journal: Journal, tmp_path: Path
 ) -> None:
     by_command = {"restore": "command", "restore_command": f"touch {tmp_path}/restored"}
-    with RemoteSqlServer(plan(**by_command), journal).restored(CELL, unwatched) as server:
+    with RemoteSqlServer(only_database(plan(**by_command)), journal).restored(
+        CONFIGURATION, unwatched
+    ) as server:
         assert failed(server.conditions(unwatched)) == set()
     assert (tmp_path / "restored").exists()
-    other = RemoteSqlServer(plan(2, **by_command), journal)
-    with pytest.raises(PlanError, match="it has 1 warehouse"), other.restored(CELL, unwatched):
+    other = RemoteSqlServer(only_database(plan(2, **by_command)), journal)
+    with (
+        pytest.raises(PlanError, match="it has 1 warehouse"),
+        other.restored(CONFIGURATION, unwatched),
+    ):
         raise AssertionError
 
 
@@ -272,9 +282,9 @@ def test_orders_of_the_bulk_load_are_left_out_until_they_are_delivered(
     with connect_to(theirs) as inside:
         inside.execute(BY_BCP)
     assert [one.level for one in findings(journal, restore="none")] == ["warning", "note"]
-    engine = RemoteSqlServer(plan(restore="none"), journal)
-    with engine.restored(CELL, unwatched) as server:
-        assert short_load(server, engine.plan, CELL.id).whole.failed == 0
+    engine = RemoteSqlServer(only_database(plan(restore="none")), journal)
+    with engine.restored(CONFIGURATION, unwatched) as server:
+        assert short_load(server, engine.plan, CONFIGURATION.id).whole.failed == 0
         checks = server.conditions(unwatched)
     assert failed(checks) == set()
     assert "except undelivered loaded orders" in checks[4].sentence

@@ -11,6 +11,7 @@ from kneebench.campaign.expected_duration import duration_finding
 from kneebench.databases.engines.sqlserver.placement import placement_of
 from kneebench.databases.engines.sqlserver.table import sqlserver_table
 from kneebench.plan import Plan
+from kneebench.plan.configurations import configurations
 from kneebench.plan.duration import expected
 from kneebench.records import Host
 from kneebench.results.compare_plans import plan_document
@@ -86,7 +87,7 @@ def test_loading_again_before_each_climb_takes_longer_and_hammerdbs_schema_is_no
 def test_a_constraint_on_the_engines_memory_is_the_only_one_that_a_running_server_takes() -> None:
     given = {"database": {"engine": "sqlserver", "url": URL}}
     found = Plan.model_validate({**given, "constraints": {"engine_memory": ["1GiB", "2GiB"]}})
-    assert len(found.constraints_by_name) == 2
+    assert len(configurations(found)) == 2
     with pytest.raises(ValidationError, match="only engine_memory"):
         Plan.model_validate({**given, "constraints": {"cores": [1, 2]}})
 

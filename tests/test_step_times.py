@@ -11,7 +11,7 @@ import pytest
 from kneebench.analysis.rounds import are_enough, unit_rounds
 from kneebench.campaign.expected_duration import is_loaded
 from kneebench.plan import Plan
-from kneebench.plan.cells import cells
+from kneebench.plan.configurations import configurations
 from kneebench.plan.duration import expected, steps
 from kneebench.plan.ladder import Ladder
 from kneebench.records import Climb, Finding, Host, Order, Results, Rung
@@ -94,21 +94,23 @@ def test_another_plan_of_the_same_engine_is_foreseen_by_its_steps() -> None:
     assert foreseen_s(other, host) < foreseen_s(plan, host)
 
 
-def test_the_turns_of_other_cells_are_no_part_of_a_cells_runs() -> None:
-    """Two cells in turn: the second is restored once more for the fixed rate, after the first."""
+def test_the_turns_of_other_configurations_are_no_part_of_a_configurations_runs() -> None:
+    """Two configurations in turn: the second is restored once more for the fixed rate, after the
+    first.
+    """
     plan, model = recorded_plan(), recorded().climbs[0].of("final_run")[0]
-    by_cell: dict[str, list[Rung]] = {climb.cell.id: [] for climb in recorded().climbs}
-    first, second = by_cell
+    by_configuration: dict[str, list[Rung]] = {climb.id: [] for climb in recorded().climbs}
+    first, second = by_configuration
     turns = [(first, "final_run"), (second, "final_run"), (second, "fixed_rate")]
     turns += [(first, "fixed_rate")]
     clock = 1000.0
-    for cell, phase in turns:
-        restored = None if (cell, phase) == (second, "fixed_rate") else 2.0
-        order = Order(cell=cell, phase=phase, users=4, repeat=1)
+    for configuration, phase in turns:
+        restored = None if (configuration, phase) == (second, "fixed_rate") else 2.0
+        order = Order(configuration=configuration, phase=phase, users=4, repeat=1)
         one = {"order": order, "started_at": _at(clock), "warm_up_s": 1.0, "restore_s": restored}
-        by_cell[cell].append(model.model_copy(update=one))
+        by_configuration[configuration].append(model.model_copy(update=one))
         clock += 100.0
-    every = [*by_cell[first][:1], *by_cell[second], *by_cell[first][1:]]
+    every = [*by_configuration[first][:1], *by_configuration[second], *by_configuration[first][1:]]
     groups = step_times._groups(every, plan)
     assert [len(group) for group in groups] == [1, 2, 1]
     took = dict(step_times._final_steps(groups, every, plan))
@@ -128,9 +130,9 @@ def test_counts_say_nothing_of_another_plan() -> None:
     ran = with_rungs_of(recorded(), lambda climb: (*climb.rungs, *climb.of("final_run")))
     step_times.keep(host, plan, ran)
     other = recorded_plan(question="another", workload={"warehouses": 9})
-    [cell, *_] = cells(other)
-    modelled = steps(other, cell, host)
-    found = step_times.as_before(host, other)(cell, modelled)
+    [configuration, *_] = configurations(other)
+    modelled = steps(other, configuration, host)
+    found = step_times.as_before(host, other)(configuration, modelled)
     assert (found.rungs, found.runs, found.restores) == (
         modelled.rungs,
         modelled.runs,
@@ -180,20 +182,30 @@ def test_a_damaged_file_is_ignored_and_only_the_newest_are_kept(
 
 
 def test_short_rounds_are_counted_by_restore() -> None:
-    """Two restores of 20 s for both cells, two rounds each of 5 s a run."""
+    """Two restores of 20 s for both configurations, two rounds each of 5 s a run."""
     plan = recorded_plan(ladder=SHORT | {"users": 4, "fixed_rate_share": 0})
     host, model = recorded_host(), recorded().climbs[0].of("final_run")[0]
-    by_cell: dict[str, list[Rung]] = {climb.cell.id: [] for climb in recorded().climbs}
+    by_configuration: dict[str, list[Rung]] = {climb.id: [] for climb in recorded().climbs}
     clock = 1000.0
     for restore in (1, 2):
         clock += 20.0
         for repeat in (2 * restore - 1, 2 * restore):
-            for cell in by_cell:
-                order = Order(cell=cell, phase="final_run", users=4, repeat=repeat, restore=restore)
+            for configuration in by_configuration:
+                order = Order(
+                    configuration=configuration,
+                    phase="final_run",
+                    users=4,
+                    repeat=repeat,
+                    restore=restore,
+                )
                 tally = model.tally.model_copy(update={"window_s": 2.0})
                 one = {"order": order, "tally": tally, "started_at": _at(clock), "warm_up_s": 1.0}
-                by_cell[cell].append(model.model_copy(update=one))
+                by_configuration[configuration].append(model.model_copy(update=one))
                 clock += 5.0
-    step_times.keep(host, plan, with_rungs_of(recorded(), lambda climb: by_cell[climb.cell.id]))
+    step_times.keep(
+        host,
+        plan,
+        with_rungs_of(recorded(), lambda climb: by_configuration[climb.id]),
+    )
     found = expected(plan, host, step_times.as_before(host, plan)).final_runs_s
     assert found == pytest.approx(2 * 20 + 8 * 5, rel=0.15)

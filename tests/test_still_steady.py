@@ -237,7 +237,9 @@ def test_drives_without_a_lasting_name_are_known_by_their_device() -> None:
 
 def test_only_storages_with_preconditioned_drives_have_an_answer() -> None:
     results = campaign(steady(1), steady(2))
-    assert [one.cell for one in still_steady(results)] == [results.climbs[0].cell.id]
+    assert [one.configuration for one in still_steady(results)] == [
+        results.climbs[0].configuration.id
+    ]
     old = campaign(steady(1), None, lambda run: run.model_copy(update={"devices": ()}))
     assert list(still_steady(old)) == [], "which drives a volume had is unknown"
     assert list(still_steady(with_campaign(results, preconditioned=()))) == []
@@ -257,7 +259,7 @@ def test_the_brief_says_it_after_the_preconditioning_and_the_json_has_the_answer
     assert said[at + 1].endswith("over 8 runs at 4 users (means of the first and the last half).")
     assert brief.document()["still_steady"] == [
         {
-            "cell": "disk",
+            "configuration": "disk",
             "volume": "disk",
             "answer": "no longer steady",
             "sentence": said[at + 1],

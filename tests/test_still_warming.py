@@ -8,7 +8,7 @@ from kneebench.analysis.comparison import compare
 from kneebench.analysis.outcome import exit_code, never_steady
 from kneebench.analysis.still_warming import still_warming
 from kneebench.brief import Brief
-from kneebench.records import Cell, Climb, Moved, Order, Results, Rung
+from kneebench.records import Climb, Configuration, Moved, Order, Results, Rung
 from kneebench.screen.summary import results_json
 from tests.curves import rung
 from tests.recordings import each, recorded, section, with_order
@@ -21,15 +21,15 @@ def unsteady(moved: Moved) -> dict[str, object]:
     return {"steady": False, "moved": moved}
 
 
-def climb(moves: list[Moved | None], **cell: object) -> Climb:
+def climb(moves: list[Moved | None], **configuration: object) -> Climb:
     """Final runs of one configuration, as many as moves; None is steady."""
     rungs = []
     for repeat, moved in enumerate(moves, start=1):
-        order = Order(cell="disk", phase="final_run", users=8, repeat=repeat)
+        order = Order(configuration="disk", phase="final_run", users=8, repeat=repeat)
         found = rung(order, 1000.0 + repeat)
         rungs.append(found.model_copy(update=unsteady(moved)) if moved else found)
-    made = Cell.model_validate({"id": "disk", "storage": "disk", **cell})
-    return Climb(cell=made, rungs=tuple(rungs))
+    made = Configuration.model_validate({"id": "disk", "storage": "disk", **configuration})
+    return Climb(configuration=made, rungs=tuple(rungs))
 
 
 def results(moved: Moved) -> Results:
@@ -38,7 +38,7 @@ def results(moved: Moved) -> Results:
     return each(recorded(), 0, lambda one: one.model_copy(update=change), "final_run")
 
 
-def test_a_cell_whose_final_runs_were_all_still_warming_says_by_how_much() -> None:
+def test_a_configuration_whose_final_runs_were_all_still_warming_says_by_how_much() -> None:
     why = still_warming(climb([FILLING] * 3))
     assert why == (
         "it never became steady within its warm-up limit: NOPM still rose by 12% and device reads"
@@ -57,7 +57,7 @@ def test_a_cell_whose_final_runs_were_all_still_warming_says_by_how_much() -> No
     ],
     ids=["one-steady", "scatter", "falling", "steady", "none"],
 )
-def test_a_cell_is_compared_unless_all_of_its_runs_were_still_warming(
+def test_a_configuration_is_compared_unless_all_of_its_runs_were_still_warming(
     moves: list[Moved | None],
 ) -> None:
     assert still_warming(climb(moves)) == ""
@@ -70,9 +70,9 @@ def test_runs_of_older_files_that_were_not_steady_are_compared_as_before() -> No
 
 
 def test_short_rounds_with_less_memory_are_judged_by_the_first_rung_of_the_climb() -> None:
-    def rounds(**cell: object) -> Climb:
-        found = climb([None] * 4, **cell)
-        first = rung(Order(cell="disk", phase="warm_up", users=8), 900.0)
+    def rounds(**configuration: object) -> Climb:
+        found = climb([None] * 4, **configuration)
+        first = rung(Order(configuration="disk", phase="warm_up", users=8), 900.0)
         first = first.model_copy(update=unsteady(FILLING))
         short = tuple(with_order(one, restore=1) for one in found.rungs)
         return found.model_copy(update={"rungs": (first, *short)})

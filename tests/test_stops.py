@@ -26,7 +26,9 @@ LOG = "log__write_latency_10s"
 
 
 def rungs(*points: tuple[int, float], **quantities: float) -> list[Rung]:
-    return [rung(Order(cell="a", phase="search", users=n), x, **quantities) for n, x in points]
+    return [
+        rung(Order(configuration="a", phase="search", users=n), x, **quantities) for n, x in points
+    ]
 
 
 def judge(name: str, seen: list[Rung], limits: object = None) -> StopResult:
@@ -86,7 +88,7 @@ def test_no_stop_but_the_budget_fires_on_a_healthy_climb_that_still_grows(
     users = [2, 3, 4, 5, 7, 9, 12, 16, 21, 28]
     seen: list[Rung] = []
     for n in users:
-        seen.append(measure(Order(cell="a", phase="search", users=n)))
+        seen.append(measure(Order(configuration="a", phase="search", users=n)))
         assert not judge(name, seen).fired
 
 
@@ -201,7 +203,9 @@ def test_the_plateau_just_above_its_limit_does_not_fire_and_just_below_does() ->
 
 def latencies(*seconds: float) -> list[Rung]:
     return [
-        rung(Order(cell="a", phase="search", users=2 * (i + 1)), 100.0 * (i + 1), **{LOG: s})
+        rung(
+            Order(configuration="a", phase="search", users=2 * (i + 1)), 100.0 * (i + 1), **{LOG: s}
+        )
         for i, s in enumerate(seconds)
     ]
 
@@ -238,7 +242,7 @@ def test_a_log_that_was_not_measured_is_not_judged() -> None:
 def test_the_log_s_limit_says_how_long_its_means_were(
     window_s: float, windows: int, said: str
 ) -> None:
-    order = Order(cell="a", phase="search", users=2)
+    order = Order(configuration="a", phase="search", users=2)
     sources = {str(n): 0.002 for n in range(1, windows + 1)}
     one = rung(order, 100.0, window_s=window_s).model_copy(
         update={

@@ -12,9 +12,10 @@ from typer.testing import CliRunner
 
 from kneebench.cli import app
 from kneebench.plan import Plan
-from kneebench.plan.cells import cells
+from kneebench.plan.configurations import configurations
 from kneebench.plan.faults import Fault, PlanFaults
 from kneebench.plan.reader import parse_plan
+from kneebench.plan.resolve import rung_plan
 from kneebench.plan.writer import to_toml
 from kneebench.records import Limits
 from kneebench.results.compare_plans import compare_plans, plan_document, resumable
@@ -60,7 +61,10 @@ def test_a_storage_has_its_own_conditions_and_else_those_of_the_ladder() -> None
     assert limits(plan, "sata") == Limits(elasticity=0.07, log_write_s=0.008, cores_busy=0.97)
     assert limits(plan, "nvme") == Limits(elasticity=0.07, log_write_s=0.002, cores_busy=0.9)
     assert plan.ladder.stops.log_latency.limit == 0.008
-    by_storage = {cell.storage: plan.of(cell).ladder.stops for cell in cells(plan)}
+    by_storage = {
+        configuration.storage: rung_plan(plan, configuration).ladder.stops
+        for configuration in configurations(plan)
+    }
     assert by_storage["nvme"].limits == limits(plan, "nvme")
     assert by_storage["sata"] == plan.ladder.stops
 

@@ -23,7 +23,7 @@ from kneebench.analysis.sweep_rows import SweepRow, sweep_rows
 from kneebench.brief import Brief
 from kneebench.cli import app
 from kneebench.errors import PlanError
-from kneebench.records import Cell, Climb, Moved, NoiseFloor, Results, Rung
+from kneebench.records import Climb, Configuration, Moved, NoiseFloor, Results, Rung
 from kneebench.results.file_schemas import SWEEP
 from kneebench.results.parquet import write_sweep
 from kneebench.shelf import SECTIONS
@@ -51,13 +51,15 @@ def test_a_sweep_is_of_one_storage_and_differs_in_one_resource_alone() -> None:
         {"engine_memory_bytes": GIB},
         {"reference": True},
     ]
-    cells = [
-        Cell.model_validate({"id": f"{name}-{n}", "storage": name, **limit})
+    configurations = [
+        Configuration.model_validate({"id": f"{name}-{n}", "storage": name, **limit})
         for name in ("disk", "nvme")
         for n, limit in enumerate(limits)
     ]
     results = recorded().model_copy(
-        update={"climbs": tuple(climb(cell, [1000, 1010]) for cell in cells)}
+        update={
+            "climbs": tuple(climb(configuration, [1000, 1010]) for configuration in configurations)
+        }
     )
     found = [(one.name, one.resource, one.values) for one in sweeps(results)]
     assert found == [
@@ -66,17 +68,19 @@ def test_a_sweep_is_of_one_storage_and_differs_in_one_resource_alone() -> None:
         ("disk", "cores", (2, 4)),
         ("nvme", "cores", (2, 4)),
     ]
-    assert all(one.reference and one.reference.cell.reference for one in sweeps(results))
+    assert all(one.reference and one.reference.configuration.reference for one in sweeps(results))
 
 
 def test_crossed_sweeps_are_called_by_what_else_limits_them() -> None:
-    cells = [
-        Cell(id=f"disk-{c}-{n}", storage="disk", cores=c, memory_bytes=n * GIB)
+    configurations = [
+        Configuration(id=f"disk-{c}-{n}", storage="disk", cores=c, memory_bytes=n * GIB)
         for c in (2, 4)
         for n in (1, 2)
     ]
     results = recorded().model_copy(
-        update={"climbs": tuple(climb(cell, [1000, 1010]) for cell in cells)}
+        update={
+            "climbs": tuple(climb(configuration, [1000, 1010]) for configuration in configurations)
+        }
     )
     assert [(one.name, one.resource) for one in sweeps(results)] == [
         ("disk, 2 cores", "memory_bytes"),
@@ -98,14 +102,14 @@ def test_a_campaign_without_constraints_has_no_sweep_and_no_section() -> None:
 
 def test_the_ratio_to_the_largest_is_paired_where_runs_took_turns_and_drift_cancels_out() -> None:
     (one,) = sweeps(memory_sweep(off, scatter=0.002, drift=0.2))
-    *smaller, largest = one.cells
+    *smaller, largest = one.configurations
     assert largest.relative
     assert largest.relative.value == 1
-    for cell in smaller:
-        assert cell.relative
-        assert cell.relative.high / cell.relative.low < 1.03
-    added = _began(one.cells[0].climb, "2026-01-02")
-    assert took_turns([one.cells[0].climb, largest.climb])
+    for configuration in smaller:
+        assert configuration.relative
+        assert configuration.relative.high / configuration.relative.low < 1.03
+    added = _began(one.configurations[0].climb, "2026-01-02")
+    assert took_turns([one.configurations[0].climb, largest.climb])
     assert not took_turns([added, largest.climb])
 
 
@@ -118,7 +122,9 @@ def _began(one: Climb, at: str) -> Climb:
 # --- where it stops paying ------------------------------------------------------------------------
 
 
-def test_more_memory_stops_paying_at_the_smallest_cell_within_5_percent_of_the_best() -> None:
+def test_more_memory_stops_paying_at_the_smallest_configuration_within_5_percent_of_the_best() -> (
+    None
+):
     found = told(memory_sweep(off))
     assert found.startswith(
         "Disk: more memory stops paying at 8 GiB: the least within 5% of the best (confidence"
@@ -169,12 +175,12 @@ def test_a_machine_whose_equal_storages_differ_cannot_say_what_others_can() -> N
 
 @pytest.mark.parametrize("scatter", [0.02, 0.1])
 @pytest.mark.parametrize(("course", "gib"), [(lambda gib: 1.0, 1), (off, 8)], ids=["flat", "off"])
-def test_hardly_any_sweep_names_a_wrong_cell_however_noisy_it_is(
+def test_hardly_any_sweep_names_a_wrong_configuration_however_noisy_it_is(
     course: Course, gib: int, scatter: float
 ) -> None:
     found = (sweeps(memory_sweep(course, scatter=scatter, seed=seed))[0] for seed in range(40))
     named = [one.at for one in map(levelling, found) if one.at]
-    assert sum(one.cell.memory_bytes != gib * GIB for one in named) <= 4
+    assert sum(one.configuration.memory_bytes != gib * GIB for one in named) <= 4
     assert len(named) > 10 or scatter > 0.05
 
 
@@ -206,15 +212,15 @@ def test_larger_sizes_that_were_still_warming_bound_the_answer() -> None:
     )
     assert headline(results).startswith("Disk: more memory still pays beyond 1.35 GiB")
     (document,) = sweep_document(results)["levelling"]
-    assert (document["answer"], document["cell"]) == ("pays beyond", "disk (1382 MiB)")
-    assert document["at_least"]["cell"] == "disk (1843 MiB)"
+    assert (document["answer"], document["configuration"]) == ("pays beyond", "disk (1382 MiB)")
+    assert document["at_least"]["configuration"] == "disk (1843 MiB)"
     assert document["at_least"]["relative"]["value"] == pytest.approx(1.46, rel=0.01)
 
 
 def test_the_largest_size_keeps_its_name_and_ratios_to_it_are_bounds() -> None:
     results = eighths(6, 7)
     (sweep,) = sweeps(results)
-    *_, below, warming, largest = sweep.cells
+    *_, below, warming, largest = sweep.configurations
     assert largest.relative and largest.relative.value == 1
     assert below.relative and below.relative.value == pytest.approx(1 / 1.46, rel=0.02)
     assert [one.bound for one in (below, warming, largest)] == ["at most", "either", ""]
@@ -281,9 +287,9 @@ def test_without_a_shown_gain_a_warming_largest_size_leaves_the_end_open() -> No
 def test_a_smaller_size_that_was_still_warming_is_taken_to_do_no_more_than_a_larger_one() -> None:
     results = each(swept(), 0, lambda one: one.model_copy(update=FILLING), "final_run")
     disk = sweeps(results)[0]
-    assert disk.cells[0].bound == "at least"
+    assert disk.configurations[0].bound == "at least"
     found = levelling(disk)
-    assert (found.answer, found.at) == ("levels off", disk.cells[3])
+    assert (found.answer, found.at) == ("levels off", disk.configurations[3])
     between = each(swept(), 3, lambda one: one.model_copy(update=FILLING), "final_run")
     assert levelling(sweeps(between)[0]).answer == "levels off", "it did enough while it warmed"
 
@@ -341,7 +347,9 @@ def test_hardly_any_sweep_with_warming_sizes_has_a_wrong_answer(
 # --- the brief ------------------------------------------------------------------------------------
 
 
-def test_the_section_has_a_line_per_storage_the_reference_apart_and_a_row_per_cell() -> None:
+def test_the_section_has_a_line_per_storage_the_reference_apart_and_a_row_per_configuration() -> (
+    None
+):
     made = section(Brief(swept(reference=True)), "sweep")
     assert made.title == "Memory sweep"
     assert [one[: one.index(":")] for one in made.sentences] == ["Disk", "Memory"]
@@ -368,13 +376,14 @@ def test_a_sweep_of_one_storage_is_the_title_of_its_brief() -> None:
 
 
 def test_a_sweep_over_cores_is_said_in_cores() -> None:
-    cells = [
-        Cell(id=f"disk-{n}", storage="disk", constraint=f"{n} cores", cores=n) for n in (1, 2, 4, 8)
+    configurations = [
+        Configuration(id=f"disk-{n}", storage="disk", constraint=f"{n} cores", cores=n)
+        for n in (1, 2, 4, 8)
     ]
     rates = (1000, 2000, 3950, 4000)
     climbs = tuple(
-        climb(cell, [rate, 1.01 * rate, 0.995 * rate])
-        for cell, rate in zip(cells, rates, strict=True)
+        climb(configuration, [rate, 1.01 * rate, 0.995 * rate])
+        for configuration, rate in zip(configurations, rates, strict=True)
     )
     results = recorded().model_copy(update={"climbs": climbs})
     assert told(results).startswith(
@@ -391,7 +400,7 @@ def test_rows_for_a_notebook_are_flat_numbers_with_intervals() -> None:
     assert rows == sweep_rows(results)
     first, *_, largest, reference = rows[:7]
     assert (first.sweep, first.storage, first.memory_bytes) == ("memory_bytes", "disk", 128 * MIB)
-    assert first.cell == "disk (128 MiB)"
+    assert first.configuration == "disk (128 MiB)"
     assert first.nopm_low is not None
     assert first.nopm is not None
     assert first.nopm_high is not None
@@ -438,7 +447,7 @@ def test_the_document_for_programs_has_the_sweep_and_where_it_levels_off() -> No
     document = sweep_document(swept())
     assert len(document["rows"]) == 2 * len(SIZES)
     disk = document["levelling"][0]
-    assert (disk["answer"], disk["cell"], disk["step"]) == (
+    assert (disk["answer"], disk["configuration"], disk["step"]) == (
         "levels off",
         "disk (512 MiB)",
         128 * MIB,

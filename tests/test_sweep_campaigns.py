@@ -1,4 +1,6 @@
-"""Whole sweeps on the simulated engine: cells, their order, their control, cells added later."""
+"""Whole sweeps on the simulated engine: configurations, their order, their control, configurations
+added later.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +9,21 @@ from pathlib import Path
 import pytest
 
 from kneebench.analysis.control import control, control_caveats
-from kneebench.campaign.expected_duration import cell_findings
+from kneebench.campaign.expected_duration import configuration_findings
 from kneebench.campaign.flow import run
 from kneebench.campaign.preflight import preflight_checks
 from kneebench.databases.engine import engine_of
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
 from kneebench.ladder.saturating import next_try, saturated
-from kneebench.plan.cells import cells
+from kneebench.plan.configurations import configurations
 from kneebench.plan.duration import expected
 from kneebench.plan.preset import preset_text
 from kneebench.plan.reader import parse_plan
-from kneebench.records import Cell, Event, Order, Results, Setting
+from kneebench.plan.resolve import only_database
+from kneebench.records import Configuration, Event, Order, Results, Setting
 from kneebench.results import load
-from kneebench.results.joining import sized_otherwise, with_cells
+from kneebench.results.joining import sized_otherwise, with_configurations
 from kneebench.screen.summary import printed, results_json
 from tests.swept import BUSY, READS
 from tests.swept import sweep_plan as plan
@@ -46,15 +49,15 @@ def results(tmp_path_factory: pytest.TempPathFactory, orders: list[Order]) -> Re
     return run(plan({"memory": SIZES}), tmp_path_factory.mktemp("sweep"), measured(orders))
 
 
-def test_a_sweep_has_a_cell_for_each_size_and_more_memory_means_more_throughput(
+def test_a_sweep_has_a_configuration_for_each_size_and_more_memory_means_more_throughput(
     results: Results,
 ) -> None:
-    assert [climb.cell.name for climb in results.climbs] == [
+    assert [climb.configuration.name for climb in results.climbs] == [
         f"disk ({size} of the data)" for size in SIZES
     ]
     nopm = [climb.of("final_run")[0].tally.nopm for climb in results.climbs]
     assert nopm[0] < 0.7 * nopm[1] and nopm[1] < nopm[2]
-    assert [climb.cell.memory_bytes for climb in results.climbs] == [
+    assert [climb.configuration.memory_bytes for climb in results.climbs] == [
         4 * 10**9,
         16 * 10**9,
         40 * 10**9,
@@ -62,37 +65,43 @@ def test_a_sweep_has_a_cell_for_each_size_and_more_memory_means_more_throughput(
     assert load(results.folder or "").climbs == results.climbs
 
 
-def test_cells_are_measured_in_blocks_there_and_back(results: Results, orders: list[Order]) -> None:
-    small, middle, large = (climb.cell.id for climb in results.climbs)
-    assert [one.cell for one in orders if one.phase == "fixed_load"] == [small, large, middle]
-    assert [one.cell for one in orders if one.phase == "final_run"] == [
+def test_configurations_are_measured_in_blocks_there_and_back(
+    results: Results, orders: list[Order]
+) -> None:
+    small, middle, large = (climb.id for climb in results.climbs)
+    assert [one.configuration for one in orders if one.phase == "fixed_load"] == [
+        small,
+        large,
+        middle,
+    ]
+    assert [one.configuration for one in orders if one.phase == "final_run"] == [
         *(small, large, middle),
         *(middle, large, small),
     ]
     assert not [one for one in orders if one.phase == "fixed_rate"]
 
 
-def test_programs_get_storage_and_constraint_and_people_the_name_of_the_cell(
+def test_programs_get_storage_and_constraint_and_people_the_name_of_the_configuration(
     results: Results,
 ) -> None:
     document = results_json(results)
     assert document["configurations"][0]["storage"] == "disk"
     assert document["configurations"][0]["constraint"] == "10% of the data"
     assert document["rungs"][0]["constraint"] == "10% of the data"
-    assert set(results.campaign.servers) == {climb.cell.id for climb in results.climbs}
+    assert set(results.campaign.servers) == {climb.id for climb in results.climbs}
     assert list(printed(results))
 
 
-def test_the_cores_of_a_fixed_load_are_checked_on_each_cell(tmp_path: Path) -> None:
+def test_the_cores_of_a_fixed_load_are_checked_on_each_configuration(tmp_path: Path) -> None:
     results = run(plan({"cores": [1, 8]}, storages={"disk": {"simulated": BUSY}}), tmp_path)
     few, many = results.climbs
-    assert len(results.campaign.servers[few.cell.id].cores) == 1
+    assert len(results.campaign.servers[few.configuration.id].cores) == 1
     passed, failed = control(few), control(many)
     assert passed and passed.passed and passed.limit == "97%"
     assert failed and not failed.passed
     [caveat] = control_caveats(results)
     assert caveat.startswith("Disk (8 cores): the least busy database core was ")
-    assert results_json(results)["controls"][few.cell.id]["passed"]
+    assert results_json(results)["controls"][few.configuration.id]["passed"]
 
 
 def test_a_reference_warms_at_least_as_long_as_the_largest_size(tmp_path: Path) -> None:
@@ -102,10 +111,12 @@ def test_a_reference_warms_at_least_as_long_as_the_largest_size(tmp_path: Path) 
     seen: list[Order] = []
     results = run(swept, tmp_path, measured(seen))
     *_, largest, reference = results.climbs
-    assert reference.cell.reference
+    assert reference.configuration.reference
     phases = ("fixed_load", "final_run")
     for repeat in (0, 1, 2):
-        before = seen[: next(n for n, one in enumerate(seen) if _is(one, reference.cell, repeat))]
+        before = seen[
+            : next(n for n, one in enumerate(seen) if _is(one, reference.configuration, repeat))
+        ]
         longest_s = max(
             rung.warm_up_s
             for rung in largest.of(*phases)
@@ -115,11 +126,13 @@ def test_a_reference_warms_at_least_as_long_as_the_largest_size(tmp_path: Path) 
         assert own.warm_up_s >= longest_s > 30
 
 
-def _is(order: Order, cell: Cell, repeat: int) -> bool:
-    return order.cell == cell.id and order.repeat == repeat
+def _is(order: Order, configuration: Configuration, repeat: int) -> bool:
+    return order.configuration == configuration.id and order.repeat == repeat
 
 
-def test_check_prints_the_cells_in_running_order_with_time_and_bytes(tmp_path: Path) -> None:
+def test_check_prints_the_configurations_in_running_order_with_time_and_bytes(
+    tmp_path: Path,
+) -> None:
     swept = plan({"memory": SIZES, "reference": True})
     found = preflight_checks(swept, engine_of(swept, Journal(tmp_path)), Journal(tmp_path))
     lines = [one for one in found if one.subject.startswith("configuration ")]
@@ -135,11 +148,11 @@ def test_check_prints_the_cells_in_running_order_with_time_and_bytes(tmp_path: P
         database={},
         storages={"disk": {"path": tmp_path / "disk"}},
     )
-    first, _ = cell_findings(real, host())
+    first, _ = configuration_findings(real, host())
     assert first.subject == "configuration 1 of 2" and "3 restores of up to" in first.seen
 
 
-def test_a_sweep_that_is_stopped_goes_on_with_the_next_cell(tmp_path: Path) -> None:
+def test_a_sweep_that_is_stopped_goes_on_with_the_next_configuration(tmp_path: Path) -> None:
     class Stopped(BaseException):
         pass
 
@@ -159,7 +172,7 @@ def test_a_sweep_that_is_stopped_goes_on_with_the_next_cell(tmp_path: Path) -> N
     assert len(seen) + len(rest) == 9 and not {o.key for o in seen} & {o.key for o in rest}
 
 
-def test_cells_that_a_plan_adds_join_its_finished_campaign_and_alone_are_measured(
+def test_configurations_that_a_plan_adds_join_its_finished_campaign_and_alone_are_measured(
     tmp_path: Path,
 ) -> None:
     ladder = {**plan({}).ladder.model_dump(), "fixed_rate_share": 0.7}
@@ -168,36 +181,36 @@ def test_cells_that_a_plan_adds_join_its_finished_campaign_and_alone_are_measure
     wider = plan({"memory": SIZES}, ladder=ladder)
     results = run(wider, tmp_path, measured(seen))
     assert results.folder == first.folder and results.finished
-    assert {order.cell for order in seen} == {"disk-10-of-the-data"}
-    assert [climb.cell.constraint[:3] for climb in results.climbs] == ["10%", "40%", "100"]
+    assert {order.configuration for order in seen} == {"disk-10-of-the-data"}
+    assert [climb.configuration.constraint[:3] for climb in results.climbs] == ["10%", "40%", "100"]
     assert results.climbs[1:] == first.climbs
     rates = {rung.order.rate_per_s for one in results.climbs for rung in one.of("fixed_rate")}
     assert len(rates) == 1
     [note] = results.campaign.notes
     assert note.startswith("disk (10% of the data) joined this campaign at ")
-    small, large = results.climbs[0].cell.id, results.climbs[2].cell.id
+    small, large = results.climbs[0].configuration.id, results.climbs[2].configuration.id
     assert not results.campaign.interleaved(small, large)
     assert load(results.folder or "").climbs == results.climbs
 
 
-def test_cells_join_at_the_rate_that_was_chosen_last(tmp_path: Path) -> None:
+def test_configurations_join_at_the_rate_that_was_chosen_last(tmp_path: Path) -> None:
     ladder = {**plan({}).ladder.model_dump(), "fixed_rate_share": 0.7}
     results = run(plan({"memory": SIZES[1:]}, ladder=ladder), tmp_path)
     kept = [rung for climb in results.climbs for rung in climb.rungs]
     last = next(rung for rung in kept if rung.order.phase == "fixed_rate")
     again = last.order.model_copy(update={"rate_per_s": 1.0, "users": 7})
-    chosen = with_cells(
+    chosen = with_configurations(
         results.campaign,
         plan({"memory": SIZES}, ladder=ladder),
-        [Cell(id="late", storage="late")],
+        [Configuration(id="late", storage="late")],
         [*kept, last.model_copy(update={"order": again})],
     )
     assert chosen.fixed_rate == again
 
 
-def test_a_cell_that_joins_with_another_log_size_is_noted(tmp_path: Path) -> None:
+def test_a_configuration_that_joins_with_another_log_size_is_noted(tmp_path: Path) -> None:
     campaign = run(plan({}), tmp_path).campaign
-    before, joined = (Cell(id=name, storage=name) for name in ("disk", "ssd"))
+    before, joined = (Configuration(id=name, storage=name) for name in ("disk", "ssd"))
     settings = {
         id: tuple(
             Setting(name=name, value=value, source="rule", matters=True)
@@ -236,7 +249,7 @@ def test_saturating_cores_are_the_most_that_the_load_keeps_busy_and_are_found_on
         tmp_path,
     )
     tried, [note] = found.campaign.saturation, found.campaign.notes
-    [number] = {climb.cell.cores for climb in found.climbs}
+    [number] = {climb.configuration.cores for climb in found.climbs}
     assert number and 1 <= number < 8 and tried[number] >= 0.97 > tried[number + 1]
     assert note.startswith(f"{number} saturating cores: the most that 24 users keep at least 97%")
     assert "disk (saturating cores, 100% of the data)" in note
@@ -257,8 +270,8 @@ def test_the_search_for_saturating_cores_ends_at_the_bend() -> None:
 
 def test_the_memory_preset_has_six_sizes_and_four_times_the_largest_as_data() -> None:
     swept = parse_plan(preset_text("memory"))
-    found = cells(swept)
+    found = configurations(swept)
     assert len(found) == 6 and swept.ladder.fixed and swept.ladder.repeats >= 3
-    data_bytes = swept.engine.footprint.data_bytes(swept.workload.warehouses)
-    assert data_bytes >= 4 * max(cell.memory_bytes or 0 for cell in found)
+    data_bytes = only_database(swept).data_bytes
+    assert data_bytes >= 4 * max(configuration.memory_bytes or 0 for configuration in found)
     assert expected(swept, host()).total_s < 40 * 60

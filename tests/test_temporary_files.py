@@ -14,13 +14,13 @@ from typing import Any
 import psycopg
 import pytest
 
+from kneebench.databases.engine import engine_of
 from kneebench.databases.engines.postgres.address import connect
-from kneebench.databases.engines.postgres.engine import open_engine
 from kneebench.databases.engines.postgres.server import PostgresServer
 from kneebench.lab.journal import Journal
 from kneebench.lab.volumes.fio_on_drives import written_bytes
 from kneebench.plan import Plan
-from kneebench.records import Cell, Event
+from kneebench.records import Configuration, Event
 from tests.loaded import shared_images, value
 from tests.loop_devices import MIB, done, loop_device
 
@@ -45,8 +45,11 @@ def plan(storage: dict[str, Any], **database: Any) -> Plan:
 
 @contextlib.contextmanager
 def restored(storage: dict[str, Any], journal: Journal) -> Iterator[PostgresServer]:
-    engine = open_engine(plan(storage), journal)
-    with closing(engine), engine.restored(Cell(id="new", storage="new"), unwatched) as server:
+    engine = engine_of(plan(storage), journal)
+    with (
+        closing(engine),
+        engine.restored(Configuration(id="new", storage="new"), unwatched) as server,
+    ):
         assert isinstance(server, PostgresServer)
         yield server
 

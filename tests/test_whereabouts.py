@@ -14,15 +14,15 @@ import psutil
 import psycopg
 import pytest
 
-from kneebench.databases.engine import Engine
+from kneebench.databases.engine import Engine, engine_of
 from kneebench.databases.engines.postgres.address import address_of, connect
-from kneebench.databases.engines.postgres.engine import open_engine
 from kneebench.databases.engines.postgres.whereabouts import whereabouts
 from kneebench.lab.journal import Journal
 from kneebench.measurement.measure import measure
 from kneebench.plan import Plan
-from kneebench.records import Cell, Order
+from kneebench.records import Configuration, Order
 from tests.loaded import DEBIAN, WITHOUT_DEBIAN, Databases, data_of, databases, unwatched, url_of
+from tests.only import rungs_of
 
 NEEDS_ROOT = pytest.mark.skipif(
     os.getuid() != 0, reason="a server in namespaces of its own is made by root"
@@ -49,7 +49,7 @@ def plan(url: str) -> Plan:
 
 @pytest.fixture(scope="module")
 def engine(made: Databases, tmp_path_factory: pytest.TempPathFactory) -> Engine:
-    return open_engine(plan(url_of(made.address)), Journal(tmp_path_factory.mktemp("journal")))
+    return engine_of(plan(url_of(made.address)), Journal(tmp_path_factory.mktemp("journal")))
 
 
 def test_a_server_on_this_machine_is_known_by_its_process_and_its_directory(
@@ -68,14 +68,14 @@ def test_such_a_server_is_metered_as_our_own(made: Databases, engine: Engine) ->
     assert any(
         "on this machine" in finding.seen for finding in engine.findings() if finding.level == "ok"
     )
-    assert len(engine.where(Cell(id="there", storage="there")).cores) == len(
+    assert len(engine.where(Configuration(id="there", storage="there")).cores) == len(
         os.sched_getaffinity(0)
     )
     engine.prepare(unwatched)
-    with engine.restored(Cell(id="there", storage="there"), unwatched) as server:
+    with engine.restored(Configuration(id="there", storage="there"), unwatched) as server:
         rung = measure(
-            Order(cell="there", phase="search", users=2),
-            plan(url_of(made.address)),
+            Order(configuration="there", phase="search", users=2),
+            rungs_of(plan(url_of(made.address))),
             server,
             server.paths,
             unwatched,

@@ -15,18 +15,17 @@ from typing import NamedTuple
 import psutil
 import pytest
 
-from kneebench.databases.engine import Engine, Server
+from kneebench.databases.engine import Engine, Server, engine_of
 from kneebench.databases.engines.postgres.address import connect
-from kneebench.databases.engines.postgres.engine import open_engine
 from kneebench.errors import DatabaseLost
 from kneebench.lab.journal import Journal
 from kneebench.lab.processes import family, runs, started
 from kneebench.lab.programs import wait_until
 from kneebench.plan import Plan
-from kneebench.records import Cell, Event
+from kneebench.records import Configuration, Event
 from tests.loaded import Cluster, Databases, cluster, unwatched, url_of
 
-CELL = Cell(id="there", storage="there")
+CONFIGURATION = Configuration(id="there", storage="there")
 
 
 class There(NamedTuple):
@@ -72,7 +71,7 @@ def there(kept: Cluster, tmp_path: Path) -> Iterator[There]:
             "ladder": {"users": (1, 8)},
             "storages": {"there": {}},
         }
-        engine = open_engine(Plan.model_validate(given), journal)
+        engine = engine_of(Plan.model_validate(given), journal)
         engine.prepare(unwatched)
         yield There(made, engine, journal)
 
@@ -87,7 +86,10 @@ def asked_of(server: Server) -> None:
 def test_a_killed_session_leaves_no_work_database_once_the_server_has_recovered(
     there: There,
 ) -> None:
-    with pytest.raises(DatabaseLost) as lost, there.engine.restored(CELL, unwatched) as server:
+    with (
+        pytest.raises(DatabaseLost) as lost,
+        there.engine.restored(CONFIGURATION, unwatched) as server,
+    ):
         with connect(server.address) as session:
             os.kill(session.info.backend_pid, signal.SIGKILL)
         asked_of(server)
@@ -99,7 +101,10 @@ def test_a_killed_session_leaves_no_work_database_once_the_server_has_recovered(
 def test_a_server_that_is_gone_is_told_with_the_work_database_that_stays_there_and_what_removes_it(
     there: There,
 ) -> None:
-    with pytest.raises(DatabaseLost) as lost, there.engine.restored(CELL, unwatched) as server:
+    with (
+        pytest.raises(DatabaseLost) as lost,
+        there.engine.restored(CONFIGURATION, unwatched) as server,
+    ):
         name = server.address.database
         there.kill()
         asked_of(server)
@@ -111,7 +116,7 @@ def test_a_server_that_is_gone_is_told_with_the_work_database_that_stays_there_a
 
 def test_a_run_that_is_stopped_on_such_a_server_warns_of_it(there: There) -> None:
     told: list[Event] = []
-    with contextlib.suppress(KeyboardInterrupt), there.engine.restored(CELL, told.append):
+    with contextlib.suppress(KeyboardInterrupt), there.engine.restored(CONFIGURATION, told.append):
         there.kill()
         raise KeyboardInterrupt
     assert ["could not be removed" in event.doing for event in told if event.kind == "warning"] == [

@@ -16,8 +16,8 @@ from kneebench import records
 from kneebench._core import ConnectError, GeneratorSpec
 from kneebench.engine_properties import ErrorClass, Quantity, ServerProgram, WaitClass
 from kneebench.lab.journal import Journal
-from kneebench.plan import Plan
 from kneebench.plan.database import Database as TABLE  # noqa: F401
+from kneebench.plan.database_plan import DatabasePlan
 
 label = "Toy"
 postponed = ""
@@ -270,24 +270,26 @@ class Toy:
 
 
 class ToyEngine:
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: DatabasePlan) -> None:
         self._plan = plan
 
     def findings(self) -> Sequence[records.Finding]:
         return [records.Finding(level="ok", subject="toy", seen="in this process")]
 
-    def where(self, cell: records.Cell) -> records.Whereabouts:
+    def where(self, configuration: records.Configuration) -> records.Whereabouts:
         return records.Whereabouts(seen="in this process", cores=(0,))
 
     def prepare(self, watch: records.Watch) -> dict[str, str]:
         return {"engine": "toy", "warehouses": "1"}
 
     @contextlib.contextmanager
-    def restored(self, cell: records.Cell, watch: records.Watch, restore: int = 0) -> Iterator[Toy]:
+    def restored(
+        self, configuration: records.Configuration, watch: records.Watch, restore: int = 0
+    ) -> Iterator[Toy]:
         yield Toy(Tables(self._plan.seed), dict(self._plan.database.settings))
 
     def close(self) -> None: ...
 
 
-def open_engine(plan: Plan, journal: Journal) -> ToyEngine:
+def open_engine(plan: DatabasePlan, journal: Journal) -> ToyEngine:
     return ToyEngine(plan)

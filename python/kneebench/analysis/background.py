@@ -100,7 +100,7 @@ def background_checks(results: Results) -> tuple[Check, ...]:
 def unequal_in(results: Results) -> Iterator[UnequalWork]:
     """That of a campaign of one database: storages are compared within one."""
     engines = results.campaign.engines
-    databases = dict.fromkeys(climb.cell.database for climb in results.climbs)
+    databases = dict.fromkeys(climb.configuration.database for climb in results.climbs)
     names = [engines[name] for name in databases if name in engines]
     kinds = background_kinds(*(engine_properties(name).own_quantities for name in names))
     return unequal_work(results.climbs, kinds)

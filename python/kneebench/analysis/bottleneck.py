@@ -53,7 +53,7 @@ def bottleneck(climb: Climb) -> Bottleneck:
     short = [row for row in rows if row.short]
     resource = BY_KEY.get(short[0].resource) if short else None
     return Bottleneck(
-        cell=climb.cell.id,
+        configuration=climb.id,
         resource=resource.key if resource else "unknown",
         evidence=tuple(_evidence_lines(rows)),
         sentence=_sentence(climb, readings, resource, rows),
@@ -105,8 +105,9 @@ def _sentence(
     rest = ", ".join(row.name for row in short[1:] if row.resource != same)
     also = f" (also over its limit: {rest})" if rest else ""
     return (
-        f"{capital(climb.cell.unlimited_name)} is limited by {short[0].called or resource.called}"
-        f" at {place(climb)}: {short[0].why}{also}.{_not_the_storage(climb, readings, short)}"
+        f"{capital(climb.configuration.unlimited_name)} is limited by"
+        f" {short[0].called or resource.called} at {place(climb)}: {short[0].why}{also}."
+        f"{_not_the_storage(climb, readings, short)}"
     )
 
 
@@ -141,7 +142,7 @@ def _none_found(climb: Climb, readings: KneeReadings, rows: Sequence[ResourceEvi
         row.resource for row in rows if row.short is None and row.resource not in OPTIONAL
     )
     return (
-        f"No single bottleneck was found for {climb.cell.unlimited_name} at {place(climb)}"
+        f"No single bottleneck was found for {climb.configuration.unlimited_name} at {place(climb)}"
         + (f"; users spent most of their time waiting for {spent}" if spent else "")
         + (f" (not judged: {unmeasured})." if unmeasured else ".")
     )

@@ -1,5 +1,5 @@
-"""Cells against the baseline: at their knees, and at the fixed rate. Storages are compared within
-one database; databases with one another in databases.py.
+"""Configurations against the baseline: at their knees, and at the fixed rate. Storages are compared
+within one database; databases with one another in databases.py.
 
 The unit is one restored run. Runs are paired by repeat, as the final runs interleaved them (A B B
 A), so that what drifts with time cancels out; runs of two campaigns are not interleaved and not
@@ -30,7 +30,7 @@ from kneebench.analysis.wording import (
     times_with_interval,
 )
 from kneebench.errors import require_kind
-from kneebench.records import Climb, Comparison, Estimate, Phase, Results, Rung, cell_name
+from kneebench.records import Climb, Comparison, Estimate, Phase, Results, Rung, configuration_name
 from kneebench.units import count
 
 Pick = Callable[[Rung], float]
@@ -62,37 +62,39 @@ P999 = ComparedQuantity("latency.p999", "fixed_rate", _p999_s, "P99.9 latency at
 
 
 def compare(results: Results) -> tuple[Comparison, ...]:
-    """Every cell against the baseline's cell of the same database and constraint: "nopm", then
-    "latency.mean" and "latency.p999" at the fixed rate.
+    """Every configuration against the baseline's configuration of the same database and constraint:
+    "nopm", then "latency.mean" and "latency.p999" at the fixed rate.
 
     Pairs of which one is missing, invalid or did nothing are left out; a quantity without any pair
-    has no comparison, and neither has a cell that never became steady (still_warming.py). One pair
-    alone has an interval that excludes nothing (estimate.ALONE), so it never differs.
+    has no comparison, and neither has a configuration that never became steady (still_warming.py).
+    One pair alone has an interval that excludes nothing (estimate.ALONE), so it never differs.
     """
     require_kind(results, Results, "kneebench.load(folder) reads a campaign")
     base = baseline(results)
     bases = {
-        (climb.cell.database, climb.cell.constraint): climb
+        (climb.configuration.database, climb.configuration.constraint): climb
         for climb in results.climbs
-        if climb.cell.storage == base
+        if climb.configuration.storage == base
     }
     found: list[Comparison] = []
     for climb in results.climbs:
-        against = bases.get((climb.cell.database, climb.cell.constraint))
-        if against is not None and climb.cell.storage != base:
-            interleaved = results.campaign.interleaved(climb.cell.id, against.cell.id)
-            found += _of_cell(climb, against, interleaved=interleaved)
+        against = bases.get((climb.configuration.database, climb.configuration.constraint))
+        if against is not None and climb.configuration.storage != base:
+            interleaved = results.campaign.interleaved(climb.id, against.configuration.id)
+            found += _of_configuration(climb, against, interleaved=interleaved)
     return tuple(found)
 
 
 def baseline(results: Results) -> str:
     """The storage that the others are compared with: the plan's `baseline`, or its first."""
-    measured = results.climbs[0].cell.storage if results.climbs else ""
+    measured = results.climbs[0].configuration.storage if results.climbs else ""
     return results.campaign.resolved.baseline or measured
 
 
 def noise_floor(climbs: Sequence[Climb], quantity: ComparedQuantity) -> float:
-    """max(2%, what two runs of one cell differ by): one run differs from another by less."""
+    """max(2%, what two runs of one configuration differ by): one run differs from another by
+    less.
+    """
     groups = [[quantity.pick(r) for r in _rungs(climb, quantity)] for climb in climbs]
     return max(FLOOR, scatter(groups))
 
@@ -142,8 +144,8 @@ def ratio_of(
         )
     return Comparison(
         quantity=quantity.name,
-        baseline=against.cell.id,
-        cell=climb.cell.id,
+        baseline=against.configuration.id,
+        configuration=climb.id,
         ratio=ratio,
         differs=differs,
         noise_floor=floor,
@@ -152,7 +154,7 @@ def ratio_of(
 
 
 def ratio_estimate(climb: Climb, against: Climb, *, interleaved: bool) -> Estimate | None:
-    """The ratio of NOPM as `ratio_of` has it, also of cells that are still warming."""
+    """The ratio of NOPM as `ratio_of` has it, also of configurations that are still warming."""
     return (_paired if interleaved else _unpaired)(climb, against, NOPM)
 
 
@@ -176,22 +178,22 @@ def _within(own: float, machine: float) -> str:
 
 
 def called(climb: Climb) -> str:
-    """A cell as people call it."""
-    return climb.cell.name
+    """A configuration as people call it."""
+    return climb.configuration.name
 
 
 def _called_beside(climb: Climb, against: Climb) -> str:
-    """The second cell in a sentence that names the first: by its storage within one database, by
-    its database on one storage.
+    """The second configuration in a sentence that names the first: by its storage within one
+    database, by its database on one storage.
     """
-    one, other = climb.cell, against.cell
+    one, other = climb.configuration, against.configuration
     if one.database == other.database:
-        return cell_name(other.storage, other.constraint)
+        return configuration_name(other.storage, other.constraint)
     alike = (one.storage, one.constraint) == (other.storage, other.constraint)
     return other.database if alike else other.name
 
 
-def _of_cell(climb: Climb, against: Climb, *, interleaved: bool) -> Iterator[Comparison]:
+def _of_configuration(climb: Climb, against: Climb, *, interleaved: bool) -> Iterator[Comparison]:
     nopm, mean, p999 = (
         ratio_of(climb, against, quantity, interleaved=interleaved)
         for quantity in (NOPM, MEAN, P999)
@@ -248,7 +250,7 @@ def _rungs(climb: Climb, quantity: ComparedQuantity) -> tuple[Rung, ...]:
 def paired_rungs(
     climb: Climb, against: Climb, quantity: ComparedQuantity
 ) -> list[tuple[Rung, Rung]]:
-    """The valid rungs of either cell, by repeat, that measured the quantity."""
+    """The valid rungs of either configuration, by repeat, that measured the quantity."""
     other = {rung.order.repeat: rung for rung in _counted(against, quantity)}
     return [
         (rung, other[rung.order.repeat])

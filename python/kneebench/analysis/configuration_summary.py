@@ -13,7 +13,7 @@ from kneebench.analysis.fixed_rate import fixed_rate_latency
 from kneebench.analysis.knee import final_rungs, knee, metered
 from kneebench.analysis.proof import proved
 from kneebench.analysis.wording import DERIVED, FEW, known, percent, stop_reason
-from kneebench.records import Campaign, Climb, Estimate, Proof, Record, Results, cell_name
+from kneebench.records import Campaign, Climb, Estimate, Proof, Record, Results, configuration_name
 
 
 class FixedRateSummary(Record):
@@ -55,22 +55,22 @@ class ConfigurationSummary(Record):
     @property
     def name(self) -> str:
         """What people read."""
-        return cell_name(self.storage, self.constraint, self.database)
+        return configuration_name(self.storage, self.constraint, self.database)
 
 
 def configuration_summaries(results: Results) -> list[ConfigurationSummary]:
     """One summary per climb, in the order measured."""
     at, proofs = point(results.campaign), results.campaign.proofs
-    return [_summary(climb, at, proofs.get(climb.cell.id)) for climb in results.climbs]
+    return [_summary(climb, at, proofs.get(climb.id)) for climb in results.climbs]
 
 
 def _summary(climb: Climb, at: str, proof: Proof | None) -> ConfigurationSummary:
     found = knee(climb)
     rate = fixed_rate_latency(climb)
     return ConfigurationSummary(
-        storage=climb.cell.storage,
-        constraint=climb.cell.constraint,
-        database=climb.cell.database,
+        storage=climb.configuration.storage,
+        constraint=climb.configuration.constraint,
+        database=climb.configuration.database,
         point=at,
         users=found.users if found else None,
         nopm=found.nopm if found else None,

@@ -1,8 +1,8 @@
 """The control of a fixed load: the database's cores must be busy, else fewer cores limit nothing.
 
 The published method sweeps memory at a fixed number of users and a number of cores that this load
-keeps above 97% busy, and checks that on every cell. The figure is that of the bottleneck's evidence
-(cpu_utilization.py).
+keeps above 97% busy, and checks that on every configuration. The figure is that of the bottleneck's
+evidence (cpu_utilization.py).
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from kneebench.records import Check, Climb, Results
 
 
 def control(climb: Climb) -> Check | None:
-    """Whether the least busy core was busy enough in the final runs of a cell with a fixed load and
-    a constraint on its cores; None for any other cell.
+    """Whether the least busy core was busy enough in the final runs of a configuration with a fixed
+    load and a constraint on its cores; None for any other configuration.
     """
     runs = final_rungs(climb)
-    if not climb.cell.cores or not climb.of("fixed_load") or not runs:
+    if not climb.configuration.cores or not climb.of("fixed_load") or not runs:
         return None
     limit, used = percent(climb.limits.cores_busy), cpu_utilization(runs)
     if used is None:
@@ -31,13 +31,15 @@ def control(climb: Climb) -> Check | None:
 
 
 def controls(climbs: Sequence[Climb]) -> dict[str, Check]:
-    """The control of each cell that has one, by cell id."""
-    return {climb.cell.id: found for climb in climbs if (found := control(climb))}
+    """The control of each configuration that has one, by configuration id."""
+    return {climb.id: found for climb in climbs if (found := control(climb))}
 
 
 def control_caveats(results: Results) -> Iterator[str]:
-    """A sentence for all cells whose cores were not busy enough: not the cores limited them."""
-    found = {climb.cell.name: control(climb) for climb in results.climbs}
+    """A sentence for all configurations whose cores were not busy enough: not the cores limited
+    them.
+    """
+    found = {climb.configuration.name: control(climb) for climb in results.climbs}
     failed = [(name, one) for name, one in found.items() if one and not one.passed]
     if len(failed) == 1:
         [(name, one)] = failed

@@ -14,7 +14,7 @@ from kneebench.analysis.comparison import MEAN, NOPM, P999, ComparedQuantity, ra
 from kneebench.analysis.fixed_rate import fixed_rate_latency
 from kneebench.analysis.knee import final_rungs, knee, metered
 from kneebench.analysis.still_warming import still_warming
-from kneebench.records import Climb, Comparison, Estimate, Record, Results, Rung, cell_name
+from kneebench.records import Climb, Comparison, Estimate, Record, Results, Rung, configuration_name
 
 MEANING = (
     "These figures compare pairs: a database engine with its settings, on one storage of this"
@@ -83,19 +83,19 @@ class DatabaseRow(Record):
     @property
     def place(self) -> str:
         """Storage and constraint."""
-        return cell_name(self.storage, self.constraint)
+        return configuration_name(self.storage, self.constraint)
 
 
 def by_database(results: Results) -> dict[str, Results]:
     """The campaign of each database, by name: with its climbs alone, as if only it had been
     measured; of one database, "" and the campaign itself.
     """
-    names = dict.fromkeys(climb.cell.database for climb in results.climbs) or {"": None}
+    names = dict.fromkeys(climb.configuration.database for climb in results.climbs) or {"": None}
     return {name: _only(results, name) if name else results for name in names}
 
 
 def _only(results: Results, name: str) -> Results:
-    climbs = tuple(climb for climb in results.climbs if climb.cell.database == name)
+    climbs = tuple(climb for climb in results.climbs if climb.configuration.database == name)
     return results.model_copy(update={"climbs": climbs})
 
 
@@ -105,7 +105,9 @@ def database_rows(results: Results) -> tuple[DatabaseRow, ...]:
     """
     places: dict[tuple[str, str], list[Climb]] = {}
     for climb in results.climbs if len(by_database(results)) > 1 else ():
-        places.setdefault((climb.cell.storage, climb.cell.constraint), []).append(climb)
+        places.setdefault((climb.configuration.storage, climb.configuration.constraint), []).append(
+            climb
+        )
     return tuple(_row(results, climb, some[0]) for some in places.values() for climb in some)
 
 
@@ -126,7 +128,7 @@ def database_document(results: Results) -> dict[str, Any] | None:
 
 
 def _row(results: Results, climb: Climb, first: Climb) -> DatabaseRow:
-    cell, found, rate = climb.cell, knee(climb), fixed_rate_latency(climb)
+    configuration, found, rate = climb.configuration, knee(climb), fixed_rate_latency(climb)
     given = {
         NOPM.name: found and found.nopm,
         MEAN.name: rate and rate.mean_s,
@@ -137,10 +139,10 @@ def _row(results: Results, climb: Climb, first: Climb) -> DatabaseRow:
         name: given[name] if name in given else metered(final_rungs(climb), name) for name in names
     }
     return DatabaseRow(
-        storage=cell.storage,
-        constraint=cell.constraint,
-        database=cell.database,
-        engine=results.campaign.engines.get(cell.database, ""),
+        storage=configuration.storage,
+        constraint=configuration.constraint,
+        database=configuration.database,
+        engine=results.campaign.engines.get(configuration.database, ""),
         users=found.users if found else None,
         figures={name: figure for name, figure in figures.items() if figure},
         against=_against(results, climb, first),
@@ -152,6 +154,6 @@ def _row(results: Results, climb: Climb, first: Climb) -> DatabaseRow:
 def _against(results: Results, climb: Climb, first: Climb) -> dict[str, Comparison]:
     if climb is first:
         return {}
-    interleaved = results.campaign.interleaved(climb.cell.id, first.cell.id)
+    interleaved = results.campaign.interleaved(climb.id, first.configuration.id)
     ratios = (ratio_of(climb, first, one.compared, interleaved=interleaved) for one in QUANTITIES)
     return {one.quantity: one for one in ratios if one}

@@ -131,8 +131,8 @@ def _quoted(climb: Climb) -> tuple[Rung, ...]:
 
 def _sentence(one: Disturbance, quoted: dict[str, list[Rung]]) -> Iterator[str]:
     beyond = {
-        cell: [share for share, _ in _seen(one, rungs) if share > one.limit]
-        for cell, rungs in quoted.items()
+        configuration: [share for share, _ in _seen(one, rungs) if share > one.limit]
+        for configuration, rungs in quoted.items()
     }
     shares = [share for some in beyond.values() for share in some]
     if not shares:
@@ -141,7 +141,7 @@ def _sentence(one: Disturbance, quoted: dict[str, list[Rung]]) -> Iterator[str]:
         what for rungs in quoted.values() for share, what in _seen(one, rungs) if share > one.limit
     )
     each = (
-        "; " + ", ".join(f"{cell} {len(some)}" for cell, some in beyond.items())
+        "; " + ", ".join(f"{configuration} {len(some)}" for configuration, some in beyond.items())
         if len(beyond) > 1
         else ""
     )

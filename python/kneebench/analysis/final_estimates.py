@@ -19,7 +19,7 @@ Pairs = Sequence[tuple[Rung, Rung]]
 
 
 def estimate_of(rungs: Sequence[Rung], pick: Pick) -> Estimate:
-    """The geometric mean of a figure over the rungs of one cell, and its 95% interval.
+    """The geometric mean of a figure over the rungs of one configuration, and its 95% interval.
 
     Raises ValueError for no rungs.
     """

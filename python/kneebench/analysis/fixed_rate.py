@@ -1,4 +1,4 @@
-"""Latency in open loop, at the fixed rate, the same for every cell."""
+"""Latency in open loop, at the fixed rate, the same for every configuration."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ run that waits longer is measured again with more users."""
 
 
 class FixedRateLatency(NamedTuple):
-    """Latency of one cell at the fixed rate.
+    """Latency of one configuration at the fixed rate.
 
-    `rate_per_s` is that of all cells; `share` is the rate over the cell's own quoted throughput at
-    the knee (None without a quoted knee); `p999_certain`: at least 100 samples exceed it, over all
-    repeats. `wait`: share of the mean that is the wait for a free user or connection; None if it
-    was not measured.
+    `rate_per_s` is that of all configurations; `share` is the rate over the configuration's own
+    quoted throughput at the knee (None without a quoted knee); `p999_certain`: at least 100 samples
+    exceed it, over all repeats. `wait`: share of the mean that is the wait for a free user or
+    connection; None if it was not measured.
     """
 
     rate_per_s: float
@@ -47,8 +47,8 @@ class FixedRateLatency(NamedTuple):
 
 
 def fixed_rate_latency(climb: Climb) -> FixedRateLatency | None:
-    """The repeats of a cell's open-loop rung together: means by repeat, percentiles from the merged
-    histogram.
+    """The repeats of a configuration's open-loop rung together: means by repeat, percentiles from
+    the merged histogram.
     """
     rungs = [
         rung
@@ -94,26 +94,29 @@ def same_rate(rates_per_s: Sequence[float]) -> bool:
 
 
 def rate_caveats(climbs: Sequence[Climb], planned_per_s: float = 0.0) -> tuple[str, ...]:
-    """A sentence for all cells whose knee is below a fixed rate: open loop, their queue grows.
+    """A sentence for all configurations whose knee is below a fixed rate: open loop, their queue
+    grows.
 
-    The rate is that of the cell's rungs, else `planned_per_s`. The knee is that of the final runs,
-    else of the climb.
+    The rate is that of the configuration's rungs, else `planned_per_s`. The knee is that of the
+    final runs, else of the climb.
     """
     by_rate: dict[str, list[str]] = {}
     for climb in climbs:
         if found := _saturated(climb, planned_per_s):
-            rate, cell = found
-            by_rate.setdefault(rate, []).append(cell)
+            rate, name = found
+            by_rate.setdefault(rate, []).append(name)
     return tuple(
-        f"The fixed rate of {rate} transactions/s saturates {listed(cells)}:"
-        f" {'its' if len(cells) == 1 else 'their'} latency at this rate grows as long as the window"
+        f"The fixed rate of {rate} transactions/s saturates {listed(names)}:"
+        f" {'its' if len(names) == 1 else 'their'} latency at this rate grows as long as the window"
         " lasts. Choose a lower latency_rate."
-        for rate, cells in by_rate.items()
+        for rate, names in by_rate.items()
     )
 
 
 def _saturated(climb: Climb, planned_per_s: float) -> tuple[str, str] | None:
-    """The rate and the cell in words, with its knee; None for a cell that the rate leaves room."""
+    """The rate and the configuration in words, with its knee; None for a configuration that the
+    rate leaves room.
+    """
     orders = [rung.order for rung in climb.of("fixed_rate")]
     rate_per_s = orders[0].rate_per_s if orders else planned_per_s
     rungs = [rung for rung in final_rungs(climb) if rung.tpm > 0]
@@ -124,16 +127,16 @@ def _saturated(climb: Climb, planned_per_s: float) -> tuple[str, str] | None:
         return None
     share = percent(round(rate_per_s / knee_per_s, 2))
     at = f"{share} of the {count(knee_per_s)}/s at {place(climb)}"
-    return count(rate_per_s), f"{climb.cell.name} ({at})"
+    return count(rate_per_s), f"{climb.configuration.name} ({at})"
 
 
 def wait_caveats(results: Results) -> tuple[str, ...]:
-    """A sentence for all cells whose transactions waited too long for a free user at the fixed
-    rate, but for those that it saturates, as `rate_caveats` says.
+    """A sentence for all configurations whose transactions waited too long for a free user at the
+    fixed rate, but for those that it saturates, as `rate_caveats` says.
     """
     latencies = [(climb, fixed_rate_latency(climb)) for climb in results.climbs]
     waited = [
-        f"{percent(round(at.wait, 3))} on {climb.cell.name} ({number_of_users(at.users)})"
+        f"{percent(round(at.wait, 3))} on {climb.configuration.name} ({number_of_users(at.users)})"
         for climb, at in latencies
         if at and at.wait and at.wait > MOST_WAIT and not _saturated(climb, 0.0)
     ]

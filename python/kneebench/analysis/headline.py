@@ -24,7 +24,7 @@ from kneebench.analysis.wording import (
     times,
     times_and_interval,
 )
-from kneebench.records import Climb, Comparison, Knee, Results, cell_name
+from kneebench.records import Climb, Comparison, Knee, Results, configuration_name
 from kneebench.units import count
 
 HARDLY_ANY_READS = 0.1
@@ -40,12 +40,12 @@ def headline(results: Results) -> str:
     """The title: the significant finding first, in at most `LONGEST` characters where the storages'
     names allow it.
 
-    Of compared cells it is the ratio of NOPM at the knee that is farthest from 1 (a third as much
-    is farther than twice as much); where no NOPM differs, a mean latency at the fixed rate that
-    does. Of several databases it gives each one's ratio, or where there is only one storage that of
-    the databases themselves. One storage alone gives where its sweep levels off, or its knee; a
-    campaign without final runs says so. What limits the finding is in the title too ("simulated",
-    "data cached").
+    Of compared configurations it is the ratio of NOPM at the knee that is farthest from 1 (a third
+    as much is farther than twice as much); where no NOPM differs, a mean latency at the fixed rate
+    that does. Of several databases it gives each one's ratio, or where there is only one storage
+    that of the databases themselves. One storage alone gives where its sweep levels off, or its
+    knee; a campaign without final runs says so. What limits the finding is in the title too
+    ("simulated", "data cached").
     """
     label = f"{results.campaign.label}: " if results.campaign.label else ""
     return f"{label}{_fitting(results, LONGEST - len(label))}"
@@ -101,7 +101,7 @@ class _Main(NamedTuple):
 
     best: Comparison
     latency: Comparison | None
-    cell: Climb
+    configuration: Climb
     base: Climb
 
 
@@ -110,11 +110,16 @@ def _main(results: Results) -> _Main | None:
     best = foremost(compared)
     if best is None:
         return None
-    climbs = {climb.cell.id: climb for climb in results.climbs}
+    climbs = {climb.id: climb for climb in results.climbs}
     latency = next(
-        (c for c in compared if c.quantity == "latency.mean" and c.cell == best.cell), None
+        (
+            c
+            for c in compared
+            if c.quantity == "latency.mean" and c.configuration == best.configuration
+        ),
+        None,
     )
-    return _Main(best, latency, climbs[best.cell], climbs[best.baseline])
+    return _Main(best, latency, climbs[best.configuration], climbs[best.baseline])
 
 
 def _mains(results: Results) -> dict[str, _Main]:
@@ -127,16 +132,18 @@ def _several(mains: Mapping[str, _Main]) -> Iterator[str]:
     """What the storages' difference is on each database."""
     each = {name: _ratio(main) for name, main in mains.items()}
     pairs = {
-        (_without_database(main.cell), _without_database(main.base)) for main in mains.values()
+        (_without_database(main.configuration), _without_database(main.base))
+        for main in mains.values()
     }
     on = listed([f"{ratio} on {name}" for name, ratio in each.items()])
     if len(pairs) == 1:
-        [(cell, base)] = pairs
-        what = NOPM.called.format(place(next(iter(mains.values())).cell))
-        yield f"{capital(cell)} vs. {base}, {what}: {on}"
-        yield f"{capital(cell)} vs. {base}, NOPM: {on}"
+        [(name, base)] = pairs
+        what = NOPM.called.format(place(next(iter(mains.values())).configuration))
+        yield f"{capital(name)} vs. {base}, {what}: {on}"
+        yield f"{capital(name)} vs. {base}, NOPM: {on}"
     first = next(iter(mains))
-    yield f"{capital(_without_database(mains[first].cell))}: {each[first]} on {first}, others below"
+    name = _without_database(mains[first].configuration)
+    yield f"{capital(name)}: {each[first]} on {first}, others below"
 
 
 def _ratio(main: _Main) -> str:
@@ -144,7 +151,7 @@ def _ratio(main: _Main) -> str:
 
 
 def _without_database(climb: Climb) -> str:
-    return cell_name(climb.cell.storage, climb.cell.constraint)
+    return configuration_name(climb.configuration.storage, climb.configuration.constraint)
 
 
 def _between_databases(results: Results) -> Comparison | None:
@@ -184,49 +191,49 @@ def _titles(results: Results) -> Iterator[str]:
 
 def _of_databases(results: Results, best: Comparison) -> Iterator[str]:
     """What one database with its settings did in comparison with another on the same storage."""
-    climbs = {climb.cell.id: climb for climb in results.climbs}
-    climb, base = climbs[best.cell], climbs[best.baseline].cell.database
+    climbs = {climb.id: climb for climb in results.climbs}
+    climb, base = climbs[best.configuration], climbs[best.baseline].configuration.database
     if best.differs:
         ratio = f"{times(best.ratio.value)} {possessive(base)}"
         yield f"{capital(called(climb))}: {ratio} {NOPM.called.format(place(climb))}"
         yield f"{capital(called(climb))}: {ratio} NOPM"
     else:
         where = _without_database(climb)
-        yield f"{NO_DIFFERENCE} between {climb.cell.database} and {base} on {where}"
+        yield f"{NO_DIFFERENCE} between {climb.configuration.database} and {base} on {where}"
 
 
 def _of_storages(main: _Main) -> Iterator[str]:
-    cell, base = capital(called(main.cell)), called(main.base)
+    configuration, base = capital(called(main.configuration)), called(main.base)
     latency = main.latency if main.latency and main.latency.differs else None
     if main.best.differs:
         nopm = (
-            f"{cell}: {times(main.best.ratio.value)} {possessive(base)}"
-            f" {NOPM.called.format(place(main.cell))}"
+            f"{configuration}: {times(main.best.ratio.value)} {possessive(base)}"
+            f" {NOPM.called.format(place(main.configuration))}"
         )
         if latency:
             yield f"{nopm}, {times(latency.ratio.value)} its mean latency at a fixed rate"
             yield (
-                f"{cell}: {times(main.best.ratio.value)} {possessive(base)} NOPM,"
+                f"{configuration}: {times(main.best.ratio.value)} {possessive(base)} NOPM,"
                 f" {times(latency.ratio.value)} its mean latency at a fixed rate"
             )
         yield nopm
     elif latency:
         yield (
-            f"{cell} {'cuts' if latency.ratio.value < 1 else 'raises'} mean latency to"
+            f"{configuration} {'cuts' if latency.ratio.value < 1 else 'raises'} mean latency to"
             f" {times(latency.ratio.value)} of {possessive(base)}"
         )
         yield (
-            f"{cell} {'cuts' if latency.ratio.value < 1 else 'raises'} mean latency to"
+            f"{configuration} {'cuts' if latency.ratio.value < 1 else 'raises'} mean latency to"
             f" {times(latency.ratio.value)}"
         )
     else:
-        yield f"{NO_DIFFERENCE} between {called(main.cell)} and {base}"
+        yield f"{NO_DIFFERENCE} between {called(main.configuration)} and {base}"
 
 
 def _behind(main: _Main) -> str:
     """Intervals of the subtitle; quantities that differ come first."""
-    at = f" at {count(rate)} transactions/s" if (rate := _rate_per_s(main.cell)) else ""
-    parts = [_part(main.best, NOPM.called.format(place(main.cell)), "")]
+    at = f" at {count(rate)} transactions/s" if (rate := _rate_per_s(main.configuration)) else ""
+    parts = [_part(main.best, NOPM.called.format(place(main.configuration)), "")]
     if main.latency:
         parts.append(_part(main.latency, "mean latency", at))
     parts.sort(key=lambda part: part.startswith(NO_DIFFERENCE.lower()))

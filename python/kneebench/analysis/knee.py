@@ -31,7 +31,7 @@ def knee(climb: Climb) -> Knee | None:
     latencies = [latency_of(r) for r in rungs]
     merged = merged_latency(latencies)
     return Knee(
-        cell=climb.cell,
+        configuration=climb.configuration,
         users=users,
         nopm=estimate_of(rungs, lambda rung: rung.tally.nopm),
         tpm=estimate_of(rungs, lambda rung: rung.tpm),

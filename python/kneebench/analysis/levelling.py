@@ -1,19 +1,20 @@
-"""Where a sweep levels off: the smallest cell whose throughput is within 5% of the best, and what
-more of the resource buys below it.
+"""Where a sweep levels off: the smallest configuration whose throughput is within 5% of the best,
+and what more of the resource buys below it.
 
-Runs scatter, so the answer has a confidence. The logarithm of a run's NOPM is the sum of its cell,
-its repeat (if the runs were interleaved) and noise. The noise is pooled over all cells: three runs
-of one cell say little of it. Cells are drawn around their means with that noise, Student's t for
-its degrees of freedom, and with what equal storages differ by on this machine, if A/A pairs were
-measured. The confidence of a cell is the share of draws in which it is the smallest one within 5%.
-Below 90% the answer is "cannot say", with the range of cells that are possible. Rounds of one
-restore count as one run, as they are alike.
+Runs scatter, so the answer has a confidence. The logarithm of a run's NOPM is the sum of its
+configuration, its repeat (if the runs were interleaved) and noise. The noise is pooled over all
+configurations: three runs of one configuration say little of it. Configurations are drawn around
+their means with that noise, Student's t for its degrees of freedom, and with what equal storages
+differ by on this machine, if A/A pairs were measured. The confidence of a configuration is the
+share of draws in which it is the smallest one within 5%. Below 90% the answer is "cannot say", with
+the range of configurations that are possible. Rounds of one restore count as one run, as they are
+alike.
 
-A cell that was still warming would have done more. So its draw is a lower bound, and a cell is
-named in a draw only if it is the smallest within 5% of the best wherever that cell really is: from
-its draw up to the next larger cell that was steady. Without a larger steady one there is no upper
-bound. The answer then has an open end: more pays beyond the largest steady cell, or it stops
-paying at some cell or above.
+A configuration that was still warming would have done more. So its draw is a lower bound, and a
+configuration is named in a draw only if it is the smallest within 5% of the best wherever that
+configuration really is: from its draw up to the next larger configuration that was steady. Without
+a larger steady one there is no upper bound. The answer then has an open end: more pays beyond the
+largest steady configuration, or it stops paying at some configuration or above.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from kneebench.analysis.estimate import RESAMPLES, SEED
 from kneebench.analysis.final_estimates import by_restore, short
 from kneebench.analysis.knee import quoted_rungs
 from kneebench.analysis.rounds import unit_rounds
-from kneebench.analysis.sweep import Sweep, SweepCell, ratio_between, took_turns, value_of
+from kneebench.analysis.sweep import Sweep, SweptConfiguration, ratio_between, took_turns, value_of
 from kneebench.records import Climb, Estimate
 
 if TYPE_CHECKING:
@@ -38,99 +39,121 @@ if TYPE_CHECKING:
     Places = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 WITHIN = 0.05
-"""Of the best: a cell this close is as good."""
+"""Of the best: a configuration this close is as good."""
 SURE = 0.9
-"""Share of draws from which a cell is named. Of simulated sweeps of six cells with three runs,
-flat, rising or levelling off, with noise of 1% to 30%, warm or some still warming, at most 5% name
-a wrong one (tests/sweeps_simulated.py)."""
+"""Share of draws from which a configuration is named. Of simulated sweeps of six configurations
+with three runs, flat, rising or levelling off, with noise of 1% to 30%, warm or some still warming,
+at most 5% name a wrong one (tests/sweeps_simulated.py).
+"""
 POSSIBLE, RANGE_SURE = 0.998, 0.95
-"""Share of draws that the range of cells holds where none is sure, and its confidence: of the same
-simulated sweeps at least 95% have the true cell in their range (0.99 of the draws: 91%)."""
+"""Share of draws that the range of configurations holds where none is sure, and its confidence: of
+the same simulated sweeps at least 95% have the true configuration in their range (0.99 of the
+draws: 91%).
+"""
 Z_975 = 1.96
 GIB, LARGE = 2**30, 4 * 2**30
-"""From a largest cell of so many bytes on, a GiB is the step of which the gain is given."""
+"""From a largest configuration of so many bytes on, a GiB is the step of which the gain is given.
+"""
 Answer = Literal["levels off", "still pays", "pays beyond", "makes no difference", "cannot say"]
 
 
 class Gain(NamedTuple):
-    """What more of the resource buys below the cell where it stops paying: the slope of NOPM by
-    least squares, per `step` of bytes or cores."""
+    """What more of the resource buys below the configuration where it stops paying: the slope of
+    NOPM by least squares, per `step` of bytes or cores.
+    """
 
     nopm: Estimate
     step: int
 
 
 class Warming(NamedTuple):
-    """A cell that was still warming, and its NOPM as a ratio to a smaller cell's: a lower bound."""
+    """A configuration that was still warming, and its NOPM as a ratio to a smaller configuration's:
+    a lower bound.
+    """
 
-    cell: SweepCell
+    configuration: SweptConfiguration
     ratio: Estimate | None
 
 
 class Levelling(NamedTuple):
     """Where a sweep levels off; in words: levelling_words.py.
 
-    `at`: the cell; the largest one where more still pays, the smallest where it makes no
+    `at`: the configuration; the largest one where more still pays, the smallest where it makes no
     difference, the largest steady one where more pays beyond it; None if that cannot be said.
-    `between`: the first and last cell that are possible then (no last one: the end is open); None
-    with too few runs. `confidence`: share of the draws that agree; of a range RANGE_SURE.
-    `beyond`: of the cells above `at` that were still warming, the one with the most NOPM.
+    `between`: the first and last configuration that are possible then (no last one: the end is
+    open); None with too few runs. `confidence`: share of the draws that agree; of a range
+    RANGE_SURE. `beyond`: of the configurations above `at` that were still warming, the one with the
+    most NOPM.
     """
 
     sweep: Sweep
     answer: Answer
-    at: SweepCell | None = None
+    at: SweptConfiguration | None = None
     confidence: float = 0.0
     gain: Gain | None = None
-    between: tuple[SweepCell, SweepCell | None] | None = None
+    between: tuple[SweptConfiguration, SweptConfiguration | None] | None = None
     beyond: Warming | None = None
 
 
 def levelling(sweep: Sweep) -> Levelling:
-    """Where a sweep levels off, of the cells that have a figure."""
-    cells = [one for one in sweep.cells if one.nopm]
-    logs = [_log_runs(one.climb) for one in cells]
-    if len(cells) < 2 or min(map(len, logs)) < 2:
+    """Where a sweep levels off, of the configurations that have a figure."""
+    configurations = [one for one in sweep.configurations if one.nopm]
+    logs = [_log_runs(one.climb) for one in configurations]
+    if len(configurations) < 2 or min(map(len, logs)) < 2:
         return Levelling(sweep, "cannot say")
-    drawn = _drawn(cells, logs)
-    steady = [n for n, one in enumerate(cells) if not one.warming]
+    drawn = _drawn(configurations, logs)
+    steady = [n for n, one in enumerate(configurations) if not one.warming]
     above = steady[-1] + 1 if steady else 0
     first, last = _answers(drawn, steady)
-    if above < len(cells):
-        return _open(sweep, cells, drawn, first, above)
-    return _closed(sweep, cells, drawn, first, last)
+    if above < len(configurations):
+        return _open(sweep, configurations, drawn, first, above)
+    return _closed(sweep, configurations, drawn, first, last)
 
 
 def _closed(
-    sweep: Sweep, cells: Sequence[SweepCell], drawn: Draws, first: Places, last: Places
+    sweep: Sweep,
+    configurations: Sequence[SweptConfiguration],
+    drawn: Draws,
+    first: Places,
+    last: Places,
 ) -> Levelling:
-    """The answer where the largest cell was steady."""
-    ends = range(len(cells))
+    """The answer where the largest configuration was steady."""
+    ends = range(len(configurations))
     shares = [_share((first == n) & (last == n)) for n in ends]
     at = max(ends, key=shares.__getitem__)
     if shares[at] < SURE:
         held = {(a, b): _share((first >= a) & (last <= b)) for a in ends for b in ends[a:]}
         a, b = min((run for run in held if held[run] >= POSSIBLE), key=lambda run: run[1] - run[0])
-        between = (cells[a], cells[b])
+        between = (configurations[a], configurations[b])
         return Levelling(sweep, "cannot say", confidence=RANGE_SURE, between=between)
     answer: Answer = "levels off" if at else "makes no difference"
-    if at == len(cells) - 1:
+    if at == len(configurations) - 1:
         answer = "still pays"
-    return Levelling(sweep, answer, cells[at], shares[at], _gain(sweep, cells[: at + 1], drawn))
+    return Levelling(
+        sweep, answer, configurations[at], shares[at], _gain(sweep, configurations[: at + 1], drawn)
+    )
 
 
 def _open(
-    sweep: Sweep, cells: Sequence[SweepCell], drawn: Draws, first: Places, above: int
+    sweep: Sweep,
+    configurations: Sequence[SweptConfiguration],
+    drawn: Draws,
+    first: Places,
+    above: int,
 ) -> Levelling:
-    """The answer where the cells from `above` on were still warming, and none is larger."""
+    """The answer where the configurations from `above` on were still warming, and none is
+    larger.
+    """
     share = _share(first >= above)
     if above and share >= SURE:
-        at, best = cells[above - 1], above + int(drawn[:, above:].mean(axis=0).argmax())
-        gain = _gain(sweep, cells[:above], drawn)
-        beyond = Warming(cells[best], ratio_between(cells[best].climb, at.climb))
+        at, best = configurations[above - 1], above + int(drawn[:, above:].mean(axis=0).argmax())
+        gain = _gain(sweep, configurations[:above], drawn)
+        beyond = Warming(configurations[best], ratio_between(configurations[best].climb, at.climb))
         return Levelling(sweep, "pays beyond", at, share, gain, beyond=beyond)
     lowest = max(n for n in range(above + 1) if _share(first >= n) >= POSSIBLE)
-    return Levelling(sweep, "cannot say", confidence=RANGE_SURE, between=(cells[lowest], None))
+    return Levelling(
+        sweep, "cannot say", confidence=RANGE_SURE, between=(configurations[lowest], None)
+    )
 
 
 # --- draws ------------------------------------------------------------------------------------
@@ -145,12 +168,12 @@ def _log_runs(climb: Climb) -> dict[int, float]:
     return dict(enumerate(map(fmean, unit_rounds(restores))))
 
 
-def _drawn(cells: Sequence[SweepCell], logs: Sequence[dict[int, float]]) -> Draws:
-    """ln NOPM of each cell (a column) in each draw (a row)."""
+def _drawn(configurations: Sequence[SweptConfiguration], logs: Sequence[dict[int, float]]) -> Draws:
+    """ln NOPM of each configuration (a column) in each draw (a row)."""
     import numpy as np
 
     shared = set.intersection(*map(set, logs))
-    paired = len(shared) > 1 and took_turns([one.climb for one in cells])
+    paired = len(shared) > 1 and took_turns([one.climb for one in configurations])
     if paired:
         logs = [{repeat: one[repeat] for repeat in sorted(shared)} for one in logs]
     runs = np.array([len(one) for one in logs])
@@ -158,14 +181,16 @@ def _drawn(cells: Sequence[SweepCell], logs: Sequence[dict[int, float]]) -> Draw
     rng = np.random.default_rng(SEED)
     variance, freedom = _noise(logs, paired=paired)
     each = variance * freedom / rng.chisquare(freedom, (RESAMPLES, 1))
-    machine = log1p(machine_floor([one.climb for one in cells], "nopm")) / Z_975
+    machine = log1p(machine_floor([one.climb for one in configurations], "nopm")) / Z_975
     scatter = np.sqrt(each / runs + machine**2 / 2)
-    drawn: Draws = means + scatter * rng.standard_normal((RESAMPLES, len(cells)))
+    drawn: Draws = means + scatter * rng.standard_normal((RESAMPLES, len(configurations)))
     return drawn
 
 
 def _noise(logs: Sequence[dict[int, float]], *, paired: bool) -> tuple[float, int]:
-    """(variance, degrees of freedom) of a run around its cell's mean, and around its repeat's."""
+    """(variance, degrees of freedom) of a run around its configuration's mean, and around its
+    repeat's.
+    """
     left = [{repeat: x - fmean(one.values()) for repeat, x in one.items()} for one in logs]
     freedom = sum(len(one) - 1 for one in logs)
     if paired:
@@ -176,9 +201,9 @@ def _noise(logs: Sequence[dict[int, float]], *, paired: bool) -> tuple[float, in
 
 
 def _answers(drawn: Draws, steady: Sequence[int]) -> tuple[Places, Places]:
-    """The first and the last cell of each draw that may be the smallest one within 5% of the best,
-    wherever the cells really are that were still warming (those not in `steady`). The last one is
-    right only if the largest cell is steady.
+    """The first and the last configuration of each draw that may be the smallest one within 5% of
+    the best, wherever the configurations really are that were still warming (those not in
+    `steady`). The last one is right only if the largest configuration is steady.
     """
     import numpy as np
 
@@ -196,22 +221,22 @@ def _share(agree: np.ndarray[Any, np.dtype[np.bool_]]) -> float:
     return float(agree.mean())
 
 
-def _gain(sweep: Sweep, cells: Sequence[SweepCell], drawn: Draws) -> Gain | None:
-    """Least squares through NOPM over the resource, in every draw, of the steady cells; None for
-    fewer than two.
+def _gain(sweep: Sweep, configurations: Sequence[SweptConfiguration], drawn: Draws) -> Gain | None:
+    """Least squares through NOPM over the resource, in every draw, of the steady configurations;
+    None for fewer than two.
     """
     import numpy as np
 
-    steady = [n for n, one in enumerate(cells) if not one.warming]
+    steady = [n for n, one in enumerate(configurations) if not one.warming]
     if len(steady) < 2:
         return None
-    values = [float(value_of(cells[n].cell, sweep.resource) or 0) for n in steady]
+    values = [float(value_of(configurations[n].configuration, sweep.resource) or 0) for n in steady]
     step = 1 if sweep.resource == "cores" else GIB if values[-1] >= LARGE else GIB // 8
     x = np.array(values) / step
     weights = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
     slopes = np.exp(drawn[:, steady]) @ weights
     low, high = (float(end) for end in np.percentile(slopes, [2.5, 97.5]))
-    found = [nopm for n in steady if (nopm := cells[n].nopm)]
+    found = [nopm for n in steady if (nopm := configurations[n].nopm)]
     return Gain(
         Estimate(
             value=float(np.array([one.value for one in found]) @ weights),

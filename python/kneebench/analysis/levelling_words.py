@@ -9,7 +9,7 @@ from typing import Any
 from kneebench import units
 from kneebench.analysis.bottleneck import BY_KEY, bottleneck
 from kneebench.analysis.levelling import WITHIN, Gain, Levelling, Warming, levelling
-from kneebench.analysis.sweep import Resource, Sweep, SweepCell, amount, sweeps, value_of
+from kneebench.analysis.sweep import Resource, Sweep, SweptConfiguration, amount, sweeps, value_of
 from kneebench.analysis.sweep_rows import sweep_rows
 from kneebench.analysis.wording import capital, listed, percent, times_and_interval
 from kneebench.records import Results
@@ -67,32 +67,32 @@ def _answer(of: Levelling) -> str:
 
 def _limited(sweep: Sweep) -> str:
     """The bottlenecks; nothing where none was found."""
-    found = [(_limit(one), one) for one in sweep.cells if one.nopm]
+    found = [(_limit(one), one) for one in sweep.configurations if one.nopm]
     if {name for name, _ in found} <= {NO_LIMIT}:
         return ""
     return f" The database is limited by {listed([*_stretches(found, sweep.resource)])}."
 
 
-def _limit(one: SweepCell) -> str:
+def _limit(one: SweptConfiguration) -> str:
     found = bottleneck(one.climb)
     resource = BY_KEY.get(found.resource)
     return found.called or (resource.called if resource else NO_LIMIT)
 
 
-def _stretches(found: list[tuple[str, SweepCell]], resource: Resource) -> Iterator[str]:
+def _stretches(found: list[tuple[str, SweptConfiguration]], resource: Resource) -> Iterator[str]:
     """Each bottleneck with the configurations that have it, of those next to each other."""
     for name, stretch in groupby(found, key=lambda one: one[0]):
-        cells = [one for _, one in stretch]
-        first, last = (_amount(one, resource) for one in (cells[0], cells[-1]))
-        where = f"from {first} to {last}" if cells[1:] else f"at {first}"
+        configurations = [one for _, one in stretch]
+        first, last = (_amount(one, resource) for one in (configurations[0], configurations[-1]))
+        where = f"from {first} to {last}" if configurations[1:] else f"at {first}"
         yield f"{name} {where}"
 
 
 def _at_least(beyond: Warming, of: Levelling) -> str:
-    """What is known of the cells above the largest steady one."""
+    """What is known of the configurations above the largest steady one."""
     resource = of.sweep.resource
     here = _amount(of.at, resource) if of.at else ""
-    large = _amount(beyond.cell, resource)
+    large = _amount(beyond.configuration, resource)
     had = ""
     if beyond.ratio:
         value, sure = times_and_interval(beyond.ratio)
@@ -101,10 +101,10 @@ def _at_least(beyond: Warming, of: Levelling) -> str:
 
 
 def _warming(of: Levelling) -> str:
-    """The cells above the largest steady one."""
-    steady = [n for n, one in enumerate(of.sweep.cells) if not one.warming]
-    cells = of.sweep.cells[steady[-1] + 1 if steady else 0 :]
-    names = [_amount(one, of.sweep.resource) for one in cells if one.nopm]
+    """The configurations above the largest steady one."""
+    steady = [n for n, one in enumerate(of.sweep.configurations) if not one.warming]
+    configurations = of.sweep.configurations[steady[-1] + 1 if steady else 0 :]
+    names = [_amount(one, of.sweep.resource) for one in configurations if one.nopm]
     return f"{listed(names)} {'were' if names[1:] else 'was'} still warming"
 
 
@@ -117,9 +117,9 @@ def sweep_document(results: Results) -> dict[str, Any]:
             {
                 "sweep": one.sweep.resource,
                 "storage": one.sweep.storage,
-                "database": one.sweep.cells[0].cell.database,
+                "database": one.sweep.configurations[0].configuration.database,
                 "answer": one.answer,
-                "cell": one.at.cell.name if one.at else None,
+                "configuration": one.at.configuration.name if one.at else None,
                 "between": _names(one.between) if one.between else None,
                 "at_least": _bound(one.beyond) if one.beyond else None,
                 "confidence": one.confidence,
@@ -132,14 +132,14 @@ def sweep_document(results: Results) -> dict[str, Any]:
     }
 
 
-def _names(between: tuple[SweepCell, SweepCell | None]) -> list[str | None]:
-    return [one.cell.name if one else None for one in between]
+def _names(between: tuple[SweptConfiguration, SweptConfiguration | None]) -> list[str | None]:
+    return [one.configuration.name if one else None for one in between]
 
 
 def _bound(beyond: Warming) -> dict[str, Any]:
-    """The cell that did most while it was warming, with its ratio to the named one."""
+    """The configuration that did most while it was warming, with its ratio to the named one."""
     ratio = beyond.ratio.model_dump(mode="json") if beyond.ratio else None
-    return {"cell": beyond.cell.cell.name, "relative": ratio}
+    return {"configuration": beyond.configuration.configuration.name, "relative": ratio}
 
 
 def _why_not(of: Levelling) -> str:
@@ -147,11 +147,11 @@ def _why_not(of: Levelling) -> str:
         return f" ({FEW})"
     first, last = of.between
     low, sure = _amount(first, of.sweep.resource), _confidence(of.confidence)
-    smallest = first is of.sweep.cells[0]
+    smallest = first is of.sweep.configurations[0]
     if last is None:
         why = _warming(of)
         return f" ({why})" if smallest else f"; it is {low} or more ({sure}), because {why}"
-    if smallest and last is of.sweep.cells[-1]:
+    if smallest and last is of.sweep.configurations[-1]:
         return " (the runs scatter too much)"
     return f"; it is somewhere from {low} to {_amount(last, of.sweep.resource)} ({sure})"
 
@@ -166,8 +166,8 @@ def _bought(gain: Gain | None, resource: Resource) -> str:
     return f" Up to there, each {step} buys {value} NOPM (95% CI {low} to {high})."
 
 
-def _amount(one: SweepCell, resource: Resource) -> str:
-    return amount(value_of(one.cell, resource) or 0, resource)
+def _amount(one: SweptConfiguration, resource: Resource) -> str:
+    return amount(value_of(one.configuration, resource) or 0, resource)
 
 
 def _confidence(share: float) -> str:

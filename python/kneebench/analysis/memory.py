@@ -72,8 +72,12 @@ def _of_each(results: Results) -> Iterator[LimitedMemory]:
     campaign = results.campaign
     for database, planned in campaign.resolved.databases.items():
         own = planned.memory_bytes
-        cells = (climb.cell for climb in results.climbs if climb.cell.database == database)
-        limits = {cell.memory_bytes or own for cell in cells}
+        configurations = (
+            climb.configuration
+            for climb in results.climbs
+            if climb.configuration.database == database
+        )
+        limits = {configuration.memory_bytes or own for configuration in configurations}
         data_bytes = _data_bytes(campaign, database, planned.engine)
         if (some := sorted(one for one in limits if one)) and data_bytes:
             yield LimitedMemory(tuple(some), data_bytes, None in limits, database)

@@ -1,5 +1,5 @@
-"""Outcome of a campaign: failed checks, rungs that may not be used, cells that are not compared,
-missing figures, and the exit code that follows.
+"""Outcome of a campaign: failed checks, rungs that may not be used, configurations that are not
+compared, missing figures, and the exit code that follows.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from kneebench.analysis.background import background_checks
 from kneebench.analysis.knee import knee
 from kneebench.analysis.order_weight import weight_checks
 from kneebench.analysis.still_warming import still_moved, still_warming
-from kneebench.analysis.sweep import swept_cells
+from kneebench.analysis.sweep import swept_configurations
 from kneebench.analysis.wording import by_finding, listed, named, number_of_users
 from kneebench.errors import CheckFailed, InvalidMeasurement
-from kneebench.records import Cell, Check, Climb, Phase, Results
+from kneebench.records import Check, Climb, Configuration, Phase, Results
 
 
 class MissingFigure(NamedTuple):
-    """A cell without a usable figure; `sentence` gives the reason."""
+    """A configuration without a usable figure; `sentence` gives the reason."""
 
-    cell: Cell
+    configuration: Configuration
     sentence: str
 
 
@@ -81,12 +81,13 @@ def failed_checks(results: Results) -> Iterator[str]:
     for climb in results.climbs:
         for when, checks in conditions(climb):
             yield from (
-                f"{climb.cell.name}, {when}: {check.sentence}"
+                f"{climb.configuration.name}, {when}: {check.sentence}"
                 for check in checks
                 if not check.passed
             )
         for rung in climb.rungs:
-            place = f"{climb.cell.name}, {named(rung.order.phase)} at {number_of_users(rung.users)}"
+            phase, at = named(rung.order.phase), number_of_users(rung.users)
+            place = f"{climb.configuration.name}, {phase} at {at}"
             yield from (f"{place}: {check.sentence}" for check in rung.checks if not check.passed)
 
 
@@ -96,26 +97,26 @@ def invalid_rungs(results: Results) -> Iterator[str]:
         for rung in climb.rungs:
             if rung.invalid:
                 yield (
-                    f"{climb.cell.name}, {named(rung.order.phase)} at"
+                    f"{climb.configuration.name}, {named(rung.order.phase)} at"
                     f" {number_of_users(rung.users)}: {rung.invalid}"
                 )
 
 
 def never_steady(results: Results) -> Iterator[str]:
-    """A sentence for each cell that was still warming: it is not compared, or in a sweep a lower
-    bound.
+    """A sentence for each configuration that was still warming: it is not compared, or in a sweep a
+    lower bound.
     """
     apart = _apart(results)
     for name, why in _lower_bounds(results):
         yield f"{name} is a lower bound in its sweep{apart}: {why}"
     for climb in _not_compared(results):
-        yield f"{climb.cell.name} is not compared: {still_warming(climb)}"
+        yield f"{climb.configuration.name} is not compared: {still_warming(climb)}"
 
 
 def never_steady_caveats(results: Results) -> Iterator[str]:
     """The same: one sentence for all lower bounds, and one for all that are not compared."""
     bounds, every = _lower_bounds(results), len(results.climbs)
-    left_out = [(climb.cell.name, still_moved(climb)) for climb in _not_compared(results)]
+    left_out = [(climb.configuration.name, still_moved(climb)) for climb in _not_compared(results)]
     if len(bounds) < 2 and len(left_out) < 2:
         yield from never_steady(results)
         return
@@ -133,35 +134,45 @@ def never_steady_caveats(results: Results) -> Iterator[str]:
 
 
 def _apart(results: Results) -> str:
-    several = len({(climb.cell.storage, climb.cell.database) for climb in results.climbs}) > 1
+    several = (
+        len(
+            {
+                (climb.configuration.storage, climb.configuration.database)
+                for climb in results.climbs
+            }
+        )
+        > 1
+    )
     return " and not compared with other storages" if several else ""
 
 
 def _lower_bounds(results: Results) -> list[tuple[str, str]]:
-    """The cells of sweeps that were still warming, and why."""
-    swept = swept_cells(results)
-    found = [(climb.cell.name, swept.get(climb.cell.id)) for climb in results.climbs]
+    """The configurations of sweeps that were still warming, and why."""
+    swept = swept_configurations(results)
+    found = [(climb.configuration.name, swept.get(climb.id)) for climb in results.climbs]
     return [(name, one.warming) for name, one in found if one and one.warming]
 
 
 def _not_compared(results: Results) -> list[Climb]:
-    swept = swept_cells(results)
-    return [one for one in results.climbs if one.cell.id not in swept and still_warming(one)]
+    swept = swept_configurations(results)
+    return [
+        one for one in results.climbs if one.configuration.id not in swept and still_warming(one)
+    ]
 
 
 def without_figure(results: Results) -> Iterator[str]:
     """A sentence for each storage of a finished campaign that has no usable figure."""
-    yield from (f"{one.cell.name}: {one.sentence}" for one in missing_figures(results))
+    yield from (f"{one.configuration.name}: {one.sentence}" for one in missing_figures(results))
 
 
 def missing_figures(results: Results) -> tuple[MissingFigure, ...]:
-    """The cells whose final runs gave no figure, in running order; none while a campaign is
-    unfinished, for its figures are still to come.
+    """The configurations whose final runs gave no figure, in running order; none while a campaign
+    is unfinished, for its figures are still to come.
     """
     if not results.finished:
         return ()
     return tuple(
-        MissingFigure(climb.cell, f"no usable figure: {_why(climb)}")
+        MissingFigure(climb.configuration, f"no usable figure: {_why(climb)}")
         for climb in results.climbs
         if knee(climb) is None
     )

@@ -72,10 +72,10 @@ def still_to_try(climb: Climb, asked: Sequence[str], kept: Proof | None) -> tupl
 
 
 def bottlenecks(results: Results) -> dict[str, Bottleneck]:
-    """The bottleneck of each cell that has rungs, with what its proof gave."""
+    """The bottleneck of each configuration that has rungs, with what its proof gave."""
     proofs = results.campaign.proofs
     return {
-        climb.cell.id: proved(bottleneck(climb), proofs.get(climb.cell.id))
+        climb.id: proved(bottleneck(climb), proofs.get(climb.id))
         for climb in results.climbs
         if climb.rungs
     }
@@ -95,11 +95,15 @@ def proved(found: Bottleneck, proof: Proof | None) -> Bottleneck:
 
 def with_gains(proof: Proof, measured: Results, reliefs: Mapping[str, str]) -> Proof:
     """The proof with what its sides gave so far. `reliefs`: the name of the relief by the id of its
-    cell; empty for the knee as it was.
+    configuration; empty for the knee as it was.
     """
-    climbs = {climb.cell.id: _counted(climb) for climb in measured.climbs}
-    [before] = [climbs[cell] for cell, relief in reliefs.items() if not relief]
-    found = [_relieved(climbs[cell], before, relief) for cell, relief in reliefs.items() if relief]
+    climbs = {climb.id: _counted(climb) for climb in measured.climbs}
+    [before] = [climbs[configuration] for configuration, relief in reliefs.items() if not relief]
+    found = [
+        _relieved(climbs[configuration], before, relief)
+        for configuration, relief in reliefs.items()
+        if relief
+    ]
     return proof.model_copy(update={"relieved": tuple(found)})
 
 
@@ -132,7 +136,7 @@ def _relieved(climb: Climb, before: Climb, relief: str) -> Relieved:
     verdict, then = judged(gain), bottleneck(climb).resource
     return Relieved(
         relief=relief,
-        cell=climb.cell,
+        configuration=climb.configuration,
         gain=gain,
         verdict=verdict,
         next_resource=then,
@@ -143,7 +147,9 @@ def _relieved(climb: Climb, before: Climb, relief: str) -> Relieved:
 
 
 def _sentence(relief: str, climb: Climb, gain: Estimate, verdict: Verdict, then: str) -> str:
-    limits = f" ({climb.cell.constraint})" if relief in ("more cores", "more memory") else ""
+    limits = (
+        f" ({climb.configuration.constraint})" if relief in ("more cores", "more memory") else ""
+    )
     words = {
         "proved": "at least 5% more",
         "refuted": "less than 5% more",

@@ -142,8 +142,10 @@ def quoted_load(climb: Climb) -> QuotedLoad | None:
 
 def quoted_loads(results: Results) -> dict[str, object]:
     """The same of every configuration that has final runs, by id, for programs."""
-    found = {climb.cell.id: quoted_load(climb) for climb in results.climbs}
-    return {cell: one.model_dump(mode="json") for cell, one in found.items() if one}
+    found = {climb.id: quoted_load(climb) for climb in results.climbs}
+    return {
+        configuration: one.model_dump(mode="json") for configuration, one in found.items() if one
+    }
 
 
 def limit_caveats(results: Results) -> tuple[str, ...]:
@@ -154,7 +156,7 @@ def limit_caveats(results: Results) -> tuple[str, ...]:
     for climb in results.climbs if results.finished else ():
         runs, limit_s = climb.of("final_run"), climb.limits.log_write_s
         if is_limited(climb) and exceeds(runs, limit_s):
-            beyond = f"{climb.cell.name} {_seen(runs)} (limit {time(limit_s)})"
+            beyond = f"{climb.configuration.name} {_seen(runs)} (limit {time(limit_s)})"
             found.setdefault(_why_beyond(climb), []).append(beyond)
     return tuple(
         f"Quoted log writes exceed the limit: {listed(beyond)}. {why}"

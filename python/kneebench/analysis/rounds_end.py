@@ -64,10 +64,11 @@ class RoundsSoFar(NamedTuple):
 
 
 def rounds_so_far(rungs: Sequence[Rung], wanted: Wanted) -> RoundsSoFar:
-    """What the rounds say so far, from the rungs of all cells.
+    """What the rounds say so far, from the rungs of all configurations.
 
-    The throughput of every cell over the first cell's decides, the widest interval of them; of one
-    cell, its throughput. Rounds in which a cell was invalid are left out.
+    The throughput of every configuration over the first configuration's decides, the widest
+    interval of them; of one configuration, its throughput. Rounds in which a configuration was
+    invalid are left out.
     """
     runs = [rung for rung in rungs if rung.order.phase == "final_run"]
     compared = _compared(runs)
@@ -84,8 +85,8 @@ def rounds_so_far(rungs: Sequence[Rung], wanted: Wanted) -> RoundsSoFar:
 
 
 def rounds_of(results: Results) -> RoundsSoFar | None:
-    """The rounds of a campaign with every cell at its quoted load; None without any, or with long
-    runs.
+    """The rounds of a campaign with every configuration at its quoted load; None without any, or
+    with long runs.
     """
     runs = [found for climb in results.climbs if (found := climb.of("final_run"))]
     first = max((some[0].order.repeat for some in runs), default=1)
@@ -124,8 +125,12 @@ def _compared(runs: Sequence[Rung]) -> list[Restores]:
     if not runs:
         return []
     first, *others = (
-        {rung.order.repeat: rung for rung in runs if rung.order.cell == cell and _counts(rung)}
-        for cell in dict.fromkeys(rung.order.cell for rung in runs)
+        {
+            rung.order.repeat: rung
+            for rung in runs
+            if rung.order.configuration == configuration and _counts(rung)
+        }
+        for configuration in dict.fromkeys(rung.order.configuration for rung in runs)
     )
     if not others:
         return [by_restore(list(first.values()), _nopm)]

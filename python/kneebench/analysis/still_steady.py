@@ -49,7 +49,7 @@ Answer = Literal["still steady", "no longer steady", "cannot say"]
 class StillSteady(Record):
     """The answer for the preconditioned drives of one volume, and why."""
 
-    cell: str
+    configuration: str
     volume: str
     answer: Answer
     sentence: str
@@ -89,7 +89,7 @@ def still_steady(results: Results) -> Iterator[StillSteady]:
         for directories, name in volumes_of_it.items():
             answer, why = _judged(_runs(climb, directories), others, _left_out(climb))
             sentence = f"{name}: {why}."
-            yield StillSteady(cell=climb.cell.id, volume=name, answer=answer, sentence=sentence)
+            yield StillSteady(configuration=climb.id, volume=name, answer=answer, sentence=sentence)
 
 
 # --- the runs -------------------------------------------------------------------------------------

@@ -63,7 +63,9 @@ def colder(reference: Climb, largest: Climb) -> str:
     if min(own) <= max(other) or fmean(own) <= (1 + READ_DRIFT) * fmean(other):
         return ""
     more, less = size(fmean(own)), size(fmean(other))
-    return f"it read {more} per transaction, and {largest.cell.name} with less memory {less}"
+    return (
+        f"it read {more} per transaction, and {largest.configuration.name} with less memory {less}"
+    )
 
 
 def _reads(climb: Climb) -> list[float]:
@@ -86,7 +88,7 @@ def _judged(climb: Climb) -> tuple[Rung, ...]:
     quoted = quoted_rungs(climb)
     if not short(quoted):
         return quoted
-    limited = climb.cell.memory_bytes or climb.cell.engine_memory_bytes
+    limited = climb.configuration.memory_bytes or climb.configuration.engine_memory_bytes
     return climb.of("warm_up")[:1] if limited else ()
 
 

@@ -1,11 +1,11 @@
 """Sweeps: one storage measured with more and more memory, or with more and more cores.
 
-A sweep is the climbs of one storage whose cells differ in exactly one resource: the database's
-memory with its page cache, its number of cores, or the memory of its own setting. A reference cell,
-which has no constraint, is apart. The throughput of each cell is compared with that of the largest,
-paired by repeat if the runs were interleaved. A cell that was still warming (still_warming.py) has
-at least the throughput that was measured, and its ratio is a bound too. Where the resource stops
-paying: levelling.py.
+A sweep is the climbs of one storage whose configurations differ in exactly one resource: the
+database's memory with its page cache, its number of cores, or the memory of its own setting. A
+reference configuration, which has no constraint, is apart. The throughput of each configuration is
+compared with that of the largest, paired by repeat if the runs were interleaved. A configuration
+that was still warming (still_warming.py) has at least the throughput that was measured, and its
+ratio is a bound too. Where the resource stops paying: levelling.py.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kneebench.analysis.cpu_utilization import CpuUtilization, cpu_utilization
 from kneebench.analysis.knee import final_rungs, knee, metered, quoted_rungs
 from kneebench.analysis.still_warming import colder, still_warming
 from kneebench.analysis.wording import plural
-from kneebench.records import Cell, Climb, Estimate, Results
+from kneebench.records import Climb, Configuration, Estimate, Results
 
 Resource = Literal["memory_bytes", "cores", "engine_memory_bytes"]
 Bound = Literal["", "at least", "at most", "either"]
@@ -28,12 +28,12 @@ Bound = Literal["", "at least", "at most", "either"]
 RESOURCES: tuple[Resource, ...] = ("memory_bytes", "cores", "engine_memory_bytes")
 
 
-class SweepCell(NamedTuple):
-    """One cell of a sweep; None where it was not measured.
+class SweptConfiguration(NamedTuple):
+    """One configuration of a sweep; None where it was not measured.
 
-    `relative`: its NOPM as a ratio to the largest cell's, which `bound` qualifies. Device rates are
-    means over the windows at the knee. `warming`: why its NOPM is a lower bound; empty if it was
-    steady.
+    `relative`: its NOPM as a ratio to the largest configuration's, which `bound` qualifies. Device
+    rates are means over the windows at the knee. `warming`: why its NOPM is a lower bound; empty if
+    it was steady.
     """
 
     climb: Climb
@@ -49,32 +49,32 @@ class SweepCell(NamedTuple):
     bound: Bound = ""
 
     @property
-    def cell(self) -> Cell:
+    def configuration(self) -> Configuration:
         """Its storage and constraint."""
-        return self.climb.cell
+        return self.climb.configuration
 
 
 class Sweep(NamedTuple):
-    """The cells of one storage and database over one resource, the smallest first; `reference` is
-    apart.
+    """The configurations of one storage and database over one resource, the smallest first;
+    `reference` is apart.
 
-    `name`: the storage, and what else limits the cells where it has several such sweeps.
+    `name`: the storage, and what else limits the configurations where it has several such sweeps.
     """
 
     name: str
     resource: Resource
-    cells: tuple[SweepCell, ...]
-    reference: SweepCell | None = None
+    configurations: tuple[SweptConfiguration, ...]
+    reference: SweptConfiguration | None = None
 
     @property
     def storage(self) -> str:
-        """The storage of all cells."""
-        return self.cells[0].cell.storage
+        """The storage of all configurations."""
+        return self.configurations[0].configuration.storage
 
     @property
     def values(self) -> tuple[int, ...]:
-        """The sizes (bytes) or numbers of cores, as `cells` has them."""
-        return tuple(value_of(one.cell, self.resource) or 0 for one in self.cells)
+        """The sizes (bytes) or numbers of cores, as `configurations` has them."""
+        return tuple(value_of(one.configuration, self.resource) or 0 for one in self.configurations)
 
 
 def sweeps(results: Results) -> tuple[Sweep, ...]:
@@ -84,20 +84,22 @@ def sweeps(results: Results) -> tuple[Sweep, ...]:
     found = []
     for resource in RESOURCES:
         groups = list(_groups(results.climbs, resource))
-        places = [climbs[0].cell.unlimited_name for climbs in groups]
+        places = [climbs[0].configuration.unlimited_name for climbs in groups]
         for climbs, place in zip(groups, places, strict=True):
-            apart = _others(climbs[0].cell, resource) if places.count(place) > 1 else ""
+            apart = _others(climbs[0].configuration, resource) if places.count(place) > 1 else ""
             name = f"{place}, {apart}" if apart else place
-            found.append(_sweep(name, climbs, resource, _reference(results, climbs[0].cell)))
+            found.append(
+                _sweep(name, climbs, resource, _reference(results, climbs[0].configuration))
+            )
     return tuple(found)
 
 
-def swept_cells(results: Results) -> dict[str, SweepCell]:
-    """Every cell of a sweep, references too, by id."""
+def swept_configurations(results: Results) -> dict[str, SweptConfiguration]:
+    """Every configuration of a sweep, references too, by id."""
     return {
-        one.cell.id: one
+        one.configuration.id: one
         for sweep in sweeps(results)
-        for one in (*sweep.cells, *((sweep.reference,) if sweep.reference else ()))
+        for one in (*sweep.configurations, *((sweep.reference,) if sweep.reference else ()))
     }
 
 
@@ -110,9 +112,9 @@ def amount(value: int, resource: Resource) -> str:
     return plural(value, "core") if resource == "cores" else units.size(value)
 
 
-def value_of(cell: Cell, resource: Resource) -> int | None:
-    """What a cell has of a resource; None if it is not limited."""
-    found: int | None = getattr(cell, resource)
+def value_of(configuration: Configuration, resource: Resource) -> int | None:
+    """What a configuration has of a resource; None if it is not limited."""
+    found: int | None = getattr(configuration, resource)
     return found
 
 
@@ -123,30 +125,39 @@ def _groups(climbs: Sequence[Climb], resource: Resource) -> Iterator[list[Climb]
     """Climbs that differ in a resource alone, in at least two values, in their order."""
     alike: dict[tuple[object, ...], dict[int, Climb]] = {}
     for climb in climbs:
-        value = value_of(climb.cell, resource)
-        if value is not None and not climb.cell.reference:
-            others = (value_of(climb.cell, other) for other in RESOURCES if other != resource)
-            key = (climb.cell.storage, climb.cell.database, climb.cell.other_limits, *others)
+        value = value_of(climb.configuration, resource)
+        if value is not None and not climb.configuration.reference:
+            others = (
+                value_of(climb.configuration, other) for other in RESOURCES if other != resource
+            )
+            key = (
+                climb.configuration.storage,
+                climb.configuration.database,
+                climb.configuration.other_limits,
+                *others,
+            )
             alike.setdefault(key, {}).setdefault(value, climb)
     for found in alike.values():
         if len(found) > 1:
             yield [climb for _, climb in sorted(found.items())]
 
 
-def _others(cell: Cell, resource: Resource) -> str:
-    """What else a cell of a sweep is limited to."""
+def _others(configuration: Configuration, resource: Resource) -> str:
+    """What else a configuration of a sweep is limited to."""
     held = [
         amount(value, other)
         for other in RESOURCES
-        if other != resource and (value := value_of(cell, other)) is not None
+        if other != resource and (value := value_of(configuration, other)) is not None
     ]
     return ", ".join(held)
 
 
-def _reference(results: Results, cell: Cell) -> Climb | None:
-    place = (cell.storage, cell.database)
-    cells = ((one.cell, one) for one in results.climbs if one.cell.reference)
-    return next((one for own, one in cells if (own.storage, own.database) == place), None)
+def _reference(results: Results, configuration: Configuration) -> Climb | None:
+    place = (configuration.storage, configuration.database)
+    configurations = (
+        (one.configuration, one) for one in results.climbs if one.configuration.reference
+    )
+    return next((one for own, one in configurations if (own.storage, own.database) == place), None)
 
 
 # --- their figures ----------------------------------------------------------------------------
@@ -159,24 +170,26 @@ def _sweep(
     return Sweep(
         name,
         resource,
-        tuple(_cell(climb, largest, still_warming(climb)) for climb in climbs),
-        _reference_cell(reference, largest, resource) if reference else None,
+        tuple(_configuration(climb, largest, still_warming(climb)) for climb in climbs),
+        _reference_configuration(reference, largest, resource) if reference else None,
     )
 
 
-def _reference_cell(reference: Climb, largest: Climb, resource: Resource) -> SweepCell:
-    """The reference; it is colder than the largest cell if it read more. With a limit on the
-    database's own cache alone it may need to.
+def _reference_configuration(
+    reference: Climb, largest: Climb, resource: Resource
+) -> SweptConfiguration:
+    """The reference; it is colder than the largest configuration if it read more. With a limit on
+    the database's own cache alone it may need to.
     """
     warming = still_warming(reference)
     if resource != "engine_memory_bytes":
         warming = warming or colder(reference, largest)
-    return _cell(reference, largest, warming)
+    return _configuration(reference, largest, warming)
 
 
-def _cell(climb: Climb, largest: Climb, warming: str) -> SweepCell:
+def _configuration(climb: Climb, largest: Climb, warming: str) -> SweptConfiguration:
     found, rungs = knee(climb), final_rungs(climb)
-    return SweepCell(
+    return SweptConfiguration(
         climb,
         found.users if found else None,
         found.nopm if found else None,
@@ -194,7 +207,7 @@ def _cell(climb: Climb, largest: Climb, warming: str) -> SweepCell:
 
 
 def _bound(*, warming: bool, largest: bool) -> Bound:
-    """That of a ratio to the largest cell, by which of the two was still warming.
+    """That of a ratio to the largest configuration, by which of the two was still warming.
 
     >>> _bound(warming=False, largest=True), _bound(warming=True, largest=False)
     ('at most', 'at least')
@@ -205,17 +218,17 @@ def _bound(*, warming: bool, largest: bool) -> Bound:
 
 
 def _relative(climb: Climb, largest: Climb) -> Estimate | None:
-    """The ratio to the largest cell; its own is 1 by definition."""
+    """The ratio to the largest configuration; its own is 1 by definition."""
     if climb is not largest:
         return ratio_between(climb, largest)
     runs = len(quoted_rungs(climb))
     if not runs:
         return None
-    return Estimate(value=1.0, low=1.0, high=1.0, n=runs, method="the largest cell")
+    return Estimate(value=1.0, low=1.0, high=1.0, n=runs, method="the largest configuration")
 
 
 def ratio_between(climb: Climb, against: Climb) -> Estimate | None:
-    """The ratio of NOPM of two cells, warm or not; None if either has no final run."""
+    """The ratio of NOPM of two configurations, warm or not; None if either has no final run."""
     return ratio_estimate(climb, against, interleaved=took_turns((climb, against)))
 
 

@@ -1,28 +1,28 @@
-"""The cells of sweeps as flat rows, for a notebook or a table."""
+"""The configurations of sweeps as flat rows, for a notebook or a table."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from kneebench.analysis.sweep import Sweep, SweepCell, sweeps
+from kneebench.analysis.sweep import Sweep, SweptConfiguration, sweeps
 from kneebench.records import Estimate, Results
 
 
 class SweepRow(NamedTuple):
-    """A cell of a sweep as a flat row for a notebook or a table: numbers, and None where something
-    was not measured.
+    """A configuration of a sweep as a flat row for a notebook or a table: numbers, and None where
+    something was not measured.
 
     `sweep`: the resource that grows; `database`: None where the plan has only one. Sizes and rates
     are in bytes, shares from 0 to 1; `low` and `high` are the ends of 95% intervals, of `runs`
-    final runs; `relative` is the ratio of NOPM to that of the largest cell, and `bound` what the
-    true one is beside it. `busy`: CPU utilization, with that of the least busy core.
+    final runs; `relative` is the ratio of NOPM to that of the largest configuration, and `bound`
+    what the true one is beside it. `busy`: CPU utilization, with that of the least busy core.
     `still_warming`: why NOPM is a lower bound.
     """
 
     sweep: str
     storage: str
     database: str | None
-    cell: str
+    configuration: str
     reference: bool
     memory_bytes: int | None
     engine_memory_bytes: int | None
@@ -46,25 +46,27 @@ class SweepRow(NamedTuple):
 
 
 def sweep_rows(results: Results) -> list[SweepRow]:
-    """All sweeps of a campaign as flat rows: the smallest cell first, the reference last."""
+    """All sweeps of a campaign as flat rows: the smallest configuration first, the reference
+    last.
+    """
     return [
         _row(one, sweep)
         for sweep in sweeps(results)
-        for one in (*sweep.cells, *((sweep.reference,) if sweep.reference else ()))
+        for one in (*sweep.configurations, *((sweep.reference,) if sweep.reference else ()))
     ]
 
 
-def _row(one: SweepCell, sweep: Sweep) -> SweepRow:
-    cell, nopm, relative = one.cell, one.nopm, one.relative
+def _row(one: SweptConfiguration, sweep: Sweep) -> SweepRow:
+    configuration, nopm, relative = one.configuration, one.nopm, one.relative
     return SweepRow(
         sweep=sweep.resource,
-        storage=cell.storage,
-        database=cell.database or None,
-        cell=cell.name,
-        reference=cell.reference,
-        memory_bytes=cell.memory_bytes,
-        engine_memory_bytes=cell.engine_memory_bytes,
-        cores=cell.cores,
+        storage=configuration.storage,
+        database=configuration.database or None,
+        configuration=configuration.name,
+        reference=configuration.reference,
+        memory_bytes=configuration.memory_bytes,
+        engine_memory_bytes=configuration.engine_memory_bytes,
+        cores=configuration.cores,
         users=_value(one.users),
         nopm=_value(nopm),
         nopm_low=nopm.low if nopm else None,

@@ -1,5 +1,5 @@
-"""Chart theme: one font stack, one palette, dark text, light grid; a cell has the same colour and
-shape in every figure.
+"""Chart theme: one font stack, one palette, dark text, light grid; a configuration has the same
+colour and shape in every figure.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ takes 15% more than Arial)."""
 
 
 def colour(place: int) -> str:
-    """The colour of a campaign's cell by its place; after the last the palette begins again, with
-    another shape.
+    """The colour of a campaign's configuration by its place; after the last the palette begins
+    again, with another shape.
     """
     return COLOURS[place % len(COLOURS)]
 

@@ -8,20 +8,22 @@ from pydantic import ValidationError
 
 from kneebench.errors import KneebenchError
 from kneebench.plan import Plan
+from kneebench.plan.database_plan import DatabasePlan
+from kneebench.plan.resolve import database_plans
 from kneebench.records import Results, Setting
 from kneebench.visible import is_plain
 
 
 class Databases:
-    """`plans`: the plan for each database, by name; of a plan with one database, by ""."""
+    """`plans`: what the plan says of each database, by name; of one with one database, by ""."""
 
     def __init__(self, results: Results, plan: Plan) -> None:
-        self._results, self.plans = results, plan.by_database
+        self._results, self.plans = results, database_plans(plan)
 
     def settings(self, name: str) -> tuple[Setting, ...]:
-        """The settings in force on the first cell that was measured with the database."""
+        """The settings in force on the first configuration that was measured with the database."""
         climbs = self._results.climbs
-        ids = [climb.cell.id for climb in climbs if climb.cell.database == name]
+        ids = [climb.id for climb in climbs if climb.configuration.database == name]
         kept = self._results.campaign.settings
         return next((kept[id_] for id_ in ids if id_ in kept), ())
 
@@ -29,7 +31,7 @@ class Databases:
         """The major version of the database's servers; empty if unknown."""
         return self.plans[name].engine.major_version(self.settings(name))
 
-    def said(self, of: Callable[[str, Plan], str]) -> list[str]:
+    def said(self, of: Callable[[str, DatabasePlan], str]) -> list[str]:
         """A sentence about each database: once if it is the same for all, else with the names."""
         found = {name: of(name, plan) for name, plan in self.plans.items()}
         if len({*found.values()}) == 1:
@@ -51,7 +53,11 @@ def measured_plan(results: Results) -> Plan:
         raise KneebenchError(
             doing, seen=f"{'.'.join(map(str, first['loc']))}: {first['msg']}", do=do
         ) from None
-    if odd := [climb.cell.storage for climb in results.climbs if not is_plain(climb.cell.storage)]:
+    if odd := [
+        climb.configuration.storage
+        for climb in results.climbs
+        if not is_plain(climb.configuration.storage)
+    ]:
         raise KneebenchError(
             doing, seen=f"control characters in the storage's name {odd[0]!r}", do=do
         )

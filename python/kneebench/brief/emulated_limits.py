@@ -23,9 +23,9 @@ def emulation_limits(view: ViewModel) -> Iterator[str]:
     """A sentence for each storage whose raw profile is below the limit of its drives' class."""
     for name, storage in view.plan.storages.items():
         profiles = [
-            view.campaign.raw_profiles[climb.cell.id]
+            view.campaign.raw_profiles[climb.id]
             for climb in view.climbs
-            if climb.cell.storage == name and climb.cell.id in view.campaign.raw_profiles
+            if climb.configuration.storage == name and climb.id in view.campaign.raw_profiles
         ]
         below = [
             f"{units.count(did)} of {units.count(limit)} {kind}s/s"

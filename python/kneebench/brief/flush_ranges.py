@@ -34,8 +34,8 @@ def ranges(view: ViewModel, rungs: Rungs) -> list[Row]:
     """
     return [
         {
-            "name": view.name(climb.cell.id),
-            "place": view.place(climb.cell.id),
+            "name": view.name(climb.id),
+            "place": view.place(climb.id),
             "users": rung.users,
             **_percentiles(one),
         }
@@ -97,15 +97,15 @@ def about_ranges(view: ViewModel, found: Sequence[Row], rungs: Rungs) -> str:
     if NAME not in view.plan.meters or view.campaign.simulated:
         return ""
     shown = {row["name"] for row in found}
-    traced = {view.name(climb.cell.id) for climb, rung in rungs if rung.log_histogram}
+    traced = {view.name(climb.id) for climb, rung in rungs if rung.log_histogram}
     if not shown and traced:
         return f" The distribution of these times is not shown: {_why(rungs)}."
     if not shown:
         return (
             " The distribution of these times was not measured; the rungs' notes give the reason."
         )
-    drawn = [(climb, rung) for climb, rung in rungs if view.name(climb.cell.id) in shown]
-    others = [(climb, rung) for climb, rung in rungs if view.name(climb.cell.id) not in shown]
+    drawn = [(climb, rung) for climb, rung in rungs if view.name(climb.id) in shown]
+    others = [(climb, rung) for climb, rung in rungs if view.name(climb.id) not in shown]
     hidden = [name for name in view.names if name in traced - shown]
     without = [name for name in view.names if name not in traced]
     points = [rung for _, rung in drawn if rung.quantity("log.write_latency")]

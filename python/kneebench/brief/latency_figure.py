@@ -16,12 +16,12 @@ Which = Literal["mean", "p999"]
 WORDS: dict[Which, str] = {"mean": "Mean latency", "p999": "P99.9 latency"}
 
 
-class CellLatency(NamedTuple):
-    """A latency of one cell; `certain`: enough samples lie beyond the percentile; `load`: what the
-    label says of its load.
+class ConfigurationLatency(NamedTuple):
+    """A latency of one configuration; `certain`: enough samples lie beyond the percentile; `load`:
+    what the label says of its load.
     """
 
-    cell: str
+    configuration: str
     latency_s: Estimate
     certain: bool = True
     load: str = ""
@@ -37,7 +37,7 @@ class Text(NamedTuple):
 
 
 def latency_figure(
-    view: ViewModel, which: Which, latencies: Iterable[CellLatency], text: Text
+    view: ViewModel, which: Which, latencies: Iterable[ConfigurationLatency], text: Text
 ) -> Figure:
     """The bars with their intervals; a mean of one run alone has none."""
     rows = [_bar(view, which, one) for one in latencies]
@@ -51,11 +51,11 @@ def latency_figure(
     )
 
 
-def _bar(view: ViewModel, which: Which, one: CellLatency) -> Bar:
+def _bar(view: ViewModel, which: Which, one: ConfigurationLatency) -> Bar:
     of, known = one.latency_s, which == "p999" or one.latency_s.n > 1
     doubt = "" if which == "mean" or one.certain else f" ({FEW})"
     return Bar(
-        view.name(one.cell),
+        view.name(one.configuration),
         of.value * 1e3,
         of.low * 1e3 if known else None,
         of.high * 1e3 if known else None,

@@ -26,7 +26,7 @@ from kneebench.results.atomic_write import write_atomically
 from kneebench.secrets import clean
 from kneebench.shelf import SECTIONS
 
-FORMAT = 2
+FORMAT = 3
 """Of the brief's JSON."""
 
 
@@ -107,25 +107,29 @@ class Brief(Page):
                 {"where": one.where, **one.check.model_dump(mode="json")} for one in view.failed
             ],
             "invalid_rungs": [rung.order.key for rung in view.invalid],
-            "without_figure": {one.cell.id: one.sentence for one in view.missing_figures},
+            "without_figure": {one.configuration.id: one.sentence for one in view.missing_figures},
             "knees": {
-                cell: knee.model_dump(mode="json", exclude={"latency"})
-                for cell, knee in view.knees.items()
+                configuration: knee.model_dump(mode="json", exclude={"latency"})
+                for configuration, knee in view.knees.items()
             },
-            "fixed_rate": {cell: _fixed_rate(one) for cell, one in view.fixed_rate_latency.items()},
+            "fixed_rate": {
+                configuration: _fixed_rate(one)
+                for configuration, one in view.fixed_rate_latency.items()
+            },
             "comparisons": [one.model_dump(mode="json") for one in view.comparisons],
             "bottlenecks": {
-                cell: one.model_dump(mode="json") for cell, one in view.bottlenecks.items()
+                configuration: one.model_dump(mode="json")
+                for configuration, one in view.bottlenecks.items()
             },
             "devices": {
-                climb.cell.id: _devices(found)
+                climb.id: _devices(found)
                 for climb in view.climbs
                 if (found := knee_devices(view, climb))
             },
             "sweep": sweep_document(view.results),
             **_steadiness(view.results),
             "stop_results": {
-                climb.cell.id: [v.model_dump(mode="json") for v in climb.stop_results]
+                climb.id: [v.model_dump(mode="json") for v in climb.stop_results]
                 for climb in view.climbs
             },
             **_rungs(view.results),
@@ -142,8 +146,8 @@ def _keep(part: Path, drawn: bytes) -> None:
 
 
 def _steadiness(results: Results) -> dict[str, Any]:
-    """Memory to be filled, cells that never became steady, and whether preconditioned drives still
-    were.
+    """Memory to be filled, configurations that never became steady, and whether preconditioned
+    drives still were.
     """
     return {
         "limited_memory": memory_document(results),

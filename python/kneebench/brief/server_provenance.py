@@ -7,14 +7,16 @@ from typing import Literal
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from kneebench.plan import Plan
+from kneebench.plan.database_plan import DatabasePlan
+from kneebench.plan.resolve import database_plans
 from kneebench.records import Campaign
 
 Kind = Literal["own", "url", "simulated"]
 HERE = frozenset(["localhost", "127.0.0.1", "::1"])
 
 
-def kind(plan: Plan) -> Kind:
-    """Kind of server of a plan for one database: managed ("own"), external ("url") or a model."""
+def kind(plan: DatabasePlan) -> Kind:
+    """Kind of server of a database: managed ("own"), external ("url") or a model."""
     if not plan.engine.measures_real_hardware:
         return "simulated"
     return "url" if any(plan.urls.values()) else "own"
@@ -22,10 +24,10 @@ def kind(plan: Plan) -> Kind:
 
 def kinds(plan: Plan) -> set[Kind]:
     """Those of all databases of a plan."""
-    return {kind(one) for one in plan.by_database.values()}
+    return {kind(one) for one in database_plans(plan).values()}
 
 
-def restored(campaign: Campaign, database: str, plan: Plan) -> str:
+def restored(campaign: Campaign, database: str, plan: DatabasePlan) -> str:
     """How each climb and repeat got its database, that of this name: "copy", "clone", "template",
     "backup", "load", "command", "none", "model"; empty where an old campaign did not keep it (its
     plan has the default of a server of ours, whatever was done to one by URL)."""
@@ -45,10 +47,12 @@ def is_here(campaign: Campaign) -> bool:
 
 
 def elsewhere(campaign: Campaign, names: Mapping[str, str]) -> list[str]:
-    """The cells whose server ran elsewhere, each with what was seen of that; `names` by cell id."""
+    """The configurations whose server ran elsewhere, each with what was seen of that; `names` by
+    configuration id.
+    """
     return [
-        f"{names.get(cell, cell)}: {server.seen}"
-        for cell, server in campaign.servers.items()
+        f"{names.get(configuration, configuration)}: {server.seen}"
+        for configuration, server in campaign.servers.items()
         if not server.here
     ]
 
@@ -62,8 +66,7 @@ def hosts(plan: Plan) -> list[str]:
     >>> hosts(Plan.model_validate({"database": database, "storages": storages}))
     ['db1', 'localhost']
     """
-    urls = [url for one in plan.by_database.values() for url in one.urls.values()]
-    return list(dict.fromkeys(map(_host, filter(None, urls))))
+    return list(dict.fromkeys(map(_host, plan.servers)))
 
 
 def _host(url: str) -> str:

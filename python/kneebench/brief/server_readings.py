@@ -29,7 +29,7 @@ WRITTEN: dict[str, Callable[[float], str]] = {
 
 def server_readings(view: ViewModel) -> Iterator[Table]:
     """A row for each quantity, a column for each storage; no table where nothing was read."""
-    found = {climb.cell.id: KneeReadings(final_rungs(climb)) for climb in view.climbs}
+    found = {climb.id: KneeReadings(final_rungs(climb)) for climb in view.climbs}
     every: dict[str, Quantity | Ratio] = {**READ, **RATIOS}
     rows = tuple(
         Row(cells=(one.reading, *(_cell(readings, name, one.unit) for readings in found.values())))
@@ -37,7 +37,7 @@ def server_readings(view: ViewModel) -> Iterator[Table]:
         if one.reading and any(readings.value(name) is not None for readings in found.values())
     )
     if rows:
-        names = (Column(title=view.name(cell)) for cell in found)
+        names = (Column(title=view.name(configuration)) for configuration in found)
         yield Table(
             caption=(
                 f"What the server counted of itself and its machine at the {view.point}: rates and"

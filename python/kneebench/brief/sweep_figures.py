@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from kneebench.analysis.cpu_utilization import database_cores
 from kneebench.analysis.levelling import Levelling
-from kneebench.analysis.sweep import Sweep, SweepCell, amount, value_of
+from kneebench.analysis.sweep import Sweep, SweptConfiguration, amount, value_of
 from kneebench.brief import chart_theme
 from kneebench.brief.seconds import combined, thinned
 from kneebench.brief.view_model import ViewModel
@@ -52,10 +52,10 @@ class SweepLine(NamedTuple):
         return self.sweep.name
 
     @property
-    def cells(self) -> tuple[SweepCell, ...]:
+    def configurations(self) -> tuple[SweptConfiguration, ...]:
         """The smallest first, the reference last."""
         reference = self.sweep.reference
-        return (*self.sweep.cells, *((reference,) if reference else ()))
+        return (*self.sweep.configurations, *((reference,) if reference else ()))
 
 
 class Across(NamedTuple):
@@ -68,7 +68,7 @@ class Across(NamedTuple):
     title: str
 
     def at(self, place: int, storages: int, value: int | None) -> float:
-        """Where a cell is drawn: storages side by side."""
+        """Where a configuration is drawn: storages side by side."""
         beside: float = BESIDE ** (place - (storages - 1) / 2)
         return (value or self.apart or 1.0) * beside
 
@@ -90,7 +90,7 @@ class Across(NamedTuple):
 
 
 def across(lines: Sequence[SweepLine]) -> Across:
-    """The axis that holds all cells of these sweeps, which are over one resource."""
+    """The axis that holds all configurations of these sweeps, which are over one resource."""
     resource = lines[0].sweep.resource
     values = sorted({value for line in lines for value in line.sweep.values})
     reference = any(line.sweep.reference for line in lines)
@@ -102,8 +102,8 @@ def across(lines: Sequence[SweepLine]) -> Across:
 
 
 def relative(lines: Sequence[SweepLine]) -> Spec | None:
-    """Throughput relative to the largest cell: a line per storage with interval bars, the cell
-    where it levels off circled, the reference apart.
+    """Throughput relative to the largest configuration: a line per storage with interval bars, the
+    configuration where it levels off circled, the reference apart.
     """
     rows = _rows(lines, lambda one: one.relative)
     return _layered(lines, rows, "NOPM, largest = 1") if rows else None
@@ -134,22 +134,22 @@ def _megabytes(of: Estimate | None) -> Estimate | None:
 
 
 def _rows(
-    lines: Sequence[SweepLine], pick: Callable[[SweepCell], Estimate | None]
+    lines: Sequence[SweepLine], pick: Callable[[SweptConfiguration], Estimate | None]
 ) -> list[dict[str, Any]]:
     axis = across(lines)
     return [
         {
             "name": line.name,
-            "at": axis.at(place, len(lines), value_of(one.cell, line.sweep.resource)),
+            "at": axis.at(place, len(lines), value_of(one.configuration, line.sweep.resource)),
             "value": found.value,
             "low": found.low if found.n > 1 else None,
             "high": found.high if found.n > 1 else None,
-            "reference": one.cell.reference,
+            "reference": one.configuration.reference,
             "warming": bool(one.warming),
             "circled": one is line.levelling.at and line.levelling.answer in NAMED,
         }
         for place, line in enumerate(lines)
-        for one in line.cells
+        for one in line.configurations
         if (found := pick(one))
     ]
 
@@ -236,7 +236,7 @@ def cores_over_time(view: ViewModel, lines: Sequence[SweepLine]) -> Spec | None:
 
 
 def _seconds(view: ViewModel, line: SweepLine) -> Iterator[dict[str, Any]]:
-    for one in line.cells:
+    for one in line.configurations:
         rung = view.at_the_knee(one.climb)
         counted = database_cores(rung) if rung else frozenset()
         if rung is None or not counted:
@@ -244,7 +244,10 @@ def _seconds(view: ViewModel, line: SweepLine) -> Iterator[dict[str, Any]]:
         own = "server.core_busy"
         cores = own if own in rung.quantities else "cores.busy"
         found = [s for s in view.series(rung, cores) if s.source in counted]
-        value, mark = value_of(one.cell, line.sweep.resource), f" {WARMING}" if one.warming else ""
+        value, mark = (
+            value_of(one.configuration, line.sweep.resource),
+            f" {WARMING}" if one.warming else "",
+        )
         size = "no limit" if value is None else amount(value, line.sweep.resource)
         for at, share in thinned(combined(found, fmean), MOST_POINTS):
             yield {

@@ -23,7 +23,7 @@ from kneebench.analysis.outcome import (
     missing_figures,
 )
 from kneebench.analysis.proof import bottlenecks
-from kneebench.analysis.sweep import swept_cells
+from kneebench.analysis.sweep import swept_configurations
 from kneebench.analysis.wording import listed, named, number_of_users, plural
 from kneebench.brief import chart_theme, server_provenance
 from kneebench.brief.databases import Databases, measured_plan
@@ -49,11 +49,11 @@ class Failed(NamedTuple):
 
 
 class ViewModel:
-    """The campaign's cells in running order, and their analysis."""
+    """The campaign's configurations in running order, and their analysis."""
 
-    def __init__(self, results: Results, cells: Sequence[str] = ()) -> None:
-        """`cells`: those of the whole campaign by id, of which this is a part."""
-        self._cells = cells or [climb.cell.id for climb in results.climbs]
+    def __init__(self, results: Results, configurations: Sequence[str] = ()) -> None:
+        """`configurations`: those of the whole campaign by id, of which this is a part."""
+        self._configurations = configurations or [climb.id for climb in results.climbs]
         self.results = results
         self.campaign = results.campaign
         self.plan = measured_plan(results)
@@ -68,7 +68,7 @@ class ViewModel:
     def parts(self) -> tuple[ViewModel, ...]:
         """The campaign of each database, with the colours of the whole."""
         parts = by_database(self.results).values()
-        return tuple(ViewModel(part, self._cells) for part in parts)
+        return tuple(ViewModel(part, self._configurations) for part in parts)
 
     @cached_property
     def title(self) -> str:
@@ -92,34 +92,32 @@ class ViewModel:
 
     @cached_property
     def knees(self) -> dict[str, Knee]:
-        """By cell: its knee as the final runs measured it; cells without one are missing."""
-        return {climb.cell.id: found for climb in self.climbs if (found := knee(climb))}
+        """By configuration: its knee as the final runs measured it; configurations without one are
+        missing.
+        """
+        return {climb.id: found for climb in self.climbs if (found := knee(climb))}
 
     @cached_property
     def comparisons(self) -> tuple[Comparison, ...]:
-        """Cells against the baseline."""
+        """Configurations against the baseline."""
         return compare(self.results)
 
     @cached_property
     def lower_bounds(self) -> frozenset[str]:
-        """The cells of sweeps that were still warming, by id."""
-        cells = swept_cells(self.results).values()
-        return frozenset(one.cell.id for one in cells if one.warming)
+        """The configurations of sweeps that were still warming, by id."""
+        configurations = swept_configurations(self.results).values()
+        return frozenset(one.configuration.id for one in configurations if one.warming)
 
     @cached_property
     def bottlenecks(self) -> dict[str, Bottleneck]:
-        """By cell: its bottleneck at the knee, with what its proof gave."""
+        """By configuration: its bottleneck at the knee, with what its proof gave."""
         found = bottlenecks(self.results)
-        return {
-            climb.cell.id: found[climb.cell.id] for climb in self.climbs if self.at_the_knee(climb)
-        }
+        return {climb.id: found[climb.id] for climb in self.climbs if self.at_the_knee(climb)}
 
     @cached_property
     def fixed_rate_latency(self) -> dict[str, FixedRateLatency]:
-        """By cell: latency in open loop at the fixed rate."""
-        return {
-            climb.cell.id: found for climb in self.climbs if (found := fixed_rate_latency(climb))
-        }
+        """By configuration: latency in open loop at the fixed rate."""
+        return {climb.id: found for climb in self.climbs if (found := fixed_rate_latency(climb))}
 
     @cached_property
     def failed(self) -> tuple[Failed, ...]:
@@ -138,7 +136,7 @@ class ViewModel:
 
     @cached_property
     def missing_figures(self) -> tuple[MissingFigure, ...]:
-        """Cells of a finished campaign without a usable figure."""
+        """Configurations of a finished campaign without a usable figure."""
         return missing_figures(self.results)
 
     @property
@@ -171,12 +169,12 @@ class ViewModel:
 
     @property
     def base(self) -> Climb:
-        """The cell that the others are compared with."""
+        """The configuration that the others are compared with."""
         return next((climb for climb in self.climbs if self.is_base(climb)), self.climbs[0])
 
     def is_base(self, climb: Climb) -> bool:
-        """True for a cell of the baseline's storage: each constraint has one."""
-        return climb.cell.storage == baseline(self.results)
+        """True for a configuration of the baseline's storage: each constraint has one."""
+        return climb.configuration.storage == baseline(self.results)
 
     def noise_floor(self, climb: Climb) -> float:
         """Difference between two runs of the same configuration; no smaller difference is
@@ -186,43 +184,40 @@ class ViewModel:
 
     @cached_property
     def drifts(self) -> tuple[tuple[str, Drift], ...]:
-        """The names of the cells that have a drift check, and its result."""
+        """The names of the configurations that have a drift check, and its result."""
         return tuple(
-            (self.name(climb.cell.id), found)
+            (self.name(climb.id), found)
             for climb in self.climbs
             if (found := drift(climb, self.noise_floor(climb)))
         )
 
-    def compared(self, quantity: str, cell: str) -> Comparison | None:
-        """The comparison of a cell with the baseline."""
-        return next(
-            (c for c in self.comparisons if c.quantity == quantity and c.cell == cell), None
-        )
+    def compared(self, quantity: str, configuration: str) -> Comparison | None:
+        """The comparison of a configuration with the baseline."""
+        some = (one for one in self.comparisons if one.quantity == quantity)
+        return next((one for one in some if one.configuration == configuration), None)
 
-    def name(self, cell: str) -> str:
-        """Name of a cell: its storage, and its constraint if there is one."""
-        return next(climb.cell.name for climb in self.climbs if climb.cell.id == cell)
+    def name(self, configuration: str) -> str:
+        """Name of a configuration: its storage, and its constraint if there is one."""
+        return next(climb.configuration.name for climb in self.climbs if climb.id == configuration)
 
-    def place(self, cell: str) -> int:
-        """The cell's place, which gives it its colour."""
-        return self._cells.index(cell)
+    def place(self, configuration: str) -> int:
+        """The configuration's place, which gives it its colour."""
+        return self._configurations.index(configuration)
 
-    def some(self, cells: list[str]) -> str:
-        """Cells in a sentence; all of them in two words."""
-        return (
-            "all storages"
-            if len(cells) == len(self.climbs) > 1
-            else listed([self.name(cell) for cell in cells])
-        )
+    def some(self, configurations: list[str]) -> str:
+        """Configurations in a sentence; all of them in two words."""
+        if len(configurations) == len(self.climbs) > 1:
+            return "all storages"
+        return listed(list(map(self.name, configurations)))
 
     @property
     def names(self) -> list[str]:
-        """Names of all cells."""
-        return [self.name(climb.cell.id) for climb in self.climbs]
+        """Names of all configurations."""
+        return [self.name(climb.id) for climb in self.climbs]
 
     @property
     def direct(self) -> bool:
-        """True for few enough cells to name each in a title or a caption."""
+        """True for few enough configurations to name each in a title or a caption."""
         return len(self.climbs) <= chart_theme.DIRECT
 
     @property
@@ -232,25 +227,27 @@ class ViewModel:
 
     @property
     def colours(self) -> list[str]:
-        """All cells' colours, in the order of `names`."""
-        return [chart_theme.colour(self.place(climb.cell.id)) for climb in self.climbs]
+        """All configurations' colours, in the order of `names`."""
+        return [chart_theme.colour(self.place(climb.id)) for climb in self.climbs]
 
     @cached_property
     def shared(self) -> dict[str, tuple[str, ...]]:
-        """By cell: the notes that all of its rungs have; `notes` prints them once."""
-        return {climb.cell.id: _common(climb.rungs) for climb in self.climbs if climb.rungs}
+        """By configuration: the notes that all of its rungs have; `notes` prints them once."""
+        return {climb.id: _common(climb.rungs) for climb in self.climbs if climb.rungs}
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on all rungs of a cell, with its name where the others have none of them."""
+        """Notes on all rungs of a configuration, with its name where the others have none of
+        them.
+        """
         found = {
-            note: [cell for cell, notes in self.shared.items() if note in notes]
+            note: [id for id, notes in self.shared.items() if note in notes]
             for notes in self.shared.values()
             for note in notes
         }
         return tuple(
-            note if len(cells) == len(self.shared) else f"on {self.some(cells)}: {note}"
-            for note, cells in found.items()
+            note if len(ids) == len(self.shared) else f"on {self.some(ids)}: {note}"
+            for note, ids in found.items()
         )
 
     def where(self, rung: Rung) -> str:
@@ -261,9 +258,8 @@ class ViewModel:
             if order.repeat and order.phase in ("final_run", "fixed_rate")
             else ""
         )
-        return (
-            f"{self.name(order.cell)}, {named(order.phase)}, {number_of_users(order.users)}{repeat}"
-        )
+        name, at = self.name(order.configuration), number_of_users(order.users)
+        return f"{name}, {named(order.phase)}, {at}{repeat}"
 
     def at_the_knee(self, climb: Climb) -> Rung | None:
         """The rung that stands for the knee: the final runs' middle one, or the search's where
@@ -280,8 +276,8 @@ class ViewModel:
         return series(self.results, rung, *quantities)
 
     def memory_backed(self, climb: Climb) -> bool:
-        """True where the cell's files lay in memory: a path on tmpfs, or a note that says so."""
-        return in_memory(self.plan.storages.get(climb.cell.storage), climb)
+        """True where its files lay in memory: a path on tmpfs, or a note that says so."""
+        return in_memory(self.plan.storages.get(climb.configuration.storage), climb)
 
     def _checks(self) -> Iterator[tuple[str, Check]]:
         yield from (("comparison", check) for check in comparison_checks(self.results))
@@ -289,7 +285,7 @@ class ViewModel:
             for rung in climb.rungs:
                 yield from ((self.where(rung), check) for check in rung.checks)
             yield from (
-                (f"{self.name(climb.cell.id)}, {when}", check)
+                (f"{self.name(climb.id)}, {when}", check)
                 for when, checks in conditions(climb)
                 for check in checks
             )

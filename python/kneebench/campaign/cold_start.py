@@ -9,22 +9,22 @@ from __future__ import annotations
 
 from kneebench.measurement.warm_up import ColdStart
 from kneebench.plan import Plan
-from kneebench.plan.cells import cells, largest_beside
-from kneebench.records import Cell
+from kneebench.plan.configurations import configurations, largest_beside
+from kneebench.records import Configuration
 from kneebench.results.campaign_reader import rungs_in, workload
 from kneebench.results.store import Store
 
 
-def cold_start(cell: Cell, plan: Plan, store: Store, *, cold: bool) -> ColdStart:
-    """That of a cell, by the rungs that the campaign has measured until now; nothing for a database
-    that is not `cold`.
+def cold_start(configuration: Configuration, plan: Plan, store: Store, *, cold: bool) -> ColdStart:
+    """That of a configuration, by the rungs that the campaign has measured until now; nothing for a
+    database that is not `cold`.
     """
     if not cold:
         return ColdStart()
-    largest = largest_beside(cell, cells(plan))
+    largest = largest_beside(configuration, configurations(plan))
     if largest is None:
-        return ColdStart(cell.memory_bytes or 0)
+        return ColdStart(configuration.memory_bytes or 0)
     rungs = rungs_in(store.folder, workload(store.campaign))
-    first = (r for r in rungs if r.order.cell == largest.id and r.restore_s is not None)
+    first = (r for r in rungs if r.order.configuration == largest.id and r.restore_s is not None)
     least_s = max((rung.age_s or rung.warm_up_s for rung in first), default=0.0)
     return ColdStart(largest.memory_bytes or 0, least_s)

@@ -11,8 +11,9 @@ from kneebench.errors import KneebenchError
 from kneebench.lab.journal import Journal
 from kneebench.lab.volumes import preconditioning_s
 from kneebench.plan import Plan
-from kneebench.plan.cells import cells, running_order
+from kneebench.plan.configurations import configurations, running_order
 from kneebench.plan.duration import Expected, expected
+from kneebench.plan.resolve import rung_plan
 from kneebench.records import Finding, Host
 from kneebench.results.step_times import as_before
 
@@ -29,7 +30,7 @@ def expected_duration(plan: Plan, machine: Host, *, loaded: bool | None = None) 
 
 def _finds_loaded(plan: Plan) -> bool:
     """Whether the base images of managed servers are there; no external server is asked."""
-    if any(plan.urls.values()):
+    if plan.servers:
         return False
     try:
         with closing(engine_of(plan, Journal())) as engine:
@@ -47,19 +48,21 @@ def is_loaded(of_engine: Sequence[Finding]) -> bool:
     return len(images) == len(there) > 0
 
 
-def cell_findings(plan: Plan, machine: Host, *, loaded: bool | None = None) -> Iterator[Finding]:
-    """The cells of a plan with constraints or several databases in running order, with the time and
-    the bytes that each takes; none for other plans.
+def configuration_findings(
+    plan: Plan, machine: Host, *, loaded: bool | None = None
+) -> Iterator[Finding]:
+    """The configurations of a plan with constraints or several databases in running order, with the
+    time and the bytes that each takes; none for other plans.
     """
-    crossed = plan.constraints_by_name or plan.databases
-    order = running_order(cells(plan)) if crossed else ()
+    crossed = plan.has_constraints or plan.databases
+    order = running_order(configurations(plan)) if crossed else ()
     parts = expected_duration(plan, machine, loaded=loaded)
-    for place, cell in enumerate(order, start=1):
+    for place, configuration in enumerate(order, start=1):
         each_s = (parts.total_s - parts.load_s) / len(order)
-        seen = f"{cell.name}: about {units.rough_time(each_s)}"
-        if plan.engine.measures_real_hardware:
+        seen = f"{configuration.name}: about {units.rough_time(each_s)}"
+        if plan.measures_real_hardware:
             restores = plan.ladder.most_restores
-            footprint = plan.of(cell).engine.footprint
+            footprint = rung_plan(plan, configuration).engine.footprint
             needs = units.size(footprint.climb_bytes(plan.workload.warehouses))
             seen += f", {restores} restores of up to {needs}"
         yield Finding(level="ok", subject=f"configuration {place} of {len(order)}", seen=seen)
@@ -68,7 +71,7 @@ def cell_findings(plan: Plan, machine: Host, *, loaded: bool | None = None) -> I
 def duration_finding(plan: Plan, machine: Host, *, loaded: bool = False) -> Finding:
     """The duration and its parts; `loaded`: the database is there."""
     parts = expected_duration(plan, machine, loaded=loaded)
-    if not plan.engine.measures_real_hardware:
+    if not plan.measures_real_hardware:
         return Finding(
             level="ok",
             subject="duration",

@@ -4,18 +4,22 @@ duration.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from kneebench import units
 from kneebench.analysis.wording import number_of_users, plural
-from kneebench.campaign.expected_duration import cell_findings, duration_finding, is_loaded
+from kneebench.campaign.expected_duration import configuration_findings, duration_finding, is_loaded
+from kneebench.campaign.machine_findings import (
+    core_findings,
+    data_findings,
+    drive_findings,
+    rounds_findings,
+)
 from kneebench.databases.engine import Engine
 from kneebench.databases.several import of_each_database
 from kneebench.errors import Named, PlanError, Refused, require_kind
-from kneebench.lab.drives import drive_of, mount_of, whole_devices
+from kneebench.lab.drives import whole_devices
 from kneebench.lab.erase_findings import erase_findings
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
@@ -34,11 +38,9 @@ from kneebench.plan import Plan, reader
 from kneebench.plan.duration import rungs
 from kneebench.plan.ladder import WAREHOUSES_PER_USER
 from kneebench.plan.preset import preset_text
-from kneebench.records import Cell, Finding, Host, Watch, WholeDrive, unwatched
+from kneebench.plan.resolve import database_plans
+from kneebench.records import Finding, Host, Watch, WholeDrive, unwatched
 from kneebench.shelf import ENGINES, METERS
-
-_CORES_SHOWN = 16
-"""Most cores that a finding lists."""
 
 
 def preflight_checks(
@@ -53,8 +55,9 @@ def preflight_checks(
 
     `erase`: drives that this run may erase; `watch`: receives how far a drive has been read.
     """
-    machine, real = host(), plan.engine.measures_real_hardware
-    each = partial(of_each_database, plan)
+    machine, real = host(), plan.measures_real_hardware
+    databases = database_plans(plan)
+    each = partial(of_each_database, databases)
     loaded = is_loaded(of_engine := tuple(engine.findings()))
     return (
         *of_engine,
@@ -65,16 +68,16 @@ def preflight_checks(
         *_parts(plan),
         *_notes(plan),
         *_fio(plan),
-        *each(lambda one, _: _cores(one, machine)),
-        *(each(lambda one, some: _data(one, some, machine)) if real else []),
-        *(_drives(plan) if real else []),
+        *each(lambda one: core_findings(one, machine)),
+        *(each(lambda one: data_findings(one, machine)) if real else []),
+        *(drive_findings(plan) if real else []),
         *_users(plan, machine),
         *stop_findings(plan),
         *(_log_histogram(plan) if real else []),
-        *(_rounds(plan) if real and plan.ladder.rounds == "short" else []),
+        *(rounds_findings(next(iter(databases.values()))) if real else []),
         *(others(journal) if real else []),
         *left_over(journal),
-        *cell_findings(plan, machine, loaded=loaded),
+        *configuration_findings(plan, machine, loaded=loaded),
         duration_finding(plan, machine, loaded=loaded),
     )
 
@@ -83,9 +86,8 @@ def load_now(plan: Plan) -> tuple[Finding, ...]:
     """Findings on the current load of the machine and of each of the plan's drives, measured for
     about a second.
     """
-    cores = sorted(
-        {core for one in plan.by_database.values() for core in Shares(one).resources.cores}
-    )
+    databases = database_plans(plan).values()
+    cores = sorted({core for one in databases for core in Shares(one).resources.cores})
     return load_findings(present_load(cores, whole_devices(plan.paths)), len(cores))
 
 
@@ -123,7 +125,7 @@ def preset(name: str) -> Plan:
 
 
 def _parts(plan: Plan) -> Iterator[Finding]:
-    engines = [one.database.engine for one in plan.by_database.values()]
+    engines = [one.engine for one in plan.tables.values()]
     for key, known in shelves().items():
         for name in plan.meters if key == "meters" else engines:
             if name not in known:
@@ -141,105 +143,6 @@ def _fio(plan: Plan) -> Iterator[Finding]:
     if plan.raw_profile and not found("fio"):
         do = "install fio, or set raw_profile = false"
         yield Finding(level="error", subject="raw_profile", seen="fio is missing", do=do)
-
-
-def _cores(plan: Plan, machine: Host) -> Iterator[Finding]:
-    database, generator = set(plan.database.cores), set(plan.workload.load_generator_cores)
-    absent = sorted(core for core in database | generator if core not in _allowed_cores())
-    if absent:
-        named = ", ".join(map(str, absent[:_CORES_SHOWN])) + ", ..." * (len(absent) > _CORES_SHOWN)
-        yield Finding(
-            level="error",
-            subject="database.cores, workload.load_generator_cores",
-            seen=f"not available to this process: core {named}",
-            do=f"use cores from {sorted(_allowed_cores())}",
-        )
-    if database and generator and database & generator:
-        yield Finding(
-            level="warning",
-            subject="cores",
-            seen=f"database and load generator share {sorted(database & generator)}",
-            do="assign separate cores to each",
-        )
-    yield Finding(
-        level="ok",
-        subject="machine",
-        seen=(
-            f"{machine.cores} cores, {units.size(machine.memory_bytes)} of memory, Linux"
-            f" {machine.kernel}"
-        ),
-    )
-
-
-def _allowed_cores() -> set[int]:
-    return os.sched_getaffinity(0)
-
-
-def _data(plan: Plan, some: Sequence[Cell], machine: Host) -> Iterator[Finding]:
-    """Data and memory: a note where no cell has less memory than data."""
-    warehouse_bytes, shares = plan.engine.footprint.WAREHOUSE_BYTES, Shares(plan)
-    resources = [shares.resources_of(cell) for cell in some]
-    limits = sorted({one.memory_bytes for one in resources if one.limited})
-    free = not all(one.limited for one in resources)
-    data_bytes = plan.workload.warehouses * warehouse_bytes
-    least_bytes = min([*limits, *([machine.memory_bytes] if free else [])])
-    cached = data_bytes < least_bytes and not plan.database.url
-    seen = (
-        f"{plural(plan.workload.warehouses, 'warehouse')}, about {units.size(data_bytes)}, in"
-        f" {_memory(limits, machine.memory_bytes if free else None)}"
-    )
-    if cached:
-        do = (
-            f"to test reads, exceed memory: at least {least_bytes // warehouse_bytes + 1}"
-            " warehouses here, or a limit (database.memory)"
-        )
-        seen = f"{seen}: the drive will see writes and hardly any reads"
-        yield Finding(level="note", subject="data", seen=seen, do=do)
-    else:
-        yield Finding(level="ok", subject="data", seen=seen)
-
-
-def _memory(limits: Sequence[int], machine_bytes: int | None) -> str:
-    """Sizes of memory that the cells have; `machine_bytes`: of those without a limit.
-
-    >>> _memory([2**29, 2**30], 2**35), _memory([], 2**35)
-    ('512 MiB to 1 GiB of memory (without a limit: 32 GiB)', '32 GiB of memory')
-    """
-    machine = units.size(machine_bytes) if machine_bytes else ""
-    if not limits:
-        return f"{machine} of memory"
-    sizes = " to ".join(dict.fromkeys(map(units.size, (limits[0], limits[-1]))))
-    return f"{sizes} of memory" + (f" (without a limit: {machine})" if machine else "")
-
-
-def _drives(plan: Plan) -> Iterator[Finding]:
-    """Warnings for storages on the same drive: they compare nothing, unless that is intended (a
-    setting, a file system).
-    """
-    on: dict[str, list[str]] = {}
-    for name, storage in plan.storages.items():
-        if storage.path:
-            on.setdefault(_place(storage.path), []).append(name)
-    for place, names in on.items():
-        if len(names) > 1:
-            yield Finding(
-                level="warning",
-                subject=", ".join(names),
-                seen=f"they share one {place}",
-                do="use paths on the drives to be compared",
-            )
-
-
-def _place(path: Path) -> str:
-    """Name of the drive of a path; without a drive (tmpfs, a network file system) the file
-    system.
-    """
-    drive = drive_of(path)
-    return (
-        f"drive, {', '.join(drive.real) or drive.name}"
-        if drive
-        else f"file system, {mount_of(path).point}"
-    )
 
 
 def _users(plan: Plan, machine: Host) -> Iterator[Finding]:
@@ -271,18 +174,6 @@ def _log_histogram(plan: Plan) -> Iterator[Finding]:
     else:
         seen = f"measured by {PROGRAM_NAME}, for logs on drives of this machine"
         yield Finding(level="ok", subject="log write histogram", seen=seen)
-
-
-def _rounds(plan: Plan) -> Iterator[Finding]:
-    """How many rounds there may be, and what their servers need at the same time."""
-    shares, ladder = Shares(plan), plan.ladder
-    least, most = ladder.fewest_repeats, ladder.most_repeats
-    seen = f"{most if least == most else f'{least} to {most}'} rounds of"
-    seen += f" {units.time(ladder.final_window)} windows"
-    if shares.servers > 1:
-        memory = units.size(shares.resources.memory_bytes)
-        seen += f"; {shares.servers} servers up side by side, each sized for {memory} of memory"
-    yield Finding(level="ok", subject="rounds", seen=seen)
 
 
 def require_alone() -> None:

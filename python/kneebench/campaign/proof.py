@@ -29,12 +29,13 @@ from kneebench.lab.limit_findings import constraint_findings
 from kneebench.lab.volumes import volume_findings
 from kneebench.plan.duration import restored_run_s
 from kneebench.plan.relief import ReliefError, Side, Spare, as_it_was, relieved
-from kneebench.records import Cell, Climb, Event, Order, Proof, Watch
+from kneebench.plan.resolve import only_database
+from kneebench.records import Climb, Configuration, Event, Order, Proof, Watch
 from kneebench.results import load
 from kneebench.results.store import Store
 
 FOLDER = "proofs"
-"""Of a campaign, with a folder of results for each cell."""
+"""Of a campaign, with a folder of results for each configuration."""
 
 
 class Tried:
@@ -48,8 +49,8 @@ class Tried:
 
     @property
     def reliefs(self) -> dict[str, str]:
-        """The name of the relief by cell."""
-        return {side.cell.id: side.relief for side, _ in self.sides}
+        """The name of the relief by configuration."""
+        return {side.configuration.id: side.relief for side, _ in self.sides}
 
     def give_up(self, side: Side, why: str) -> None:
         """Leave a relief out."""
@@ -68,12 +69,12 @@ def prove(campaign: Context, journal: Journal, reliefs: Sequence[str] | None) ->
     store, watch = campaign.store, campaign.watch
     campaign.engine.close()  # the space of emulated drives
     for climb in load(store.folder).climbs:
-        kept = store.campaign.proofs.get(climb.cell.id)
+        kept = store.campaign.proofs.get(climb.id)
         users, wanted = users_to_prove(climb), still_to_try(climb, reliefs, kept)
         if users and wanted:
             tried = _tried(campaign, climb, users, wanted, journal)
-            watch(Event(kind="start", doing=_announced(climb.cell, tried)))
-            found = _measured(tried, climb.cell, users, store, watch)
+            watch(Event(kind="start", doing=_announced(climb.configuration, tried)))
+            found = _measured(tried, climb.configuration, users, store, watch)
             store.put_proof(found.and_before(kept))
             for one in found.relieved:
                 watch(Event(kind="end", doing=one.sentence))
@@ -81,28 +82,32 @@ def prove(campaign: Context, journal: Journal, reliefs: Sequence[str] | None) ->
                 watch(Event(kind="warning", doing=f"not tried: {relief} ({why})"))
 
 
-def _announced(cell: Cell, tried: Tried) -> str:
+def _announced(configuration: Configuration, tried: Tried) -> str:
     """What is about to be measured, and how long that takes."""
-    plans = [side.plan for side, _ in tried.sides]
-    each_s = sum(restored_run_s(plan) for plan in plans if plan.engine.measures_real_hardware)
+    plans = [
+        only_database(side.plan) for side, _ in tried.sides if side.plan.measures_real_hardware
+    ]
+    each_s = sum(map(restored_run_s, plans))
     least, most = (units.rough_time(runs * each_s) for runs in (LEAST_RUNS, MOST_RUNS))
     sides = listed([side.relief or "as it was" for side, _ in tried.sides])
     time = f" in {least} to {most}" if each_s else ""
-    return f"proving what limits {cell.name}{time}: {sides}, in turn"
+    return f"proving what limits {configuration.name}{time}: {sides}, in turn"
 
 
 def _tried(
     campaign: Context, climb: Climb, users: int, reliefs: Sequence[Reliefs], journal: Journal
 ) -> Tried:
     """The knee as it was, and of each resource the first relief that is possible here."""
-    plan, tried = campaign.plan.of(climb.cell), Tried()
-    kept = campaign.store.campaign.settings.get(climb.cell.id, ())
-    names = () if plan.urls[climb.cell.storage] else plan.database.sized_settings
+    tried, place = Tried(), climb.configuration
+    kept = campaign.store.campaign.settings.get(place.id, ())
+    table = campaign.plan.tables[place.database]
+    by_url = table.urls(campaign.plan.storages)[place.storage]
+    names = () if by_url else table.sized_settings
     sized = {one.name: one.value for one in kept if one.name in names}
-    before = as_it_was(plan, climb.cell, users, sized)
+    before = as_it_was(campaign.plan, place, users, sized)
     engine = _engine(before, journal, campaign.watch)
     tried.sides.append((before, engine))
-    spare = _spare(engine, before.cell, climb)
+    spare = _spare(engine, before.configuration, climb)
     for alternatives in reliefs:
         for name in alternatives:
             try:
@@ -120,7 +125,7 @@ def _engine(side: Side, journal: Journal, watch: Watch) -> Engine:
     findings = (
         *engine.findings(),
         *volume_findings(side.plan),
-        *constraint_findings(side.plan),
+        *constraint_findings(only_database(side.plan)),
     )
     if wrong := [one for one in findings if one.level in ("error", "refused")]:
         raise ReliefError(f"{wrong[0].subject}: {wrong[0].seen}")
@@ -128,19 +133,21 @@ def _engine(side: Side, journal: Journal, watch: Watch) -> Engine:
     return engine
 
 
-def _spare(engine: Engine, cell: Cell, climb: Climb) -> Spare:
+def _spare(engine: Engine, configuration: Configuration, climb: Climb) -> Spare:
     cores, free = tuple(sorted(os.sched_getaffinity(0))), psutil.virtual_memory().available
     threads = max((rung.tally.load_generator_threads for rung in climb.rungs), default=1)
-    return Spare(cores, free, len(engine.where(cell).cores), threads)
+    return Spare(cores, free, len(engine.where(configuration).cores), threads)
 
 
-def _measured(tried: Tried, cell: Cell, users: int, store: Store, watch: Watch) -> Proof:
+def _measured(
+    tried: Tried, configuration: Configuration, users: int, store: Store, watch: Watch
+) -> Proof:
     """All sides in turn until the gains are settled, or were measured often enough."""
-    root = store.folder / FOLDER / cell.id
+    root = store.folder / FOLDER / configuration.id
     with Store.for_plan(root, tried.sides[0][0].plan, store.campaign.host) as kept:
         for side, _ in tried.sides:
-            kept.put_climb(Climb(cell=side.cell, rungs=(), knee_users=users))
-        found = Proof(cell=cell.id, users=users, relieved=())
+            kept.put_climb(Climb(configuration=side.configuration, rungs=(), knee_users=users))
+        found = Proof(configuration=configuration.id, users=users, relieved=())
         for repeat in range(1, MOST_RUNS + 1):
             for side, engine in [*tried.sides] if repeat % 2 else tried.sides[::-1]:
                 _run(tried, Context(side.plan, engine, kept, watch), side, users, repeat)
@@ -155,9 +162,11 @@ def _run(tried: Tried, context: Context, side: Side, users: int, repeat: int) ->
     """One run of one side, which leaves nothing that the other sides lack. A relief that turns out
     to be impossible is left out.
     """
-    order = Order(cell=side.cell.id, phase="final_run", users=users, repeat=repeat)
+    order = Order(
+        configuration=side.configuration.id, phase="final_run", users=users, repeat=repeat
+    )
     try:
-        with closing(context.engine), Restored(context, side.cell, repeat) as restored:
+        with closing(context.engine), Restored(context, side.configuration, repeat) as restored:
             restored.rung(order)
     except KneebenchError as error:
         if not side.relief:

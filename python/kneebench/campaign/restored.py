@@ -1,4 +1,4 @@
-"""Restored databases: one that rungs are measured on, or those of all cells side by side.
+"""Restored databases: one that rungs are measured on, or those of all configurations side by side.
 
 A database is restored when the first rung really has to be measured, so a resumed campaign restores
 nothing for rungs that it has already. Everything measured is kept at once.
@@ -15,6 +15,7 @@ from kneebench.analysis.disturbance import CLIMBING, TRIES, heavier, notes
 from kneebench.analysis.wording import number_of_users
 from kneebench.campaign.cold_start import cold_start
 from kneebench.databases.engine import Engine, Server
+from kneebench.engine_properties import engine_properties
 from kneebench.lab.preparation import Shares
 from kneebench.lab.topology import as_list
 from kneebench.ladder.final_runs import Load
@@ -25,9 +26,11 @@ from kneebench.measurement.meters import log_histogram
 from kneebench.measurement.rung_runner import described
 from kneebench.measurement.warm_up import COOL_DOWN_S
 from kneebench.plan import Plan
-from kneebench.plan.cells import cells
+from kneebench.plan.configurations import configurations
 from kneebench.plan.ladder import ROUND_RAMP_S
-from kneebench.records import Cell, Event, Order, Rung, Setting, Watch
+from kneebench.plan.resolve import database_plans, rung_plan
+from kneebench.plan.rung_plan import RungPlan
+from kneebench.records import Configuration, Event, Order, Rung, Setting, Watch
 from kneebench.results.joining import sized_otherwise
 from kneebench.results.store import Store
 from kneebench.workload import on_cores
@@ -52,26 +55,24 @@ class Context(NamedTuple):
     in_force: Sequence[Setting] = ()
     """The kernel's settings of the plan."""
 
-    def plan_of(self, cell: Cell) -> Plan:
-        """The plan as it is for one cell: for its database, with the cores that its load generator
-        has.
-        """
-        plan = self.plan.of(cell)
-        return on_cores(plan, Shares(plan).load_generator_cores(cell))
+    def rung_plan(self, configuration: Configuration) -> RungPlan:
+        """The plan of a configuration's rungs, with the cores that its load generator has."""
+        shares = Shares(database_plans(self.plan)[configuration.database])
+        cores = shares.load_generator_cores(configuration)
+        plan = rung_plan(self.plan, configuration)
+        return plan._replace(workload=on_cores(plan.workload, cores))
 
     def report_rung(self, rung: Rung, *, kept: bool) -> None:
         """Report a rung to the watcher: measured now, or kept from before."""
-        event = Event(
-            kind="rung", doing=number_of_users(rung.users), data={"rung": rung, "kept": kept}
-        )
-        self.watch(event)
+        data = {"rung": rung, "kept": kept}
+        self.watch(Event(kind="rung", doing=number_of_users(rung.users), data=data))
 
 
 class Turns(Protocol):
     """The databases that take turns, one under load at a time (side_by_side.py)."""
 
     def servers(self) -> Mapping[str, Server]:
-        """The servers by cell."""
+        """The servers by configuration."""
         ...
 
     def checkpoint(self) -> None:
@@ -94,13 +95,14 @@ class Restored:
     def __init__(
         self,
         context: Context,
-        cell: Cell,
+        configuration: Configuration,
         restore: int = 0,
         load: Load | None = None,
         beside: Turns | None = None,
     ) -> None:
-        self.context, self.cell, self.restore = context, cell, restore
-        self._plan = context.plan_of(cell)
+        self.context, self.configuration, self.restore = context, configuration, restore
+        self._plan = context.rung_plan(configuration)
+        self._database = context.plan.tables[configuration.database]
         self._stack = contextlib.ExitStack()
         self._server: Server | None = None
         self._log_trace: LogTrace | str = NO_TRACE
@@ -132,7 +134,7 @@ class Restored:
                     kernel.extend(settings)
                 self.context.watch(event)
 
-            restored = self.context.engine.restored(self.cell, watched, self.restore)
+            restored = self.context.engine.restored(self.configuration, watched, self.restore)
             self._server = self._stack.enter_context(restored)
             plan = self._plan
             if log_histogram.NAME in plan.meters and plan.engine.measures_real_hardware:
@@ -143,12 +145,12 @@ class Restored:
         return self._server
 
     def _keep_settings(self, settings: Sequence[Setting]) -> None:
-        store, database = self.context.store, self._plan.database
-        store.put_settings(self.cell, settings)
+        store, database = self.context.store, self._database
+        store.put_settings(self.configuration, settings)
         sized = [one for one in database.sized_settings if one != database.cache_setting]
-        every, own = cells(self.context.plan), self.cell.database
+        every, own = configurations(self.context.plan), self.configuration.database
         others = [one.id for one in every if one.database != own]
-        if note := sized_otherwise(store.campaign, self.cell, sized, others):
+        if note := sized_otherwise(store.campaign, self.configuration, sized, others):
             store.put_note(note)
 
     @property
@@ -167,7 +169,7 @@ class Restored:
         """The rung that the store has of this order, or else a new one, measured and kept."""
         if kept and self._server is None:
             self._load = self._load or Load(order)
-        rung = kept or self._measured(order)
+        rung = kept or self._measure_and_keep(order)
         self.last = order
         if order.phase in CLIMBING:
             self._searched.append(rung)
@@ -184,9 +186,10 @@ class Restored:
         if self._server is not None or self._load is None:
             return False
         if not self.restore:
-            self.context.store.put_note(RESUMED.format(self.cell.name))
+            self.context.store.put_note(RESUMED.format(self.configuration.name))
         elif self._load.order.restore and self.last:
-            self.context.store.put_note(RESUMED_ROUNDS.format(self.cell.name, self.restore))
+            resumed = RESUMED_ROUNDS.format(self.configuration.name, self.restore)
+            self.context.store.put_note(resumed)
         self._measure(self._load.order, cold=True, warm_up_s=self._load.warm_up_s)
         return True
 
@@ -197,7 +200,7 @@ class Restored:
             found = self.server.conditions(self.context.watch)
             self.context.store.put_conditions(self.last, found)
 
-    def _measured(self, order: Order) -> Rung:
+    def _measure_and_keep(self, order: Order) -> Rung:
         cold = self._server is None and not self.load_again()
         measured = self._repeat_if_disturbed(order, cold=cold)
         restore_s = self.server.restore_s if self._unused else None
@@ -225,8 +228,8 @@ class Restored:
         checkpoint, so that the next attempt is alike on all.
         """
         servers = self._beside.servers() if self._beside else {}
-        engines = [one.engine for one in self.context.plan.by_database.values()]
-        kinds = background_kinds(*(engine.own_quantities for engine in engines))
+        engines = {one.engine for one in self.context.plan.tables.values()}
+        kinds = background_kinds(*(engine_properties(one).own_quantities for one in engines))
         background = BackgroundWork(servers, kinds)
         measured = self._measure(order, cold=cold)
         if not (began := background.began()) or not self._beside:
@@ -237,7 +240,7 @@ class Restored:
 
     def _measure(self, order: Order, *, cold: bool, warm_up_s: float | None = None) -> MeasuredRung:
         plan, server = self._plan, self.server
-        cold = cold and plan.database.restored_cold
+        cold = cold and self._database.restored_cold
         measured = measure(
             order,
             plan,
@@ -246,7 +249,7 @@ class Restored:
             self.context.watch,
             cold=cold,
             warm_up_s=warm_up_s,
-            start=cold_start(self.cell, self.context.plan, self.context.store, cold=cold),
+            start=cold_start(self.configuration, self.context.plan, self.context.store, cold=cold),
             log_trace=self._log_trace,
             transactions=self._missing(order),
         )

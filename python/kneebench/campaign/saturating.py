@@ -1,5 +1,6 @@
-"""Before the first cell of a plan with `cores = "saturating"`: measure the fixed load on all cores,
-then on fewer, until they are all busy. What is measured here is kept as the search alone.
+"""Before the first configuration of a plan with `cores = "saturating"`: measure the fixed load on
+all cores, then on fewer, until they are all busy. What is measured here is kept as the search
+alone.
 """
 
 from __future__ import annotations
@@ -11,37 +12,44 @@ from kneebench.errors import KneebenchError
 from kneebench.ladder.saturating import next_try, saturated
 from kneebench.measurement.measure import measure
 from kneebench.measurement.warm_up import ColdStart
-from kneebench.plan.cells import cells
-from kneebench.records import Cell, Event, Order
+from kneebench.plan.configurations import configurations
+from kneebench.records import Configuration, Event, Order
 
 
-def with_cores(context: Context) -> tuple[Cell, ...]:
-    """The plan's cells; those with saturating cores have the number that was found, now or before
-    the campaign was resumed. Raises KneebenchError where the load of the cores is not measured.
+def with_cores(context: Context) -> tuple[Configuration, ...]:
+    """The plan's configurations; those with saturating cores have the number that was found, now or
+    before the campaign was resumed. Raises KneebenchError where the load of the cores is not
+    measured.
     """
-    every, constraints = cells(context.plan), context.plan.constraints_by_name
-    names = {name for name, one in constraints.items() if one.saturating}
+    plan, every = context.plan, configurations(context.plan)
+    constraints = [plan.constraints_of(database) for database in plan.tables.values()]
+    names = {name for some in constraints for name, one in some.items() if one.saturating}
     if not names:
         return every
-    some = [cell for cell in every if cell.constraint in names]
+    some = [configuration for configuration in every if configuration.constraint in names]
     found = _found(context, max(some, key=_roomy))
     update = {"cores": found}
-    return tuple(cell.model_copy(update=update) if cell in some else cell for cell in every)
+    return tuple(
+        configuration.model_copy(update=update) if configuration in some else configuration
+        for configuration in every
+    )
 
 
-def _roomy(cell: Cell) -> tuple[bool, float]:
-    """The order of cells by memory; of equal ones `max` gives the first, the baseline's."""
-    sizes = (cell.memory_bytes, cell.engine_memory_bytes)
+def _roomy(configuration: Configuration) -> tuple[bool, float]:
+    """The order of configurations by memory; of equal ones `max` gives the first, the
+    baseline's.
+    """
+    sizes = (configuration.memory_bytes, configuration.engine_memory_bytes)
     return sizes == (None, None), sum(size or 0 for size in sizes)
 
 
-def _found(context: Context, cell: Cell) -> int:
-    busy = context.plan.ladder_on(cell.storage).stops.saturation.busy
-    every = cell.model_copy(update={"cores": 10**6})
+def _found(context: Context, configuration: Configuration) -> int:
+    busy = context.plan.ladder_on(configuration.storage).stops.saturation.busy
+    every = configuration.model_copy(update={"cores": 10**6})
     most = len(context.engine.where(every).cores)
     tried = dict(context.store.campaign.saturation)
     while (number := next_try(tried, most, busy)) is not None:
-        tried[number] = _busy(context, cell, number)
+        tried[number] = _busy(context, configuration, number)
         context.store.put_saturation(tried)
     found = saturated(tried, busy)
     shown = ", ".join(f"{cores}: {100 * share:.3g}%" for cores, share in tried.items())
@@ -50,18 +58,22 @@ def _found(context: Context, cell: Cell) -> int:
     if tried[found] < busy:
         said = f"{users} users keep no number of cores {limit}, so one core is used"
     by_number = f"least busy core by number of cores: {shown}"
-    context.store.put_note(f"{said} on {cell.name} ({by_number})")
+    context.store.put_note(f"{said} on {configuration.name} ({by_number})")
     return found
 
 
-def _busy(context: Context, cell: Cell, number: int) -> float:
+def _busy(context: Context, configuration: Configuration, number: int) -> float:
     """How busy the least busy of so many cores is under the fixed load."""
     doing = f"looking for saturating cores: {number} of them"
     context.watch(Event(kind="start", doing=doing))
-    tried = cell.model_copy(update={"cores": number})
-    order = Order(cell=f"{cell.id}-on-{number}", phase="fixed_load", users=context.plan.ladder.last)
+    tried = configuration.model_copy(update={"cores": number})
+    order = Order(
+        configuration=f"{configuration.id}-on-{number}",
+        phase="fixed_load",
+        users=context.plan.ladder.last,
+    )
     with context.engine.restored(tried, context.watch) as server:
-        plan = context.plan_of(tried)
+        plan = context.rung_plan(tried)
         start = ColdStart(tried.memory_bytes or 0)
         rung = measure(
             order, plan, server, server.paths, context.watch, cold=True, start=start

@@ -1,4 +1,6 @@
-"""Restored databases of several cells that take turns: short rounds, and the final runs of one."""
+"""Restored databases of several configurations that take turns: short rounds, and the final runs of
+one.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +11,31 @@ from typing import Any
 from kneebench.campaign.restored import Context, Restored
 from kneebench.databases.engine import Server
 from kneebench.ladder.final_runs import Load
-from kneebench.records import Cell, Order, Rung
+from kneebench.records import Configuration, Order, Rung
 
 
 class SideBySide:
-    """Restored databases of several cells, up at the same time; one at a time is under load.
+    """Restored databases of several configurations, up at the same time; one at a time is under
+    load.
 
     All are restored and loaded before the first rung is measured. In short rounds they take turns,
     and the windows of a turn begin after as many transactions on all.
     """
 
     def __init__(
-        self, context: Context, cells: Iterable[Cell], restore: int, loads: Mapping[str, Load]
+        self,
+        context: Context,
+        configurations: Iterable[Configuration],
+        restore: int,
+        loads: Mapping[str, Load],
     ) -> None:
         self._context, self._loads = context, loads
         beside = self if context.plan.ladder.rounds == "short" else None
         self._restored = {
-            cell.id: Restored(context, cell, restore, loads.get(cell.id), beside) for cell in cells
+            configuration.id: Restored(
+                context, configuration, restore, loads.get(configuration.id), beside
+            )
+            for configuration in configurations
         }
         self._turn: tuple[str, int] | None = None
         self._begins_at = 0
@@ -43,13 +53,15 @@ class SideBySide:
         """The rung of this order, kept or measured."""
         kept = self._context.store.rung(order)
         if order.restore and not kept:
-            for cell in self._loads or self._restored:
-                self._restored[cell].load_again()
-        return self._restored[order.cell].recall_or_measure(order, kept)
+            for configuration in self._loads or self._restored:
+                self._restored[configuration].load_again()
+        return self._restored[order.configuration].recall_or_measure(order, kept)
 
     def servers(self) -> dict[str, Server]:
-        """The servers by cell."""
-        return {restored.cell.name: restored.server for restored in self._restored.values()}
+        """The servers by configuration."""
+        return {
+            restored.configuration.name: restored.server for restored in self._restored.values()
+        }
 
     def checkpoint(self) -> None:
         """A checkpoint on every server; transactions count from there."""

@@ -19,10 +19,11 @@ from kneebench.errors import CheckFailed, KneebenchError, PlanError
 from kneebench.lab.journal import Journal
 from kneebench.measurement.quantities import READ
 from kneebench.plan import Plan
-from kneebench.plan.cells import cells
+from kneebench.plan.configurations import configurations
 from kneebench.plan.constraints import Constraints
 from kneebench.plan.plan import Workload
-from kneebench.records import TRANSACTIONS, Cell, Check, Finding, Order, Tally, Watch
+from kneebench.plan.resolve import database_plans
+from kneebench.records import TRANSACTIONS, Check, Configuration, Finding, Order, Tally, Watch
 from kneebench.workload import generator_spec, running_load
 
 USERS = 2
@@ -41,7 +42,7 @@ def trial_plan(plan: Plan) -> Plan:
     Raises PlanError for a plan whose servers are managed: each of their runs is in directories of
     its own.
     """
-    if not all(plan.urls.values()):
+    if not _by_url(plan):
         raise PlanError(
             "--try",
             seen="the plan names no running server (url)",
@@ -53,9 +54,14 @@ def trial_plan(plan: Plan) -> Plan:
         for name, storage in plan.storages.items()
     }
     workload = Workload(warehouses=1, profile=plan.workload.profile)
-    update = {"database": database, "databases": {}, "storages": storages}
+    update = {"database": database, "storages": storages}
     update |= {"constraints": Constraints()}
     return plan.model_copy(update={**update, "workload": workload})
+
+
+def _by_url(plan: Plan) -> bool:
+    """Whether all servers of a plan with one database run already."""
+    return all(plan.database.urls(plan.storages).values())
 
 
 def tried(plan: Plan, journal: Journal, watch: Watch) -> Iterator[Finding]:
@@ -65,17 +71,17 @@ def tried(plan: Plan, journal: Journal, watch: Watch) -> Iterator[Finding]:
     Raises PlanError for a plan that cannot be tried. An error of level "refused" or of the first
     findings ends the trial of a database: nothing was made.
     """
-    if not any(all(one.urls.values()) for one in plan.by_database.values()):
+    if not any(_by_url(plan.alone(name)) for name in plan.tables):
         trial_plan(plan)
-    for name, one in plan.by_database.items():
-        for finding in _of_one(name, one, journal, watch):
+    for name in plan.tables:
+        for finding in _of_one(name, plan.alone(name), journal, watch):
             subject = ": ".join(filter(None, (name, finding.subject)))
             yield finding.model_copy(update={"subject": subject})
 
 
 def _of_one(name: str, plan: Plan, journal: Journal, watch: Watch) -> Iterator[Finding]:
     """The trial of one database; beside others what keeps it from being tried is a finding."""
-    if not all(plan.urls.values()):
+    if not _by_url(plan):
         yield Finding(level="note", subject="", seen="not tried: kneebench starts its servers")
         return
     try:
@@ -121,8 +127,10 @@ def _steps(plan: Plan, engine: Engine, journal: Journal, watch: Watch) -> Iterat
         yield saved
         if saved.level == "error":
             plan, engine = unsaved, loading
-    for cell in {cell.storage: cell for cell in reversed(cells(plan))}.values():
-        yield from Trial(plan, engine, cell, watch).steps()
+    for configuration in {
+        configuration.storage: configuration for configuration in reversed(configurations(plan))
+    }.values():
+        yield from Trial(plan, engine, configuration, watch).steps()
 
 
 def _loaded(facts: Mapping[str, str]) -> str:
@@ -146,8 +154,11 @@ def _step(subject: str, do: Callable[[], str]) -> Finding:
 class Trial:
     """The trial of one storage's server."""
 
-    def __init__(self, plan: Plan, engine: Engine, cell: Cell, watch: Watch) -> None:
-        self.plan, self.engine, self.cell, self.watch = plan, engine, cell, watch
+    def __init__(
+        self, plan: Plan, engine: Engine, configuration: Configuration, watch: Watch
+    ) -> None:
+        self.plan, self.engine, self.configuration, self.watch = plan, engine, configuration, watch
+        self._restore = database_plans(plan)[configuration.database].restore
         self._fresh_ids = 0
         self._read: defaultdict[str, set[str]] = defaultdict(set)
         self._unread: dict[str, str] = {}
@@ -161,15 +172,15 @@ class Trial:
         self, number: int, steps: Callable[[Server], Iterator[Finding]]
     ) -> Iterator[Finding]:
         """The steps on a restored database; an error of restoring or removing is a finding too."""
-        subject = f"{self.cell.storage}: restore {number}"
+        subject = f"{self.configuration.storage}: restore {number}"
         with contextlib.ExitStack() as stack:
             try:
-                restored = self.engine.restored(self.cell, self.watch, number - 1)
+                restored = self.engine.restored(self.configuration, self.watch, number - 1)
                 server = stack.enter_context(restored)
             except KneebenchError as error:
                 yield Finding(level="error", subject=subject, seen=str(error))
                 return
-            how = f"{units.time(server.restore_s)} ({self.plan.restore})"
+            how = f"{units.time(server.restore_s)} ({self._restore})"
             yield Finding(level="ok", subject=subject, seen=how)
             yield from (Finding(level="note", subject=subject, seen=one) for one in server.notes)
             yield from steps(server)
@@ -197,13 +208,13 @@ class Trial:
 
     def _found(self, subject: str, seen: str, *, works: bool = True) -> Finding:
         level = "ok" if works else "error"
-        return Finding(level=level, subject=f"{self.cell.storage}: {subject}", seen=seen)
+        return Finding(level=level, subject=f"{self.configuration.storage}: {subject}", seen=seen)
 
     def _asked(self, subject: str, do: Callable[[], str]) -> Finding:
-        return _step(f"{self.cell.storage}: {subject}", do)
+        return _step(f"{self.configuration.storage}: {subject}", do)
 
     def _reading(self, server: Server, meter: str) -> Finding:
-        subject = f"{self.cell.storage}: {meter}"
+        subject = f"{self.configuration.storage}: {meter}"
         if meter not in server.measures:
             return Finding(level="warning", subject=subject, seen="not measured on this server")
         if error := self._unread.get(meter):
@@ -248,8 +259,9 @@ class Trial:
 
     def _loaded(self, server: Server) -> Tally:
         """A short load: until each transaction has committed, at most MOST_S."""
-        order = Order(cell=self.cell.id, phase="search", users=USERS)
-        generator = server.load_generator(generator_spec(self.plan, order))
+        order = Order(configuration=self.configuration.id, phase="search", users=USERS)
+        plan = self.plan
+        generator = server.load_generator(generator_spec(plan.workload, plan.seed, order))
         generator.ready()
         with running_load(generator) as load:
             load.mark("window")

@@ -230,11 +230,11 @@ def _measured(plan: Plan, base: Results, out: Path, fresh: bool, brief: bool, ye
     from kneebench.campaign import flow
     from kneebench.campaign.expected_duration import expected_duration
     from kneebench.lab.host import host
-    from kneebench.plan.cells import cells
+    from kneebench.plan.configurations import configurations
     from kneebench.results.acceptance import judgeable, rate_warning
     from kneebench.screen.watching import watching
 
-    judgeable(plan, cells(plan), base)
+    judgeable(plan, configurations(plan), base)
     if warning := rate_warning(plan, base):
         print_line(f"warning: {warning}", err=True)
     clean_up()

@@ -22,7 +22,7 @@ def print_findings(plan: Path | None, *, as_json: bool) -> NoReturn:
     selected, journal = selected_plan(plan, CAMPAIGNS), Journal()
     engine = engine_of(selected, journal)
     found = preflight_checks(selected, engine, journal, watch=ReadingProgress())
-    if selected.engine.measures_real_hardware:
+    if selected.measures_real_hardware:
         found = (*found, *load_now(selected))
     if as_json:
         show_json([finding.model_dump() for finding in found])

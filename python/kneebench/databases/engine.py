@@ -12,10 +12,12 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from kneebench._core import GeneratorSpec, LoadGenerator
 from kneebench.databases.several import SeveralEngines
-from kneebench.errors import KneebenchError, Refused
+from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
-from kneebench.records import Cell, Check, Finding, Role, Setting, Watch, Whereabouts
+from kneebench.plan.explanation import dotted
+from kneebench.plan.resolve import database_plans
+from kneebench.records import Check, Configuration, Finding, Role, Setting, Watch, Whereabouts
 from kneebench.shelf import ENGINES
 
 UNLOCK = (
@@ -147,16 +149,17 @@ def finding_of(error: KneebenchError, subject: str = "") -> Finding:
 
 
 class Engine(Protocol):
-    """One kind of database, made from a plan for one database. Of a plan with several, its cells
-    are those with its database; what all have in common is the same as in the whole plan.
+    """One kind of database, made from a plan for one database. Of a plan with several, its
+    configurations are those with its database; what all have in common is the same as in the whole
+    plan.
     """
 
     def findings(self) -> Sequence[Finding]:
         """What is there, what is missing, what would be written where; changes nothing."""
         ...
 
-    def where(self, cell: Cell) -> Whereabouts:
-        """Where the cell's server runs, or will."""
+    def where(self, configuration: Configuration) -> Whereabouts:
+        """Where the configuration's server runs, or will."""
         ...
 
     def prepare(self, watch: Watch) -> dict[str, str]:
@@ -166,16 +169,17 @@ class Engine(Protocol):
         ...
 
     def restored(
-        self, cell: Cell, watch: Watch, restore: int = 0
+        self, configuration: Configuration, watch: Watch, restore: int = 0
     ) -> AbstractContextManager[Server]:
-        """A server on the cell's storage, restored and started; stopped and removed at the end.
+        """A server on the configuration's storage, restored and started; stopped and removed at the
+        end.
 
         `restore` is the number of the restore: 0 for the climb, from 1 for the final runs.
 
-        Short rounds keep the servers of all cells up side by side and measure them in turn. A load
-        on one changes nothing in another, and closing one leaves the others up. The engine
-        postpones background work (checkpoints, autovacuum or their like) as far as it can: an idle
-        server must not write into the window of another.
+        Short rounds keep the servers of all configurations up side by side and measure them in
+        turn. A load on one changes nothing in another, and closing one leaves the others up. The
+        engine postpones background work (checkpoints, autovacuum or their like) as far as it can:
+        an idle server must not write into the window of another.
         """
         ...
 
@@ -197,10 +201,18 @@ def engine_of(plan: Plan, journal: Journal) -> Engine:
     """The plan's engine, or those of its databases as one, ready to say what it finds; nothing is
     changed yet.
 
-    Raises UnknownPart with the names of the engines.
+    Raises UnknownPart with the names of the engines, and PlanError for a plan read from results,
+    which contain no commands.
     """
+    if plan.kept_commands:
+        raise PlanError(
+            f"reading {dotted(plan.kept_commands[0])}",
+            seen="this is the placeholder that results keep in place of a command",
+            do="write the command itself",
+        )
+    plans = database_plans(plan)
     engines: dict[str, Engine] = {
         name: ENGINES.module(one.database.engine, "engine").open_engine(one, journal)
-        for name, one in plan.by_database.items()
+        for name, one in plans.items()
     }
-    return SeveralEngines(plan, engines) if plan.databases else engines[""]
+    return SeveralEngines(plans, engines) if plan.databases else engines[""]

@@ -1,4 +1,4 @@
-"""The engines of a plan of several databases, as one: each does the work of its own cells.
+"""The engines of a plan of several databases, as one: each does the work of its own configurations.
 
 It adds nothing to what an engine does but a look at the space that all of them need at once, which
 no engine can see alone.
@@ -16,9 +16,8 @@ import psutil
 
 from kneebench.databases.managed.disk_space import device_of, free_bytes
 from kneebench.lab.drives import IN_MEMORY, file_system_of
-from kneebench.plan import Plan
-from kneebench.plan.cells import cells
-from kneebench.records import Cell, Finding, Watch, Whereabouts
+from kneebench.plan.database_plan import DatabasePlan
+from kneebench.records import Configuration, Finding, Watch, Whereabouts
 from kneebench.units import size
 
 if TYPE_CHECKING:
@@ -28,22 +27,23 @@ if TYPE_CHECKING:
 class SeveralEngines:
     """An engine for each database of a plan, by the database's name."""
 
-    def __init__(self, plan: Plan, engines: Mapping[str, Engine]) -> None:
-        self._plan, self._engines = plan, engines
+    def __init__(self, plans: Mapping[str, DatabasePlan], engines: Mapping[str, Engine]) -> None:
+        self._plans, self._engines = plans, engines
         self._up = 0
 
     def findings(self) -> Sequence[Finding]:
         """Those of each engine; with short rounds also whether all databases fit at once."""
         found = {name: [*engine.findings()] for name, engine in self._engines.items()}
-        if self._plan.ladder.rounds != "short":
+        first = next(iter(self._plans.values()))
+        if first.ladder.rounds != "short":
             return together(found)
-        times = max(1, len(self._plan.constraints_by_name))
+        times = len(first.configurations) // len(first.storages)
         every = [one for some in found.values() for one in some]
         return (*together(found), *_shortages(every, times))
 
-    def where(self, cell: Cell) -> Whereabouts:
-        """As the engine of the cell's database knows it."""
-        return self._engines[cell.database].where(cell)
+    def where(self, configuration: Configuration) -> Whereabouts:
+        """As the engine of the configuration's database knows it."""
+        return self._engines[configuration.database].where(configuration)
 
     def prepare(self, watch: Watch) -> dict[str, str]:
         """Load all databases, or find their images; each fact with the name of its database."""
@@ -54,15 +54,17 @@ class SeveralEngines:
         }
 
     @contextlib.contextmanager
-    def restored(self, cell: Cell, watch: Watch, restore: int = 0) -> Iterator[Server]:
-        """A server of the cell's engine. While no other server is up, the other engines give back
-        what they keep between restores, such as emulated drives.
+    def restored(
+        self, configuration: Configuration, watch: Watch, restore: int = 0
+    ) -> Iterator[Server]:
+        """A server of the configuration's engine. While no other server is up, the other engines
+        give back what they keep between restores, such as emulated drives.
         """
-        engine = self._engines[cell.database]
+        engine = self._engines[configuration.database]
         for other in self._engines.values() if not self._up else ():
             if other is not engine:
                 other.close()
-        with engine.restored(cell, watch, restore) as server:
+        with engine.restored(configuration, watch, restore) as server:
             self._up += 1
             try:
                 yield server
@@ -94,21 +96,15 @@ def together(found: Mapping[str, Sequence[Finding]]) -> tuple[Finding, ...]:
 
 
 def of_each_database(
-    plan: Plan, found: Callable[[Plan, Sequence[Cell]], Iterable[Finding]]
+    plans: Mapping[str, DatabasePlan], found: Callable[[DatabasePlan], Iterable[Finding]]
 ) -> tuple[Finding, ...]:
-    """Findings on each database of a plan: on the plan for it, and on its cells."""
-    every = cells(plan)
-    return together(
-        {
-            name: [*found(one, [cell for cell in every if cell.database == name])]
-            for name, one in plan.by_database.items()
-        }
-    )
+    """Findings on each database of a plan."""
+    return together({name: [*found(one)] for name, one in plans.items()})
 
 
 def _shortages(found: Sequence[Finding], times: int) -> Iterator[Finding]:
-    """File systems with less space than the databases of all cells, up side by side, need there;
-    `times`: constraints, each with a database of its own.
+    """File systems with less space than the databases of all configurations, up side by side, need
+    there; `times`: constraints, each with a database of its own.
     """
     written: defaultdict[int, dict[str, int]] = defaultdict(dict)
     for one in found:

@@ -1,5 +1,5 @@
 """Findings on what limits the databases of a plan: what this machine lacks for it, and the cores
-that each cell gets; nothing is changed.
+that each configuration gets; nothing is changed.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from kneebench.lab.control_groups import hierarchy_of
 from kneebench.lab.memory_limit import controller
 from kneebench.lab.preparation import Shares
 from kneebench.lab.topology import as_list, cores_of_node
-from kneebench.plan import Plan
-from kneebench.plan.cells import cells
-from kneebench.records import Cell, Finding
+from kneebench.plan.database_plan import DatabasePlan
+from kneebench.records import Configuration, Finding
 from kneebench.units import exact_size, size
 
 V1_REASON = (
@@ -40,46 +39,45 @@ def missing_for_all(cores: Sequence[int], memory_bytes: int | None) -> Iterator[
     yield from _more_than_here("database.memory", memory_bytes, "memory")
 
 
-def constraint_findings(plan: Plan, some: Sequence[Cell] = ()) -> Iterator[Finding]:
-    """What prevents the plan's constraints, or how they are applied; none without any. `some`:
-    those of the plan's cells that it is about, all if empty.
-    """
-    if not plan.constraints_by_name:
+def constraint_findings(plan: DatabasePlan) -> Iterator[Finding]:
+    """What prevents the plan's constraints, or how they are applied; none without any."""
+    if not any(one.constraint or one.reference for one in plan.configurations):
         return
-    first = {cell.constraint: cell for cell in reversed(some or cells(plan))}
-    wrong = [one for cell in first.values() for one in _missing(plan, cell)]
+    first = {one.constraint: one for one in reversed(plan.configurations)}
+    wrong = [one for configuration in first.values() for one in _missing(plan, configuration)]
     yield from {one.seen: one for one in wrong}.values()
     if not wrong:
         yield from _pinned(plan, list(reversed(first.values())))
 
 
-def _missing(plan: Plan, cell: Cell) -> Iterator[Finding]:
+def _missing(plan: DatabasePlan, configuration: Configuration) -> Iterator[Finding]:
     subject = "constraints"
-    resources = Shares(plan).resources_of(cell)
-    if cell.numa_node is not None and not cores_of_node(cell.numa_node):
-        seen = f"there is no NUMA node {cell.numa_node}"
+    resources = Shares(plan).resources_of(configuration)
+    if configuration.numa_node is not None and not cores_of_node(configuration.numa_node):
+        seen = f"there is no NUMA node {configuration.numa_node}"
         yield _error(subject, seen, "use one of /sys/devices/system/node")
-    elif cell.numa_node is not None and hierarchy_of("cpuset") is None:
+    elif configuration.numa_node is not None and hierarchy_of("cpuset") is None:
         seen = "memory of a NUMA node is limited by a cpuset, and this process may make none"
         yield _error(subject, seen, "run as root on a kernel with cpusets, or remove numa_node")
-    elif len(resources.cores) < (cell.cores or 1):
-        kind = "" if cell.siblings else "physical "
+    elif len(resources.cores) < (configuration.cores or 1):
+        kind = "" if configuration.siblings else "physical "
         do = "use fewer cores, or add some to database.cores"
         seen = (
-            f"{cell.constraint}: needs {cell.cores} {kind}cores, {len(resources.cores)} available"
+            f"{configuration.constraint}: needs {configuration.cores} {kind}cores,"
+            f" {len(resources.cores)} available"
         )
         yield _error(subject, seen, do)
     if resources.pinned and not shutil.which("taskset"):
         do = "install it, or remove the constraints on cores"
         yield _error(subject, "taskset (util-linux) is missing", do)
-    if cell.memory_bytes and controller() is None:
+    if configuration.memory_bytes and controller() is None:
         seen = "memory is limited by a cgroup, and this process may use no memory controller"
         do = "run as root on a kernel with memory cgroups, or limit engine_memory or cores alone"
         yield _error("constraints", seen, do)
     if not any(plan.urls.values()):  # the memory of a server by URL is not this machine's
-        yield from _more_than_here(subject, cell.memory_bytes, "memory")
-        yield from _more_than_here(subject, cell.engine_memory_bytes, "engine_memory")
-    if cell.io and ((there := hierarchy_of("io")) is None or there.version == 1):
+        yield from _more_than_here(subject, configuration.memory_bytes, "memory")
+        yield from _more_than_here(subject, configuration.engine_memory_bytes, "engine_memory")
+    if configuration.io and ((there := hierarchy_of("io")) is None or there.version == 1):
         do = "use a kernel with cgroup v2 (echo +io > cgroup.subtree_control), or remove io"
         yield _error(subject, V1_REASON, do)
 
@@ -91,14 +89,18 @@ def _more_than_here(subject: str, wanted_bytes: int | None, key: str) -> Iterato
         yield _error(subject, seen, "use a smaller size")
 
 
-def _pinned(plan: Plan, some: Sequence[Cell]) -> Iterator[Finding]:
+def _pinned(plan: DatabasePlan, some: Sequence[Configuration]) -> Iterator[Finding]:
     """The cores of each number of cores, and of the load generator beside them."""
     shares = Shares(plan)
-    pinned = {shares.resources_of(cell): cell for cell in some if shares.resources_of(cell).pinned}
-    by_cores = {resources.cores: cell for resources, cell in pinned.items()}
+    pinned = {
+        shares.resources_of(configuration): configuration
+        for configuration in some
+        if shares.resources_of(configuration).pinned
+    }
+    by_cores = {resources.cores: configuration for resources, configuration in pinned.items()}
     how = "a cpuset" if hierarchy_of("cpuset") else "affinity (a cpuset needs root)"
-    for cores, cell in by_cores.items():
-        generator = shares.load_generator_cores(cell)
+    for cores, configuration in by_cores.items():
+        generator = shares.load_generator_cores(configuration)
         beside = f"the load generator on {as_list(generator)}" if generator else ""
         seen = f"database on cores {as_list(cores)} by {how}"
         if beside:

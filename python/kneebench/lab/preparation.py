@@ -1,5 +1,5 @@
-"""The lab prepares a cell: the directories that its database is put in, and its share of this
-machine.
+"""The lab prepares a configuration: the directories that its database is put in, and its share of
+this machine.
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ from kneebench.lab.journal import Journal
 from kneebench.lab.limits import Allowed, DatabaseLimits
 from kneebench.lab.topology import chosen, others
 from kneebench.lab.volumes import Volumes
-from kneebench.plan import Plan
-from kneebench.plan.cells import cells
+from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.plan import Storage
-from kneebench.records import Cell, IoAllowance, Watch
+from kneebench.records import Configuration, IoAllowance, Watch
 
 
 class Resources(NamedTuple):
@@ -45,105 +44,106 @@ class Resources(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """A cell that is ready for its database.
+    """A configuration that is ready for its database.
 
     The paths of `storage` are those that its files go to; its processes get `limits`.
     """
 
-    cell: Cell
+    configuration: Configuration
     storage: Storage
     resources: Resources
     limits: DatabaseLimits | None = None
 
 
 class Shares:
-    """The share of this machine that the cells of a plan get."""
+    """The share of this machine that the configurations of a plan get."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: DatabasePlan) -> None:
         self.plan = plan
 
     @cached_property
     def resources(self) -> Resources:
-        """What the plan gives to every cell: the cores of `database.cores`, or all that this
-        process may use, and the memory, shared by the servers that are up side by side. As first
-        seen: a thread that is pinned later on changes nothing. A plan's own limit holds for each
-        server.
+        """What the plan gives to every configuration: the cores of `database.cores`, or all that
+        this process may use, and the memory, shared by the servers that are up side by side. As
+        first seen: a thread that is pinned later on changes nothing. A plan's own limit holds for
+        each server.
         """
         pinned = self.plan.database.cores
         limit = getattr(self.plan.database, "memory", None)
         return Resources(
             pinned or tuple(sorted(os.sched_getaffinity(0))),
-            limit or psutil.virtual_memory().total // self.servers,
+            limit or psutil.virtual_memory().total // self.plan.servers,
             bool(pinned),
             bool(limit),
         )
 
-    @property
-    def servers(self) -> int:
-        """Servers that are up at the same time: those of all cells in short rounds."""
-        return len(cells(self.plan)) if self.plan.ladder.rounds == "short" else 1
-
-    @property
-    def databases(self) -> int:
-        """Databases of the plan that are up at the same time, each with a log on the same drive."""
-        several = len(self.plan.databases) if self.plan.ladder.rounds == "short" else 1
-        return max(1, several)
-
-    def resources_of(self, cell: Cell) -> Resources:
-        """The share of one cell: that of every cell, with the limits of its constraint. Fewer cores
-        than the constraint wants where there are fewer.
+    def resources_of(self, configuration: Configuration) -> Resources:
+        """The share of one configuration: that of every configuration, with the limits of its
+        constraint. Fewer cores than the constraint wants where there are fewer.
         """
-        of_all, node = self.resources, cell.numa_node
-        pinned = bool(cell.cores) or node is not None
+        of_all, node = self.resources, configuration.numa_node
+        pinned = bool(configuration.cores) or node is not None
         return Resources(
-            chosen(cell.cores, of_all.cores, siblings=cell.siblings, node=node)
+            chosen(configuration.cores, of_all.cores, siblings=configuration.siblings, node=node)
             if pinned
             else of_all.cores,
-            cell.memory_bytes or of_all.memory_bytes,
+            configuration.memory_bytes or of_all.memory_bytes,
             of_all.pinned or pinned,
-            of_all.limited or bool(cell.memory_bytes),
-            cell.engine_memory_bytes,
+            of_all.limited or bool(configuration.memory_bytes),
+            configuration.engine_memory_bytes,
             node,
-            cell.io,
+            configuration.io,
         )
 
-    def load_generator_cores(self, cell: Cell) -> tuple[int, ...]:
+    def load_generator_cores(self, configuration: Configuration) -> tuple[int, ...]:
         """The cores that the load generator is pinned to: the plan's, else those that a constraint
         on cores leaves; none where it may use all.
         """
-        given, own = self.plan.workload.load_generator_cores, self.resources_of(cell)
-        if given or not cell.constraint or not own.pinned or own.cores == self.resources.cores:
+        given, own = self.plan.workload.load_generator_cores, self.resources_of(configuration)
+        if (
+            given
+            or not configuration.constraint
+            or not own.pinned
+            or own.cores == self.resources.cores
+        ):
             return given
         return others(own.cores, tuple(sorted(os.sched_getaffinity(0))))
 
 
 class Lab(Shares):
-    """This machine, as the cells of a plan may use it."""
+    """This machine, as the configurations of a plan may use it."""
 
-    def __init__(self, plan: Plan, journal: Journal) -> None:
+    def __init__(self, plan: DatabasePlan, journal: Journal) -> None:
         super().__init__(plan)
         self._journal, self._volumes = journal, Volumes(journal, plan.emulated_path)
 
     def close(self) -> None:
-        """Put back what was kept for the next cell: emulated drives."""
+        """Put back what was kept for the next configuration: emulated drives."""
         self._volumes.close()
 
     @contextlib.contextmanager
-    def prepared(self, cell: Cell, watch: Watch) -> Iterator[Prepared]:
-        """A cell with its paths and its share of the machine, until the end of the block.
+    def prepared(self, configuration: Configuration, watch: Watch) -> Iterator[Prepared]:
+        """A configuration with its paths and its share of the machine, until the end of the block.
 
         The paths are the plan's, or those of volumes that are made now and taken apart at the end.
         Raises PlanError for a volume that cannot be made, Refused for a drive with data.
         """
-        storage, resources = self.plan.storages[cell.storage], self.resources_of(cell)
+        storage, resources = (
+            self.plan.storages[configuration.storage],
+            self.resources_of(configuration),
+        )
         with contextlib.ExitStack() as stack:
             if storage.volumes:
-                storage = stack.enter_context(self._volumes.mounted(cell.storage, storage, watch))
+                storage = stack.enter_context(
+                    self._volumes.mounted(configuration.storage, storage, watch)
+                )
             allowed = Allowed(
-                resources.pinned_cores if cell.constraint else (),
+                resources.pinned_cores if configuration.constraint else (),
                 resources.memory_bytes if resources.limited else None,
                 resources.memory_node,
                 resources.io,
                 storage.paths,
             )
-            yield Prepared(cell, storage, resources, DatabaseLimits(allowed, self._journal, stack))
+            yield Prepared(
+                configuration, storage, resources, DatabaseLimits(allowed, self._journal, stack)
+            )

@@ -14,7 +14,7 @@ from kneebench.analysis.elasticity import elasticity
 from kneebench.ladder import narrowing, steps, stops
 from kneebench.ladder.stops import fixed_load, invalid, load_generator, warming
 from kneebench.plan.ladder import Ladder
-from kneebench.records import Cell, Climb, Order, Phase, Rung, StopResult
+from kneebench.records import Climb, Configuration, Order, Phase, Rung, StopResult
 from kneebench.shelf import STOPS
 
 Climbing = Generator[Order, Rung, Climb]
@@ -30,8 +30,8 @@ class KneePosition(NamedTuple):
     stop: str
 
 
-def climb(cell: Cell, ladder: Ladder, database_cores: int) -> Climbing:
-    """Yield the orders of a climb on one cell, be sent a rung for each, return the climb.
+def climb(configuration: Configuration, ladder: Ladder, database_cores: int) -> Climbing:
+    """Yield the orders of a climb on one configuration, be sent a rung for each, return the climb.
 
     The first rung has many users: it warms the database and is not judged ("warm_up"). Search rungs
     start at the plan's first number of users, or at the number of database cores if that is 0; each
@@ -44,15 +44,15 @@ def climb(cell: Cell, ladder: Ladder, database_cores: int) -> Climbing:
     one number as `ladder.users` the climb is one rung of that many users ("fixed_load").
     """
     if ladder.fixed:
-        return (yield from _fixed(cell, ladder))
+        return (yield from _fixed(configuration, ladder))
     users = steps.first((ladder.first, ladder.last), database_cores), ladder.last
-    warm_up = yield from _warm_up(cell, steps.warming(users, database_cores))
-    climbed = yield from _once(cell, ladder, users, 0)
+    warm_up = yield from _warm_up(configuration, steps.warming(users, database_cores))
+    climbed = yield from _once(configuration, ladder, users, 0)
     flags: tuple[StopResult, ...] = ()
     why = warming.judge(climbed, ladder)
     if why and warming.may_repeat(climbed, ladder):
         flags = (warming.repeated(climbed, why),)
-        climbed = yield from _once(cell, ladder, users, 1)
+        climbed = yield from _once(configuration, ladder, users, 1)
         why = warming.judge(climbed, ladder)
     results = (*climbed.stop_results, *flags, *((why,) if why else ()))
     rungs = (*warm_up, *climbed.rungs)
@@ -72,29 +72,33 @@ def measure_orders(
         return found
 
 
-def _warm_up(cell: Cell, users: int | None) -> Generator[Order, Rung, tuple[Rung, ...]]:
+def _warm_up(
+    configuration: Configuration, users: int | None
+) -> Generator[Order, Rung, tuple[Rung, ...]]:
     """The rung that fills the cache; nothing is judged by it."""
-    return ((yield _order(cell, "warm_up", users)),) if users else ()
+    return ((yield _order(configuration, "warm_up", users)),) if users else ()
 
 
-def _once(cell: Cell, ladder: Ladder, users: tuple[int, int], repeat: int) -> Climbing:
+def _once(
+    configuration: Configuration, ladder: Ladder, users: tuple[int, int], repeat: int
+) -> Climbing:
     """The climb from its first rung to that rung again."""
-    search_rungs, unusable = yield from _search(cell, ladder, users, repeat)
+    search_rungs, unusable = yield from _search(configuration, ladder, users, repeat)
     stop_results = _judged(search_rungs, ladder) if search_rungs else ()
     if unusable:
-        return _end_invalid(cell, search_rungs, unusable, stop_results)
+        return _end_invalid(configuration, search_rungs, unusable, stop_results)
     position = _knee_position(search_rungs, ladder, stop_results)
     if position.at < 0:
         return Climb(
-            cell=cell,
+            configuration=configuration,
             rungs=tuple(search_rungs),
             stop_results=stop_results,
             stopped_by=position.stop,
         )
     found, (knee, bracket) = yield from _refine(search_rungs, position, stop_results, ladder)
-    last = yield _order(cell, "drift_check", search_rungs[0].users, repeat)
+    last = yield _order(configuration, "drift_check", search_rungs[0].users, repeat)
     return Climb(
-        cell=cell,
+        configuration=configuration,
         rungs=(*search_rungs, *found, last),
         stop_results=stop_results,
         stopped_by=position.stop,
@@ -103,12 +107,12 @@ def _once(cell: Cell, ladder: Ladder, users: tuple[int, int], repeat: int) -> Cl
     )
 
 
-def _order(cell: Cell, phase: Phase, users: int, repeat: int = 0) -> Order:
-    return Order(cell=cell.id, phase=phase, users=users, repeat=repeat)
+def _order(configuration: Configuration, phase: Phase, users: int, repeat: int = 0) -> Order:
+    return Order(configuration=configuration.id, phase=phase, users=users, repeat=repeat)
 
 
 def _search(
-    cell: Cell, ladder: Ladder, bounds: tuple[int, int], repeat: int
+    configuration: Configuration, ladder: Ladder, bounds: tuple[int, int], repeat: int
 ) -> Generator[Order, Rung, tuple[list[Rung], Rung | None]]:
     """The search rungs up to the one where a stop fired, and the invalid one that ended them if
     any. A plateau or saturation ends them only if noise does not hide that throughput still grows.
@@ -116,7 +120,7 @@ def _search(
     search_rungs: list[Rung] = []
     users, last = bounds
     while True:
-        rung = yield _order(cell, "search", users, repeat)
+        rung = yield _order(configuration, "search", users, repeat)
         if rung.invalid:
             return search_rungs, rung
         search_rungs.append(rung)
@@ -218,7 +222,10 @@ def _bisect_knee(
 
 
 def _end_invalid(
-    cell: Cell, search_rungs: Sequence[Rung], rung: Rung, stop_results: Sequence[StopResult]
+    configuration: Configuration,
+    search_rungs: Sequence[Rung],
+    rung: Rung,
+    stop_results: Sequence[StopResult],
 ) -> Climb:
     """The climb up to this invalid rung; the last valid one stands in for a knee that was not
     reached.
@@ -229,7 +236,7 @@ def _end_invalid(
         (search_rungs[max(0, len(search_rungs) - 2)].users, rung.users) if search_rungs else None
     )
     return Climb(
-        cell=cell,
+        configuration=configuration,
         rungs=(*search_rungs, rung),
         stop_results=(result, *stop_results),
         stopped_by=result.stop,
@@ -238,16 +245,16 @@ def _end_invalid(
     )
 
 
-def _fixed(cell: Cell, ladder: Ladder) -> Climbing:
+def _fixed(configuration: Configuration, ladder: Ladder) -> Climbing:
     """One rung at the plan's load."""
     users = ladder.last
-    rung = yield _order(cell, "fixed_load", users)
+    rung = yield _order(configuration, "fixed_load", users)
     if rung.invalid:
-        return _end_invalid(cell, [], rung, ())
+        return _end_invalid(configuration, [], rung, ())
     others = _judged([rung], ladder, but=("budget", "plateau", "saturation"))
     failed = any(v.fired and v.stop == "errors" for v in others)
     return Climb(
-        cell=cell,
+        configuration=configuration,
         rungs=(rung,),
         stop_results=(fixed_load.judge(rung), *others),
         stopped_by="errors" if failed else "fixed_load",

@@ -1,5 +1,5 @@
-"""The load of each cell's final runs: its knee, or fewer users once their log writes exceed the
-limit there.
+"""The load of each configuration's final runs: its knee, or fewer users once their log writes
+exceed the limit there.
 """
 
 from __future__ import annotations
@@ -8,70 +8,83 @@ from collections.abc import Callable, Sequence
 
 from kneebench.analysis.knee import knee_rung
 from kneebench.analysis.quoted_load import exceeds, is_limited, next_lower, stepping_down
-from kneebench.records import Cell, Climb, Rung, StopResult
+from kneebench.records import Climb, Configuration, Rung, StopResult
 
-Report = Callable[[Cell, StopResult], None]
+Report = Callable[[Configuration, StopResult], None]
 """Receives what ended the final runs at one load, before those at fewer users."""
 
 
-def unreported(cell: Cell, result: StopResult) -> None:
+def unreported(configuration: Configuration, result: StopResult) -> None:
     """Reports nothing."""
 
 
 class FinalLoads:
-    """The number of users of each cell's final runs, and these runs.
+    """The number of users of each configuration's final runs, and these runs.
 
-    Cells whose climb found no knee are left out. The same rungs always give the same loads.
+    Configurations whose climb found no knee are left out. The same rungs always give the same
+    loads.
     """
 
     def __init__(self, climbs: Sequence[Climb], report: Report = unreported) -> None:
-        self._climbs = {climb.cell: climb for climb in climbs if knee_rung(climb)}
-        self._users = {cell: climb.knee_users or 0 for cell, climb in self._climbs.items()}
-        self._runs: dict[Cell, list[Rung]] = {cell: [] for cell in self._climbs}
+        self._climbs = {climb.configuration: climb for climb in climbs if knee_rung(climb)}
+        self._users = {
+            configuration: climb.knee_users or 0 for configuration, climb in self._climbs.items()
+        }
+        self._runs: dict[Configuration, list[Rung]] = {
+            configuration: [] for configuration in self._climbs
+        }
         self._report = report
 
     @property
-    def cells(self) -> tuple[Cell, ...]:
+    def configurations(self) -> tuple[Configuration, ...]:
         """In the order of the climbs."""
         return tuple(self._climbs)
 
     @property
     def runs(self) -> tuple[Rung, ...]:
-        """The runs of all cells, each at its load as it is now."""
+        """The runs of all configurations, each at its load as it is now."""
         return tuple(rung for runs in self._runs.values() for rung in runs)
 
-    def users(self, cell: Cell) -> int:
-        """The load of a cell."""
-        return self._users[cell]
+    def users(self, configuration: Configuration) -> int:
+        """The load of a configuration."""
+        return self._users[configuration]
 
-    def number(self, cell: Cell) -> int:
-        """Number of a cell's runs at its load as it is now."""
-        return len(self._runs[cell])
+    def number(self, configuration: Configuration) -> int:
+        """Number of a configuration's runs at its load as it is now."""
+        return len(self._runs[configuration])
 
-    def searched(self, cell: Cell) -> Rung:
-        """The rung that the climb measured at the cell's load."""
-        found = knee_rung(self._climbs[cell].model_copy(update={"knee_users": self._users[cell]}))
+    def searched(self, configuration: Configuration) -> Rung:
+        """The rung that the climb measured at the configuration's load."""
+        found = knee_rung(
+            self._climbs[configuration].model_copy(
+                update={"knee_users": self._users[configuration]}
+            )
+        )
         assert found is not None
         return found
 
-    def keep(self, cell: Cell, rung: Rung) -> None:
-        """Keep a run at the cell's load."""
-        self._runs[cell].append(rung)
+    def keep(self, configuration: Configuration, rung: Rung) -> None:
+        """Keep a run at the configuration's load."""
+        self._runs[configuration].append(rung)
 
-    def step_down(self, complete: Callable[[Cell], bool]) -> bool:
-        """Give each cell whose runs exceed the limit the next lower number of users that its climb
-        measured; whether there was one. The mean of the runs decides once they are `complete`;
-        before, they must exceed the limit clearly.
+    def step_down(self, complete: Callable[[Configuration], bool]) -> bool:
+        """Give each configuration whose runs exceed the limit the next lower number of users that
+        its climb measured; whether there was one. The mean of the runs decides once they are
+        `complete`; before, they must exceed the limit clearly.
         """
-        stepped = [cell for cell in self._climbs if self._stepped_down(cell, complete(cell))]
+        stepped = [
+            configuration
+            for configuration in self._climbs
+            if self._stepped_down(configuration, complete(configuration))
+        ]
         return bool(stepped)
 
-    def _stepped_down(self, cell: Cell, complete: bool) -> bool:
-        climb, runs = self._climbs[cell], self._runs[cell]
+    def _stepped_down(self, configuration: Configuration, complete: bool) -> bool:
+        climb, runs = self._climbs[configuration], self._runs[configuration]
         limit_s = climb.limits.log_write_s
-        lower = next_lower(climb, self._users[cell])
+        lower = next_lower(climb, self._users[configuration])
         if not lower or not is_limited(climb) or not exceeds(runs, limit_s, clearly=not complete):
             return False
-        self._report(cell, stepping_down(runs, limit_s, lower))
-        self._users[cell], self._runs[cell] = lower, []
+        self._report(configuration, stepping_down(runs, limit_s, lower))
+        self._users[configuration], self._runs[configuration] = lower, []
         return True

@@ -1,17 +1,17 @@
-"""Final runs: the knee of every cell measured again with repetitions, and its latency at a fixed
-rate.
+"""Final runs: the knee of every configuration measured again with repetitions, and its latency at a
+fixed rate.
 
 Long runs: a knee is measured several times, each from its own restore, because data grows, bloats
-and is cleaned up in a climb. The cells take turns, first there and then back (A B B A), so that
-what drifts with time falls on all alike. Short runs are rounds (ladder/rounds.py). On a plateau
-latency is only users / throughput, so cells are compared on latency in an open loop at one absolute
-rate. The plan gives it (`latency_rate`), or it is a share of what the final runs measured. Then in
-the first turn it is known only at the last cell; for long runs the others are restored once more
-for it.
+and is cleaned up in a climb. The configurations take turns, first there and then back (A B B A), so
+that what drifts with time falls on all alike. Short runs are rounds (ladder/rounds.py). On a
+plateau latency is only users / throughput, so configurations are compared on latency in an open
+loop at one absolute rate. The plan gives it (`latency_rate`), or it is a share of what the final
+runs measured. Then in the first turn it is known only at the last configuration; for long runs the
+others are restored once more for it.
 
-A cell whose runs exceed the limit on log writes is measured again with fewer users
-(ladder/final_loads.py), in turn with the cells under the same constraint: those it is compared
-with.
+A configuration whose runs exceed the limit on log writes is measured again with fewer users
+(ladder/final_loads.py), in turn with the configurations under the same constraint: those it is
+compared with.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import NamedTuple
 from kneebench.ladder.final_loads import FinalLoads, Report, unreported
 from kneebench.ladder.fixed_rate import FixedRate
 from kneebench.plan.ladder import Ladder
-from kneebench.records import Cell, Climb, Order, Rung
+from kneebench.records import Climb, Configuration, Order, Rung
 
 
 class Load(NamedTuple):
@@ -37,13 +37,13 @@ class Load(NamedTuple):
 
 
 class RestoredRuns(NamedTuple):
-    """Final runs on one restore, of one cell alone or of all cells side by side.
+    """Final runs on one restore, of one configuration alone or of all configurations side by side.
 
     `steps` yields orders and is sent rungs; it returns whether the consistency conditions are to be
-    checked after them. `loads` are put on the databases first, by cell id.
+    checked after them. `loads` are put on the databases first, by configuration id.
     """
 
-    cells: tuple[Cell, ...]
+    configurations: tuple[Configuration, ...]
     restore: int
     steps: Generator[Order, Rung, bool]
     loads: Mapping[str, Load]
@@ -63,52 +63,65 @@ class FinalRuns:
     ) -> None:
         self._most = ladder.most_repeats
         self._loads = FinalLoads(climbs, report)
-        knees = {cell: self._loads.searched(cell) for cell in self._loads.cells}
+        knees = {
+            configuration: self._loads.searched(configuration)
+            for configuration in self._loads.configurations
+        }
         self._rate = FixedRate(ladder, knees, kept_rate, pooled=pooled)
 
     def restored_runs(self) -> Iterator[RestoredRuns]:
         """Repetitions in the order to measure them; repeats count from 1.
 
-        Cells whose climb found no knee are left out.
+        Configurations whose climb found no knee are left out.
         """
         for repeat in count(1):
-            cells = self._loads.cells[:: 1 if repeat % 2 else -1]
-            due = [cell for cell in cells if self._lacks(cell)]
-            if not due and not any(map(self._lacks_rate, cells)):
+            configurations = self._loads.configurations[:: 1 if repeat % 2 else -1]
+            due = [configuration for configuration in configurations if self._lacks(configuration)]
+            if not due and not any(map(self._lacks_rate, configurations)):
                 return
-            for cell in due:
-                yield RestoredRuns((cell,), repeat, self._knee(cell, repeat), {})
-            for cell in reversed(cells):
-                if self._lacks_rate(cell) and repeat not in self._rate.repeats(cell):
-                    loads = {cell.id: Load(self._order(cell, repeat))}
-                    yield RestoredRuns((cell,), repeat, self._latency(cell, repeat), loads)
-            self._loads.step_down(lambda cell: self._loads.number(cell) >= self._most)
+            for configuration in due:
+                yield RestoredRuns((configuration,), repeat, self._knee(configuration, repeat), {})
+            for configuration in reversed(configurations):
+                if self._lacks_rate(configuration) and repeat not in self._rate.repeats(
+                    configuration
+                ):
+                    loads = {configuration.id: Load(self._order(configuration, repeat))}
+                    yield RestoredRuns(
+                        (configuration,), repeat, self._latency(configuration, repeat), loads
+                    )
+            self._loads.step_down(
+                lambda configuration: self._loads.number(configuration) >= self._most
+            )
 
-    def _lacks(self, cell: Cell) -> bool:
-        """Whether a cell is to be measured at its load: until it and those under the same
+    def _lacks(self, configuration: Configuration) -> bool:
+        """Whether a configuration is to be measured at its load: until it and those under the same
         constraint were measured often enough at theirs.
         """
-        alike = [one for one in self._loads.cells if one.constraint == cell.constraint]
+        alike = [
+            one for one in self._loads.configurations if one.constraint == configuration.constraint
+        ]
         return any(self._loads.number(one) < self._most for one in alike)
 
-    def _lacks_rate(self, cell: Cell) -> bool:
-        return self._rate.per_s > 0 and len(self._rate.repeats(cell)) < self._most
+    def _lacks_rate(self, configuration: Configuration) -> bool:
+        return self._rate.per_s > 0 and len(self._rate.repeats(configuration)) < self._most
 
-    def _knee(self, cell: Cell, repeat: int) -> Generator[Order, Rung, bool]:
+    def _knee(self, configuration: Configuration, repeat: int) -> Generator[Order, Rung, bool]:
         """The knee, then the latency at the fixed rate on the same restore, if the rate is
         known.
         """
-        rung = yield self._order(cell, repeat)
-        self._loads.keep(cell, rung)
-        if self._loads.number(cell) == 1:
-            self._rate.take_first(cell, self._loads.searched(cell) if rung.invalid else rung)
-        return (yield from self._latency(cell, repeat))
+        rung = yield self._order(configuration, repeat)
+        self._loads.keep(configuration, rung)
+        if self._loads.number(configuration) == 1:
+            self._rate.take_first(
+                configuration, self._loads.searched(configuration) if rung.invalid else rung
+            )
+        return (yield from self._latency(configuration, repeat))
 
-    def _latency(self, cell: Cell, repeat: int) -> Generator[Order, Rung, bool]:
-        if self._lacks_rate(cell):
-            yield from self._rate.runs(cell, repeat)
+    def _latency(self, configuration: Configuration, repeat: int) -> Generator[Order, Rung, bool]:
+        if self._lacks_rate(configuration):
+            yield from self._rate.runs(configuration, repeat)
         return True
 
-    def _order(self, cell: Cell, repeat: int) -> Order:
-        users = self._loads.users(cell)
-        return Order(cell=cell.id, phase="final_run", users=users, repeat=repeat)
+    def _order(self, configuration: Configuration, repeat: int) -> Order:
+        users = self._loads.users(configuration)
+        return Order(configuration=configuration.id, phase="final_run", users=users, repeat=repeat)

@@ -1,5 +1,5 @@
-"""The fixed rate: how many transactions per second every cell is offered in an open loop, and by
-how many users.
+"""The fixed rate: how many transactions per second every configuration is offered in an open loop,
+and by how many users.
 
 Latency in an open loop counts from the intended start. If all users are busy then, a transaction
 waits for one, and that wait says nothing about the database: it must be a small share of the mean.
@@ -12,7 +12,7 @@ from math import ceil
 
 from kneebench.analysis.fixed_rate import MOST_WAIT, wait_share
 from kneebench.plan.ladder import Ladder
-from kneebench.records import Cell, Order, Rung
+from kneebench.records import Configuration, Order, Rung
 
 USERS_PER_BUSY = 4
 """Users for each one that is busy on average (rate x mean latency): transactions start at random,
@@ -23,13 +23,14 @@ FEWER = 1.25
 """Times its users that a run which waited must have needed: otherwise a stall of the database was
 what all users waited for, and more of them would only start at once behind it."""
 MOST_RAISED = 4
-"""Times the users that a cell began with: each connection takes memory from the database."""
+"""Times the users that a configuration began with: each connection takes memory from the database.
+"""
 
 
 class FixedRate:
     """The plan's rate, or `fixed_rate_share` of the lowest knee as the first final runs measured
-    it. `knees`: the climbs' rungs. `kept`: an order at the rate of cells that were measured before
-    others joined. `pooled`: users share connections, so their wait is the plan's.
+    it. `knees`: the climbs' rungs. `kept`: an order at the rate of configurations that were
+    measured before others joined. `pooled`: users share connections, so their wait is the plan's.
 
     A rate that is a share is chosen again only if a final run at fewer users leaves it too near
     the lowest throughput: what was measured at it before then no longer counts.
@@ -38,7 +39,7 @@ class FixedRate:
     def __init__(
         self,
         ladder: Ladder,
-        knees: Mapping[Cell, Rung],
+        knees: Mapping[Configuration, Rung],
         kept: Order | None = None,
         *,
         pooled: bool = False,
@@ -48,58 +49,62 @@ class FixedRate:
         self.per_s = self.planned_per_s
         """Transactions per second; 0 until it is known."""
         self._seen = dict(knees) if self.planned_per_s else {}
-        self._cells = len(knees)
+        self._configurations = len(knees)
         self._begun = kept.users if kept else 0
-        self._users: dict[Cell, int] = {}
-        self._repeats: dict[Cell, list[int]] = {}
+        self._users: dict[Configuration, int] = {}
+        self._repeats: dict[Configuration, list[int]] = {}
         if self.per_s and not self._begun:
             self._begun = self._enough_users()
 
-    def take_first(self, cell: Cell, rung: Rung) -> None:
-        """Take the first final run of a cell at a number of users."""
+    def take_first(self, configuration: Configuration, rung: Rung) -> None:
+        """Take the first final run of a configuration at a number of users."""
         if self.planned_per_s or not self._share:
             return
-        self._seen[cell] = rung
+        self._seen[configuration] = rung
         lowest_per_s = min(one.tpm for one in self._seen.values()) / 60
-        if len(self._seen) < self._cells or (self.per_s > 0 and self._is_below(lowest_per_s)):
+        if len(self._seen) < self._configurations or (
+            self.per_s > 0 and self._is_below(lowest_per_s)
+        ):
             return
         self.per_s = round(self._share * lowest_per_s, 3)
         self._begun, self._users, self._repeats = self._enough_users(), {}, {}
 
-    def repeats(self, cell: Cell) -> tuple[int, ...]:
-        """The repeats in which a cell was measured at the rate as it is now."""
-        return tuple(self._repeats.get(cell, ()))
+    def repeats(self, configuration: Configuration) -> tuple[int, ...]:
+        """The repeats in which a configuration was measured at the rate as it is now."""
+        return tuple(self._repeats.get(configuration, ()))
 
-    def runs(self, cell: Cell, repeat: int, restore: int = 0) -> Generator[Order, Rung, Rung]:
-        """The order of a cell's run at the rate, and again with twice the users while more than 2%
-        of the mean latency was the wait for one, and too few of them were there.
+    def runs(
+        self, configuration: Configuration, repeat: int, restore: int = 0
+    ) -> Generator[Order, Rung, Rung]:
+        """The order of a configuration's run at the rate, and again with twice the users while more
+        than 2% of the mean latency was the wait for one, and too few of them were there.
         """
         while True:
-            rung = yield self._order(cell, repeat, restore)
-            users = self._raised(cell, rung)
+            rung = yield self._order(configuration, repeat, restore)
+            users = self._raised(configuration, rung)
             if not users:
                 break
-            self._users[cell] = users
-        self._repeats.setdefault(cell, []).append(repeat)
+            self._users[configuration] = users
+        self._repeats.setdefault(configuration, []).append(repeat)
         return rung
 
-    def _order(self, cell: Cell, repeat: int, restore: int) -> Order:
+    def _order(self, configuration: Configuration, repeat: int, restore: int) -> Order:
         return Order(
-            cell=cell.id,
+            configuration=configuration.id,
             phase="fixed_rate",
-            users=self._users.get(cell, self._begun),
+            users=self._users.get(configuration, self._begun),
             repeat=repeat,
             rate_per_s=self.per_s,
             restore=restore,
         )
 
-    def _raised(self, cell: Cell, rung: Rung) -> int:
+    def _raised(self, configuration: Configuration, rung: Rung) -> int:
         """The users to measure a run again with; 0 if it stays: it hardly waited or is invalid, its
-        users were enough but for a stall, the rate exceeds what the cell can do, or there may be no
-        more users.
+        users were enough but for a stall, the rate exceeds what the configuration can do, or there
+        may be no more users.
         """
         waited = wait_share(rung)
-        saturated = cell in self._seen and 60 * self.per_s >= self._seen[cell].tpm
+        saturated = configuration in self._seen and 60 * self.per_s >= self._seen[configuration].tpm
         most = min(self._most, MOST_RAISED * self._begun)
         if waited is None or waited <= MOST_WAIT or rung.invalid or saturated or self._pooled:
             return 0
@@ -115,7 +120,9 @@ class FixedRate:
         return self.per_s <= (1 + self._share) / 2 * lowest_per_s
 
     def _enough_users(self) -> int:
-        """As many on every cell: several times as many as are busy at once on the slowest."""
+        """As many on every configuration: several times as many as are busy at once on the
+        slowest.
+        """
         longest_s = max(map(_mean_s, self._seen.values()), default=0.0)
         return min(self._most, self._enough_for(longest_s))
 

@@ -1,13 +1,13 @@
-"""Rounds: short final runs of all cells in turn, on databases that stay up side by side.
+"""Rounds: short final runs of all configurations in turn, on databases that stay up side by side.
 
-In each round every cell is measured once at its knee, and in two rounds of four then once at the
-fixed rate. The order reverses from round to round (A B, B A), so what drifts within minutes affects
-all cells alike. All cells are restored again after `restore_every` rounds, and warmed up by as
-many transactions. Rounds end when the comparison is as precise as the plan wants, or after the
-plan's most repeats: analysis/rounds_end.py decides. If a cell exceeds the limit on log writes by
-then, or clearly after the rounds of one restore, rounds begin again with fewer users on it
-(ladder/final_loads.py). The consistency conditions are checked on the last restore, as all restores
-have the same load.
+In each round every configuration is measured once at its knee, and in two rounds of four then once
+at the fixed rate. The order reverses from round to round (A B, B A), so what drifts within minutes
+affects all configurations alike. All configurations are restored again after `restore_every`
+rounds, and warmed up by as many transactions. Rounds end when the comparison is as precise as the
+plan wants, or after the plan's most repeats: analysis/rounds_end.py decides. If a configuration
+exceeds the limit on log writes by then, or clearly after the rounds of one restore, rounds begin
+again with fewer users on it (ladder/final_loads.py). The consistency conditions are checked on the
+last restore, as all restores have the same load.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kneebench.ladder.final_loads import FinalLoads, Report, unreported
 from kneebench.ladder.final_runs import Load, RestoredRuns
 from kneebench.ladder.fixed_rate import FixedRate
 from kneebench.plan.ladder import ROUND_LOAD_S, ROUND_RAMP_S, Ladder
-from kneebench.records import Cell, Climb, Order, Phase, Rung
+from kneebench.records import Climb, Configuration, Order, Phase, Rung
 
 Enough = Callable[[Sequence[Rung]], bool]
 """Whether the rounds so far are precise enough, or as many as the plan allows."""
@@ -39,7 +39,10 @@ class Rounds:
     ) -> None:
         self._ladder, self._enough = ladder, enough
         self._loads = FinalLoads(climbs, report)
-        knees = {cell: self._loads.searched(cell) for cell in self._loads.cells}
+        knees = {
+            configuration: self._loads.searched(configuration)
+            for configuration in self._loads.configurations
+        }
         self._rate = FixedRate(ladder, knees, pooled=pooled)
         longest_s = max(
             (rung.warm_up_s for climb in climbs for rung in climb.rungs[:1]), default=0.0
@@ -47,75 +50,89 @@ class Rounds:
         self._warm_up_s = max(ROUND_RAMP_S, longest_s - ROUND_LOAD_S)
         """The longest that a restored database took to warm up, its load's window left out."""
         self._rungs: list[Rung] = []
-        """Of the rounds since all cells have their loads as they are now."""
+        """Of the rounds since all configurations have their loads as they are now."""
         self._begun, self._next, self._ended = 1, 1, False
         """The first of these rounds, the next one, and whether there is none."""
 
     def restored_runs(self) -> Iterator[RestoredRuns]:
-        """The rounds of one restore after another; cells whose climb found no knee are left out."""
+        """The rounds of one restore after another; configurations whose climb found no knee are
+        left out.
+        """
         most, each = self._ladder.most_repeats, self._ladder.restore_every
-        cells = self._loads.cells
+        configurations = self._loads.configurations
         for restore in count(1):
             first, last = self._next, self._begun + most
-            if self._ended or not cells or first == last:
+            if self._ended or not configurations or first == last:
                 return
             rounds = range(first, min(first + each, last))
             loads = {
-                cell.id: Load(self._order(cell, "warm_up", first, restore), warm_up_s)
-                for cell, warm_up_s in self._warm_ups().items()
+                configuration.id: Load(
+                    self._order(configuration, "warm_up", first, restore), warm_up_s
+                )
+                for configuration, warm_up_s in self._warm_ups().items()
             }
-            yield RestoredRuns(cells, restore, self._steps(restore, rounds), loads)
+            yield RestoredRuns(configurations, restore, self._steps(restore, rounds), loads)
 
-    def _warm_ups(self) -> dict[Cell, float]:
-        """By cell, the fastest first: how long a restored database is warmed up, so that it
-        completes as many transactions as the slowest one does in the longest warm-up; within its
+    def _warm_ups(self) -> dict[Configuration, float]:
+        """By configuration, the fastest first: how long a restored database is warmed up, so that
+        it completes as many transactions as the slowest one does in the longest warm-up; within its
         window alone, where it is fast enough. The others are then loaded until they have as many.
         """
         per_s = {
-            cell: self._loads.searched(cell).tally.throughput_per_s for cell in self._loads.cells
+            configuration: self._loads.searched(configuration).tally.throughput_per_s
+            for configuration in self._loads.configurations
         }
         done = (self._warm_up_s + ROUND_LOAD_S) * min(per_s.values())
         return {
-            cell: max(0.0, done / per_s[cell] - ROUND_LOAD_S) if per_s[cell] else self._warm_up_s
-            for cell in sorted(per_s, key=lambda cell: -per_s[cell])
+            configuration: max(0.0, done / per_s[configuration] - ROUND_LOAD_S)
+            if per_s[configuration]
+            else self._warm_up_s
+            for configuration in sorted(per_s, key=lambda configuration: -per_s[configuration])
         }
 
     def _steps(self, restore: int, rounds: range) -> Generator[Order, Rung, bool]:
         for repeat in rounds:
-            for cell in in_turn(self._loads.cells, repeat):
-                rung = yield self._order(cell, "final_run", repeat, restore)
-                self._keep(cell, rung)
+            for configuration in in_turn(self._loads.configurations, repeat):
+                rung = yield self._order(configuration, "final_run", repeat, restore)
+                self._keep(configuration, rung)
             if self._ladder.at_fixed_rate(repeat) and self._rate.per_s:
-                for cell in in_turn(self._loads.cells, repeat):
-                    rung = yield from self._rate.runs(cell, repeat, restore)
+                for configuration in in_turn(self._loads.configurations, repeat):
+                    rung = yield from self._rate.runs(configuration, repeat, restore)
                     self._rungs.append(rung)
             self._next = repeat + 1
             if self._enough(self._rungs):
                 self._ended = True
                 break
         complete = self._ended or self._next == self._begun + self._ladder.most_repeats
-        if self._loads.step_down(lambda cell: complete):
+        if self._loads.step_down(lambda configuration: complete):
             self._begun, self._rungs, self._ended = self._next, [], False
         return self._ended
 
-    def _keep(self, cell: Cell, rung: Rung) -> None:
+    def _keep(self, configuration: Configuration, rung: Rung) -> None:
         self._rungs.append(rung)
-        self._loads.keep(cell, rung)
-        if self._loads.number(cell) == 1:
-            self._rate.take_first(cell, self._loads.searched(cell) if rung.invalid else rung)
+        self._loads.keep(configuration, rung)
+        if self._loads.number(configuration) == 1:
+            self._rate.take_first(
+                configuration, self._loads.searched(configuration) if rung.invalid else rung
+            )
 
-    def _order(self, cell: Cell, phase: Phase, repeat: int, restore: int) -> Order:
-        users = self._loads.users(cell)
-        return Order(cell=cell.id, phase=phase, users=users, repeat=repeat, restore=restore)
+    def _order(
+        self, configuration: Configuration, phase: Phase, repeat: int, restore: int
+    ) -> Order:
+        users = self._loads.users(configuration)
+        return Order(
+            configuration=configuration.id, phase=phase, users=users, repeat=repeat, restore=restore
+        )
 
 
-def in_turn(cells: Sequence[Cell], repeat: int) -> tuple[Cell, ...]:
-    """The order of a round: there and back (A B, B A); with more cells each begins in its turn.
+def in_turn(configurations: Sequence[Configuration], repeat: int) -> tuple[Configuration, ...]:
+    """The order of a round: there and back (A B, B A); with more configurations each begins in its
+    turn.
 
-    >>> cells = [Cell(id=name, storage=name) for name in "abc"]
-    >>> ["".join(cell.storage for cell in in_turn(cells, repeat)) for repeat in (1, 2, 3, 4)]
-    ['abc', 'cba', 'bca', 'acb']
+    >>> configurations = [Configuration(id=name, storage=name) for name in "abc"]
+    >>> ["".join(configuration.storage for configuration in in_turn(configurations, repeat)) for
+    repeat in (1, 2, 3, 4)] ['abc', 'cba', 'bca', 'acb']
     """
-    start = (repeat - 1) // 2 % max(1, len(cells))
-    turned = (*cells[start:], *cells[:start])
+    start = (repeat - 1) // 2 % max(1, len(configurations))
+    turned = (*configurations[start:], *configurations[:start])
     return turned if repeat % 2 else turned[::-1]

@@ -44,7 +44,7 @@ from kneebench.measurement.warm_up import (
     schedule,
     warm_up,
 )
-from kneebench.plan import Plan
+from kneebench.plan.rung_plan import RungPlan
 from kneebench.records import Order, Rung, Second, Series, Watch
 from kneebench.workload import generator_spec, running_load
 
@@ -63,7 +63,7 @@ class MeasuredRung(NamedTuple):
 
 def measure(
     order: Order,
-    plan: Plan,
+    plan: RungPlan,
     server: Server,
     storage_paths: Sequence[Path],
     watch: Watch,
@@ -101,7 +101,7 @@ def measure(
 
 def _run_load(
     order: Order,
-    plan: Plan,
+    plan: RungPlan,
     context: MeterContext,
     times: Schedule,
     watch: Watch,
@@ -111,7 +111,7 @@ def _run_load(
     server = context.server
     before = _idle(server)
     make_log_ready(server, times.shortest_s + times.logged_s, LOG_MOST_S)
-    generator = server.load_generator(generator_spec(plan, order))
+    generator = server.load_generator(generator_spec(plan.workload, plan.seed, order))
     _connect(generator, order, server)
     real = plan.engine.measures_real_hardware
     with _pin_to(plan.workload.load_generator_cores if real else ()):

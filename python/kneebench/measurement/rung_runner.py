@@ -140,12 +140,14 @@ class RungRunner:
 def described(order: Order) -> str:
     """Description of an order for people.
 
-    >>> described(Order(cell="disk", phase="search", users=16))
+    >>> described(Order(configuration="disk", phase="search", users=16))
     'search on disk, 16 users'
     """
     rate = f" at {order.rate_per_s:,.0f}/s" if order.rate_per_s else ""
     nth = f", round {order.repeat}" if order.restore and order.repeat else ""
-    return f"{named(order.phase)} on {order.cell}, {number_of_users(order.users)}{rate}{nth}"
+    return (
+        f"{named(order.phase)} on {order.configuration}, {number_of_users(order.users)}{rate}{nth}"
+    )
 
 
 @contextlib.contextmanager

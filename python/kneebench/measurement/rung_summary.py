@@ -22,7 +22,7 @@ from kneebench.measurement.sampler import RawSeries
 from kneebench.measurement.summaries import Values, summaries, window
 from kneebench.measurement.validity import invalid
 from kneebench.measurement.warm_up import WarmedUp
-from kneebench.plan import Plan
+from kneebench.plan.rung_plan import RungPlan
 from kneebench.records import Counted, Moved, Order, Rung, Second, Tally
 
 
@@ -55,7 +55,7 @@ class RungRecord(NamedTuple):
     meter_notes: tuple[str, ...]
 
 
-def summarised(record: RungRecord, plan: Plan, server: Server) -> Rung:
+def summarised(record: RungRecord, plan: RungPlan, server: Server) -> Rung:
     """The rung of a record, with the quantities of its window and its checks; not yet judged for
     disturbances.
     """

@@ -105,8 +105,8 @@ def schedule(
     database; `warm_up_s`: that of a load before rounds, instead of the plan's; `start`: of a cold
     database.
 
-    >>> schedule(Order(cell="disk", phase="search", users=4), Ladder(window="5s"), 300.0).minimum_s
-    3.0
+    >>> schedule(Order(configuration="disk", phase="search", users=4), Ladder(window="5s"),
+    300.0).minimum_s 3.0
     """
     quoted = order.phase in QUOTED
     stretch_s = ladder.final_window if quoted else ladder.window

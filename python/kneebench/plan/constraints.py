@@ -1,7 +1,8 @@
-"""The plan's table of constraints: what of this machine a database may use, cell by cell.
+"""The plan's table of constraints: what of this machine a database may use, configuration by
+configuration.
 
-Named tables and sweeps together become one flat list of constraints (`Constraints.by_name`); a cell
-is a storage under one of them.
+Named tables and sweeps together become one flat list of constraints (`Constraints.by_name`); a
+configuration is a storage under one of them.
 """
 
 from __future__ import annotations

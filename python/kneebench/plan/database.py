@@ -65,9 +65,7 @@ class Database(Part):
         return self
 
     def check(self, storages: Mapping[str, Storage]) -> None:
-        """Raise the rule's error where the storages do not fit the engine; `key` counts from the
-        plan.
-        """
+        """Raise the rule's error where the storages do not fit the engine."""
         self.check_temporary(storages)
         for name, one in storages.items():
             if one.url:
@@ -97,6 +95,10 @@ class Database(Part):
         if not self.cache_setting and any(one.engine_memory_bytes for one in constraints.values()):
             sentence = "no engine_memory: this engine has no setting for its cache"
             raise wrong("constraints", sentence=sentence)
+
+    def urls(self, storages: Mapping[str, Storage]) -> dict[str, str]:
+        """The server's URL by storage; empty where kneebench starts the server."""
+        return {name: storage.url or self.url for name, storage in storages.items()}
 
     def restored_by(self, urls: Mapping[str, str]) -> str:
         """How a climb gets its database, "auto" resolved; `urls` by storage."""

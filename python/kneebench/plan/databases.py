@@ -1,4 +1,4 @@
-"""Rules for a plan of several databases, and for cells that are measured side by side."""
+"""Rules for a plan of several databases, and for configurations that are measured side by side."""
 
 from __future__ import annotations
 
@@ -69,10 +69,11 @@ def _check_backups(databases: Mapping[str, Database], storages: Mapping[str, Sto
 
 
 def check_rounds(
-    storages: Mapping[str, Storage], urls: Sequence[str], cells_per_storage: int
+    storages: Mapping[str, Storage], urls: Sequence[str], configurations_per_storage: int
 ) -> None:
-    """Raise the rule's error where the cells of a plan cannot be up side by side, as short rounds
-    need them: on one server, or on the same drives. `urls`: of external servers, one per cell.
+    """Raise the rule's error where the configurations of a plan cannot be up side by side, as short
+    rounds need them: on one server, or on the same drives. `urls`: of external servers, one per
+    configuration.
     """
     servers = [server_of(url) for url in urls]
     if len(set(servers)) < len(servers):
@@ -85,6 +86,6 @@ def check_rounds(
     if len(set(names)) < len(names):
         sentence = '"long": storages that share drives cannot be measured side by side'
         raise wrong("ladder", "rounds", sentence=sentence)
-    if any(volumes) and cells_per_storage > 1:
-        sentence = '"long": two cells on the same drives cannot be measured side by side'
+    if any(volumes) and configurations_per_storage > 1:
+        sentence = '"long": two configurations on the same drives cannot be measured side by side'
         raise wrong("ladder", "rounds", sentence=sentence)

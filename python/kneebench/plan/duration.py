@@ -11,10 +11,12 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from kneebench.plan.cells import cells
+from kneebench.plan.configurations import configurations
+from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.ladder import ROUND_RAMP_S, Ladder
 from kneebench.plan.plan import Plan
-from kneebench.records import Cell, Host
+from kneebench.plan.resolve import database_plans
+from kneebench.records import Configuration, Host
 
 _LOAD_S = 0.95
 """To load one warehouse on two cores."""
@@ -52,7 +54,7 @@ class Expected(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """How long the steps of one cell take, and how many there are.
+    """How long the steps of one configuration take, and how many there are.
 
     A climb: `first_s` until its first rung has ended, the restore included; `rung_s` of each other
     one; `closing_s` for what follows. Final runs: `opening_s` for each of its `restores`, until the
@@ -79,30 +81,33 @@ class Steps(NamedTuple):
         return self.restores * self.opening_s + self.runs * self.run_s
 
 
-Adjust = Callable[[Cell, Steps], Steps]
-"""The steps of a cell as they were here before, for those that a plan's constants give."""
+Adjust = Callable[[Configuration, Steps], Steps]
+"""The steps of a configuration as they were here before, for those that a plan's constants give."""
 
 
-def unadjusted(cell: Cell, steps: Steps) -> Steps:
+def unadjusted(configuration: Configuration, steps: Steps) -> Steps:
     """By the constants alone."""
     return steps
 
 
 def expected(plan: Plan, host: Host, adjust: Adjust = unadjusted) -> Expected:
     """The parts of the duration: loading (once for each database), the climbs, the final runs."""
-    loads_s = [_load_s(one, _cores(one, host)) for one in plan.by_database.values()]
-    every = [adjust(cell, steps(plan, cell, host)) for cell in cells(plan)]
+    loads_s = [_load_s(one, _cores(one, host)) for one in database_plans(plan).values()]
+    every = [
+        adjust(configuration, steps(plan, configuration, host))
+        for configuration in configurations(plan)
+    ]
     climbs_s = sum(one.climb_s(plan.ladder.budget) for one in every)
     runs = sum(one.runs for one in every)
     return Expected(sum(loads_s), climbs_s, sum(one.final_runs_s for one in every), final_runs=runs)
 
 
-def steps(plan: Plan, cell: Cell, host: Host) -> Steps:
-    """The steps of a cell by the constants: right within a factor of about two."""
-    one = plan.of(cell)
+def steps(plan: Plan, configuration: Configuration, host: Host) -> Steps:
+    """The steps of a configuration by the constants: right within a factor of about two."""
+    one = database_plans(plan)[configuration.database]
     if not one.engine.measures_real_hardware:
         return Steps(1.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0, 1.0)
-    ladder, cores = one.ladder, _cores(one, host)
+    ladder, cores = plan.ladder_on(configuration.storage), _cores(one, host)
     restore_s = _restore_s(one, cores)
     first_s = restore_s + _cold_s(one) + ladder.window + _RUNG_S
     rung_s = _warm_up_s(ladder) + ladder.window + _RUNG_S
@@ -110,10 +115,10 @@ def steps(plan: Plan, cell: Cell, host: Host) -> Steps:
     climb = Steps(first_s, rungs(ladder, cores), rung_s, closing_s, 0.0, restore_s, 0.0, 0.0)
     if ladder.rounds == "short":
         return _with_rounds(climb, one)
-    return _with_long_runs(climb, one, first=cell.id == cells(plan)[0].id)
+    return _with_long_runs(climb, one, first=configuration.id == configurations(plan)[0].id)
 
 
-def _with_rounds(climb: Steps, plan: Plan) -> Steps:
+def _with_rounds(climb: Steps, plan: DatabasePlan) -> Steps:
     """Short rounds, as few as may be precise enough; each restore is warmed up before the first."""
     ladder, rounds = plan.ladder, plan.ladder.fewest_rounds
     return climb._replace(
@@ -124,9 +129,9 @@ def _with_rounds(climb: Steps, plan: Plan) -> Steps:
     )
 
 
-def _with_long_runs(climb: Steps, plan: Plan, *, first: bool) -> Steps:
-    """Long runs, each on its own restore. All but one cell need one more for the fixed rate, if it
-    is a share of the knee.
+def _with_long_runs(climb: Steps, plan: DatabasePlan, *, first: bool) -> Steps:
+    """Long runs, each on its own restore. All but one configuration need one more for the fixed
+    rate, if it is a share of the knee.
     """
     ladder, final_s, warm_s = plan.ladder, _final_s(plan), _cold_s(plan)
     fixed_rate = ladder.at_fixed_rate(1)
@@ -139,28 +144,28 @@ def _with_long_runs(climb: Steps, plan: Plan, *, first: bool) -> Steps:
     return climb._replace(restores=restores, runs=runs, run_s=run_s)
 
 
-def _cores(plan: Plan, host: Host) -> int:
+def _cores(plan: DatabasePlan, host: Host) -> int:
     return len(plan.database.cores) or host.cores
 
 
-def _load_s(plan: Plan, cores: int = 2) -> float:
+def _load_s(plan: DatabasePlan, cores: int = 2) -> float:
     """To load the database once; one that is there already takes nothing."""
     if plan.database.has_schema or not plan.engine.measures_real_hardware:
         return 0.0
     return 5 + plan.workload.warehouses * _LOAD_S * 2 / min(max(cores, 1), 8)
 
 
-def restored_run_s(plan: Plan) -> float:
+def restored_run_s(plan: DatabasePlan) -> float:
     """One final run on its own restore."""
     return _restore_s(plan, 2) + _cold_s(plan) + _final_s(plan)
 
 
-def _cold_s(plan: Plan) -> float:
+def _cold_s(plan: DatabasePlan) -> float:
     """To warm up a restored database."""
     return _warm_up_s(plan.ladder, cold=plan.database.restored_cold)
 
 
-def _restore_s(plan: Plan, cores: int) -> float:
+def _restore_s(plan: DatabasePlan, cores: int) -> float:
     """To restore one database, and start its server."""
     restore_s = _START_S + (_load_s(plan, cores) if plan.restore == "load" else 0.0)
     if plan.restore in ("copy", "template", "backup"):
@@ -169,7 +174,7 @@ def _restore_s(plan: Plan, cores: int) -> float:
     return restore_s
 
 
-def _final_s(plan: Plan) -> float:
+def _final_s(plan: DatabasePlan) -> float:
     """One final window."""
     cycle_s = plan.engine.checkpoint_cycle_s(())
     return max(plan.ladder.final_window, plan.ladder.checkpoints * cycle_s) + _RUNG_S

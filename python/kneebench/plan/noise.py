@@ -45,7 +45,8 @@ def same_twice(plan: Plan) -> Plan:
         raise PlanError("databases", seen=f"several databases ({names})", do=do)
     storage = plan.storages[plan.base]
     drives = any(volume.named_drives for volume in storage.volumes)
-    if plan.ladder.rounds == "short" and (plan.urls[plan.base] or drives):
+    url = plan.database.urls(plan.storages)[plan.base]
+    if plan.ladder.rounds == "short" and (url or drives):
         one = "one set of drives" if drives else "one external server"
         raise PlanError(
             "ladder.rounds",
@@ -66,6 +67,6 @@ def of_pair(plan: Plan, number: int) -> Plan:
     """The plan of one pair, counted from 0. A simulated pair has its own seed, because the same
     seed gives the same noise; real noise has none, and another seed would load another database.
     """
-    if plan.engine.measures_real_hardware:
+    if plan.measures_real_hardware:
         return plan
     return plan.model_copy(update={"seed": plan.seed + number})

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import ConfigDict, Field, JsonValue, field_validator, model_validator
 
-from kneebench.engine_properties import EngineProperties, engine_properties
+from kneebench.engine_properties import engine_properties
 from kneebench.plan.acceptance import Accept
 from kneebench.plan.constraints import Constraint, Constraints, wrong_sizes
 from kneebench.plan.database import Database as Database
@@ -26,7 +26,6 @@ from kneebench.plan.values import Directory, Name, Note, Sentence, Switch, Whole
 from kneebench.plan.values import Part as Part
 from kneebench.plan.volume import Volume
 from kneebench.plan.workload import Workload as Workload
-from kneebench.records import Cell
 from kneebench.secrets import is_kept_command
 from kneebench.shelf import ENGINES
 
@@ -50,9 +49,7 @@ def _first(given: dict[str, Any]) -> Database:
 class Plan(Part):
     """One campaign: storages, one database or several, one workload, one ladder."""
 
-    # With several databases, what depends on one of them (`database`, `engine`, `urls`, `restore`,
-    # `data_bytes`, `constraints_by_name`) is the first's, or of the one that `of` or `by_database`
-    # chose.
+    # With several databases, `database` is the first of them, or the one that `alone` chose.
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -177,25 +174,25 @@ class Plan(Part):
     def _storages_fit_the_engines(self) -> Self:
         if self.databases:
             check_databases(self.databases, self.storages, both="database" in self.model_fields_set)
-        for name, one in self.by_database.items():
+        for name, database in self.tables.items():
             with about(name):
-                one.database.check(self.storages)
+                database.check(self.storages)
         return self
 
     @model_validator(mode="after")
     def _rounds_have_servers_and_drives_of_their_own(self) -> Self:
         if self.ladder.rounds == "short":
-            urls = [url for one in self.by_database.values() for url in one.urls.values() if url]
-            check_rounds(self.storages, urls, self._cells_per_storage)
+            check_rounds(self.storages, self.servers, self._configurations_per_storage)
         return self
 
     @model_validator(mode="after")
     def _constraints_fit_the_engines(self) -> Self:
-        for name, one in self.by_database.items() if self.constraints_by_name else ():
+        for name, database in self.tables.items() if self.has_constraints else ():
             with about(name):
-                one.database.check_constraints(one.constraints_by_name, one.urls)
-            limit = getattr(one.database, "memory", None)
-            for error in wrong_sizes(self.constraints, one.data_bytes, limit):
+                constraints = self.constraints_of(database)
+                database.check_constraints(constraints, database.urls(self.storages))
+            limit = getattr(database, "memory", None)
+            for error in wrong_sizes(self.constraints, self._data_bytes(database), limit):
                 raise error
         if self.constraints.cores == "saturating" and not self.ladder.fixed:
             sentence = 'numbers, or "saturating" with ladder.users as one number'
@@ -203,47 +200,47 @@ class Plan(Part):
         return self
 
     @property
-    def by_database(self) -> dict[str, Plan]:
-        """The plan for each of its databases, by name; of a plan with one database, "" and the
-        plan itself.
-        """
-        return {name: self._for(one) for name, one in self.databases.items()} or {"": self}
+    def tables(self) -> dict[str, Database]:
+        """Its databases by name; that of a plan with one by ""."""
+        return dict(self.databases) or {"": self.database}
 
-    def of(self, cell: Cell) -> Plan:
-        """The plan for the database of a cell, with the stop conditions of its storage."""
-        plan = self._for(self.databases[cell.database]) if self.databases else self
-        return plan.model_copy(update={"ladder": self.ladder_on(cell.storage)})
+    def alone(self, name: str) -> Plan:
+        """The plan with one of its databases, by the name that `tables` has."""
+        return self.model_copy(update={"database": self.tables[name], "databases": {}})
 
     def ladder_on(self, storage: str) -> Ladder:
         """The ladder with the stop conditions of a storage, or without for a name it has not."""
         found = self.storages.get(storage)
         return self.ladder.on(found.stops) if found else self.ladder
 
-    def _for(self, database: Database) -> Plan:
-        return self.model_copy(update={"database": database})
-
     @property
-    def constraints_by_name(self) -> dict[str, Constraint]:
-        """The flat list of constraints (`Constraints.by_name`); empty for a plan without any."""
-        there = self.constraints.named or self.constraints.sweeps
-        return self.constraints.by_name(self.data_bytes) if there else {}
+    def has_constraints(self) -> bool:
+        """Whether it limits its databases to less than they could have."""
+        return bool(self.constraints.named or self.constraints.sweeps)
 
-    @property
-    def data_bytes(self) -> int:
-        """Expected size of the data; 0 for an engine that does not exist, which the reader
-        reports.
+    def constraints_of(self, database: Database) -> dict[str, Constraint]:
+        """Those of a database by name (`Constraints.by_name`), as shares are of its data; empty for
+        a plan without any.
         """
-        known = self.database.engine in ENGINES.names()
-        return self.engine.footprint.data_bytes(self.workload.warehouses) if known else 0
+        if not self.has_constraints:
+            return {}
+        return self.constraints.by_name(self._data_bytes(database))
+
+    def _data_bytes(self, database: Database) -> int:
+        """0 for an engine that does not exist, which the reader reports."""
+        if database.engine not in ENGINES.names():
+            return 0
+        footprint = engine_properties(database.engine).footprint
+        return footprint.data_bytes(self.workload.warehouses)
 
     @property
     def most_restores(self) -> int:
         """Most restores on one storage, of all databases under all constraints."""
-        return self.ladder.most_restores * self._cells_per_storage
+        return self.ladder.most_restores * self._configurations_per_storage
 
     @property
-    def _cells_per_storage(self) -> int:
-        return len(self.by_database) * max(1, len(self.constraints_by_name))
+    def _configurations_per_storage(self) -> int:
+        return sum(max(1, len(self.constraints_of(one))) for one in self.tables.values())
 
     @property
     def base(self) -> str:
@@ -251,25 +248,20 @@ class Plan(Part):
         return self.baseline or next(iter(self.storages))
 
     @property
-    def urls(self) -> dict[str, str]:
-        """The server's URL by storage; empty where kneebench starts the server."""
-        return {name: storage.url or self.database.url for name, storage in self.storages.items()}
-
-    @property
-    def restore(self) -> str:
-        """How a climb gets its database, "auto" resolved.
-
-        Plans of old results say "copy" with a url, where that was the default's name.
+    def servers(self) -> tuple[str, ...]:
+        """The URLs of external servers, of each database on each storage; none where kneebench
+        starts them all.
         """
-        return self.database.restored_by(self.urls)
+        urls = (one.urls(self.storages).values() for one in self.tables.values())
+        return tuple(url for some in urls for url in some if url)
 
     @property
     def kept_commands(self) -> tuple[tuple[str, ...], ...]:
         """Keys that hold only what results keep of a command: such a plan can be read, not run."""
         return tuple(
             (*(("databases", name) if name else ("database",)), *key)
-            for name, one in self.by_database.items()
-            for key, value in one.database.commands.items()
+            for name, one in self.tables.items()
+            for key, value in one.commands.items()
             if is_kept_command(value)
         )
 
@@ -294,6 +286,9 @@ class Plan(Part):
         return any(volume.emulated_drives for volume in self.volumes)
 
     @property
-    def engine(self) -> EngineProperties:
-        """The properties of the plan's engine. Raises UnknownPart where there is no such engine."""
-        return engine_properties(self.database.engine)
+    def measures_real_hardware(self) -> bool:
+        """Whether its databases are no models: all of them are, or none. Raises UnknownPart where
+        there is no such engine.
+        """
+        first = next(iter(self.tables.values()))
+        return engine_properties(first.engine).measures_real_hardware

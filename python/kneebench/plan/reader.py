@@ -152,11 +152,11 @@ def _places(document: Document, key: str) -> Iterator[tuple[str, ...]]:
 
 def _of_results(document: Document, plan: Plan) -> Iterator[Fault]:
     """What the model takes when results are read back, and a plan shall not say."""
-    for name, one in plan.by_database.items():
-        if any(one.urls.values()) and one.database.restore in ("copy", "clone"):
+    for name, one in plan.tables.items():
+        if any(one.urls(plan.storages).values()) and one.restore in ("copy", "clone"):
             table = ("databases", name) if name else ("database",)
             allowed = '"template", "command" or "none": a copy of files needs a managed server'
-            yield document.fault((*table, "restore"), f'"{one.database.restore}"', allowed)
+            yield document.fault((*table, "restore"), f'"{one.restore}"', allowed)
     for key in plan.kept_commands:
         yield document.fault(
             key, "the placeholder that results keep in place of a command", "the command itself"

@@ -1,4 +1,5 @@
-"""Reliefs: what is changed in the plan of one cell so that one resource is no longer short there.
+"""Reliefs: what is changed in the plan of one configuration so that one resource is no longer short
+there.
 
 Each is cheap to try, and takes away one limit only: a log in memory, more cores, more memory.
 """
@@ -10,13 +11,14 @@ from typing import NamedTuple
 
 from kneebench import units
 from kneebench.analysis.wording import plural
+from kneebench.engine_properties import engine_properties
 from kneebench.plan.amounts import amount_text
-from kneebench.plan.cells import cells
+from kneebench.plan.configurations import configurations
 from kneebench.plan.constraints import Constraint, named
 from kneebench.plan.default import MEMORY
 from kneebench.plan.plan import Plan
 from kneebench.plan.volume import LEAST_BYTES, EmulatedDrive, Volume
-from kneebench.records import Cell
+from kneebench.records import Configuration
 
 MIB = 2**20
 LOG_BYTES = (2 * 2**30, 8 * 2**30)
@@ -39,43 +41,44 @@ class Spare(NamedTuple):
 
 
 class Side(NamedTuple):
-    """One configuration of a proof: its plan, which has only this cell. `relief`: empty for the
-    cell as it was.
+    """One configuration of a proof: its plan, which has only this configuration. `relief`: empty
+    for the configuration as it was.
     """
 
     relief: str
     plan: Plan
-    cell: Cell
+    configuration: Configuration
 
 
 class ReliefError(Exception):
     """A relief that cannot be had here, and why."""
 
 
-Change = Callable[[Plan, Cell, Spare], Plan]
+Change = Callable[[Plan, Configuration, Spare], Plan]
 
 
 def as_it_was(
-    plan: Plan, cell: Cell, users: int, settings: Mapping[str, str] | None = None
+    plan: Plan, configuration: Configuration, users: int, settings: Mapping[str, str] | None = None
 ) -> Side:
-    """The cell alone, at a fixed number of users, run by run: in no short rounds. `settings`: those
-    that its server had by the sizing rules, which see another plan now.
+    """The configuration alone, at a fixed number of users, run by run: in no short rounds.
+    `settings`: those that its server had by the sizing rules, which see another plan now.
     """
-    plan = plan.of(cell)
-    constraint = plan.constraints_by_name.get(cell.constraint, Constraint())
-    constraint = constraint._replace(cores=cell.cores, saturating=False)
-    window_s = plan.ladder.final_window
-    if plan.ladder.rounds == "short":
-        window_s = max(window_s, plan.ladder.window)
-    ladder = plan.ladder.model_copy(
+    plan = plan.alone(configuration.database)
+    constraint = _constraint(plan, configuration)._replace(
+        cores=configuration.cores, saturating=False
+    )
+    own = plan.ladder_on(configuration.storage)
+    window_s = own.final_window
+    if own.rounds == "short":
+        window_s = max(window_s, own.window)
+    ladder = own.model_copy(
         update={"users": users, "rounds": "long", "final_window": window_s, "checkpoints": 0}
     )
     given = {**(settings or {}), **plan.database.settings}
     fields = {
         "database": plan.database.model_copy(update={"settings": given}),
-        "databases": {},
-        "storages": {cell.storage: plan.storages[cell.storage]},
-        "constraints": named(cell.constraint, constraint),
+        "storages": {configuration.storage: plan.storages[configuration.storage]},
+        "constraints": named(configuration.constraint, constraint),
         "ladder": ladder,
         "baseline": "",
         "raw_profile": False,
@@ -85,51 +88,61 @@ def as_it_was(
 
 def relieved(side: Side, relief: str, spare: Spare) -> Side:
     """The side with one resource relieved. Raises ReliefError where that is impossible here."""
-    return _side(relief, RELIEFS[relief](side.plan, side.cell, spare))
+    return _side(relief, RELIEFS[relief](side.plan, side.configuration, spare))
 
 
 def _side(relief: str, plan: Plan) -> Side:
-    [cell] = cells(plan)
-    return Side(relief, plan, cell)
+    [configuration] = configurations(plan)
+    return Side(relief, plan, configuration)
 
 
-def _log_in_memory(plan: Plan, cell: Cell, spare: Spare) -> Plan:
-    if _may_be_files(plan, cell):
+def _log_in_memory(plan: Plan, configuration: Configuration, spare: Spare) -> Plan:
+    if _may_be_files(plan, configuration):
         change: dict[str, object] = {"log_path": MEMORY, "log": None}
     else:
         size = min(LOG_BYTES[1], max(LOG_BYTES[0], spare.free_bytes // 4))
         change = {"log_path": None, "log": _in_memory(size, spare)}
-    return _other_storage(plan, cell, "log in memory", change)
+    return _other_storage(plan, configuration, "log in memory", change)
 
 
-def _data_in_memory(plan: Plan, cell: Cell, spare: Spare) -> Plan:
+def _data_in_memory(plan: Plan, configuration: Configuration, spare: Spare) -> Plan:
     """The log stays where it was."""
-    storage = plan.storages[cell.storage]
-    needed = plan.engine.footprint.climb_bytes(plan.workload.warehouses)
+    storage = plan.storages[configuration.storage]
+    footprint = engine_properties(plan.database.engine).footprint
+    needed = footprint.climb_bytes(plan.workload.warehouses)
     volume = _in_memory(round(TIMES_NEEDED * needed), spare)
-    if _may_be_files(plan, cell):
+    if _may_be_files(plan, configuration):
         change: dict[str, object] = {"path": MEMORY}
     else:
         change = {"path": None, **{key: getattr(volume, key) for key in Volume.model_fields}}
     if not storage.log_apart:
         own = Volume(**{key: getattr(storage, key) for key in Volume.model_fields})
         change |= {"log": own} if storage.drives else {"log_path": storage.path}
-    return _other_storage(plan, cell, "data in memory", change)
+    return _other_storage(plan, configuration, "data in memory", change)
 
 
-def _may_be_files(plan: Plan, cell: Cell) -> bool:
+def _constraint(plan: Plan, configuration: Configuration) -> Constraint:
+    return plan.constraints_of(plan.database).get(configuration.constraint, Constraint())
+
+
+def _data_bytes(plan: Plan) -> int:
+    footprint = engine_properties(plan.database.engine).footprint
+    return footprint.data_bytes(plan.workload.warehouses)
+
+
+def _may_be_files(plan: Plan, configuration: Configuration) -> bool:
     """Whether a directory in memory will do: below a limit, its files would count as the server's
     memory, and a volume is compared with a volume.
     """
-    storage = plan.storages[cell.storage]
+    storage = plan.storages[configuration.storage]
     if not (storage.path or storage.drives):
         raise ReliefError(NOT_OURS)
-    return not storage.drives and _memory_bytes(plan, cell) is None
+    return not storage.drives and _memory_bytes(plan, configuration) is None
 
 
-def _memory_bytes(plan: Plan, cell: Cell) -> int | None:
-    """The database's limit: the cell's, or the plan's for all cells."""
-    return cell.memory_bytes or getattr(plan.database, "memory", None)
+def _memory_bytes(plan: Plan, configuration: Configuration) -> int | None:
+    """The database's limit: the configuration's, or the plan's for all configurations."""
+    return configuration.memory_bytes or getattr(plan.database, "memory", None)
 
 
 def _in_memory(size_bytes: int, spare: Spare) -> Volume:
@@ -140,27 +153,29 @@ def _in_memory(size_bytes: int, spare: Spare) -> Volume:
     return Volume(drives=(EmulatedDrive(emulated="memory", size=size),))
 
 
-def _other_storage(plan: Plan, cell: Cell, words: str, change: Mapping[str, object]) -> Plan:
-    storage = plan.storages[cell.storage].model_copy(update=change)
-    return plan.model_copy(update={"storages": {f"{cell.storage}, {words}": storage}})
+def _other_storage(
+    plan: Plan, configuration: Configuration, words: str, change: Mapping[str, object]
+) -> Plan:
+    storage = plan.storages[configuration.storage].model_copy(update=change)
+    return plan.model_copy(update={"storages": {f"{configuration.storage}, {words}": storage}})
 
 
-def _more_memory(plan: Plan, cell: Cell, spare: Spare) -> Plan:
+def _more_memory(plan: Plan, configuration: Configuration, spare: Spare) -> Plan:
     """Enough for all data, if it is there. Its warm-up ends when throughput and reads are steady: a
     cache takes time to fill.
     """
-    if (limit := _memory_bytes(plan, cell)) is None:
+    if (limit := _memory_bytes(plan, configuration)) is None:
         raise ReliefError("the database's memory is not limited")
-    wanted = max(TIMES_MEMORY * limit, round(TIMES_DATA * plan.data_bytes))
+    wanted = max(TIMES_MEMORY * limit, round(TIMES_DATA * _data_bytes(plan)))
     memory = min(wanted, spare.free_bytes // 2)
     if memory < 2 * limit:
         free = units.size(spare.free_bytes)
         raise ReliefError(f"twice its memory is not free ({free} is)")
     warm = plan.model_copy(update={"ladder": plan.ladder.model_copy(update={"warm_up": "auto"})})
-    return _other_limits(warm, cell, memory_bytes=memory // MIB * MIB)
+    return _other_limits(warm, configuration, memory_bytes=memory // MIB * MIB)
 
 
-def _more_cores(plan: Plan, cell: Cell, spare: Spare) -> Plan:
+def _more_cores(plan: Plan, configuration: Configuration, spare: Spare) -> Plan:
     """All of this machine that the load generator leaves; where it leaves none, it shares them."""
     own, every = spare.used_cores, spare.cores
     if not own or own >= len(every):
@@ -174,26 +189,27 @@ def _more_cores(plan: Plan, cell: Cell, spare: Spare) -> Plan:
         "workload": plan.workload.model_copy(update={"load_generator_cores": generator}),
     }
     limits = {"cores": len(left), "numa_node": None, "siblings": True}
-    return _other_limits(plan.model_copy(update=change), cell, **limits)
+    return _other_limits(plan.model_copy(update=change), configuration, **limits)
 
 
-def _other_limits(plan: Plan, cell: Cell, **limits: int | None) -> Plan:
+def _other_limits(plan: Plan, configuration: Configuration, **limits: int | None) -> Plan:
     """Under a constraint that is named by what it allows."""
-    before = plan.constraints_by_name.get(cell.constraint, Constraint())
-    after = before._replace(**limits, saturating=False)  # type: ignore[arg-type]
+    after = _constraint(plan, configuration)._replace(**limits, saturating=False)  # type: ignore[arg-type]
     words = [f"{after.cores} cores"] if after.cores else []
     words += [amount_text(after.memory_bytes)] if after.memory_bytes else []
     return plan.model_copy(update={"constraints": named(", ".join(words), after)})
 
 
-def _more_warehouses(plan: Plan, cell: Cell, spare: Spare) -> Plan:
+def _more_warehouses(plan: Plan, configuration: Configuration, spare: Spare) -> Plan:
     warehouses = TIMES_WAREHOUSES * plan.workload.warehouses
     workload = plan.workload.model_copy(update={"warehouses": warehouses})
-    storage = {f"{cell.storage}, {warehouses} warehouses": plan.storages[cell.storage]}
+    storage = {
+        f"{configuration.storage}, {warehouses} warehouses": plan.storages[configuration.storage]
+    }
     return plan.model_copy(update={"workload": workload, "storages": storage})
 
 
-def _more_load_generator(plan: Plan, cell: Cell, spare: Spare) -> Plan:
+def _more_load_generator(plan: Plan, configuration: Configuration, spare: Spare) -> Plan:
     """Twice the threads, on all cores of this machine."""
     threads = 2 * spare.threads
     if threads > len(spare.cores):
@@ -201,7 +217,11 @@ def _more_load_generator(plan: Plan, cell: Cell, spare: Spare) -> Plan:
         raise ReliefError(f"there is no further core for the load generator: {seen}")
     change = {"load_generator_threads": threads, "load_generator_cores": spare.cores}
     workload = plan.workload.model_copy(update=change)
-    storage = {f"{cell.storage}, {threads} load generator threads": plan.storages[cell.storage]}
+    storage = {
+        f"{configuration.storage}, {threads} load generator threads": plan.storages[
+            configuration.storage
+        ]
+    }
     return plan.model_copy(update={"workload": workload, "storages": storage})
 
 

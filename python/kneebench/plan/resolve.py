@@ -1,4 +1,6 @@
-"""A plan resolved for those who read its results: by its own rules, once."""
+"""A plan resolved, by its own rules: for the engines of its databases, for the rungs of its
+configurations, and for those who read its results.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +9,56 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from kneebench.plan.cells import cells
+from kneebench.engine_properties import engine_properties
+from kneebench.plan.configurations import configurations
+from kneebench.plan.database_plan import DatabasePlan
+from kneebench.plan.default import is_default
 from kneebench.plan.plan import Plan
-from kneebench.records import PlannedDatabase, PlannedStorage, ResolvedPlan
+from kneebench.plan.rung_plan import RungPlan
+from kneebench.records import Configuration, PlannedDatabase, PlannedStorage, ResolvedPlan
+
+
+def database_plans(plan: Plan) -> dict[str, DatabasePlan]:
+    """What the plan says of each of its databases, by name; of the one of a plan with one by "".
+
+    >>> two = {"databases": {"18": {}, "15": {}}, "storages": {"disk": {"path": "."}}}
+    >>> [(name, one.servers) for name, one in database_plans(Plan.model_validate(two)).items()]
+    [('18', 1), ('15', 1)]
+    """
+    every, short = configurations(plan), plan.ladder.rounds == "short"
+    return {
+        name: DatabasePlan(
+            name=name,
+            database=database,
+            storages=dict(plan.storages),
+            configurations=tuple(one for one in every if one.database == name),
+            workload=plan.workload,
+            ladder=plan.ladder,
+            seed=plan.seed,
+            emulated_path=plan.emulated_path,
+            servers=len(every) if short else 1,
+            databases=len(plan.tables) if short else 1,
+            by_default=is_default(plan),
+        )
+        for name, database in plan.tables.items()
+    }
+
+
+def only_database(plan: Plan) -> DatabasePlan:
+    """That of a plan with one database."""
+    [found] = database_plans(plan).values()
+    return found
+
+
+def rung_plan(plan: Plan, configuration: Configuration) -> RungPlan:
+    """What the plan says of the rungs of a configuration."""
+    return RungPlan(
+        engine=engine_properties(plan.tables[configuration.database].engine),
+        ladder=plan.ladder_on(configuration.storage),
+        workload=plan.workload,
+        seed=plan.seed,
+        meters=plan.meters,
+    )
 
 
 def resolve(plan: Plan) -> ResolvedPlan:
@@ -23,14 +72,13 @@ def resolve(plan: Plan) -> ResolvedPlan:
     return ResolvedPlan(
         question=plan.question,
         baseline=plan.base,
-        cells=cells(plan),
+        configurations=configurations(plan),
         storages={name: _storage(plan, name) for name in plan.storages},
         databases={
             name: PlannedDatabase(
-                engine=one.database.engine,
-                memory_bytes=getattr(one.database, "memory", None) or None,
+                engine=one.engine, memory_bytes=getattr(one, "memory", None) or None
             )
-            for name, one in plan.by_database.items()
+            for name, one in plan.tables.items()
         },
         warehouses=workload.warehouses,
         connections=workload.connections,

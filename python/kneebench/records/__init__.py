@@ -6,8 +6,8 @@ Every record is written to JSON by ``model_dump_json`` and read by ``model_valid
 from __future__ import annotations
 
 from kneebench.records.campaign import Campaign, Results
-from kneebench.records.cell import Cell, IoAllowance, cell_name
 from kneebench.records.climb import Climb, Limits, NoiseFloor, RawStorage, StopResult
+from kneebench.records.configuration import Configuration, IoAllowance, configuration_name
 from kneebench.records.drives import (
     DeviceIdentity,
     DriveFill,
@@ -68,10 +68,10 @@ __all__ = [
     "TRANSACTIONS",
     "Bottleneck",
     "Campaign",
-    "Cell",
     "Check",
     "Climb",
     "Comparison",
+    "Configuration",
     "Counted",
     "CountedDevice",
     "Counts",
@@ -131,6 +131,6 @@ __all__ = [
     "Whereabouts",
     "WholeDrive",
     "WriteCount",
-    "cell_name",
+    "configuration_name",
     "unwatched",
 ]

@@ -23,7 +23,7 @@ class Campaign(Record):
     older files are resolved when they are read.
     """
 
-    format: int = 2
+    format: int = 3
     id: str
     kneebench: str
     started_at: str
@@ -34,7 +34,7 @@ class Campaign(Record):
     settings: dict[str, tuple[Setting, ...]] = Field(default_factory=dict)
     base_image: dict[str, str] = Field(default_factory=dict)
     servers: dict[str, Whereabouts] = Field(default_factory=dict)
-    """By cell, in older campaigns by storage; empty in campaigns of old."""
+    """By configuration, in older campaigns by storage; empty in campaigns of old."""
     noise_floor: NoiseFloor | None = None
     """That of the machine when the campaign was measured; None if no A/A pair had been measured."""
     drives_before: tuple[WholeDrive, ...] = ()
@@ -42,9 +42,9 @@ class Campaign(Record):
     drives_after: tuple[WholeDrive, ...] = ()
     """The same when it was finished; empty until then."""
     raw_profiles: dict[str, RawProfile] = Field(default_factory=dict)
-    """By cell: what its storage did without a database."""
+    """By configuration: what its storage did without a database."""
     unprofiled: dict[str, str] = Field(default_factory=dict)
-    """By cell: why its storage has no raw profile, though the plan asked for one."""
+    """By configuration: why its storage has no raw profile, though the plan asked for one."""
     preconditioned: tuple[Preconditioned, ...] = ()
     """Each drive of a volume, by its last preconditioning."""
     drive_loads: tuple[DriveLoad, ...] = ()
@@ -53,18 +53,22 @@ class Campaign(Record):
     """The fullest that each drive was at the end of a climb, with the database on it; empty in
     older files."""
     proofs: dict[str, Proof] = Field(default_factory=dict)
-    """By cell: what relieving a resource gained; empty unless the run was to prove its verdicts."""
+    """By configuration: what relieving a resource gained; empty unless the run was to prove its
+    verdicts.
+    """
     joined: dict[str, str] = Field(default_factory=dict)
-    """When a cell was added to a campaign that had been measured without it, by cell id."""
+    """When a configuration was added to a campaign that had been measured without it, by
+    configuration id.
+    """
     fixed_rate: Order | None = None
-    """Where cells were added: the fixed rate that those before them were measured at."""
+    """Where configurations were added: the fixed rate that those before them were measured at."""
     saturation: dict[int, float] = Field(default_factory=dict)
     """The search for saturating cores: how busy the least busy one was, by their number."""
     command: str = ""
     notes: tuple[str, ...] = ()
 
     def interleaved(self, one: str, other: str) -> bool:
-        """Whether the final runs of two cells, by id, were measured in turn."""
+        """Whether the final runs of two configurations, by id, were measured in turn."""
         return self.joined.get(one) == self.joined.get(other)
 
     @property

@@ -1,4 +1,4 @@
-"""A climb: the rungs of one cell, and what ended them."""
+"""A climb: the rungs of one configuration, and what ended them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pydantic import Field
 
-from kneebench.records.cell import Cell
+from kneebench.records.configuration import Configuration
 from kneebench.records.drives import RawProfile
 from kneebench.records.record import Phase, Record
 from kneebench.records.rung import Check, Rung
@@ -31,9 +31,9 @@ class StopResult(Record):
 
 
 class RawStorage(Record):
-    """What the analysis compares a cell's I/O with: `profile` of its storage without a database;
-    `copies` of each block, as its devices count them; `log_apart`: the log is on a storage of its
-    own; `shared`: one with the same limits.
+    """What the analysis compares a configuration's I/O with: `profile` of its storage without a
+    database; `copies` of each block, as its devices count them; `log_apart`: the log is on a
+    storage of its own; `shared`: one with the same limits.
     """
 
     profile: RawProfile
@@ -68,7 +68,7 @@ class NoiseFloor(Record):
 
 
 class Climb(Record):
-    """Rungs of one cell in the order measured, and the stop reason.
+    """Rungs of one configuration in the order measured, and the stop reason.
 
     `bracket`: the numbers of users between which the knee is.
 
@@ -79,7 +79,7 @@ class Climb(Record):
     rate (analysis/quoted_load.py). They are in no figure.
     """
 
-    cell: Cell
+    configuration: Configuration
     rungs: tuple[Rung, ...]
     stop_results: tuple[StopResult, ...] = ()
     stopped_by: str = ""
@@ -94,10 +94,15 @@ class Climb(Record):
 
     def __repr_args__(self) -> Iterator[tuple[str, object]]:
         """The main fields; of the rungs only their number."""
-        yield "storage", self.cell.storage
+        yield "storage", self.configuration.storage
         yield "rungs", len(self.rungs)
         yield "knee_users", self.knee_users
         yield "stopped_by", self.stopped_by
+
+    @property
+    def id(self) -> str:
+        """That of its configuration."""
+        return self.configuration.id
 
     def of(self, *phases: Phase) -> tuple[Rung, ...]:
         """The rungs of these phases, as measured."""

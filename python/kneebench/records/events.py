@@ -13,9 +13,9 @@ from kneebench.records.record import Record
 class Finding(Record):
     """One line of `kneebench check`: the subject, the value seen, and the fix.
 
-    `writes_bytes`: the most that a cell writes to a disk (or to memory) and removes again, into the
-    directory `writes_to` where it is one; `keeps_bytes`: the part that stays; `takes_s`: the
-    duration of the campaign, for the finding on the duration.
+    `writes_bytes`: the most that a configuration writes to a disk (or to memory) and removes again,
+    into the directory `writes_to` where it is one; `keeps_bytes`: the part that stays; `takes_s`:
+    the duration of the campaign, for the finding on the duration.
     """
 
     level: Literal["ok", "note", "warning", "error", "refused"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from kneebench.records.cell import Cell
+from kneebench.records.configuration import Configuration
 from kneebench.records.record import Record, Verdict
 from kneebench.records.rung import Latency
 
@@ -43,12 +43,12 @@ class QuotedLoad(Record):
 
 
 class Knee(Record):
-    """A cell's knee as the final runs measured it (search rungs are never quoted).
+    """A configuration's knee as the final runs measured it (search rungs are never quoted).
 
     `latency_s` and `p999_s` are closed-loop at the knee, widened by the interval of `users`.
     """
 
-    cell: Cell
+    configuration: Configuration
     users: Estimate
     nopm: Estimate
     tpm: Estimate
@@ -59,14 +59,14 @@ class Knee(Record):
 
 
 class Comparison(Record):
-    """`cell` against `baseline`: ratio > 1 is more of the quantity.
+    """`configuration` against `baseline`: ratio > 1 is more of the quantity.
 
     `differs` only beyond the noise floor and interval.
     """
 
     quantity: str
     baseline: str
-    cell: str
+    configuration: str
     ratio: Estimate
     differs: bool
     noise_floor: float
@@ -115,7 +115,7 @@ class Bottleneck(Record):
     `next_limit`: what would stop it then, in a sentence.
     """
 
-    cell: str
+    configuration: str
     resource: str
     evidence: tuple[str, ...]
     sentence: str
@@ -141,7 +141,7 @@ class Relieved(Record):
     """
 
     relief: str
-    cell: Cell
+    configuration: Configuration
     gain: Estimate | None
     verdict: Verdict
     next_resource: str
@@ -149,9 +149,11 @@ class Relieved(Record):
 
 
 class Proof(Record):
-    """The reliefs that were tried on one cell at its knee, and why others were impossible."""
+    """The reliefs that were tried on one configuration at its knee, and why others were
+    impossible.
+    """
 
-    cell: str
+    configuration: str
     users: int
     relieved: tuple[Relieved, ...]
     impossible: dict[str, str] = Field(default_factory=dict)
@@ -162,7 +164,7 @@ class Proof(Record):
         return (*(one.relief for one in self.relieved), *self.impossible)
 
     def and_before(self, kept: Proof | None) -> Proof:
-        """This proof with what an earlier one of the same cell tried."""
+        """This proof with what an earlier one of the same configuration tried."""
         if not kept:
             return self
         relieved = (*kept.relieved, *self.relieved)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from kneebench.records.cell import Cell
 from kneebench.records.climb import Limits
+from kneebench.records.configuration import Configuration
 from kneebench.records.record import Record
 
 
@@ -33,7 +33,7 @@ class PlannedDatabase(Record):
 class ResolvedPlan(Record):
     """What the figures of a campaign depend on, with defaults filled in.
 
-    `cells`: the baseline's first. `databases`: by name, of a plan with one database by "".
+    `configurations`: the baseline's first. `databases`: by name, of a plan with one database by "".
     `connections`: shared by all users, 0 for one each. `fixed_load`: the plan sets the number of
     users. `precision`: the half-width that ends short rounds, after at least `fewest_rounds`.
     `sysctls`: those that the plan sets. `emulated`: whether a volume is made of emulated drives.
@@ -43,7 +43,7 @@ class ResolvedPlan(Record):
 
     question: str = ""
     baseline: str = ""
-    cells: tuple[Cell, ...] = ()
+    configurations: tuple[Configuration, ...] = ()
     storages: dict[str, PlannedStorage] = Field(default_factory=dict)
     databases: dict[str, PlannedDatabase] = Field(default_factory=dict)
     warehouses: int = 0

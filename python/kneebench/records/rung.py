@@ -17,7 +17,7 @@ class Order(Record):
     `rate_per_s` is None for a closed loop, else the open loop's total rate.
     """
 
-    cell: str
+    configuration: str
     phase: Phase
     users: int
     repeat: int = 0
@@ -28,7 +28,9 @@ class Order(Record):
     @property
     def key(self) -> str:
         """Name of the rung within its campaign, and of its files."""
-        return f"{self.cell}.{self.phase}-{self.users}" + (f"-{self.repeat}" if self.repeat else "")
+        return f"{self.configuration}.{self.phase}-{self.users}" + (
+            f"-{self.repeat}" if self.repeat else ""
+        )
 
 
 class Counts(Record):

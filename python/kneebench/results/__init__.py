@@ -4,7 +4,7 @@ One folder per campaign, one file per rung, each written whole or not at all.
 
 <root>/<campaign id>/
     campaign.json               the head: plan, host, settings (never a password)
-    climbs/<cell id>.json       why a climb ended, without its rungs
+    climbs/<configuration id>.json       why a climb ended, without its rungs
     conditions/<order key>.json the consistency conditions after the final run whose last rung has
                                 this key
     rungs/<order key>.json      one rung; written last, so its series and seconds are complete

@@ -24,7 +24,7 @@ from kneebench.errors import (
 )
 from kneebench.plan import Plan
 from kneebench.plan.acceptance import Accept
-from kneebench.records import Cell, Climb, Record, Results
+from kneebench.records import Climb, Configuration, Record, Results
 from kneebench.results.compare_plans import comparable, comparable_plans, differences
 from kneebench.results.cross_campaign import DRIFT
 from kneebench.units import count
@@ -167,7 +167,7 @@ def _rate_per_s(baseline: Results) -> float:
     return next((one.rate_per_s for one in found if one), 0.0)
 
 
-def judgeable(plan: Plan, cells: Sequence[Cell], baseline: Results) -> None:
+def judgeable(plan: Plan, configurations: Sequence[Configuration], baseline: Results) -> None:
     """Raise PlanError, before anything is measured, if a campaign of this plan could not be
     judged.
     """
@@ -175,8 +175,8 @@ def judgeable(plan: Plan, cells: Sequence[Cell], baseline: Results) -> None:
     doing = f"comparing {baseline.campaign.id} with this plan"
     comparable_plans(baseline.campaign.plan, plan, doing)
     ours, theirs = (
-        tuple(called(Climb(cell=cell, rungs=())) for cell in side)
-        for side in (cells, [climb.cell for climb in baseline.climbs])
+        tuple(called(Climb(configuration=configuration, rungs=())) for configuration in side)
+        for side in (configurations, [climb.configuration for climb in baseline.climbs])
     )
     _matched(ours, theirs, "this plan", baseline.campaign.id)
 

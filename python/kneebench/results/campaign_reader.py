@@ -15,9 +15,9 @@ from kneebench.errors import KneebenchError
 from kneebench.plan.plan import Workload
 from kneebench.records import (
     Campaign,
-    Cell,
     Check,
     Climb,
+    Configuration,
     Phase,
     PlannedStorage,
     RawStorage,
@@ -59,29 +59,32 @@ class Listed(Record):
 def load(folder: str | Path) -> LoadedResults:
     """The campaign in a folder.
 
-    Rungs are in the order measured; cells without rungs yet are included, empty.
+    Rungs are in the order measured; configurations without rungs yet are included, empty.
     """
     folder = Path(folder)
     campaign, finished = read_head(folder), _finished(folder)
     require_tables(folder)
     plan, allowance = campaign.resolved, Allowance()
     rungs = rungs_in(folder, workload(campaign), allowance)
-    kept = {climb.cell.id: climb for climb in _climbs(folder, allowance)}
-    planned = _planned(plan, [*kept, *(rung.order.cell for rung in rungs)])
-    cells = {**planned, **{cell: climb.cell for cell, climb in kept.items()}}
+    kept = {climb.id: climb for climb in _climbs(folder, allowance)}
+    planned = _planned(plan, [*kept, *(rung.order.configuration for rung in rungs)])
+    configurations = {
+        **planned,
+        **{configuration: climb.configuration for configuration, climb in kept.items()},
+    }
     final_checks = _conditions(folder, allowance)
     climbs = tuple(
         with_quoted_load(
-            _climb(kept.get(id_), cell, rungs).model_copy(
+            _climb(kept.get(id_), configuration, rungs).model_copy(
                 update={
-                    "limits": plan.storages.get(cell.storage, PlannedStorage()).limits,
+                    "limits": plan.storages.get(configuration.storage, PlannedStorage()).limits,
                     "noise_floor": campaign.noise_floor,
-                    "raw": _raw(campaign, cell),
+                    "raw": _raw(campaign, configuration),
                     "final_checks": final_checks.get(id_, {}),
                 }
             )
         )
-        for id_, cell in cells.items()
+        for id_, configuration in configurations.items()
     )
     return LoadedResults(
         campaign=campaign, climbs=climbs, folder=folder, finished=finished is not None
@@ -117,15 +120,19 @@ def _documents(folder: Path, directory: str) -> list[Path]:
     return [folder / directory / name for name in names_in(folder / directory, ".json", MOST_FILES)]
 
 
-def _climb(kept: Climb | None, cell: Cell, rungs: Iterable[Rung]) -> Climb:
-    own = of_last_climb(rung for rung in rungs if rung.order.cell == cell.id)
-    return kept.model_copy(update={"rungs": own}) if kept else Climb(cell=cell, rungs=own)
+def _climb(kept: Climb | None, configuration: Configuration, rungs: Iterable[Rung]) -> Climb:
+    own = of_last_climb(rung for rung in rungs if rung.order.configuration == configuration.id)
+    return (
+        kept.model_copy(update={"rungs": own})
+        if kept
+        else Climb(configuration=configuration, rungs=own)
+    )
 
 
-def _raw(campaign: Campaign, cell: Cell) -> RawStorage | None:
-    """What the cell's storage did without a database; None if it was not measured."""
-    profile = campaign.raw_profiles.get(cell.id)
-    storage = campaign.resolved.storages.get(cell.storage)
+def _raw(campaign: Campaign, configuration: Configuration) -> RawStorage | None:
+    """What the configuration's storage did without a database; None if it was not measured."""
+    profile = campaign.raw_profiles.get(configuration.id)
+    storage = campaign.resolved.storages.get(configuration.storage)
     if profile is None or storage is None:
         return None
     return RawStorage(
@@ -137,7 +144,9 @@ def _raw(campaign: Campaign, cell: Cell) -> RawStorage | None:
 
 
 def of_last_climb(rungs: Iterable[Rung]) -> tuple[Rung, ...]:
-    """The rungs of one cell without those of an earlier climb, if the climb was repeated."""
+    """The rungs of one configuration without those of an earlier climb, if the climb was
+    repeated.
+    """
     kept = tuple(rungs)
     last = max((rung.order.repeat for rung in kept if rung.order.phase == "search"), default=0)
     return tuple(
@@ -145,9 +154,9 @@ def of_last_climb(rungs: Iterable[Rung]) -> tuple[Rung, ...]:
     )
 
 
-def rungs_of_climb(cell: Cell, rungs: Iterable[Rung]) -> tuple[Rung, ...]:
-    """Those of the cell's last climb, without its final runs."""
-    own = (rung for rung in rungs if rung.order.cell == cell.id)
+def rungs_of_climb(configuration: Configuration, rungs: Iterable[Rung]) -> tuple[Rung, ...]:
+    """Those of the configuration's last climb, without its final runs."""
+    own = (rung for rung in rungs if rung.order.configuration == configuration.id)
     return of_last_climb(rung for rung in own if rung.order.phase not in REPEATED)
 
 
@@ -159,10 +168,10 @@ def workload(campaign: Campaign) -> Workload | None:
         return None
 
 
-def _planned(plan: ResolvedPlan, measured: Iterable[str]) -> dict[str, Cell]:
-    """The plan's cells, plus cells that only the measured rungs name."""
-    named = {cell.id: cell for cell in plan.cells}
-    return named | {id_: Cell(id=id_, storage=id_) for id_ in measured if id_ not in named}
+def _planned(plan: ResolvedPlan, measured: Iterable[str]) -> dict[str, Configuration]:
+    """The plan's configurations, plus configurations that only the measured rungs name."""
+    named = {configuration.id: configuration for configuration in plan.configurations}
+    return named | {id_: Configuration(id=id_, storage=id_) for id_ in measured if id_ not in named}
 
 
 def kept_rungs(folder: Path) -> tuple[Rung, ...]:
@@ -196,14 +205,14 @@ def _climbs(folder: Path, allowance: Allowance) -> tuple[Climb, ...]:
 
 
 def _conditions(folder: Path, allowance: Allowance) -> dict[str, dict[str, tuple[Check, ...]]]:
-    """The consistency conditions after final runs: by cell, then by the key of each run's last
-    rung, in the order of repeats.
+    """The consistency conditions after final runs: by configuration, then by the key of each run's
+    last rung, in the order of repeats.
     """
     files = _documents(folder, "conditions")
     kept = [read_kept(file, KeptConditions, allowance) for file in files]
     found: dict[str, dict[str, tuple[Check, ...]]] = {}
     for one in sorted(kept, key=lambda one: (one.last.repeat, one.last.key)):
-        found.setdefault(one.last.cell, {})[one.last.key] = one.checks
+        found.setdefault(one.last.configuration, {})[one.last.key] = one.checks
     return found
 
 

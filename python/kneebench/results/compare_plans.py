@@ -59,9 +59,9 @@ def plan_document(plan: PlanLike) -> dict[str, Any]:
         except ValidationError:
             return dict(clean(dict(plan)))
     document = plan.model_dump(mode="json")
-    for name, one in plan.by_database.items():
+    for name, one in plan.tables.items():
         table = document["databases"][name] if name else document["database"]
-        table["restore"] = one.restore
+        table["restore"] = one.restored_by(one.urls(plan.storages))
     del document["database" if plan.databases else "databases"]
     return dict(clean(document))
 
@@ -219,11 +219,11 @@ def _majors(results: Results) -> dict[str, str]:
     """The server's major version by database; more than one where storages have servers of their
     own.
     """
-    database = {climb.cell.id: climb.cell.database for climb in results.climbs}
+    database = {climb.id: climb.configuration.database for climb in results.climbs}
     versions: dict[str, set[str]] = {}
     engines = results.campaign.engines
-    for cell, settings in results.campaign.settings.items():
-        if (engine := engines.get(name := database.get(cell, ""))) in ENGINES.names():
+    for configuration, settings in results.campaign.settings.items():
+        if (engine := engines.get(name := database.get(configuration, ""))) in ENGINES.names():
             version = engine_properties(engine).major_version(settings)
             versions.setdefault(name, set()).add(version)
     return {name: ", ".join(sorted(found - {""})) for name, found in versions.items()}

@@ -1,5 +1,5 @@
-"""Cross-campaign comparison: the knee of every cell of several campaigns, against one baseline of
-each database.
+"""Cross-campaign comparison: the knee of every configuration of several campaigns, against one
+baseline of each database.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from kneebench.analysis.databases import by_database
 from kneebench.analysis.fixed_rate import fixed_rate_latency, same_rate
 from kneebench.analysis.knee import knee
 from kneebench.analysis.still_warming import still_warming
-from kneebench.records import Climb, Comparison, Estimate, Knee, Record, Results, cell_name
+from kneebench.records import Climb, Comparison, Estimate, Knee, Record, Results, configuration_name
 from kneebench.results.compare_plans import comparable
 
 DRIFT = "the campaigns were not interleaved, so no interval covers drift between them"
 
 
 class CampaignRow(Record):
-    """One cell of one campaign. `against` is its NOPM at the knee against the first campaign's
-    baseline; None for the baseline itself, and where either has no final runs. `sentence` says it
-    for people; `point` is what the final runs measured, "knee" or "fixed load".
+    """One configuration of one campaign. `against` is its NOPM at the knee against the first
+    campaign's baseline; None for the baseline itself, and where either has no final runs.
+    `sentence` says it for people; `point` is what the final runs measured, "knee" or "fixed load".
 
-    The mean latency stands beside: in open loop at `rate_per_s` where all cells had that one rate,
-    else (`rate_per_s` None) in closed loop at the knee. A campaign sets its rate by its own lowest
-    knee, so two campaigns rarely share one.
+    The mean latency stands beside: in open loop at `rate_per_s` where all configurations had that
+    one rate, else (`rate_per_s` None) in closed loop at the knee. A campaign sets its rate by its
+    own lowest knee, so two campaigns rarely share one.
 
     `interleaved`: measured in turn with the first baseline, by the same campaign. Elsewhere drift
     between the campaigns is in no interval.
@@ -33,7 +33,7 @@ class CampaignRow(Record):
 
     campaign: str
     simulated: bool
-    cell: str
+    configuration: str
     storage: str
     constraint: str
     database: str = ""
@@ -48,12 +48,12 @@ class CampaignRow(Record):
 
     @property
     def name(self) -> str:
-        """What people read of the cell."""
-        return cell_name(self.storage, self.constraint, self.database)
+        """What people read of the configuration."""
+        return configuration_name(self.storage, self.constraint, self.database)
 
 
 def compare_campaigns(campaigns: Sequence[Results]) -> tuple[CampaignRow, ...]:
-    """The cells of all campaigns, in order.
+    """The configurations of all campaigns, in order.
 
     Raises PlanError that names the field if the plans differ in one that shapes a figure.
 
@@ -68,7 +68,7 @@ def compare_campaigns(campaigns: Sequence[Results]) -> tuple[CampaignRow, ...]:
         _row(
             results,
             climb,
-            bases[climb.cell.database],
+            bases[climb.configuration.database],
             rate_per_s,
             interleaved=results is campaigns[0],
         )
@@ -78,7 +78,9 @@ def compare_campaigns(campaigns: Sequence[Results]) -> tuple[CampaignRow, ...]:
 
 
 def _one_rate(climbs: Sequence[Climb]) -> float | None:
-    """The fixed rate of every cell with a knee; None if the rates differ or one is missing."""
+    """The fixed rate of every configuration with a knee; None if the rates differ or one is
+    missing.
+    """
     found = [fixed_rate_latency(climb) for climb in climbs if knee(climb)]
     rates = [one.rate_per_s for one in found if one]
     return rates[0] if len(rates) == len(found) and same_rate(rates) else None
@@ -90,27 +92,27 @@ def _base(results: Results) -> Climb:
         (
             climb
             for climb, own in zip(named, results.climbs, strict=True)
-            if own.cell.storage == baseline(results)
+            if own.configuration.storage == baseline(results)
         ),
         named[0],
     )
 
 
 def _named(results: Results) -> list[Climb]:
-    """The climbs, their cells named with the campaign too: storages of two campaigns may have the
-    same name.
+    """The climbs, their configurations named with the campaign too: storages of two campaigns may
+    have the same name.
     """
     return [_renamed(results, climb) for climb in results.climbs]
 
 
 def _renamed(results: Results, climb: Climb) -> Climb:
-    cell = climb.cell.model_copy(
+    configuration = climb.configuration.model_copy(
         update={
-            "id": f"{results.campaign.id}/{climb.cell.id}",
-            "storage": f"{climb.cell.storage} of {results.campaign.id}",
+            "id": f"{results.campaign.id}/{climb.id}",
+            "storage": f"{climb.configuration.storage} of {results.campaign.id}",
         }
     )
-    return climb.model_copy(update={"cell": cell})
+    return climb.model_copy(update={"configuration": configuration})
 
 
 def _mean(climb: Climb, found: Knee | None, rate_per_s: float | None) -> Estimate | None:
@@ -131,7 +133,7 @@ def _row(
     results: Results, climb: Climb, base: Climb, rate_per_s: float | None, *, interleaved: bool
 ) -> CampaignRow:
     named, found = _renamed(results, climb), knee(climb)
-    itself = named.cell.id == base.cell.id
+    itself = named.configuration.id == base.configuration.id
     of = (NOPM, MEAN if rate_per_s else KNEE_LATENCY)
     against, latency = (
         None if itself else ratio_of(named, base, quantity, interleaved=interleaved)
@@ -150,10 +152,10 @@ def _row(
     return CampaignRow(
         campaign=results.campaign.id,
         simulated=results.campaign.simulated,
-        cell=climb.cell.id,
-        storage=climb.cell.storage,
-        constraint=climb.cell.constraint,
-        database=climb.cell.database,
+        configuration=climb.id,
+        storage=climb.configuration.storage,
+        constraint=climb.configuration.constraint,
+        database=climb.configuration.database,
         point=at,
         knee=found,
         against=against,

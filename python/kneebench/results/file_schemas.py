@@ -39,7 +39,7 @@ SWEEP = {
     "sweep": "VARCHAR",
     "storage": "VARCHAR",
     "database": "VARCHAR",
-    "cell": "VARCHAR",
+    "configuration": "VARCHAR",
     "reference": "BOOLEAN",
     "memory_bytes": "BIGINT",
     "engine_memory_bytes": "BIGINT",

@@ -21,7 +21,7 @@ from kneebench.results.atomic_write import write_text
 from kneebench.results.upgrades import UPGRADES, Document
 from kneebench.secrets import clean
 
-FORMAT = 2
+FORMAT = 3
 LONGEST_WORDS = 300
 """Characters of a damaged file's own words that a message repeats."""
 
@@ -35,8 +35,8 @@ class KeptRung(Record):
 
 
 class KeptClimb(Record):
-    """climbs/<cell id>.json: the climb without its rungs and without the checks after final runs,
-    which have files of their own.
+    """climbs/<configuration id>.json: the climb without its rungs and without the checks after
+    final runs, which have files of their own.
     """
 
     format: int = FORMAT

@@ -27,7 +27,7 @@ def new_head(
         plan=plan_document(plan),
         resolved=resolve(plan),
         host=host,
-        simulated=not plan.engine.measures_real_hardware,
+        simulated=not plan.measures_real_hardware,
         command=command or shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
         notes=tuple(notes),
     )

@@ -1,5 +1,5 @@
-"""Cells that a plan adds to a campaign that was measured without them: the kept cells are not
-measured again.
+"""Configurations that a plan adds to a campaign that was measured without them: the kept
+configurations are not measured again.
 """
 
 from __future__ import annotations
@@ -12,53 +12,54 @@ from pathlib import Path
 from kneebench.analysis.wording import listed
 from kneebench.errors import KneebenchError
 from kneebench.plan import Plan
-from kneebench.plan.cells import cells
+from kneebench.plan.configurations import configurations
 from kneebench.plan.resolve import resolve
-from kneebench.records import Campaign, Cell, Host, Rung
+from kneebench.records import Campaign, Configuration, Host, Rung
 from kneebench.results.campaign_folders import folders_in, same_machine
 from kneebench.results.compare_plans import RESUME_IGNORES, PlanLike, plan_document, resumable
 from kneebench.results.head import read_head
 from kneebench.results.lock import held
 
-OF_CELLS = ("storages", "databases", "constraints", "baseline")
-"""Fields of a plan that its cells are made of."""
+OF_CONFIGURATIONS = ("storages", "databases", "constraints", "baseline")
+"""Fields of a plan that its configurations are made of."""
 
 
 def joinable(kept: PlanLike, requested: Plan) -> bool:
-    """True if a campaign of the first plan can take in the cells that the second one adds: it has
-    all cells of the first with the same storages, databases and constraints, and is else equal.
-    Short rounds need all cells side by side, so none can be added later.
+    """True if a campaign of the first plan can take in the configurations that the second one adds:
+    it has all configurations of the first with the same storages, databases and constraints, and is
+    else equal. Short rounds need all configurations side by side, so none can be added later.
     """
     if requested.ladder.rounds == "short":
         return False
-    if not resumable(kept, requested, (*RESUME_IGNORES, *OF_CELLS)):
+    if not resumable(kept, requested, (*RESUME_IGNORES, *OF_CONFIGURATIONS)):
         return False
     before = kept if isinstance(kept, Plan) else Plan.model_validate(kept)
     return (
         before.base == requested.base
-        and {*cells(before)} < {*cells(requested)}
-        and all(_alike(one, requested, name) for name, one in before.by_database.items())
+        and {*configurations(before)} < {*configurations(requested)}
+        and all(_alike(before, requested, name) for name in before.tables)
         and all(requested.storages.get(name) == one for name, one in before.storages.items())
     )
 
 
 def _alike(before: Plan, requested: Plan, name: str) -> bool:
     """Whether the second plan has the database of the first with its constraints."""
-    now = requested.by_database.get(name)
-    if now is None or (name and _kept(now) != _kept(before)):
+    if name not in requested.tables:
         return False
-    wanted = now.constraints_by_name
-    return all(wanted.get(name) == one for name, one in before.constraints_by_name.items())
+    if name and _kept(requested.alone(name)) != _kept(before.alone(name)):
+        return False
+    wanted = requested.constraints_of(requested.tables[name])
+    limits = before.constraints_of(before.tables[name])
+    return all(wanted.get(constraint) == one for constraint, one in limits.items())
 
 
 def _kept(plan: Plan) -> object:
-    """The database of a plan as results keep it: without secrets, its restore resolved."""
-    alone = plan.model_copy(update={"databases": {}})
-    return plan_document(alone)["database"]
+    """The only database of a plan as results keep it: without secrets, its restore resolved."""
+    return plan_document(plan)["database"]
 
 
 def find_joinable(root: Path, plan: Plan, host: Host) -> Path | None:
-    """The campaign under `root`, finished or not, that the plan adds the fewest cells to
+    """The campaign under `root`, finished or not, that the plan adds the fewest configurations to
     (`joinable`), of the same machine; the newest of several, None if there is none.
     """
     found: list[tuple[int, str, Path]] = []
@@ -68,22 +69,23 @@ def find_joinable(root: Path, plan: Plan, host: Host) -> Path | None:
                 continue
             campaign = read_head(folder)
             if same_machine(host, campaign.host) and joinable(campaign.plan, plan):
-                there = len(cells(Plan.model_validate(campaign.plan)))
+                there = len(configurations(Plan.model_validate(campaign.plan)))
                 found.append((there, campaign.started_at, folder))
     return max(found)[-1] if found else None
 
 
-def added_cells(campaign: Campaign, plan: Plan) -> tuple[Cell, ...]:
-    """The cells that the plan has and the campaign's own has not."""
-    there = cells(Plan.model_validate(campaign.plan))
-    return tuple(one for one in cells(plan) if one not in there)
+def added_configurations(campaign: Campaign, plan: Plan) -> tuple[Configuration, ...]:
+    """The configurations that the plan has and the campaign's own has not."""
+    there = configurations(Plan.model_validate(campaign.plan))
+    return tuple(one for one in configurations(plan) if one not in there)
 
 
-def with_cells(
-    campaign: Campaign, plan: Plan, added: Sequence[Cell], rungs: Iterable[Rung]
+def with_configurations(
+    campaign: Campaign, plan: Plan, added: Sequence[Configuration], rungs: Iterable[Rung]
 ) -> Campaign:
-    """The head of the campaign with the plan that has these cells too. They are measured at the
-    fixed rate that its rungs were measured at, if any was: the last one if it was chosen again.
+    """The head of the campaign with the plan that has these configurations too. They are measured
+    at the fixed rate that its rungs were measured at, if any was: the last one if it was chosen
+    again.
     """
     both = {"plan": plan_document(plan), "resolved": resolve(plan)}
     changed = campaign.model_copy(update=both)
@@ -93,11 +95,11 @@ def with_cells(
     at_rate = [rung.order for rung in kept if rung.order.phase == "fixed_rate"]
     rate = next((one for one in at_rate if one.rate_per_s == at_rate[-1].rate_per_s), None)
     note = (
-        f"{listed([cell.name for cell in added])} joined this campaign at {now}: not interleaved"
-        " with what was measured before, so no interval covers drift between them"
+        f"{listed([one.name for one in added])} joined this campaign at {now}: not interleaved with"
+        " what was measured before, so no interval covers drift between them"
     )
     update = {
-        "joined": campaign.joined | {cell.id: now for cell in added},
+        "joined": campaign.joined | {configuration.id: now for configuration in added},
         "fixed_rate": campaign.fixed_rate or rate,
         "notes": (*campaign.notes, note),
     }
@@ -112,23 +114,27 @@ def with_notes(campaign: Campaign, plan: Plan) -> Campaign:
 
 
 def sized_otherwise(
-    campaign: Campaign, cell: Cell, names: Iterable[str], others: Sequence[str] = ()
+    campaign: Campaign,
+    configuration: Configuration,
+    names: Iterable[str],
+    others: Sequence[str] = (),
 ) -> str:
-    """Which of these server settings a cell that joined has otherwise than the cells before it;
-    empty for none. The rules size a server by all storages of the plan, also by those that joined.
-    `others`: the cells of other databases, by id.
+    """Which of these server settings a configuration that joined has otherwise than the
+    configurations before it; empty for none. The rules size a server by all storages of the plan,
+    also by those that joined. `others`: the configurations of other databases, by id.
     """
     apart = {*campaign.joined, *others}
     kept = (one for id, one in campaign.settings.items() if id not in apart)
     before = {one.name: one.value for one in next(kept, ())}
-    if cell.id not in campaign.joined or not before:
+    if configuration.id not in campaign.joined or not before:
         return ""
-    own = {one.name: one.value for one in campaign.settings[cell.id]}
+    own = {one.name: one.value for one in campaign.settings[configuration.id]}
     both = [name for name in names if name in own and name in before]
     differing = [f"{n} {own[n]} (was {before[n]})" for n in both if own[n] != before[n]]
     if not differing:
         return ""
     return (
-        f"{cell.name} joined with other server settings: {listed(differing)}. The difference to the"
-        " other cells may come from them: set them in the plan, or run --fresh"
+        f"{configuration.name} joined with other server settings: {listed(differing)}. The"
+        " difference to the other configurations may come from them: set them in the plan, or run"
+        " --fresh"
     )

@@ -19,6 +19,7 @@ from kneebench.directories import make_private, state_directory
 from kneebench.errors import KneebenchError
 from kneebench.lab.host import machine_key
 from kneebench.plan import Plan
+from kneebench.plan.resolve import database_plans
 from kneebench.plan.server_url import server_of
 from kneebench.plan.storage import Storage
 from kneebench.records import Event, Host, NoiseFloor, Record, Results, Watch
@@ -74,7 +75,7 @@ class MachinePairs(NamedTuple):
         """The noise floor that applies to a plan: the largest of all series of its engines, kind of
         rounds, servers, and emulated or real drives; None without one.
         """
-        databases = plan.by_database.values()
+        databases = database_plans(plan).values()
         servers = {
             (one.database.engine, _server(url)) for one in databases for url in one.urls.values()
         }
@@ -143,7 +144,7 @@ def measured(plan: Plan) -> PairKind:
     return PairKind(
         engine=plan.database.engine,
         rounds=plan.ladder.rounds,
-        server=_server(plan.urls[plan.base]),
+        server=_server(plan.database.urls(plan.storages)[plan.base]),
         storage=visible(", ".join(_places(storage))),
         plan=hashlib.sha256(text.encode()).hexdigest()[:16],
         emulated=plan.has_emulated_drives,

@@ -14,8 +14,9 @@ class LoadedResults(Results):
         return Results.__name__
 
     def sweep(self) -> list[SweepRow]:
-        """The cells of its sweeps, the smallest first, as flat rows: storage, memory, cores, NOPM
-        with its interval, NOPM relative to the largest cell, reads. Empty without a sweep.
+        """The configurations of its sweeps, the smallest first, as flat rows: storage, memory,
+        cores, NOPM with its interval, NOPM relative to the largest configuration, reads. Empty
+        without a sweep.
         """
         return sweep_rows(self)
 

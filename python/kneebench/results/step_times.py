@@ -21,16 +21,16 @@ from kneebench.errors import KneebenchError
 from kneebench.lab.host import machine_key
 from kneebench.measurement.warm_up import COOL_DOWN_S
 from kneebench.plan import Plan
-from kneebench.plan.cells import cells
+from kneebench.plan.configurations import configurations
 from kneebench.plan.duration import Adjust, Steps, steps
-from kneebench.records import Cell, Host, Record, Results, Rung
+from kneebench.records import Configuration, Host, Record, Results, Rung
 from kneebench.results.compare_plans import plan_document
 from kneebench.results.formats import FORMAT, read_kept, write_kept
 
 NEWEST = 40
 """Campaigns that are remembered."""
 LIKE = 3
-"""Of the cells that are most alike, the newest so many count."""
+"""Of the configurations that are most alike, the newest so many count."""
 FINAL = ("final_run", "fixed_rate")
 COUNTS = ("rungs", "restores", "runs")
 """Steps that are counted: they say something of the same plan only."""
@@ -38,9 +38,9 @@ UNFORESEEN = (OSError, ValueError, ArithmeticError, RuntimeError, KneebenchError
 """No campaign needs its times: what cannot be worked out or kept is left out."""
 
 
-class CellTimes(Record):
-    """The steps of one cell: what those that were seen took, and what the constants said. `alike`:
-    what it may have in common with other cells, from much to little.
+class ConfigurationTimes(Record):
+    """The steps of one configuration: what those that were seen took, and what the constants said.
+    `alike`: what it may have in common with other configurations, from much to little.
     """
 
     alike: tuple[str, ...]
@@ -53,14 +53,14 @@ class CampaignTimes(Record):
 
     format: int = FORMAT
     finished_at: str
-    cells: tuple[CellTimes, ...]
+    configurations: tuple[ConfigurationTimes, ...]
 
 
 def keep(host: Host, plan: Plan, results: Results, *, resumed: bool = False) -> None:
     """Keep the times of a finished campaign if its clock was real and it was not interrupted; only
     the newest campaigns are.
     """
-    if not resumed and plan.engine.measures_real_hardware:
+    if not resumed and plan.measures_real_hardware:
         with contextlib.suppress(*UNFORESEEN):
             _write(host, results.campaign.id, _times(host, plan, results))
 
@@ -77,22 +77,22 @@ def _times(host: Host, plan: Plan, results: Results) -> CampaignTimes:
         (rung for climb in results.climbs for rung in (*climb.superseded, *climb.rungs)), key=_start
     )
     found = tuple(
-        CellTimes(
-            alike=_alike(plan, cell),
-            took=dict(_took(cell, plan, every)),
-            expected=steps(plan, cell, host)._asdict(),
+        ConfigurationTimes(
+            alike=_alike(plan, configuration),
+            took=dict(_took(configuration, plan, every)),
+            expected=steps(plan, configuration, host)._asdict(),
         )
-        for cell in cells(plan)
+        for configuration in configurations(plan)
     )
-    return CampaignTimes(finished_at=datetime.now(UTC).isoformat(), cells=found)
+    return CampaignTimes(finished_at=datetime.now(UTC).isoformat(), configurations=found)
 
 
 def as_before(host: Host, plan: Plan) -> Adjust:
-    """Steps as they were here before, on the cells that are most alike."""
+    """Steps as they were here before, on the configurations that are most alike."""
     known = list(_known(host))
 
-    def adjusted(cell: Cell, expected: Steps) -> Steps:
-        wanted = _alike(plan, cell)
+    def adjusted(configuration: Configuration, expected: Steps) -> Steps:
+        wanted = _alike(plan, configuration)
         return expected._replace(
             **{
                 name: value * _factor(name, wanted, known)
@@ -103,8 +103,10 @@ def as_before(host: Host, plan: Plan) -> Adjust:
     return adjusted
 
 
-def _factor(name: str, wanted: Sequence[str], known: Sequence[CellTimes]) -> float:
-    """What a step took over what was expected of it, on the most alike cells that have it."""
+def _factor(name: str, wanted: Sequence[str], known: Sequence[ConfigurationTimes]) -> float:
+    """What a step took over what was expected of it, on the most alike configurations that
+    have it.
+    """
     for depth, trait in enumerate(wanted[:1] if name in COUNTS else wanted):
         factors = [
             one.took[name] / one.expected[name]
@@ -118,19 +120,24 @@ def _factor(name: str, wanted: Sequence[str], known: Sequence[CellTimes]) -> flo
     return 1.0
 
 
-def _alike(plan: Plan, cell: Cell) -> tuple[str, ...]:
+def _alike(plan: Plan, configuration: Configuration) -> tuple[str, ...]:
     """The same plan; the same engine, storage and constraint; the same engine and kind of storage;
     the same engine.
     """
-    storage = plan.storages[cell.storage]
+    storage = plan.storages[configuration.storage]
     document = plan_document(plan.model_copy(update={"seed": 0, "question": "", "notes": {}}))
     text = json.dumps(document, sort_keys=True)
-    engine, words = plan.of(cell).database.engine, storage.model_dump_json()
+    engine, words = plan.tables[configuration.database].engine, storage.model_dump_json()
     kinds = ["volume" if storage.volumes else "directory" if storage.paths else "server"]
     kinds += [one.emulated for volume in storage.volumes for one in volume.emulated_drives[:1]]
     traits = (
-        (hashlib.sha256(text.encode()).hexdigest(), cell.id),
-        (engine, plan.ladder.rounds, hashlib.sha256(words.encode()).hexdigest(), cell.constraint),
+        (hashlib.sha256(text.encode()).hexdigest(), configuration.id),
+        (
+            engine,
+            plan.ladder.rounds,
+            hashlib.sha256(words.encode()).hexdigest(),
+            configuration.constraint,
+        ),
         (engine, plan.ladder.rounds, *kinds),
         (engine, plan.ladder.rounds),
     )
@@ -140,8 +147,10 @@ def _alike(plan: Plan, cell: Cell) -> tuple[str, ...]:
 # --- what a campaign's rungs say ------------------------------------------------------------------
 
 
-def _took(cell: Cell, plan: Plan, every: Sequence[Rung]) -> Iterator[tuple[str, float]]:
-    own = [rung for rung in every if rung.order.cell == cell.id]
+def _took(
+    configuration: Configuration, plan: Plan, every: Sequence[Rung]
+) -> Iterator[tuple[str, float]]:
+    own = [rung for rung in every if rung.order.configuration == configuration.id]
     climbed = [rung for rung in own if rung.order.phase not in FINAL]
     final = [rung for rung in own if rung.order.phase in FINAL]
     if climbed:
@@ -168,10 +177,10 @@ def _climb_steps(climbed: Sequence[Rung], every: Sequence[Rung]) -> Iterator[tup
 def _final_steps(
     groups: Sequence[Sequence[Rung]], every: Sequence[Rung], plan: Plan
 ) -> Iterator[tuple[str, float]]:
-    """Of the final runs of all cells, which take turns: each cell's part. What precedes a restore
-    is unknown where drives are drained then, which is counted apart.
+    """Of the final runs of all configurations, which take turns: each configuration's part. What
+    precedes a restore is unknown where drives are drained then, which is counted apart.
     """
-    side_by_side = len(cells(plan)) if plan.ladder.rounds == "short" else 1
+    side_by_side = len(configurations(plan)) if plan.ladder.rounds == "short" else 1
     openings, runs = list[float](), list[float]()
     for group in groups:
         before = [rung for rung in every if _start(rung) < _start(group[0])]
@@ -192,7 +201,7 @@ def _groups(final: Sequence[Rung], plan: Plan) -> list[list[Rung]]:
         same = last and (
             last.restore == rung.order.restore
             if plan.ladder.rounds == "short"
-            else last.cell == rung.order.cell and rung.restore_s is None
+            else last.configuration == rung.order.configuration and rung.restore_s is None
         )
         if same:
             found[-1].append(rung)
@@ -216,8 +225,8 @@ def _folder(host: Host) -> Path:
     return state_directory() / "durations" / machine_key(host)
 
 
-def _known(host: Host) -> Iterator[CellTimes]:
-    """The cells of all that is kept, the newest campaign first."""
+def _known(host: Host) -> Iterator[ConfigurationTimes]:
+    """The configurations of all that is kept, the newest campaign first."""
     try:
         files = list(_folder(host).glob("*.json"))
     except (RuntimeError, OSError):  # a user without a home
@@ -229,4 +238,4 @@ def _known(host: Host) -> Iterator[CellTimes]:
         except KneebenchError:
             continue
     for one in sorted(campaigns, key=lambda one: one.finished_at, reverse=True):
-        yield from one.cells
+        yield from one.configurations

@@ -11,9 +11,9 @@ from kneebench.lab.host import kneebench_version
 from kneebench.plan import Plan
 from kneebench.records import (
     Campaign,
-    Cell,
     Check,
     Climb,
+    Configuration,
     DriveFill,
     DriveLoad,
     Host,
@@ -44,7 +44,12 @@ from kneebench.results.formats import (
     write_kept,
 )
 from kneebench.results.head import new_head, read_head
-from kneebench.results.joining import added_cells, find_joinable, with_cells, with_notes
+from kneebench.results.joining import (
+    added_configurations,
+    find_joinable,
+    with_configurations,
+    with_notes,
+)
 from kneebench.results.measured_files import MeasuredFiles, StorableRung
 from kneebench.results.notebook import LoadedResults
 
@@ -105,19 +110,21 @@ class Store:
         reliefs: Sequence[str] | None = None,
     ) -> Store:
         """The unfinished campaign of this plan, to resume, or a finished one that lacks the proofs
-        of `reliefs`; else one that the plan only adds cells to; a new one if there is none, or if
-        `fresh`.
+        of `reliefs`; else one that the plan only adds configurations to; a new one if there is
+        none, or if `fresh`.
         """
         found = None if fresh else find_unfinished(root, plan, host, reliefs=reliefs)
         found = found or (None if fresh else find_joinable(root, plan, host))
         return cls.open(found) if found else cls.create(root, plan, host)
 
-    def reopen(self, plan: Plan) -> tuple[Cell, ...]:
-        """Add the cells that only this plan has, and give them. The campaign is unfinished now."""
+    def reopen(self, plan: Plan) -> tuple[Configuration, ...]:
+        """Add the configurations that only this plan has, and give them. The campaign is unfinished
+        now.
+        """
         (self.folder / "finished.json").unlink(missing_ok=True)
-        if added := added_cells(self.campaign, plan):
+        if added := added_configurations(self.campaign, plan):
             rungs = campaign_reader.rungs_in(self.folder, self._workload)
-            self._keep(with_cells(self.campaign, plan, added, rungs))
+            self._keep(with_configurations(self.campaign, plan, added, rungs))
         self._keep(with_notes(self.campaign, plan))
         return added
 
@@ -138,13 +145,15 @@ class Store:
         kept = read_rung(file, self._workload).rung if file.exists() else None
         return kept if kept and kept.order == order else None
 
-    def climb(self, cell: Cell) -> Climb | None:
-        """The climb of a cell as it was put, if it ended: final runs are not among its own."""
-        file = self._files.path("climbs", cell.id, "json")
+    def climb(self, configuration: Configuration) -> Climb | None:
+        """The climb of a configuration as it was put, if it ended: final runs are not among its
+        own.
+        """
+        file = self._files.path("climbs", configuration.id, "json")
         if not file.exists():
             return None
         rungs = campaign_reader.rungs_in(self.folder, self._workload)
-        own = {"rungs": campaign_reader.rungs_of_climb(cell, rungs)}
+        own = {"rungs": campaign_reader.rungs_of_climb(configuration, rungs)}
         return read_kept(file, KeptClimb).climb.model_copy(update=own)
 
     def put(self, measured: StorableRung) -> None:
@@ -166,7 +175,7 @@ class Store:
         """Keep why a climb ended; its rungs were kept one by one."""
         with self._files.writing():
             write_kept(
-                self._files.path("climbs", climb.cell.id, "json"),
+                self._files.path("climbs", climb.id, "json"),
                 KeptClimb(climb=climb.model_copy(update={"rungs": (), "final_checks": {}})),
             )
 
@@ -182,28 +191,28 @@ class Store:
                 KeptConditions(last=last, checks=tuple(checks)),
             )
 
-    def put_settings(self, cell: Cell, settings: Sequence[Setting]) -> None:
-        """Keep the settings that were in force on a cell, and note each that changed before the
-        campaign was resumed.
+    def put_settings(self, configuration: Configuration, settings: Sequence[Setting]) -> None:
+        """Keep the settings that were in force on a configuration, and note each that changed
+        before the campaign was resumed.
         """
         was, now = (
             {s.name: s.value for s in some}
-            for some in (self.campaign.settings.get(cell.id, ()), settings)
+            for some in (self.campaign.settings.get(configuration.id, ()), settings)
         )
         for name in sorted({*was, *now}) if was else ():
             if was.get(name) != now.get(name):
                 self.put_note(
-                    f"{name} changed on {cell.name} during the campaign:"
+                    f"{name} changed on {configuration.name} during the campaign:"
                     f" {was.get(name, 'not set')}, then {now.get(name, 'not set')}"
                 )
-        self._change(settings={**self.campaign.settings, cell.id: tuple(settings)})
+        self._change(settings={**self.campaign.settings, configuration.id: tuple(settings)})
 
     def put_base_image(self, facts: Mapping[str, str]) -> None:
         """Keep the facts about the loaded image."""
         self._change(base_image={**self.campaign.base_image, **facts})
 
     def put_servers(self, servers: Mapping[str, Whereabouts]) -> None:
-        """Keep where the servers run, by cell."""
+        """Keep where the servers run, by configuration."""
         self._change(servers=dict(servers))
 
     def put_noise_floor(self, floor: NoiseFloor | None) -> None:
@@ -212,7 +221,7 @@ class Store:
 
     def put_drives_before(self, drives: Sequence[WholeDrive]) -> None:
         """Keep the drives as they were when the campaign began; a resumed one began before, and
-        only drives of cells that joined it are added.
+        only drives of configurations that joined it are added.
         """
         before = self.campaign.drives_before
         known = {one.key for one in before}
@@ -232,17 +241,17 @@ class Store:
         """Keep how full the drives are, for each the fullest so far."""
         self._keep(with_fills(self.campaign, fills))
 
-    def put_raw_profile(self, cell: Cell, profile: RawProfile) -> None:
-        """Keep what the cell's storage did without its database."""
-        self._change(raw_profiles={**self.campaign.raw_profiles, cell.id: profile})
+    def put_raw_profile(self, configuration: Configuration, profile: RawProfile) -> None:
+        """Keep what the configuration's storage did without its database."""
+        self._change(raw_profiles={**self.campaign.raw_profiles, configuration.id: profile})
 
-    def put_unprofiled(self, cell: Cell, why: str) -> None:
+    def put_unprofiled(self, configuration: Configuration, why: str) -> None:
         """Keep why that was not measured."""
-        self._change(unprofiled={**self.campaign.unprofiled, cell.id: why})
+        self._change(unprofiled={**self.campaign.unprofiled, configuration.id: why})
 
     def put_proof(self, proof: Proof) -> None:
-        """Keep what relieving a resource gained on a cell."""
-        self._change(proofs={**self.campaign.proofs, proof.cell: proof})
+        """Keep what relieving a resource gained on a configuration."""
+        self._change(proofs={**self.campaign.proofs, proof.configuration: proof})
 
     def put_saturation(self, tried: Mapping[int, float]) -> None:
         """Keep how busy the least busy core was, by the number of cores tried."""

@@ -26,11 +26,11 @@ OLD_NAME = re.compile(rf"(.+)\.({'|'.join(PHASES)})-(\d+(?:-\d+)?)")
 def old_key(order: Order) -> str:
     """The key of an order in format 1.
 
-    >>> old_key(Order(cell="disk", phase="final_run", users=8, repeat=1))
+    >>> old_key(Order(configuration="disk", phase="final_run", users=8, repeat=1))
     'disk.report-8-1'
     """
-    users_and_repeat = order.key.removeprefix(f"{order.cell}.{order.phase}")
-    return f"{order.cell}.{STREAM_NAMES.get(order.phase, order.phase)}{users_and_repeat}"
+    users_and_repeat = order.key.removeprefix(f"{order.configuration}.{order.phase}")
+    return f"{order.configuration}.{STREAM_NAMES.get(order.phase, order.phase)}{users_and_repeat}"
 
 
 def rename_files(folder: Path) -> None:
@@ -138,13 +138,50 @@ PARTS: dict[str, Callable[[Document], Document]] = {
 """Fields of the documents of format 1 that format 2 changed."""
 
 
-def _from_1(document: Document) -> Document:
-    changed = {
-        name: PARTS[name](value) if name in PARTS and isinstance(value, dict) else value
+def _changed(document: Document, parts: Mapping[str, Callable[[Document], Document]]) -> Document:
+    return {
+        name: parts[name](value) if name in parts and isinstance(value, dict) else value
         for name, value in document.items()
     }
-    return _renamed(changed, {"image": "base_image"})
 
 
-UPGRADES: dict[int, Callable[[Document], Document]] = {1: _from_1}
+def _from_1(document: Document) -> Document:
+    return _renamed(_changed(document, PARTS), {"image": "base_image"})
+
+
+def _with_configuration(document: Document) -> Document:
+    """Format 2 called a configuration a cell."""
+    return _renamed(document, {"cell": "configuration", "cells": "configurations"})
+
+
+def _order_inside(rung: Document) -> Document:
+    return {**rung, "order": _with_configuration(rung["order"])}
+
+
+def _proofs(proofs: Document) -> Document:
+    return {
+        name: {
+            **_with_configuration(proof),
+            "relieved": [_with_configuration(one) for one in proof["relieved"]],
+        }
+        for name, proof in proofs.items()
+    }
+
+
+OF_FORMAT_2: dict[str, Callable[[Document], Document]] = {
+    "rung": _order_inside,
+    "climb": _with_configuration,
+    "last": _with_configuration,
+    "fixed_rate": _with_configuration,
+    "resolved": _with_configuration,
+    "proofs": _proofs,
+}
+"""Fields of the documents of format 2 that format 3 changed."""
+
+
+def _from_2(document: Document) -> Document:
+    return _with_configuration(_changed(document, OF_FORMAT_2))
+
+
+UPGRADES: dict[int, Callable[[Document], Document]] = {1: _from_1, 2: _from_2}
 """By old format number: the upgrade of a document to the next format."""

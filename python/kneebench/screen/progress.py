@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 from kneebench.lab.preparation import Shares
 from kneebench.plan import Plan
-from kneebench.plan.cells import cells
+from kneebench.plan.configurations import configurations
 from kneebench.plan.duration import Expected, rungs
-from kneebench.records import Cell, Event, Phase, Rung, StopResult, cell_name
+from kneebench.plan.resolve import database_plans
+from kneebench.records import Configuration, Event, Phase, Rung, StopResult, configuration_name
 
 _FASTER, _SLOWER = 3.0, 4.0
 """The pace of what is measured may be so many times off what was expected: a first short rung says
@@ -37,13 +38,15 @@ class RungLine(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The cell as people read it."""
-        return cell_name(self.storage, self.constraint, self.database)
+        """The configuration as people read it."""
+        return configuration_name(self.storage, self.constraint, self.database)
 
 
-def rung_line(rung: Rung, cells: Mapping[str, Cell]) -> RungLine:
-    """A rung's line; `cells` by id."""
-    cell = cells.get(rung.order.cell) or Cell(id="", storage=rung.order.cell)
+def rung_line(rung: Rung, configurations: Mapping[str, Configuration]) -> RungLine:
+    """A rung's line; `configurations` by id."""
+    configuration = configurations.get(rung.order.configuration) or Configuration(
+        id="", storage=rung.order.configuration
+    )
     latency = rung.tally.latency
     failed = [check.name for check in rung.checks if not check.passed]
     notes = [
@@ -52,9 +55,9 @@ def rung_line(rung: Rung, cells: Mapping[str, Cell]) -> RungLine:
         "" if rung.steady else "not steady",
     ]
     return RungLine(
-        storage=cell.storage,
-        constraint=cell.constraint,
-        database=cell.database,
+        storage=configuration.storage,
+        constraint=configuration.constraint,
+        database=configuration.database,
         phase=rung.order.phase,
         users=rung.users,
         nopm=rung.tally.nopm,
@@ -95,14 +98,15 @@ def message_of(event: Event) -> str:
 
 
 class Work:
-    """What was expected of a campaign, and how much of it is done: loading, each cell's climb with
-    its drives before it, the final runs' rungs.
+    """What was expected of a campaign, and how much of it is done: loading, each configuration's
+    climb with its drives before it, the final runs' rungs.
     """
 
     def __init__(self, plan: Plan, expected: Expected) -> None:
-        names = [cell.name for cell in cells(plan)]
+        names = [configuration.name for configuration in configurations(plan)]
         self._load_s, self._climb_s = expected.load_s, expected.climbs_s / len(names)
-        self._climb_rung_s = self._climb_s / rungs(plan.ladder, len(Shares(plan).resources.cores))
+        first = next(iter(database_plans(plan).values()))
+        self._climb_rung_s = self._climb_s / rungs(plan.ladder, len(Shares(first).resources.cores))
         runs = expected.final_runs or plan.ladder.final_rungs * len(names)
         self._report_rung_s = expected.final_runs_s / max(1.0, runs)
         with_drives_s = self._climb_s + expected.drives_s / len(names)
@@ -114,7 +118,7 @@ class Work:
         """As long as what is still to do was expected to take."""
         return self._load_s + sum(self._climbs_left_s.values()) + self._report_left_s
 
-    def rung(self, cell: str, phase: str) -> float:
+    def rung(self, configuration: str, phase: str) -> float:
         """Count a rung as done; how long it was expected to take.
 
         The last part of a climb is left until its stop_results are known.
@@ -123,14 +127,14 @@ class Work:
         if phase in ("final_run", "fixed_rate"):
             self._report_left_s = max(0.0, self._report_left_s - self._report_rung_s)
             return self._report_rung_s
-        if cell in self._climbs_left_s:
-            left_s = min(self._climbs_left_s[cell], self._climb_s) - self._climb_rung_s
-            self._climbs_left_s[cell] = max(self._climb_rung_s, left_s)
+        if configuration in self._climbs_left_s:
+            left_s = min(self._climbs_left_s[configuration], self._climb_s) - self._climb_rung_s
+            self._climbs_left_s[configuration] = max(self._climb_rung_s, left_s)
         return self._climb_rung_s
 
-    def climbed(self, cell: str) -> None:
+    def climbed(self, configuration: str) -> None:
         """Count a whole climb as done."""
-        self._climbs_left_s[cell] = 0.0
+        self._climbs_left_s[configuration] = 0.0
 
 
 class Progress:
@@ -139,7 +143,9 @@ class Progress:
     def __init__(
         self, plan: Plan, expected: Expected, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self.cells = {cell.id: cell for cell in cells(plan)}
+        self.configurations = {
+            configuration.id: configuration for configuration in configurations(plan)
+        }
         self._work, self._clock, self._began_s = Work(plan, expected), clock, clock()
         self._told_s, self._done_s, self._took_s = 0.0, 0.0, 0.0
         self.doing = "starting"
@@ -158,7 +164,9 @@ class Progress:
             self.step_left_s = event.left_s
             self.rate = rate(event)
         elif event.kind == "rung":
-            self.lines.append(rung_line(Rung.model_validate(event.data["rung"]), self.cells))
+            self.lines.append(
+                rung_line(Rung.model_validate(event.data["rung"]), self.configurations)
+            )
             self._count(self.lines[-1], kept=bool(event.data.get("kept")))
         elif event.kind == "round":
             self.rounds = event.doing
@@ -167,8 +175,8 @@ class Progress:
 
     @property
     def names(self) -> Sequence[str]:
-        """The cells as people read them."""
-        return [cell.name for cell in self.cells.values()]
+        """The configurations as people read them."""
+        return [configuration.name for configuration in self.configurations.values()]
 
     @property
     def first_doubt(self) -> bool:

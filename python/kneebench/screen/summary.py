@@ -64,7 +64,7 @@ def printed(results: Results, *, every_rung: bool = False) -> Iterator[Renderabl
         yield Text()
         yield tables.rungs(
             [
-                rung_line(rung, {climb.cell.id: climb.cell})
+                rung_line(rung, {climb.id: climb.configuration})
                 for climb in results.climbs
                 for rung in climb.rungs
             ]
@@ -93,7 +93,7 @@ def results_json(results: Results) -> dict[str, Any]:
     """The same for programs: answers and what disturbed them, bottlenecks with their evidence,
     comparisons, failed checks, every rung's line.
     """
-    cells = {climb.cell.id: climb.cell for climb in results.climbs}
+    configurations = {climb.id: climb.configuration for climb in results.climbs}
     return {
         "campaign": results.campaign.id,
         "folder": str(results.folder or ""),
@@ -112,7 +112,8 @@ def results_json(results: Results) -> dict[str, Any]:
             summary.model_dump(mode="json") for summary in configuration_summaries(results)
         ],
         "bottlenecks": {
-            cell: found.model_dump(mode="json") for cell, found in bottlenecks(results).items()
+            configuration: found.model_dump(mode="json")
+            for configuration, found in bottlenecks(results).items()
         },
         "quoted_loads": quoted_loads(results),
         "rounds": rounds._asdict() if (rounds := rounds_of(results)) else None,
@@ -120,6 +121,8 @@ def results_json(results: Results) -> dict[str, Any]:
         "databases": database_document(results),
         "sweep": sweep_document(results),
         "rungs": [
-            rung_line(rung, cells)._asdict() for climb in results.climbs for rung in climb.rungs
+            rung_line(rung, configurations)._asdict()
+            for climb in results.climbs
+            for rung in climb.rungs
         ],
     }

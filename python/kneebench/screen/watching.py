@@ -60,7 +60,7 @@ class JsonLines:
                 update={
                     "data": {
                         "key": rung.order.key,
-                        **rung_line(rung, self._progress.cells)._asdict(),
+                        **rung_line(rung, self._progress.configurations)._asdict(),
                     }
                 }
             )

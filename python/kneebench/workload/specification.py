@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hashlib import blake2b
 
 from kneebench._core import GeneratorSpec
-from kneebench.plan import Plan
+from kneebench.plan.workload import Workload
 from kneebench.records import Order, Phase
 
 CORES_PER_WORKER = 8
@@ -40,35 +40,33 @@ def stream_of(order: Order) -> int:
     """The random stream of a rung, from its name: the same rung draws the same inputs, two repeats
     do not.
 
-    >>> a, b = (Order(cell="disk", phase="final_run", users=8, repeat=r) for r in (0, 1))
+    >>> a, b = (Order(configuration="disk", phase="final_run", users=8, repeat=r) for r in (0, 1))
     >>> stream_of(a) == stream_of(a), stream_of(a) == stream_of(b)
     (True, False)
     """
-    name = f"{order.cell}.{STREAM_NAMES.get(order.phase, order.phase)}-{order.users}" + (
+    name = f"{order.configuration}.{STREAM_NAMES.get(order.phase, order.phase)}-{order.users}" + (
         f"-{order.repeat}" if order.repeat else ""
     )
     return int.from_bytes(blake2b(name.encode(), digest_size=8).digest()) >> 1
 
 
-def on_cores(plan: Plan, cores: Sequence[int]) -> Plan:
-    """The plan with its load generator on these cores, with no more threads than it has without
+def on_cores(workload: Workload, cores: Sequence[int]) -> Workload:
+    """The workload with its load generator on these cores, with no more threads than it has without
     them.
     """
-    workload = plan.workload
     if tuple(cores) == workload.load_generator_cores:
-        return plan
+        return workload
     most = min(len(cores), -(-len(os.sched_getaffinity(0)) // CORES_PER_WORKER))
     threads = workload.load_generator_threads or most
     update = {"load_generator_cores": tuple(cores), "load_generator_threads": threads}
-    return plan.model_copy(update={"workload": workload.model_copy(update=update)})
+    return workload.model_copy(update=update)
 
 
-def generator_spec(plan: Plan, order: Order) -> GeneratorSpec:
-    """Specification of a rung.
+def generator_spec(workload: Workload, seed: int, order: Order) -> GeneratorSpec:
+    """Specification of a rung; `seed`: of the random streams.
 
     Without a number in the plan, the workers follow its client cores, or else the machine.
     """
-    workload = plan.workload
     automatic = len(workload.load_generator_cores) or workers_for(
         order.users, len(os.sched_getaffinity(0))
     )
@@ -79,7 +77,7 @@ def generator_spec(plan: Plan, order: Order) -> GeneratorSpec:
         home=workload.home,
         think_times=workload.think_times,
         retries=workload.retries,
-        seed=plan.seed,
+        seed=seed,
         stream=stream_of(order),
         rate_per_s=order.rate_per_s,
         connections=workload.connections,

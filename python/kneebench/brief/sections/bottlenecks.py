@@ -46,9 +46,11 @@ def section(view: ViewModel) -> Section | None:
             Table(
                 caption=_caption(view),
                 columns=VERDICTS,
-                rows=tuple(_verdict_row(view, cell, one) for cell, one in found.items()),
+                rows=tuple(
+                    _verdict_row(view, configuration, one) for configuration, one in found.items()
+                ),
             ),
-            *(_evidence(view, cell, one) for cell, one in found.items()),
+            *(_evidence(view, configuration, one) for configuration, one in found.items()),
             *server_readings(view),
         ),
     )
@@ -69,16 +71,16 @@ def _caption(view: ViewModel) -> str:
     )
 
 
-def _verdict_row(view: ViewModel, cell: str, one: Bottleneck) -> Row:
+def _verdict_row(view: ViewModel, configuration: str, one: Bottleneck) -> Row:
     verdict = units.NOTHING if one.resource == "unknown" else one.verdict
     relief = f"\n(proof: {one.relief})" if one.verdict == "suspected" and one.relief else ""
     finding = f"{one.sentence} {one.next_limit}".strip()
-    return Row(cells=(view.name(cell), one.name, f"{verdict}{relief}", finding))
+    return Row(cells=(view.name(configuration), one.name, f"{verdict}{relief}", finding))
 
 
-def _evidence(view: ViewModel, cell: str, one: Bottleneck) -> Table:
+def _evidence(view: ViewModel, configuration: str, one: Bottleneck) -> Table:
     """Utilization, saturation and errors of each resource; light where it was not judged."""
-    caption = f"{capital(view.name(cell))} at the {view.point}: evidence for and against."
+    caption = f"{capital(view.name(configuration))} at the {view.point}: evidence for and against."
     return Table(
         caption=caption,
         columns=EVIDENCE,
@@ -99,7 +101,9 @@ def _row(row: ResourceEvidence, *, named: bool) -> Row:
 
 def _figure(view: ViewModel) -> Iterator[Figure]:
     splits: dict[str, Split] = {
-        view.name(cell): one.time_split for cell, one in view.bottlenecks.items() if one.time_split
+        view.name(configuration): one.time_split
+        for configuration, one in view.bottlenecks.items()
+        if one.time_split
     }
     if not splits:
         return
@@ -129,9 +133,9 @@ def _unseen(view: ViewModel) -> str:
 def _more_cpu(view: ViewModel) -> str:
     """The CPU time that the kernel counted, where sampled waits leave clearly less to the bar."""
     more = [
-        f"{view.name(climb.cell.id)} {percent(counted)}"
+        f"{view.name(climb.id)} {percent(counted)}"
         for climb in view.climbs
-        if (found := view.bottlenecks.get(climb.cell.id)) and found.time_split
+        if (found := view.bottlenecks.get(climb.id)) and found.time_split
         if (counted := counted_cpu_share(KneeReadings(final_rungs(climb))))
         if counted > found.time_split.get("cpu", NO_TIME).share + APART
     ]

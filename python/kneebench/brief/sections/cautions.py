@@ -30,7 +30,7 @@ from kneebench.analysis.wording import (
 from kneebench.brief.emulated_limits import allowed_by_class, emulation_limits
 from kneebench.brief.section import Section
 from kneebench.brief.view_model import ViewModel
-from kneebench.plan import Plan
+from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.ladder import WAREHOUSES_PER_USER
 from kneebench.records import Climb
 
@@ -49,9 +49,7 @@ def section(view: ViewModel) -> Section | None:
 
 def _elsewhere(view: ViewModel) -> str:
     """Where the final runs did not find again what the climbs had seen at their knees."""
-    found = {
-        view.name(climb.cell.id): moved for climb in view.climbs if (moved := _moved(view, climb))
-    }
+    found = {view.name(climb.id): moved for climb in view.climbs if (moved := _moved(view, climb))}
     if not found:
         return ""
     [(name, (share, there)), *others] = found.items()
@@ -72,7 +70,7 @@ def _moved(view: ViewModel, climb: Climb) -> tuple[str, str] | None:
     """How far the final runs of a climb are from what it had seen, and that; None within the
     noise.
     """
-    knee, searched = view.knees.get(climb.cell.id), knee_rung(climb)
+    knee, searched = view.knees.get(climb.id), knee_rung(climb)
     if (
         not knee
         or not searched
@@ -128,7 +126,7 @@ def _cautions(view: ViewModel) -> Iterator[str]:
     yield from _memory_backed(view)
 
 
-def _cloned(database: str, plan: Plan) -> str:
+def _cloned(database: str, plan: DatabasePlan) -> str:
     if plan.database.restore != "clone":
         return ""
     return (
@@ -159,11 +157,11 @@ def _weights(view: ViewModel) -> Iterator[str]:
 
 def _unprofiled(view: ViewModel) -> Iterator[str]:
     """Storages whose raw profile is missing: a bottleneck of theirs is known to less."""
-    for cell, why in view.campaign.unprofiled.items():
-        if cell not in view.campaign.raw_profiles:
+    for configuration, why in view.campaign.unprofiled.items():
+        if configuration not in view.campaign.raw_profiles:
             yield (
-                f"{capital(view.name(cell))}: not measured without its database, so what its"
-                f" drives can do is not known; its bottleneck is inferred from waits alone"
+                f"{capital(view.name(configuration))}: not measured without its database, so what"
+                " its drives can do is not known; its bottleneck is inferred from waits alone"
                 f" ({why})."
             )
 
@@ -174,7 +172,7 @@ def _not_steady(view: ViewModel) -> Iterator[str]:
     for climb in view.climbs:
         runs = [rung for rung in climb.of("final_run") if not rung.invalid]
         if late := sum(not rung.steady for rung in runs):
-            found.append((view.name(climb.cell.id), f"{late} of {len(runs)}"))
+            found.append((view.name(climb.id), f"{late} of {len(runs)}"))
     if found:
         yield (
             "The load was not steady when the window began in these final runs:"
@@ -219,8 +217,12 @@ def _no_longer_steady(view: ViewModel) -> Iterator[str]:
 
 def _crowded(view: ViewModel) -> Iterator[str]:
     warehouses = view.plan.workload.warehouses
-    users = {cell: knee.users.value for cell, knee in view.knees.items()}
-    crowded = [cell for cell, number in users.items() if warehouses < WAREHOUSES_PER_USER * number]
+    users = {configuration: knee.users.value for configuration, knee in view.knees.items()}
+    crowded = [
+        configuration
+        for configuration, number in users.items()
+        if warehouses < WAREHOUSES_PER_USER * number
+    ]
     if crowded:
         fewest = warehouses / max(users.values())
         yield (
@@ -230,7 +232,7 @@ def _crowded(view: ViewModel) -> Iterator[str]:
 
 
 def _memory_backed(view: ViewModel) -> Iterator[str]:
-    memory = [view.name(climb.cell.id) for climb in view.climbs if view.memory_backed(climb)]
+    memory = [view.name(climb.id) for climb in view.climbs if view.memory_backed(climb)]
     if memory:
         verb = "is" if len(memory) == 1 else "are"
         yield (

@@ -41,7 +41,7 @@ def _tables(view: ViewModel) -> Iterator[Table]:
     if view.missing_figures:
         yield _table(
             ("Storage", "Reason"),
-            [(view.name(one.cell.id), one.sentence) for one in view.missing_figures],
+            [(view.name(one.configuration.id), one.sentence) for one in view.missing_figures],
         )
 
 
@@ -59,11 +59,8 @@ def _title(view: ViewModel) -> str:
         if view.invalid
         else ""
     )
-    missing_figures = (
-        f"No usable figure for {listed([view.name(one.cell.id) for one in view.missing_figures])}"
-        if view.missing_figures
-        else ""
-    )
+    names = [view.name(one.configuration.id) for one in view.missing_figures]
+    missing_figures = f"No usable figure for {listed(names)}" if names else ""
     return "; ".join(filter(None, (failed, invalid, missing_figures)))
 
 

@@ -75,7 +75,7 @@ def _row(view: ViewModel, rung: Rung, own: Mapping[str, Quantity], *, images: bo
     begun = [value for name in CHECKPOINTS if (value := rung.quantity(name)) is not None]
     return Row(
         cells=(
-            view.name(rung.order.cell),
+            view.name(rung.order.configuration),
             label(view, rung),
             str(rung.users),
             units.size(rung.quantity("log.bytes_per_transaction")),

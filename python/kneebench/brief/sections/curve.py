@@ -32,7 +32,7 @@ def _points(view: ViewModel, climb: Climb) -> list[dict[str, Any]]:
     }
     return [
         {
-            "name": view.name(climb.cell.id),
+            "name": view.name(climb.id),
             "users": users,
             "nopm": rung.tally.nopm,
             "ms": rung.tally.latency.mean_s * 1e3,
@@ -45,8 +45,8 @@ def _points(view: ViewModel, climb: Climb) -> list[dict[str, Any]]:
 def _knees(view: ViewModel) -> list[dict[str, Any]]:
     return [
         {
-            "name": view.name(cell),
-            "label": f"{view.name(cell)}, {number_of_users(knee.users.value)}",
+            "name": view.name(configuration),
+            "label": f"{view.name(configuration)}, {number_of_users(knee.users.value)}",
             "users": knee.users.value,
             "nopm": knee.nopm.value,
             "left": knee.nopm.low,
@@ -56,7 +56,7 @@ def _knees(view: ViewModel) -> list[dict[str, Any]]:
             "high": knee.latency_s.high * 1e3,
             "boxed": knee.nopm.n > 1,
         }
-        for cell, knee in view.knees.items()
+        for configuration, knee in view.knees.items()
     ]
 
 

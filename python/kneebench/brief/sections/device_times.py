@@ -17,7 +17,7 @@ from kneebench.brief import chart_theme
 from kneebench.brief.knee_devices import KneeDevices, SeenVolume, knee_devices
 from kneebench.brief.scales import Domain, latencies, round_numbers
 from kneebench.brief.section import Figure, Section
-from kneebench.brief.sections.over_time import MOST_CELLS
+from kneebench.brief.sections.over_time import MOST_CONFIGURATIONS
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Rung
 
@@ -52,16 +52,16 @@ class Drawn(NamedTuple):
 def section(view: ViewModel) -> Section | None:
     """One figure for each storage; equal panels have equal scales."""
     drawn = {
-        climb.cell.id: found
-        for climb in view.climbs[:MOST_CELLS]
+        climb.id: found
+        for climb in view.climbs[:MOST_CONFIGURATIONS]
         if (devices := knee_devices(view, climb)) and (found := _drawn(devices))
     }
     if not drawn:
         return None
     scales = _scales([*drawn.values()])
     figures = tuple(
-        _figure(view, cell, one, letter, scales)
-        for (cell, one), letter in zip(drawn.items(), ascii_lowercase, strict=False)
+        _figure(view, configuration, one, letter, scales)
+        for (configuration, one), letter in zip(drawn.items(), ascii_lowercase, strict=False)
     )
     return Section(name="device-times", title=f"Devices at the {view.point}", figures=figures)
 
@@ -121,11 +121,11 @@ def _scales(drawn: Sequence[Drawn]) -> dict[str, Domain]:
 
 
 def _figure(
-    view: ViewModel, cell: str, drawn: Drawn, letter: str, scales: dict[str, Domain]
+    view: ViewModel, configuration: str, drawn: Drawn, letter: str, scales: dict[str, Domain]
 ) -> Figure:
     busiest = max(drawn.seen, key=lambda one: one.whole.busy)
     odd = [one for seen in drawn.seen for one in seen.odd]
-    where = f"{capital(view.name(cell))} at {number_of_users(drawn.rung.users)}"
+    where = f"{capital(view.name(configuration))} at {number_of_users(drawn.rung.users)}"
     finding = f"{odd[0].device} {odd[0].says[0]}" if odd else _finding(busiest)
     title = f"{where}: {finding}"
     several = any(len(one.loads) > 1 for one in drawn.seen)

@@ -29,8 +29,10 @@ COLUMNS = (
 
 def section(view: ViewModel) -> Section | None:
     """A row for each device, and one for all of a volume."""
-    seen = {climb.cell.id: found for climb in view.climbs if (found := knee_devices(view, climb))}
-    rows = tuple(row for cell, one in seen.items() for row in _rows(view.name(cell), one))
+    seen = {climb.id: found for climb in view.climbs if (found := knee_devices(view, climb))}
+    rows = tuple(
+        row for configuration, one in seen.items() for row in _rows(view.name(configuration), one)
+    )
     if not rows:
         return None
     caption = (
@@ -43,8 +45,8 @@ def section(view: ViewModel) -> Section | None:
         name="devices",
         title="Devices",
         sentences=tuple(
-            f"{view.name(cell)}: {odd.sentence}"
-            for cell, one in seen.items()
+            f"{view.name(configuration)}: {odd.sentence}"
+            for configuration, one in seen.items()
             for volume in one.volumes
             for odd in volume.odd
         ),

@@ -59,40 +59,42 @@ def section(view: ViewModel) -> Section:
 
 def _numbers(view: ViewModel) -> Iterator[Number]:
     about = foremost(view.comparisons)
-    best = about.cell if about else None
+    best = about.configuration if about else None
     if best:
         first, *latencies = _differences(view, best)
         yield from (first, *_other(view, best), *latencies)
     else:
         yield from _baseline_latency(view)
-    for cell, knee in view.knees.items():
-        if cell in (best, view.base.cell.id):
+    for configuration, knee in view.knees.items():
+        if configuration in (best, view.base.id):
             yield Number(
                 value=units.significant(knee.nopm.value),
-                says=f"NOPM on {view.name(cell)}, at {number_of_users(knee.users.value)}",
+                says=f"NOPM on {view.name(configuration)}, at {number_of_users(knee.users.value)}",
                 sure=interval(knee.nopm),
             )
 
 
 def _other(view: ViewModel, best: str) -> Iterator[Number]:
     """The NOPM of the other one of two comparisons: its own question may be the plan's."""
-    others = [one for one in view.comparisons if one.quantity == "nopm" and one.cell != best]
+    others = [
+        one for one in view.comparisons if one.quantity == "nopm" and one.configuration != best
+    ]
     if len(others) == 1:
         yield _difference(view, others[0], f"NOPM at the {view.point}")
 
 
-def _differences(view: ViewModel, cell: str) -> Iterator[Number]:
+def _differences(view: ViewModel, configuration: str) -> Iterator[Number]:
     for quantity, what in (
         ("nopm", f"NOPM at the {view.point}"),
         ("latency.mean", "mean latency at the fixed rate"),
         ("latency.p999", "P99.9 latency at the fixed rate"),
     ):
-        if found := view.compared(quantity, cell):
+        if found := view.compared(quantity, configuration):
             yield _difference(view, found, what)
 
 
 def _difference(view: ViewModel, found: Comparison, what: str) -> Number:
-    both = f"{view.name(found.cell)} vs. {view.name(found.baseline)}"
+    both = f"{view.name(found.configuration)} vs. {view.name(found.baseline)}"
     if found.differs:
         value, sure = times_and_interval(found.ratio)
         return Number(value=value, says=f"{what}, {both}", sure=sure)
@@ -101,7 +103,7 @@ def _difference(view: ViewModel, found: Comparison, what: str) -> Number:
 
 
 def _baseline_latency(view: ViewModel) -> Iterator[Number]:
-    if alone := view.fixed_rate_latency.get(view.base.cell.id):
+    if alone := view.fixed_rate_latency.get(view.base.id):
         uncertain = "" if alone.p999_certain else f"{FEW}: {alone.n:,} transactions"
         rate = f"{units.count(60 * alone.rate_per_s)} transactions per minute"
         yield Number(
@@ -119,7 +121,7 @@ def _baseline_latency(view: ViewModel) -> Iterator[Number]:
 def _stop_reasons(view: ViewModel) -> Iterator[StopReason]:
     for climb in view.climbs:
         if climb.rungs:
-            id_ = climb.cell.id
+            id_ = climb.id
             yield StopReason(
                 name=view.name(id_),
                 colour=chart_theme.colour(view.place(id_)),
@@ -129,7 +131,10 @@ def _stop_reasons(view: ViewModel) -> Iterator[StopReason]:
 
 def stop_reason_sentence(view: ViewModel, climb: Climb) -> str:
     """What a storage did, what stopped it and what it was short of, in sentences."""
-    knee, short = view.knees.get(climb.cell.id), view.bottlenecks.get(climb.cell.id)
+    knee, short = (
+        view.knees.get(climb.id),
+        view.bottlenecks.get(climb.id),
+    )
     parts = []
     if knee:
         mark = (
@@ -175,7 +180,7 @@ def _at_the_knee(view: ViewModel) -> Table:
 
 
 def _knee_row(view: ViewModel, climb: Climb) -> Row:
-    id_ = climb.cell.id
+    id_ = climb.id
     knee = view.knees.get(id_)
     log_write = metered(final_rungs(climb), "log.write_latency")
     against = view.compared("nopm", id_)
@@ -215,9 +220,7 @@ def _knee_row(view: ViewModel, climb: Climb) -> Row:
 def _at_the_rate(view: ViewModel) -> Table | None:
     """Latency in open loop: it belongs to no throughput above."""
     found = {
-        climb.cell.id: rate
-        for climb in view.climbs
-        if (rate := view.fixed_rate_latency.get(climb.cell.id))
+        climb.id: rate for climb in view.climbs if (rate := view.fixed_rate_latency.get(climb.id))
     }
     if not found:
         return None

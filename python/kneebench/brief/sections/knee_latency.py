@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kneebench import units
 from kneebench.analysis.wording import FEW_MEANS, number_of_users
-from kneebench.brief.latency_figure import WORDS, CellLatency, Text, Which, latency_figure
+from kneebench.brief.latency_figure import WORDS, ConfigurationLatency, Text, Which, latency_figure
 from kneebench.brief.section import Figure, Section
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Knee
@@ -26,13 +26,13 @@ def section(view: ViewModel) -> Section | None:
 
 def _figure(view: ViewModel, which: Which) -> Figure:
     rows = [
-        CellLatency(
-            cell,
+        ConfigurationLatency(
+            configuration,
             knee.latency_s if which == "mean" else knee.p999_s,
             _is_certain(knee),
             f", {number_of_users(knee.users.value)}",
         )
-        for cell, knee in view.knees.items()
+        for configuration, knee in view.knees.items()
     ]
     number = "Fig. 2c" if which == "mean" else "Fig. 2d"
     title = (
@@ -45,8 +45,8 @@ def _figure(view: ViewModel, which: Which) -> Figure:
 
 def _caption(view: ViewModel, which: Which) -> str:
     nopm = "; ".join(
-        f"{view.name(cell)} {units.significant(knee.nopm.value)}"
-        for cell, knee in view.knees.items()
+        f"{view.name(configuration)} {units.significant(knee.nopm.value)}"
+        for configuration, knee in view.knees.items()
     )
     loads = f"NOPM: {nopm}. " if view.direct else ""
     here = (

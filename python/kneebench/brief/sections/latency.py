@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kneebench import units
 from kneebench.analysis.wording import FEW_MEANS, NO_DIFFERENCE, percent, times_with_interval
-from kneebench.brief.latency_figure import WORDS, CellLatency, Text, Which, latency_figure
+from kneebench.brief.latency_figure import WORDS, ConfigurationLatency, Text, Which, latency_figure
 from kneebench.brief.section import Figure, Section
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Comparison
@@ -26,8 +26,10 @@ def section(view: ViewModel) -> Section | None:
 
 def _figure(view: ViewModel, which: Which) -> Figure:
     rows = [
-        CellLatency(cell, rate.mean_s if which == "mean" else rate.p999_s, rate.p999_certain)
-        for cell, rate in view.fixed_rate_latency.items()
+        ConfigurationLatency(
+            configuration, rate.mean_s if which == "mean" else rate.p999_s, rate.p999_certain
+        )
+        for configuration, rate in view.fixed_rate_latency.items()
     ]
     ratios = [c for c in view.comparisons if c.quantity == f"latency.{which}"]
     best = min(ratios, key=lambda c: c.ratio.value, default=None)
@@ -35,7 +37,7 @@ def _figure(view: ViewModel, which: Which) -> Figure:
     if best:
         shown = what if best.differs else f"{what}, {NO_DIFFERENCE.lower()}"
         title = (
-            f"{shown}: {view.name(best.cell)} {times_with_interval(best.ratio)} vs."
+            f"{shown}: {view.name(best.configuration)} {times_with_interval(best.ratio)} vs."
             f" {view.name(best.baseline)}"
         )
     number = "Fig. 2a" if which == "mean" else "Fig. 2b"
@@ -58,8 +60,14 @@ def _caption(view: ViewModel, which: Which) -> str:
         return (
             f"{rate}. Latency counts from the intended start, so stalls are not hidden. {whiskers}"
         )
-    few = {cell: one.n for cell, one in view.fixed_rate_latency.items() if not one.p999_certain}
-    each = "; ".join(f"{view.name(cell)} {n:,} transactions" for cell, n in few.items())
+    few = {
+        configuration: one.n
+        for configuration, one in view.fixed_rate_latency.items()
+        if not one.p999_certain
+    }
+    each = "; ".join(
+        f"{view.name(configuration)} {n:,} transactions" for configuration, n in few.items()
+    )
     mark = f" {FEW_MEANS.removesuffix('.')} ({each})." if few else ""
     return (
         f"{rate}. The histograms of all repeats are merged. Whiskers combine run-to-run variation"
@@ -72,7 +80,10 @@ def _paired(view: ViewModel, best: Comparison | None) -> str:
     too, and the bars do not.
     """
     repeats = (
-        {view.fixed_rate_latency[cell].mean_s.n for cell in (best.cell, best.baseline)}
+        {
+            view.fixed_rate_latency[configuration].mean_s.n
+            for configuration in (best.configuration, best.baseline)
+        }
         if best
         else set()
     )
@@ -87,11 +98,13 @@ def _share(view: ViewModel) -> str:
     """How hard that rate is for the slowest: the final runs' first turn decided it, and the repeats
     after it count too.
     """
-    shares = {cell: one.share for cell, one in view.fixed_rate_latency.items() if one.share}
+    shares = {
+        configuration: one.share
+        for configuration, one in view.fixed_rate_latency.items()
+        if one.share
+    }
     if not shares:
         return ""
-    cell = max(shares, key=lambda one: shares[one])
-    return (
-        f", {percent(round(shares[cell], 2))} of the throughput of {view.name(cell)} at its"
-        f" {view.point}"
-    )
+    most = max(shares, key=lambda one: shares[one])
+    share = percent(round(shares[most], 2))
+    return f", {share} of the throughput of {view.name(most)} at its {view.point}"

@@ -49,14 +49,14 @@ def _rungs(climb: Climb) -> list[Rung]:
 
 def _points(view: ViewModel, climb: Climb) -> list[dict[str, Any]]:
     return [
-        {"name": view.name(climb.cell.id), "users": rung.users, "ms": value * 1e3}
+        {"name": view.name(climb.id), "users": rung.users, "ms": value * 1e3}
         for rung in _rungs(climb)
         if (value := rung.quantity("log.write_latency"))
     ]
 
 
 def _figure(view: ViewModel, points: list[dict[str, Any]]) -> Figure:
-    limits_s = {view.name(climb.cell.id): climb.limits.log_write_s for climb in view.climbs}
+    limits_s = {view.name(climb.id): climb.limits.log_write_s for climb in view.climbs}
     above = sorted({p["name"] for p in points if p["ms"] > limits_s[p["name"]] * 1e3})
     title = (
         f"Log writes: {listed(above) + ' above' if above else 'all within'}"
@@ -100,7 +100,8 @@ def _at_the_knee(view: ViewModel, climb: Climb) -> str:
     shared = f", {units.count(commits.value)} commits per flush" if commits else ""
     if not took:
         return ""
-    return f"{view.name(climb.cell.id)} {units.time(took.value)}{p999_at_the_knee(climb)}{shared}"
+    name = view.name(climb.id)
+    return f"{name} {units.time(took.value)}{p999_at_the_knee(climb)}{shared}"
 
 
 def _judged(view: ViewModel, above: list[str]) -> str:
@@ -108,7 +109,7 @@ def _judged(view: ViewModel, above: list[str]) -> str:
     points drawn do not show it.
     """
     exceeded = [
-        view.name(c.cell.id)
+        view.name(c.configuration.id)
         for c in view.climbs
         if not c.stepped_down
         and any(v.stop == "log_latency" and (v.fired or v.flag) for v in c.stop_results)

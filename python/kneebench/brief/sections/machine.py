@@ -68,7 +68,7 @@ def _whose(view: ViewModel) -> Iterator[str]:
         return
     sentence = "Processor, memory, system and drives describe the load generator's machine"
     where = server_provenance.hosts(view.plan)
-    names = {climb.cell.id: climb.cell.name for climb in view.climbs}
+    names = {climb.id: climb.configuration.name for climb in view.climbs}
     if apart := server_provenance.elsewhere(view.campaign, names):
         yield f"{sentence}; the server's machine is not described here ({listed(apart)})."
     elif elsewhere := [host for host in where if host not in server_provenance.HERE]:

@@ -21,6 +21,8 @@ from kneebench.brief import server_provenance
 from kneebench.brief.section import Section
 from kneebench.brief.view_model import ViewModel
 from kneebench.plan import Plan
+from kneebench.plan.database_plan import DatabasePlan
+from kneebench.plan.resolve import database_plans
 from kneebench.records import NoiseFloor
 
 PLACE = 100
@@ -107,13 +109,13 @@ def _stop_conditions(plan: Plan) -> Iterator[str]:
             yield f"On {name} instead: {rules}."
 
 
-def _began(view: ViewModel, database: str, plan: Plan) -> str:
+def _began(view: ViewModel, database: str, plan: DatabasePlan) -> str:
     restored = server_provenance.restored(view.campaign, database, plan)
     began = f"{BEGAN[restored]}, and" if restored else "Every climb and repeat"
     return f"{began} was warmed under load. {_pinned(view, plan)}"
 
 
-def _schema(view: ViewModel, database: str, plan: Plan) -> str:
+def _schema(view: ViewModel, database: str, plan: DatabasePlan) -> str:
     """Whose tables they were, where they were not ours."""
     restored = server_provenance.restored(view.campaign, database, plan)
     origin = view.campaign.image_of(database).get("schema_from")
@@ -202,7 +204,7 @@ def _rounds(view: ViewModel) -> str:
 
 def _postponed(plan: Plan) -> str:
     """What idle servers wait with, by engine; nothing of servers by URL."""
-    own = [one for one in plan.by_database.values() if server_provenance.kind(one) == "own"]
+    own = [one for one in database_plans(plan).values() if server_provenance.kind(one) == "own"]
     return "".join(dict.fromkeys(f" {one.engine.postponed}" for one in own if one.engine.postponed))
 
 
@@ -239,7 +241,7 @@ def _noise_floor(floor: NoiseFloor) -> str:
     )
 
 
-def _pinned(view: ViewModel, plan: Plan) -> str:
+def _pinned(view: ViewModel, plan: DatabasePlan) -> str:
     server, generator = plan.database.cores, plan.workload.load_generator_cores
     kind = server_provenance.kind(plan)
     if kind == "simulated":

@@ -24,7 +24,7 @@ def section(view: ViewModel) -> Section | None:
 
 
 def _lacks(view: ViewModel, climb: Climb) -> Iterator[str]:
-    name = view.name(climb.cell.id)
+    name = view.name(climb.id)
     if not climb.rungs:
         yield f"{name}: not measured yet."
         return

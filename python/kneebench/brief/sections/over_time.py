@@ -18,7 +18,7 @@ from kneebench.brief.view_model import ViewModel
 from kneebench.records import Rung, Series
 
 PLACE = 60
-MOST_CELLS = 6
+MOST_CONFIGURATIONS = 6
 TRAFFIC = {"device.read_bytes": "read", "device.write_bytes": "written", "log.bytes": "log"}
 STYLES: dict[str, tuple[str, list[int]]] = {
     "read": (chart_theme.READ, [1, 0]),
@@ -35,14 +35,14 @@ Point = dict[str, Any]
 
 def section(view: ViewModel) -> Section | None:
     """One figure for each storage, all on the same scales."""
-    shown = [(climb.cell.id, rung) for climb in view.climbs if (rung := view.at_the_knee(climb))][
-        :MOST_CELLS
+    shown = [(climb.id, rung) for climb in view.climbs if (rung := view.at_the_knee(climb))][
+        :MOST_CONFIGURATIONS
     ]
     read = {
-        cell: _Read(rung, view.series(rung, *TRAFFIC, *CHECKPOINTS, *COUNTS, *CORES))
-        for cell, rung in shown
+        configuration: _Read(rung, view.series(rung, *TRAFFIC, *CHECKPOINTS, *COUNTS, *CORES))
+        for configuration, rung in shown
     }
-    read = {cell: one for cell, one in read.items() if one.traffic or one.cores}
+    read = {configuration: one for configuration, one in read.items() if one.traffic or one.cores}
     if not read:
         return None
     drawn = [*read.values()]
@@ -51,8 +51,8 @@ def section(view: ViewModel) -> Section | None:
         end=max(point["at"] for one in drawn for point in (*one.traffic, *one.cores)),
     )
     figures = tuple(
-        _figure(view, cell, one, letter, scales)
-        for (cell, one), letter in zip(read.items(), ascii_lowercase, strict=False)
+        _figure(view, configuration, one, letter, scales)
+        for (configuration, one), letter in zip(read.items(), ascii_lowercase, strict=False)
     )
     return Section(name="over-time", title=f"The {view.point}, second by second", figures=figures)
 
@@ -110,7 +110,9 @@ def _unreported_seconds(series: list[Series]) -> set[float]:
     return {at for at, value in done.items() if value and counted and not counted.get(at)}
 
 
-def _figure(view: ViewModel, cell: str, read: _Read, letter: str, scales: Scales) -> Figure:
+def _figure(
+    view: ViewModel, configuration: str, read: _Read, letter: str, scales: Scales
+) -> Figure:
     rung = read.rung
     means = [
         f"{units.rate(value)} {kind}"
@@ -118,7 +120,7 @@ def _figure(view: ViewModel, cell: str, read: _Read, letter: str, scales: Scales
         if (value := _traffic(rung, quantity)) is not None
     ]
     dashed = f" Dashed: {plural(len(read.checkpoints), 'checkpoint')}." if read.checkpoints else ""
-    at = f"{capital(view.name(cell))} at {number_of_users(rung.users)}"
+    at = f"{capital(view.name(configuration))} at {number_of_users(rung.users)}"
     title = f"{at}: {listed(means)}" if means else at
     window = (
         f"One rung of {rung.tally.window_s:.0f} s after {rung.warm_up_s:.0f} s of warm-up (shaded:"

@@ -39,9 +39,7 @@ def section(view: ViewModel) -> Section | None:
     if not found:
         return None
     rows = [
-        Row(cells=(view.name(climb.cell.id), *_cells(one)))
-        for climb, shares in found
-        for one in shares
+        Row(cells=(view.name(climb.id), *_cells(one))) for climb, shares in found for one in shares
     ]
     raw = next(iter(view.campaign.raw_profiles.values()))
     smallest = min(one.file_bytes for one in view.campaign.raw_profiles.values())
@@ -77,15 +75,13 @@ def _cells(one: RawShare) -> tuple[str, ...]:
     )
 
 
-def _sentences(
-    view: ViewModel, found: list[tuple[Climb, tuple[RawShare, ...]]]
-) -> Iterator[str]:
+def _sentences(view: ViewModel, found: list[tuple[Climb, tuple[RawShare, ...]]]) -> Iterator[str]:
     for climb, shares in found:
-        name, near = view.name(climb.cell.id), [one.what for one in shares if one.near]
+        name, near = view.name(climb.id), [one.what for one in shares if one.near]
         used = listed([f"{percent(one.share)} of its {one.what}" for one in shares])
         verdict = f"{listed(near)} may have been the limit" if near else _unused(shares)
-        drives = view.plan.storages[climb.cell.storage].number_of_drives
-        nopm = view.knees[climb.cell.id].nopm.value
+        drives = view.plan.storages[climb.configuration.storage].number_of_drives
+        nopm = view.knees[climb.id].nopm.value
         each = f" {units.count(nopm / drives)} NOPM per drive." if drives else ""
         yield f"{name} used {used}: {verdict}.{each}"
 

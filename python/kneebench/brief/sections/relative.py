@@ -33,7 +33,7 @@ MOST_LINES = 2
 
 def section(view: ViewModel) -> Section | None:
     """Bars for knees, lighter ones for the rungs that led there; a figure for each database."""
-    with_base = [part for part in view.parts if part.base.cell.id in part.knees]
+    with_base = [part for part in view.parts if part.base.id in part.knees]
     letters = ascii_lowercase if len(view.parts) > 1 else [""]
     figures = [_figure(*one) for one in zip(with_base, letters, strict=False)]
     if not figures:
@@ -44,10 +44,10 @@ def section(view: ViewModel) -> Section | None:
 
 def _flushes(view: ViewModel) -> Iterator[str]:
     """What a flush of the log is on both sides of a comparison, of many only for the foremost."""
-    climbs = {climb.cell.id: climb for climb in view.climbs}
+    climbs = {climb.id: climb for climb in view.climbs}
     best = foremost(view.comparisons)
     for one in view.comparisons if view.direct else filter(None, [best]):
-        yield flush_work(climbs[one.cell], climbs[one.baseline], one)
+        yield flush_work(climbs[one.configuration], climbs[one.baseline], one)
 
 
 def _figure(view: ViewModel, letter: str) -> Figure:
@@ -69,7 +69,7 @@ def _figure(view: ViewModel, letter: str) -> Figure:
     best = foremost(view.comparisons)
     title = f"NOPM at the {view.point}"
     if best:
-        name = view.name(best.cell)
+        name = view.name(best.configuration)
         ratio = f"{times_with_interval(best.ratio)} {possessive(view.name(best.baseline))} NOPM"
         title = f"{capital(name)}: {ratio}" if best.differs else f"{NO_DIFFERENCE}: {name} {ratio}"
     return Figure(
@@ -91,16 +91,16 @@ def _caption(view: ViewModel, knees: list[dict[str, Any]], whole: bool) -> str:
         if whole
         else ""
     )
-    latencies = "; ".join(f"{view.name(bar['cell'])} {bar['latency']}" for bar in knees)
+    latencies = "; ".join(f"{view.name(bar['configuration'])} {bar['latency']}" for bar in knees)
     return (
-        f"NOPM at the {view.point}, {view.name(view.base.cell.id)} = 1; {sure}. {lighter}Mean"
-        f" latency there: {latencies}."
+        f"NOPM at the {view.point}, {view.name(view.base.id)} = 1; {sure}."
+        f" {lighter}Mean latency there: {latencies}."
     )
 
 
 def _level(view: ViewModel, bar: dict[str, Any]) -> Bar:
     return Bar(
-        view.name(bar["cell"]),
+        view.name(bar["configuration"]),
         bar["ratio"],
         bar["low"],
         bar["high"],
@@ -119,13 +119,18 @@ def _lighter(climb: Climb) -> dict[int, float]:
 
 
 def _bars(view: ViewModel, climb: Climb) -> list[dict[str, Any]]:
-    one = view.knees[view.base.cell.id].nopm.value
+    one = view.knees[view.base.id].nopm.value
     made: list[dict[str, Any]] = [
-        {"cell": climb.cell.id, "users": users, "ratio": nopm / one, "kind": "search"}
+        {
+            "configuration": climb.id,
+            "users": users,
+            "ratio": nopm / one,
+            "kind": "search",
+        }
         for users, nopm in _lighter(climb).items()
     ]
-    if knee := view.knees.get(climb.cell.id):
-        against = view.compared("nopm", climb.cell.id)
+    if knee := view.knees.get(climb.id):
+        against = view.compared("nopm", climb.id)
         ratio = (
             against.ratio
             if against
@@ -142,7 +147,7 @@ def _bars(view: ViewModel, climb: Climb) -> list[dict[str, Any]]:
         labels = {"label": times(ratio.value), "latency": units.time(knee.latency_s.value)}
         made.append(
             {
-                "cell": climb.cell.id,
+                "configuration": climb.id,
                 "users": round(knee.users.value),
                 "ratio": ratio.value,
                 "kind": "knee",
@@ -161,10 +166,10 @@ def _panels(view: ViewModel, data: list[dict[str, Any]]) -> dict[str, Any]:
     groups = [
         (climb, bars)
         for climb in view.climbs
-        if (bars := [bar for bar in data if bar["cell"] == climb.cell.id])
+        if (bars := [bar for bar in data if bar["configuration"] == climb.id])
     ]
     step = min(64.0, (chart_theme.WIDTH - 14 * len(groups)) / len(data))
-    titles = [broken(view.name(climb.cell.id), step * len(bars)) for climb, bars in groups]
+    titles = [broken(view.name(climb.id), step * len(bars)) for climb, bars in groups]
     short = max(map(len, titles)) <= MOST_LINES
     panels = [
         _panel(view, climb, bars, 1.14 * reach, step, first=climb is groups[0][0], named=not short)
@@ -209,7 +214,7 @@ def _panel(
     opacity = alt.Opacity("kind:N", scale=kinds, legend=None)
     axis_x = alt.Axis(labelAngle=0, labelOverlap="greedy", labelSeparation=8)
     users = alt.X("users:O", title="Users", sort=None, axis=axis_x)
-    name = view.name(climb.cell.id)
+    name = view.name(climb.id)
     shared = chart_theme.chart([{**bar, "name": name} for bar in bars]).encode(x=users)
     legend = chart_theme.legend(view.names, "square") if named else None
     colour = chart_theme.colour_by_name(view.names, view.colours, legend)

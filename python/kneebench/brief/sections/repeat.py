@@ -6,6 +6,7 @@ from kneebench.brief import server_provenance
 from kneebench.brief.section import Section
 from kneebench.brief.view_model import ViewModel
 from kneebench.plan import Plan
+from kneebench.plan.resolve import database_plans
 from kneebench.plan.writer import to_toml
 from kneebench.results.compare_plans import plan_document
 
@@ -34,6 +35,6 @@ def section(view: ViewModel) -> Section:
 
 def _relative(plan: Plan) -> bool:
     """Whether a path that is used begins where kneebench is run."""
-    own = [one for one in plan.by_database.values() if server_provenance.kind(one) == "own"]
+    own = [one for one in database_plans(plan).values() if server_provenance.kind(one) == "own"]
     paths = [path for one in own for path in (*one.database.paths, *plan.paths)]
     return any(not path.is_absolute() for path in paths)

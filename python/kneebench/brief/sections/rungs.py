@@ -103,7 +103,7 @@ def label(view: ViewModel, rung: Rung) -> str:
 
 
 def _row(view: ViewModel, rung: Rung, others: Collection[str]) -> Row:
-    tally, base = rung.tally, view.knees.get(view.base.cell.id)
+    tally, base = rung.tally, view.knees.get(view.base.id)
     closed = rung.order.rate_per_s is None
     tone = (
         "alarm"
@@ -114,7 +114,7 @@ def _row(view: ViewModel, rung: Rung, others: Collection[str]) -> Row:
     )
     return Row(
         cells=(
-            view.name(rung.order.cell),
+            view.name(rung.order.configuration),
             label(view, rung),
             str(rung.users),
             units.count(tally.nopm),
@@ -126,7 +126,7 @@ def _row(view: ViewModel, rung: Rung, others: Collection[str]) -> Row:
             p999(tally.latency),
             units.time(rung.quantity("log.write_latency")),
             _discarded(rung),
-            "; ".join(_notes(rung, view.shared[rung.order.cell])),
+            "; ".join(_notes(rung, view.shared[rung.order.configuration])),
         ),
         tone=tone,
     )

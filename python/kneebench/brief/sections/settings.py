@@ -14,10 +14,10 @@ PLACE = 110
 def section(view: ViewModel) -> Section | None:
     """One row for each setting, one column for each storage whose settings differ."""
     kept = {
-        climb.cell.id: {s.name: s for s in view.campaign.settings.get(climb.cell.id, ())}
+        climb.id: {s.name: s for s in view.campaign.settings.get(climb.id, ())}
         for climb in view.climbs
     }
-    kept = {cell: settings for cell, settings in kept.items() if settings}
+    kept = {configuration: settings for configuration, settings in kept.items() if settings}
     if not kept:
         return None
     same = (
@@ -25,7 +25,7 @@ def section(view: ViewModel) -> Section | None:
         == 1
     )
     shown = dict(list(kept.items())[:1]) if same else kept
-    heads = ["Value"] if same else [view.name(cell) for cell in shown]
+    heads = ["Value"] if same else [view.name(configuration) for configuration in shown]
     columns = tuple(Column(title=title, number=False) for title in ("Setting", *heads, "Source"))
     every = {name: setting for settings in shown.values() for name, setting in settings.items()}
     rows = tuple(

@@ -11,7 +11,7 @@ from kneebench.analysis.devices import volumes
 from kneebench.analysis.knee import final_rungs
 from kneebench.analysis.levelling import WITHIN, levelling
 from kneebench.analysis.levelling_words import WHAT, finding, sentence
-from kneebench.analysis.sweep import Resource, SweepCell, amount, sweeps, value_of
+from kneebench.analysis.sweep import Resource, SweptConfiguration, amount, sweeps, value_of
 from kneebench.analysis.wording import interval, listed, percent, times_and_interval
 from kneebench.brief import sweep_figures
 from kneebench.brief.section import Column, Figure, Row, Section, Table
@@ -133,7 +133,7 @@ def _devices_caption(lines: Sequence[SweepLine]) -> str:
     apart = any(
         len(volumes(rung)) > 1
         for line in lines
-        for one in line.cells
+        for one in line.configurations
         for rung in final_rungs(one.climb)[:1]
     )
     return " Devices: all of a storage, the log's among them." if apart else ""
@@ -150,13 +150,13 @@ def _pooled_caption(lines: Sequence[SweepLine]) -> str:
 
 
 def _warming_caption(lines: Sequence[SweepLine]) -> str:
-    marked = any(one.warming for line in lines for one in line.cells)
+    marked = any(one.warming for line in lines for one in line.configurations)
     return f" {WARMING}: still warming." if marked else ""
 
 
 def _largest_caption(lines: Sequence[SweepLine]) -> str:
     """What the ratios are where the largest configuration itself is a lower bound."""
-    cold = [line.name for line in lines if line.sweep.cells[-1].warming]
+    cold = [line.name for line in lines if line.sweep.configurations[-1].warming]
     if not cold:
         return ""
     of = f" of {listed(cold)}" if len(lines) > 1 else ""
@@ -172,10 +172,10 @@ def _table(resource: Resource, lines: Sequence[SweepLine]) -> Table:
         Column(title=TITLES[resource]),
         *(Column(title=title) for title in COLUMNS),
     )
-    rows = tuple(_row(line, one) for line in lines for one in line.cells)
+    rows = tuple(_row(line, one) for line in lines for one in line.configurations)
     caption = (
         "NOPM with its 95% CI; vs. largest: its ratio to the largest configuration of the storage."
-        f"{AT_LEAST if any(one.warming for line in lines for one in line.cells) else ''}"
+        f"{AT_LEAST if any(one.warming for line in lines for one in line.configurations) else ''}"
         " CPU: mean busy share of the database's cores; below it that of the least busy core."
         " Cache hits: of the database's own cache."
         f"{_devices_caption(lines)}{_pooled_caption(lines)}"
@@ -183,8 +183,8 @@ def _table(resource: Resource, lines: Sequence[SweepLine]) -> Table:
     return Table(caption=caption, columns=columns, rows=rows)
 
 
-def _row(line: SweepLine, one: SweepCell) -> Row:
-    value = value_of(one.cell, line.sweep.resource)
+def _row(line: SweepLine, one: SweptConfiguration) -> Row:
+    value = value_of(one.configuration, line.sweep.resource)
     levelled = line.levelling.at is one and line.levelling.answer == "levels off"
     return Row(
         cells=(
@@ -201,19 +201,19 @@ def _row(line: SweepLine, one: SweepCell) -> Row:
                 one.read_bytes_per_transaction.value if one.read_bytes_per_transaction else None
             ),
         ),
-        tone="strong" if levelled else "light" if one.cell.reference else "plain",
+        tone="strong" if levelled else "light" if one.configuration.reference else "plain",
     )
 
 
-def _nopm(one: SweepCell) -> str:
+def _nopm(one: SweptConfiguration) -> str:
     if one.nopm is None:
         return units.NOTHING
     least = "at least " if one.warming else ""
     return f"{least}{units.significant(one.nopm.value)}\n({interval(one.nopm)})"
 
 
-def _ratio(line: SweepLine, one: SweepCell) -> str:
-    if one is line.sweep.cells[-1]:
+def _ratio(line: SweepLine, one: SweptConfiguration) -> str:
+    if one is line.sweep.configurations[-1]:
         return "largest (still warming)" if one.warming else "largest"
     if one.relative is None:
         return units.NOTHING

@@ -21,10 +21,9 @@ from kneebench.databases.tproc_c.loading import require_restored, shape_of
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
 from kneebench.lab.processes import family
-from kneebench.plan import Plan
-from kneebench.plan.cells import cells
 from kneebench.plan.database import ExistingSchemaDatabase
-from kneebench.records import Cell, Event, Finding, Watch, Whereabouts
+from kneebench.plan.database_plan import DatabasePlan
+from kneebench.records import Configuration, Event, Finding, Watch, Whereabouts
 from kneebench.secrets import without_passwords
 
 UNTOUCHED = "external server: its caches were not emptied and its settings were not changed"
@@ -40,9 +39,9 @@ TableOf = TypeVar("TableOf", bound=ExistingSchemaDatabase)
 
 
 class ExternalRestore(NamedTuple, Generic[AddressOf]):
-    """A restore under way: of which cell, where, and since when (monotonic)."""
+    """A restore under way: of which configuration, where, and since when (monotonic)."""
 
-    cell: Cell
+    configuration: Configuration
     address: AddressOf
     began: float
     watch: Watch
@@ -59,7 +58,7 @@ class ExternalServers(ABC, Generic[TableOf, AddressOf, SessionOf, ServerOf]):
     password_variable: ClassVar[str]
     """The variable of the environment from which the engine's clients read the password."""
 
-    def __init__(self, plan: Plan, journal: Journal, table: TableOf) -> None:
+    def __init__(self, plan: DatabasePlan, journal: Journal, table: TableOf) -> None:
         self.plan, self.journal, self.table, self.how = plan, journal, table, plan.restore
         self.foreign = table.has_schema
         self._where: dict[str, Whereabouts] = {}
@@ -145,9 +144,9 @@ class ExternalServers(ABC, Generic[TableOf, AddressOf, SessionOf, ServerOf]):
         except KneebenchError as error:
             yield finding_of(error, subject)
 
-    def where(self, cell: Cell) -> Whereabouts:
+    def where(self, configuration: Configuration) -> Whereabouts:
         """Where the server runs; determined once."""
-        url, address = self.plan.urls[cell.storage], self.address(cell.storage)
+        url, address = self.plan.urls[configuration.storage], self.address(configuration.storage)
         if url not in self._where:
             with self.explained("locating the server", address):
                 self._where[url] = self.locate(address)
@@ -157,8 +156,8 @@ class ExternalServers(ABC, Generic[TableOf, AddressOf, SessionOf, ServerOf]):
     def _one_storage_per_url(self) -> list[str]:
         """The first that is measured there."""
         first: dict[str, str] = {}
-        for cell in cells(self.plan):
-            first.setdefault(self.plan.urls[cell.storage], cell.storage)
+        for configuration in self.plan.configurations:
+            first.setdefault(self.plan.urls[configuration.storage], configuration.storage)
         return list(first.values())
 
     def prepare(self, watch: Watch) -> dict[str, str]:
@@ -176,14 +175,21 @@ class ExternalServers(ABC, Generic[TableOf, AddressOf, SessionOf, ServerOf]):
         return facts
 
     @contextlib.contextmanager
-    def restored(self, cell: Cell, watch: Watch, restore: int = 0) -> Iterator[ServerOf]:
+    def restored(
+        self, configuration: Configuration, watch: Watch, restore: int = 0
+    ) -> Iterator[ServerOf]:
         """The server with a fresh database; what was made for it is removed at the end."""
-        address, began = self.address(cell.storage), time.monotonic()
-        watch(Event(kind="start", doing=f"restoring the database of {cell.storage!r} ({self.how})"))
+        address, began = self.address(configuration.storage), time.monotonic()
+        watch(
+            Event(
+                kind="start",
+                doing=f"restoring the database of {configuration.storage!r} ({self.how})",
+            )
+        )
         if self.how == "command":
-            self._run_command(cell.storage, address, watch)
+            self._run_command(configuration.storage, address, watch)
         with ExitStack() as stack:
-            yield self.open(ExternalRestore(cell, address, began, watch), stack)
+            yield self.open(ExternalRestore(configuration, address, began, watch), stack)
 
     def _run_command(self, storage: str, address: AddressOf, watch: Watch) -> None:
         command, variables = self.table.restore_command, self.variables(address)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from kneebench.lab.preparation import Resources, Shares
-from kneebench.plan.cells import cells
 from kneebench.records import Finding
 from kneebench.units import size
 
@@ -19,7 +18,7 @@ def too_large_cache(
     """An error where the cache by the setting `name` is more than the memory of one of the plan's
     servers. Sizes of a constraint's `engine_memory` are judged with the constraints.
     """
-    own = (one for one in cells(shares.plan) if not one.engine_memory_bytes)
+    own = (one for one in shares.plan.configurations if not one.engine_memory_bytes)
     for resources in dict.fromkeys(map(shares.resources_of, own)):
         cache, there = setting_bytes(settings_for(resources)[name]), resources.memory_bytes
         if cache > there:

@@ -25,7 +25,7 @@ from kneebench.databases.managed.storage_space import (
 )
 from kneebench.lab.drives import existing, mount_of
 from kneebench.lab.volumes import capacity_bytes
-from kneebench.plan import Plan
+from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.plan import Storage
 from kneebench.records import Finding
 from kneebench.units import size
@@ -42,7 +42,7 @@ class Sizes(NamedTuple):
     cache_setting: str
 
 
-def image_requirement(plan: Plan, image: Path) -> list[SpaceRequirement]:
+def image_requirement(plan: DatabasePlan, image: Path) -> list[SpaceRequirement]:
     """The base image's directory, with the space that it needs; empty if the image is built."""
     if base_image.find(image):
         return []
@@ -56,7 +56,9 @@ class DirectoryFindings:
     `sizes` are those of the server that loads the image.
     """
 
-    def __init__(self, plan: Plan, image: Path, account: Account | None, sizes: Sizes) -> None:
+    def __init__(
+        self, plan: DatabasePlan, image: Path, account: Account | None, sizes: Sizes
+    ) -> None:
         self._plan, self._image, self._account, self._sizes = plan, image, account, sizes
         self._data_bytes = plan.engine.footprint.climb_bytes(plan.workload.warehouses)
 
@@ -86,9 +88,8 @@ class DirectoryFindings:
         """Space missing for the databases of all storages at the same time."""
         needed = [
             requirement
-            for storage in self._plan.storages.values()
-            for requirement in self._requirements(storage)
-            for _ in self._plan.constraints_by_name or [""]
+            for one in self._plan.configurations
+            for requirement in self._requirements(self._plan.storages[one.storage])
         ]
         return self._shortages(self._with_image(needed), servers)
 

@@ -1,7 +1,7 @@
 """The engine of servers that we run ourselves, as far as it is the same for all of them.
 
-A managed server lives for one restored cell. Its files are copied from the base image onto the
-storage under test, it starts cold, and at the end both are removed.
+A managed server lives for one restored configuration. Its files are copied from the base image onto
+the storage under test, it starts cold, and at the end both are removed.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from kneebench.lab.journal import Journal
 from kneebench.lab.limit_findings import missing_for_all
 from kneebench.lab.limits import DatabaseLimits
 from kneebench.lab.preparation import Lab, Prepared, Resources
-from kneebench.plan import Plan
 from kneebench.plan.database import ServerDatabase
-from kneebench.records import Cell, Event, Finding, Watch, Whereabouts
+from kneebench.plan.database_plan import DatabasePlan
+from kneebench.records import Configuration, Event, Finding, Watch, Whereabouts
 
 CLONED = "restored by reflink: the first write to each block includes its copy-on-write"
 UNUSABLE = "check the permissions, the free space and the health of the storage"
@@ -68,7 +68,7 @@ class OwnServers(ABC, Generic[TableOf, BuildOf, FilesOf, ServerOf]):
 
     names: ClassVar[Names]
 
-    def __init__(self, plan: Plan, journal: Journal, table: TableOf) -> None:
+    def __init__(self, plan: DatabasePlan, journal: Journal, table: TableOf) -> None:
         self.plan, self.journal, self.table, self.lab = plan, journal, table, Lab(plan, journal)
         self._settings: dict[Resources, dict[str, str]] = {}
         self._image: BaseImage | None = None
@@ -149,8 +149,8 @@ class OwnServers(ABC, Generic[TableOf, BuildOf, FilesOf, ServerOf]):
     def settings_for(self, resources: Resources) -> dict[str, str]:
         """Settings of a server with this share of the machine.
 
-        A constraint changes the cache alone: what else is sized is the same in all cells. Sized
-        once, because drives may be fuller later.
+        A constraint changes the cache alone: what else is sized is the same in all configurations.
+        Sized once, because drives may be fuller later.
         """
         if resources not in self._settings:
             machine = Machine(
@@ -165,11 +165,9 @@ class OwnServers(ABC, Generic[TableOf, BuildOf, FilesOf, ServerOf]):
 
     @cached_property
     def _log_space_bytes(self) -> int:
-        memory, servers = self.lab.resources.memory_bytes, self.lab.servers
-        cache = self.cache_bytes(memory)
+        memory = self.lab.resources.memory_bytes
         image = image_requirement(self.plan, self.image_path)
-        space = log_space_bytes(self.plan, servers * memory, servers * cache, image)
-        return space // self.lab.databases
+        return log_space_bytes(self.plan, memory, self.cache_bytes(memory), image)
 
     @property
     def image_path(self) -> Path:
@@ -207,12 +205,12 @@ class OwnServers(ABC, Generic[TableOf, BuildOf, FilesOf, ServerOf]):
         for name, storage in self.plan.storages.items():
             yield from self.directories.of(storage)
             yield from self.directories.of_volumes(name, storage)
-        if self.lab.servers > 1:
-            yield from self.directories.side_by_side(self.lab.servers)
+        if self.plan.servers > 1:
+            yield from self.directories.side_by_side(self.plan.servers)
         yield self.directories.base_image()
         yield from self.directories.cloning()
-        if missing := [*missing_for_all(self.table.cores, self.table.memory)]:
-            yield from missing
+        yield from (missing := [*missing_for_all(self.table.cores, self.table.memory)])
+        if missing:
             return
         with self.launch(self.lab.resources) as launch:
             if words := self.complaint(launch):
@@ -221,22 +219,22 @@ class OwnServers(ABC, Generic[TableOf, BuildOf, FilesOf, ServerOf]):
         name = self.names.cache_setting
         yield from too_large_cache(self.lab, name, self.settings_for, self.setting_bytes)
 
-    def where(self, cell: Cell) -> Whereabouts:
+    def where(self, configuration: Configuration) -> Whereabouts:
         """On this machine, as the plan says."""
-        paths = self.plan.storages[cell.storage].paths_by_role
+        paths = self.plan.storages[configuration.storage].paths_by_role
         return Whereabouts(
             here=True,
             seen="on this machine",
-            cores=self.lab.resources_of(cell).cores,
+            cores=self.lab.resources_of(configuration).cores,
             paths=tuple(paths.values()),
             roles=tuple(paths),
         )
 
     def prepare(self, watch: Watch) -> dict[str, str]:
         """Build the image, or find it; nothing is loaded if there is no space to restore it."""
-        return dict(self._prepared(watch).facts)
+        return dict(self._prepare_image(watch).facts)
 
-    def _prepared(self, watch: Watch) -> BaseImage:
+    def _prepare_image(self, watch: Watch) -> BaseImage:
         require([self.directories.base_image()], "making room for the base image")
         for name, storage in self.plan.storages.items():
             doing = f"making room for the base image and its copy on {name!r}"
@@ -252,27 +250,30 @@ class OwnServers(ABC, Generic[TableOf, BuildOf, FilesOf, ServerOf]):
     # --- a restore --------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def restored(self, cell: Cell, watch: Watch, restore: int = 0) -> Iterator[ServerOf]:
-        """A server over a fresh copy of the image on the cell's storage; its own cache is empty."""
-        image = self._image or self._prepared(watch)
-        with self.lab.prepared(cell, watch) as prepared:
-            require(list(self.directories.of(prepared.storage)), f"restoring to {cell.name!r}")
-            with self._restored(image, prepared, watch) as server:
+    def restored(
+        self, configuration: Configuration, watch: Watch, restore: int = 0
+    ) -> Iterator[ServerOf]:
+        """A server over a fresh copy of the image; its own cache is empty."""
+        image = self._image or self._prepare_image(watch)
+        with self.lab.prepared(configuration, watch) as prepared:
+            doing = f"restoring to {configuration.name!r}"
+            require([*self.directories.of(prepared.storage)], doing)
+            with self._running(image, prepared, watch) as server:
                 yield server
 
     @contextlib.contextmanager
-    def _restored(self, image: BaseImage, prepared: Prepared, watch: Watch) -> Iterator[ServerOf]:
-        doing = f"restoring the database to {prepared.cell.name!r}"
+    def _running(self, image: BaseImage, prepared: Prepared, watch: Watch) -> Iterator[ServerOf]:
+        doing = f"restoring the database to {prepared.configuration.name!r}"
         watch(Event(kind="start", doing=doing))
         began = time.monotonic()
         with contextlib.ExitStack() as stack:
             launch = stack.enter_context(self.launch(prepared.resources, prepared.limits))
             restore = Restore(image, prepared, self._new_directory(stack), watch, doing)
-            process, asking = self.start(launch, self._placed(restore, launch), stack)
+            process, asking = self.start(launch, self._put_in_place(restore, launch), stack)
             here, notes = processes_of(process, prepared), [CLONED] if self.how == "clone" else []
             server = asking(here, time.monotonic() - began, notes)
             stack.callback(server.close)
-            if prepared.limits and prepared.cell.constraint:
+            if prepared.limits and prepared.configuration.constraint:
                 server.settings = (*server.settings, *prepared.limits.settings)
             watch(Event(kind="end", doing=doing, share=1.0, data={"restore_s": server.restore_s}))
             yield server
@@ -292,7 +293,7 @@ class OwnServers(ABC, Generic[TableOf, BuildOf, FilesOf, ServerOf]):
 
         return make
 
-    def _placed(self, restore: Restore, launch: Launch[BuildOf]) -> FilesOf:
+    def _put_in_place(self, restore: Restore, launch: Launch[BuildOf]) -> FilesOf:
         try:
             return self.put_in_place(restore, launch)
         except OSError as error:

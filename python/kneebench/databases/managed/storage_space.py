@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from kneebench.databases.managed.disk_space import SpaceRequirement, bytes_beside, left_bytes
 from kneebench.errors import PlanError
 from kneebench.lab.volumes import capacity_bytes
-from kneebench.plan import Plan
-from kneebench.plan.default import is_default
+from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.machine_share import MEMORY_SHARE
 from kneebench.plan.machine_share import log_space_bytes as log_share_bytes
 from kneebench.plan.plan import Storage
@@ -51,16 +50,18 @@ def volume_requirements(
 
 
 def log_space_bytes(
-    plan: Plan, memory_bytes: int, cache_bytes: int, image: Sequence[SpaceRequirement]
+    plan: DatabasePlan, memory_bytes: int, cache_bytes: int, image: Sequence[SpaceRequirement]
 ) -> int:
-    """Space for the log, equal for all storages: a share of what the data leaves free on the
-    smallest log directory.
+    """Space for the log of one server, equal for all storages: a share of what the data of all that
+    are up at the same time leave free on the smallest log directory, shared out among the databases
+    there. `memory_bytes`, `cache_bytes`: those of one server.
 
     A base image that is not built yet counts as built, so a resumed campaign has the same log size
     as at its start.
     """
     data_bytes = plan.engine.footprint.climb_bytes(plan.workload.warehouses)
-    storages, most = plan.storages.values(), int(memory_bytes * MEMORY_SHARE) - cache_bytes
+    storages = plan.storages.values()
+    most = int(plan.servers * memory_bytes * MEMORY_SHARE) - plan.servers * cache_bytes
     left = [
         left_bytes(one, most) - bytes_beside(one, image)
         for storage in storages
@@ -73,12 +74,12 @@ def log_space_bytes(
         for volume, holds, needs_bytes in volume_requirements(storage, data_bytes, 0)
         if "log" in holds
     ]
-    return min(map(log_share_bytes, left), default=0)
+    return min(map(log_share_bytes, left), default=0) // plan.databases
 
 
-def reduction_hint(plan: Plan, log_setting: str) -> str:
+def reduction_hint(plan: DatabasePlan, log_setting: str) -> str:
     """The plan keys that reduce the space needed, with the setting that sizes the log; for the
     default plan also how to get a plan to edit.
     """
-    where = ", in your own plan (`kneebench plan default > plan.toml`)" if is_default(plan) else ""
+    where = ", in your own plan (`kneebench plan default > plan.toml`)" if plan.by_default else ""
     return f"lower workload.warehouses or database.settings.{log_setting}{where}"

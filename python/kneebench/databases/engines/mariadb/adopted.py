@@ -30,7 +30,7 @@ from kneebench.databases.tproc_c.adopted import Existing
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST
 from kneebench.errors import PlanError
 from kneebench.lab.journal import Journal
-from kneebench.plan import Plan
+from kneebench.plan.database_plan import DatabasePlan
 from kneebench.records import Finding, Watch
 
 OTHER_ENGINES = """
@@ -66,7 +66,9 @@ def facts(session: MariadbSession, database: str, warehouses: int) -> dict[str, 
     return adopted.facts(database, tables_there(session), count, warehouses)
 
 
-def findings(session: MariadbSession, database: str, subject: str, plan: Plan) -> Iterator[Finding]:
+def findings(
+    session: MariadbSession, database: str, subject: str, plan: DatabasePlan
+) -> Iterator[Finding]:
     """What becomes of the user's tables; refused if the plan does not state it.
 
     Raises PlanError where there is no such schema, or one of another size.

@@ -36,11 +36,11 @@ from kneebench.databases.managed.server_process import ServerProcess
 from kneebench.databases.managed.sizing import Machine
 from kneebench.databases.tproc_c.recipe import Recipe
 from kneebench.lab.journal import Journal
-from kneebench.plan import Plan
+from kneebench.plan.database_plan import DatabasePlan
 from kneebench.records import Watch
 
 
-def open_engine(plan: Plan, journal: Journal) -> Engine:
+def open_engine(plan: DatabasePlan, journal: Journal) -> Engine:
     """The engine that the plan requires; changes nothing."""
     if any(plan.urls.values()):
         return RemoteMariadb(plan, journal)
@@ -52,7 +52,7 @@ class OwnMariadb(OwnServers[MariadbDatabase, MariadbBuild, MariadbFiles, Mariadb
 
     names = Names("MariaDB", SOCKET, "innodb_log_file_size", "innodb_buffer_pool_size")
 
-    def __init__(self, plan: Plan, journal: Journal) -> None:
+    def __init__(self, plan: DatabasePlan, journal: Journal) -> None:
         super().__init__(plan, journal, mariadb_table(plan.database))
 
     def find_build(self) -> MariadbBuild:

@@ -48,7 +48,7 @@ from kneebench.databases.external.engine import (
 from kneebench.databases.managed.process import Process
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
-from kneebench.plan import Plan
+from kneebench.plan.database_plan import DatabasePlan
 from kneebench.records import Check, Event, Finding, Watch, Whereabouts
 from kneebench.secrets import without_passwords
 
@@ -65,7 +65,9 @@ class RemoteMariadb(
 
     password_variable = PASSWORD
 
-    def __init__(self, plan: Plan, journal: Journal, product: Product = Product.MARIADB) -> None:
+    def __init__(
+        self, plan: DatabasePlan, journal: Journal, product: Product = Product.MARIADB
+    ) -> None:
         super().__init__(plan, journal, mariadb_table(plan.database))
         self.product = product
 
@@ -176,7 +178,7 @@ class RemoteMariadb(
                 self.require_plans(facts_of_load(session), address.database)
                 install_procedures(session)
         notes = [UNTOUCHED, SHARED, *([LEFT] if self.how == "none" else [])]
-        notes += [*self.where(restore.cell).notes, *filter(None, [self.product.caveat])]
+        notes += [*self.where(restore.configuration).notes, *filter(None, [self.product.caveat])]
         restore_s = restore.seconds
         with explained("opening the restored database", address):
             process, before = self._process(address), self._before(address, watch)

@@ -8,7 +8,7 @@ from kneebench.databases.engines.mariadb.copies import WORK
 from kneebench.databases.engines.mariadb.grants import NEEDED, Grants
 from kneebench.databases.engines.mariadb.instruments import reads_unseen
 from kneebench.databases.engines.mariadb.session import MariadbSession
-from kneebench.plan import Plan
+from kneebench.plan.database_plan import DatabasePlan
 from kneebench.records import Finding
 
 OURS = 8
@@ -116,7 +116,7 @@ def _in_use(session: MariadbSession, settings: Mapping[str, str]) -> Iterator[tu
 
 
 def too_few_connections(
-    session: MariadbSession, settings: Mapping[str, str], subject: str, plan: Plan
+    session: MariadbSession, settings: Mapping[str, str], subject: str, plan: DatabasePlan
 ) -> Iterator[Finding]:
     """A warning if the last users of a climb or of the fixed rate would be refused, an error if
     those of a fixed load would.

@@ -32,7 +32,7 @@ from kneebench.databases.engines.mariadb.launcher import CONFIGURATION, Launch
 from kneebench.databases.managed.sizing import Machine
 from kneebench.errors import PlanError
 from kneebench.lab.folder import Folder
-from kneebench.plan import Plan
+from kneebench.plan.database_plan import DatabasePlan
 
 ALWAYS = {
     "skip_networking": "ON",
@@ -69,12 +69,12 @@ def _text(value: str | int | float | bool) -> str:
     return {True: "ON", False: "OFF"}[value] if isinstance(value, bool) else str(value)
 
 
-def given(plan: Plan) -> dict[str, str]:
+def given(plan: DatabasePlan) -> dict[str, str]:
     """The plan's own settings, by the names and values that the server shows."""
     return {named(name): _text(value) for name, value in plan.database.settings.items()}
 
 
-def rules(plan: Plan, machine: Machine) -> dict[str, str]:
+def rules(plan: DatabasePlan, machine: Machine) -> dict[str, str]:
     """The settings of every server of the plan, by the rules, then as the plan says."""
     users = plan.ladder.most_users
     connections = min(users, plan.workload.connections or users)

@@ -6,9 +6,9 @@ from kneebench.databases.engine import Engine
 from kneebench.databases.engines.mariadb.remote import RemoteMariadb
 from kneebench.databases.engines.mariadb.versions import Product
 from kneebench.lab.journal import Journal
-from kneebench.plan import Plan
+from kneebench.plan.database_plan import DatabasePlan
 
 
-def open_engine(plan: Plan, journal: Journal) -> Engine:
+def open_engine(plan: DatabasePlan, journal: Journal) -> Engine:
     """The engine that the plan requires; changes nothing."""
     return RemoteMariadb(plan, journal, Product.MYSQL)

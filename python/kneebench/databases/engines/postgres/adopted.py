@@ -22,7 +22,7 @@ from kneebench.databases.engines.postgres.sql_schema import HERE, tables_there
 from kneebench.databases.tproc_c import adopted
 from kneebench.databases.tproc_c.adopted import Existing
 from kneebench.lab.journal import Journal
-from kneebench.plan import Plan
+from kneebench.plan.database_plan import DatabasePlan
 from kneebench.records import Finding, Watch
 
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -58,7 +58,7 @@ def facts(connection: Connection, warehouses: int) -> dict[str, str]:
     return adopted.facts(connection.info.dbname, there, count, warehouses)
 
 
-def findings(connection: Connection, subject: str, plan: Plan) -> Iterator[Finding]:
+def findings(connection: Connection, subject: str, plan: DatabasePlan) -> Iterator[Finding]:
     """What becomes of the user's tables; refused if the plan does not state it.
 
     Raises PlanError where there is no such schema, or one of another size.

@@ -9,7 +9,7 @@ from typing import Any
 
 import psycopg
 
-from kneebench.plan import Plan
+from kneebench.plan.database_plan import DatabasePlan
 from kneebench.records import Finding
 
 OURS = 5
@@ -27,7 +27,7 @@ FROM pg_roles WHERE rolname = current_user"""
 
 
 def too_few_connections(
-    connection: psycopg.Connection[tuple[Any, ...]], subject: str, plan: Plan
+    connection: psycopg.Connection[tuple[Any, ...]], subject: str, plan: DatabasePlan
 ) -> Iterator[Finding]:
     """A warning if the last users of a climb or of the fixed rate would be refused, an error if
     those of a fixed load would.

@@ -41,24 +41,13 @@ from kneebench.databases.managed.restore import Restore
 from kneebench.databases.managed.server_process import ServerProcess
 from kneebench.databases.managed.sizing import Machine
 from kneebench.databases.tproc_c.recipe import Recipe
-from kneebench.errors import PlanError
 from kneebench.lab.journal import Journal
-from kneebench.plan import Plan
-from kneebench.plan.explanation import dotted
+from kneebench.plan.database_plan import DatabasePlan
 from kneebench.records import Watch
 
 
-def open_engine(plan: Plan, journal: Journal) -> Engine:
-    """The engine that the plan requires; changes nothing.
-
-    Raises PlanError for a plan read from results, which contain no commands.
-    """
-    if plan.kept_commands:
-        raise PlanError(
-            f"reading {dotted(plan.kept_commands[0])}",
-            seen="this is the placeholder that results keep in place of a command",
-            do="write the command itself",
-        )
+def open_engine(plan: DatabasePlan, journal: Journal) -> Engine:
+    """The engine that the plan requires; changes nothing."""
     if any(plan.urls.values()):
         return RemotePostgres(plan, journal)
     return OwnPostgres(plan, journal)
@@ -66,7 +55,7 @@ def open_engine(plan: Plan, journal: Journal) -> Engine:
 
 class PostgresFiles(NamedTuple):
     """The data directory, and those of its log and of its temporary files where they have their
-    own; `log_rate`: how fast the cell's log grew on the restores before.
+    own; `log_rate`: how fast the configuration's log grew on the restores before.
     """
 
     data: Path
@@ -80,7 +69,7 @@ class OwnPostgres(OwnServers[PostgresDatabase, PostgresBuild, PostgresFiles, Pos
 
     names = Names("PostgreSQL", SOCKET, "max_wal_size", "shared_buffers")
 
-    def __init__(self, plan: Plan, journal: Journal) -> None:
+    def __init__(self, plan: DatabasePlan, journal: Journal) -> None:
         super().__init__(plan, journal, postgres_table(plan.database))
         self._log_rates: dict[str, LogRate] = {}
 
@@ -145,7 +134,7 @@ class OwnPostgres(OwnServers[PostgresDatabase, PostgresBuild, PostgresFiles, Pos
         )
         cores = len(restored.prepared.resources.cores)
         rate = self._log_rates.setdefault(
-            restored.prepared.cell.id, LogRate(GUESS_PER_CORE_S * cores)
+            restored.prepared.configuration.id, LogRate(GUESS_PER_CORE_S * cores)
         )
         return PostgresFiles(files, rate, log, temporary)
 

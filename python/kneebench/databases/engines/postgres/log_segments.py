@@ -37,7 +37,9 @@ SHORTEST_S = 0.5
 
 
 class LogRate:
-    """The fastest that servers of one cell have written log so far, from looks at its position."""
+    """The fastest that servers of one configuration have written log so far, from looks at its
+    position.
+    """
 
     def __init__(self, guess_per_s: float) -> None:
         self.most_per_s, self._guessed = guess_per_s, True

@@ -43,7 +43,7 @@ from kneebench.databases.external.engine import (
     process_at,
 )
 from kneebench.lab.journal import Journal
-from kneebench.plan import Plan
+from kneebench.plan.database_plan import DatabasePlan
 from kneebench.records import Check, Event, Finding, Watch, Whereabouts
 
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -64,7 +64,7 @@ class RemotePostgres(
 
     password_variable = PASSWORD
 
-    def __init__(self, plan: Plan, journal: Journal) -> None:
+    def __init__(self, plan: DatabasePlan, journal: Journal) -> None:
         super().__init__(plan, journal, postgres_table(plan.database))
 
     def address(self, storage: str) -> PostgresAddress:
@@ -141,7 +141,7 @@ class RemotePostgres(
             with connect(address) as connection:
                 self.require_plans(facts_of_load(connection), address.database)
         notes = [UNTOUCHED, *([LEFT] if self.how == "none" else [])]
-        notes += [*self.where(restore.cell).notes, *self._functions(address)]
+        notes += [*self.where(restore.configuration).notes, *self._functions(address)]
         restore_s = restore.seconds
         with explained("opening the restored database", address):
             process = process_at(self.locate(address))  # again: it may have been restarted

@@ -40,7 +40,7 @@ from kneebench.databases.engines.postgres.launcher import Launch, program
 from kneebench.databases.managed.sizing import Machine
 from kneebench.errors import PlanError
 from kneebench.lab.folder import Folder
-from kneebench.plan import Plan
+from kneebench.plan.database_plan import DatabasePlan
 
 INITDB = frozenset(["data_checksums", "wal_segment_size"])
 """Settings that are fixed when the cluster is made."""
@@ -72,7 +72,7 @@ def _text(value: str | int | float | bool) -> str:
     return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
 
 
-def rules(plan: Plan, machine: Machine) -> dict[str, str]:
+def rules(plan: DatabasePlan, machine: Machine) -> dict[str, str]:
     """The settings of every server of the plan, by the rules, then as the plan says."""
     users = plan.ladder.most_users
     connections = min(users, plan.workload.connections or users)
@@ -128,7 +128,7 @@ def loading(ruled: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def initdb_options(plan: Plan, build: PostgresBuild) -> list[str]:
+def initdb_options(plan: DatabasePlan, build: PostgresBuild) -> list[str]:
     """The options of initdb for the plan's settings; the version's own defaults without any."""
     options = []
     for name, value in plan.database.settings.items():

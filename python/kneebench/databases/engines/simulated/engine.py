@@ -18,9 +18,9 @@ from kneebench.databases.engines.simulated.storage import SimulatedStorage, cons
 from kneebench.databases.engines.simulated.table import simulated_table
 from kneebench.errors import PlanError
 from kneebench.lab.journal import Journal
-from kneebench.plan import Plan
+from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.plan import Workload
-from kneebench.records import Cell, Event, Finding, Watch, Whereabouts
+from kneebench.records import Configuration, Event, Finding, Watch, Whereabouts
 
 
 def simulated_server(storage: SimulatedStorage, workload: Workload, seed: int) -> SimulatedServer:
@@ -30,7 +30,7 @@ def simulated_server(storage: SimulatedStorage, workload: Workload, seed: int) -
     )
 
 
-def restored_seed(seed: int, cell: str, restore: int) -> int:
+def restored_seed(seed: int, configuration: str, restore: int) -> int:
     """The seed of one restore.
 
     Restores differ, as on a noisy machine; a campaign that is run again or resumed does not.
@@ -39,16 +39,21 @@ def restored_seed(seed: int, cell: str, restore: int) -> int:
     >>> restored_seed(1, "disk", 0) == first, restored_seed(1, "disk", 1) == first
     (True, False)
     """
-    return int.from_bytes(blake2b(f"{seed}/{cell}/{restore}".encode(), digest_size=8).digest()) >> 1
+    return (
+        int.from_bytes(
+            blake2b(f"{seed}/{configuration}/{restore}".encode(), digest_size=8).digest()
+        )
+        >> 1
+    )
 
 
 class SimulatedEngine:
     """Models in place of servers.
 
-    A restore is a new model, seeded by plan, cell and the number of the restore.
+    A restore is a new model, seeded by plan, configuration and the number of the restore.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: DatabasePlan) -> None:
         self._plan = plan
 
     def findings(self) -> Sequence[Finding]:
@@ -69,16 +74,18 @@ class SimulatedEngine:
             level="ok", subject=f"storage {name}", seen=f"simulated: {drives}; nothing is written"
         )
 
-    def where(self, cell: Cell) -> Whereabouts:
+    def where(self, configuration: Configuration) -> Whereabouts:
         """Nowhere, on the model's cores."""
-        found = self._drives(cell)
+        found = self._drives(configuration)
         return Whereabouts(seen="a model", cores=tuple(range(found.cores if found else 0)))
 
-    def _drives(self, cell: Cell) -> SimulatedStorage | None:
-        """The model's figures under the cell's constraint; None for a storage without a model."""
-        found = self._drives_of(cell.storage)
+    def _drives(self, configuration: Configuration) -> SimulatedStorage | None:
+        """The model's figures under the configuration's constraint; None for a storage without a
+        model.
+        """
+        found = self._drives_of(configuration.storage)
         data_bytes = footprint.data_bytes(self._plan.workload.warehouses)
-        return found and constrained(found, cell, data_bytes)
+        return found and constrained(found, configuration, data_bytes)
 
     def _drives_of(self, storage: str) -> SimulatedStorage | None:
         """The storage's figures with those that the database's settings change."""
@@ -91,17 +98,23 @@ class SimulatedEngine:
         return {"engine": "simulated", "warehouses": str(self._plan.workload.warehouses)}
 
     @contextlib.contextmanager
-    def restored(self, cell: Cell, watch: Watch, restore: int = 0) -> Iterator[Simulated]:
+    def restored(
+        self, configuration: Configuration, watch: Watch, restore: int = 0
+    ) -> Iterator[Simulated]:
         """A fresh model with a cold cache and its clock at 0.
 
         Raises PlanError where the storage has none.
         """
-        storage = self._drives(cell)
+        storage = self._drives(configuration)
         if storage is None:
-            raise PlanError(f"storage {cell.storage}", seen="no model", do=_table(cell.storage))
-        seed = restored_seed(self._plan.seed, cell.id, restore)
+            raise PlanError(
+                f"storage {configuration.storage}",
+                seen="no model",
+                do=_table(configuration.storage),
+            )
+        seed = restored_seed(self._plan.seed, configuration.id, restore)
         server = simulated_server(storage, self._plan.workload, seed)
-        watch(Event(kind="end", doing=f"restoring {cell.name} (simulated)"))
+        watch(Event(kind="end", doing=f"restoring {configuration.name} (simulated)"))
         yield Simulated(server, storage)
 
     def close(self) -> None:
@@ -112,6 +125,6 @@ def _table(storage: str) -> str:
     return f'add a table [storages."{storage}".simulated]'
 
 
-def open_engine(plan: Plan, journal: Journal) -> SimulatedEngine:
+def open_engine(plan: DatabasePlan, journal: Journal) -> SimulatedEngine:
     """The engine of a plan; the journal stays empty, nothing is changed."""
     return SimulatedEngine(plan)

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from kneebench.plan.storage import Storage
 from kneebench.plan.values import MONTH_S, Number, Part, Whole
-from kneebench.records import Cell
+from kneebench.records import Configuration
 from kneebench.units import Seconds
 
 
@@ -109,18 +109,22 @@ def drives_of(storage: Storage) -> SimulatedStorage | None:
     return found if isinstance(found, SimulatedStorage) else None
 
 
-def constrained(storage: SimulatedStorage, cell: Cell, data_bytes: int) -> SimulatedStorage:
-    """The drives as a cell sees them: with its cores, and with more misses the less of the data
-    its memory holds (as if the hottest rows were cached first: the square of what it lacks).
+def constrained(
+    storage: SimulatedStorage, configuration: Configuration, data_bytes: int
+) -> SimulatedStorage:
+    """The drives as a configuration sees them: with its cores, and with more misses the less of the
+    data its memory holds (as if the hottest rows were cached first: the square of what it lacks).
 
-    >>> small = Cell(id="small", storage="disk", cores=2, memory_bytes=50)
+    >>> small = Configuration(id="small", storage="disk", cores=2, memory_bytes=50)
     >>> found = constrained(SimulatedStorage(), small, data_bytes=100)
     >>> found.cores, found.reads_per_transaction
     (2, 6.5)
     """
-    sizes = [size for size in (cell.memory_bytes, cell.engine_memory_bytes) if size]
+    sizes = [
+        size for size in (configuration.memory_bytes, configuration.engine_memory_bytes) if size
+    ]
     lacking = max(0.0, 1 - min(sizes) / data_bytes) if sizes else 0.0
     warm, bare = storage.reads_per_transaction, storage.uncached_reads_per_transaction
     misses = warm + max(0.0, bare - warm) * lacking**2
-    cores = min(storage.cores, cell.cores or storage.cores)
+    cores = min(storage.cores, configuration.cores or storage.cores)
     return storage.model_copy(update={"cores": cores, "reads_per_transaction": misses})

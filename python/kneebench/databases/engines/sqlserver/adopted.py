@@ -25,7 +25,7 @@ from kneebench.databases.tproc_c.loading import LARGEST_FIRST
 from kneebench.errors import PlanError
 from kneebench.lab.journal import Journal
 from kneebench.lab.server_cleanup import undo_or_report
-from kneebench.plan import Plan
+from kneebench.plan.database_plan import DatabasePlan
 from kneebench.records import Finding, Watch
 
 TABLES = "SELECT name, is_memory_optimized FROM sys.tables WHERE schema_id = SCHEMA_ID('dbo')"
@@ -75,7 +75,7 @@ def facts(inside: SqlServerSession, warehouses: int) -> dict[str, str]:
     return adopted.facts(database, there, count, warehouses)
 
 
-def findings(address: SqlServerAddress, subject: str, plan: Plan) -> Iterator[Finding]:
+def findings(address: SqlServerAddress, subject: str, plan: DatabasePlan) -> Iterator[Finding]:
     """What becomes of the user's tables, refused if the plan does not state it; the login's rights.
 
     Raises PlanError where there is no such schema, or one of another size.

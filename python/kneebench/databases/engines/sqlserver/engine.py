@@ -40,8 +40,8 @@ from kneebench.databases.engines.sqlserver.version import version_of
 from kneebench.databases.external.engine import LEFT, ExternalRestore, ExternalServers
 from kneebench.lab.journal import Journal
 from kneebench.lab.server_cleanup import undo_or_report
-from kneebench.plan import Plan
-from kneebench.records import Cell, Event, Finding, Setting, Watch, Whereabouts
+from kneebench.plan.database_plan import DatabasePlan
+from kneebench.records import Configuration, Event, Finding, Setting, Watch, Whereabouts
 
 NOTES = {
     "backup": "restored from a backup on the server: what was cached of the old database is lost",
@@ -52,7 +52,7 @@ NOTES = {
 WITHOUT_BACKUP = "Babelfish has no BACKUP and RESTORE: the plan's backup was not used"
 
 
-def open_engine(plan: Plan, journal: Journal) -> Engine:
+def open_engine(plan: DatabasePlan, journal: Journal) -> Engine:
     """The engine of a plan; changes nothing."""
     return RemoteSqlServer(plan, journal)
 
@@ -64,7 +64,7 @@ class RemoteSqlServer(
 
     password_variable = PASSWORD
 
-    def __init__(self, plan: Plan, journal: Journal) -> None:
+    def __init__(self, plan: DatabasePlan, journal: Journal) -> None:
         super().__init__(plan, journal, sqlserver_table(plan.database))
 
     def address(self, storage: str) -> SqlServerAddress:
@@ -143,12 +143,12 @@ class RemoteSqlServer(
         """The restored database, with the plan's settings; put back, and dropped unless it stays,
         with the stack.
         """
-        cell, address, watch = restore.cell, restore.address, restore.watch
+        configuration, address, watch = restore.configuration, restore.address, restore.watch
         session = stack.enter_context(connect(address))
-        settings = PlansSettings(session, self._settings(cell), self.journal)
+        settings = PlansSettings(session, self._settings(configuration), self.journal)
         changed = stack.enter_context(settings.in_force(watch))
-        image = self._image(session, cell.storage)
-        with explained(f"restoring the database of {cell.storage!r}", address):
+        image = self._image(session, configuration.storage)
+        with explained(f"restoring the database of {configuration.storage!r}", address):
             if self.foreign:
                 self._existing(image, restore, stack)
             else:
@@ -203,11 +203,11 @@ class RemoteSqlServer(
             notes.append(WITHOUT_BACKUP)
         return notes
 
-    def _settings(self, cell: Cell) -> dict[str, int]:
-        """Settings of the instance that the plan sets for this cell."""
+    def _settings(self, configuration: Configuration) -> dict[str, int]:
+        """Settings of the instance that the plan sets for this configuration."""
         wanted = of_instance(self.table.settings)
-        if cell.engine_memory_bytes:
-            wanted[CACHE] = max(128, cell.engine_memory_bytes >> 20)
+        if configuration.engine_memory_bytes:
+            wanted[CACHE] = max(128, configuration.engine_memory_bytes >> 20)
         return wanted
 
     def _drop(self, address: SqlServerAddress) -> None:

@@ -20,7 +20,7 @@ from kneebench.databases.engines.sqlserver.session import (
 )
 from kneebench.databases.engines.sqlserver.table import sqlserver_table
 from kneebench.errors import KneebenchError
-from kneebench.plan import Plan
+from kneebench.plan.database_plan import DatabasePlan
 from kneebench.records import Finding
 
 RIGHTS = f"""
@@ -40,7 +40,7 @@ OURS = 6
 
 
 def server_findings(
-    session: SqlServerSession, image: Image, subject: str, plan: Plan
+    session: SqlServerSession, image: Image, subject: str, plan: DatabasePlan
 ) -> Iterator[Finding]:
     """The placement, whether the database can be written, the login's rights, what else the server
     does.
@@ -148,7 +148,7 @@ def _read_only(session: SqlServerSession, image: Image, subject: str) -> Iterato
         )
 
 
-def _rights(session: SqlServerSession, subject: str, plan: Plan) -> Iterator[Finding]:
+def _rights(session: SqlServerSession, subject: str, plan: DatabasePlan) -> Iterator[Finding]:
     may_create, may_view, may_set, is_creator, is_admin, may_kill = (
         bool(value) for value in session.execute(RIGHTS)[0]
     )
@@ -169,13 +169,13 @@ def _rights(session: SqlServerSession, subject: str, plan: Plan) -> Iterator[Fin
         yield Finding(level="error", subject=subject, seen=seen, do=do)
 
 
-def _sets(plan: Plan) -> bool:
+def _sets(plan: DatabasePlan) -> bool:
     """Whether the plan sets settings of the instance."""
-    limited = any(one.engine_memory_bytes for one in plan.constraints_by_name.values())
+    limited = any(one.engine_memory_bytes for one in plan.configurations)
     return limited or bool(of_instance(sqlserver_table(plan.database).settings))
 
 
-def _pending(session: SqlServerSession, subject: str, plan: Plan) -> Iterator[Finding]:
+def _pending(session: SqlServerSession, subject: str, plan: DatabasePlan) -> Iterator[Finding]:
     """Another's settings that the plan's RECONFIGURE would put in force, and nothing put back."""
     for seen in pending(session) if _sets(plan) else ():
         yield Finding(
@@ -195,7 +195,7 @@ def _replicas(session: SqlServerSession, subject: str) -> Iterator[Finding]:
         yield Finding(level="warning", subject=subject, seen=seen, do=do)
 
 
-def _connections(session: SqlServerSession, subject: str, plan: Plan) -> Iterator[Finding]:
+def _connections(session: SqlServerSession, subject: str, plan: DatabasePlan) -> Iterator[Finding]:
     """0 is the most that there can be, 32,767."""
     most = int(str(in_use(session, [CONNECTIONS]).get(CONNECTIONS, 0)))
     ladder = plan.ladder

@@ -1,15 +1,15 @@
-"""A cell: one storage with one database under one constraint."""
+"""A configuration: one storage with one database under one constraint."""
 
 from __future__ import annotations
 
 from kneebench.records.record import Record
 
 
-def cell_name(storage: str, constraint: str, database: str = "") -> str:
-    """What people read of a cell: the storage, the database where the plan has several, and the
-    constraint if there is one.
+def configuration_name(storage: str, constraint: str, database: str = "") -> str:
+    """What people read of a configuration: the storage, the database where the plan has several,
+    and the constraint if there is one.
 
-    >>> cell_name("disk", "2 cores", "mariadb")
+    >>> configuration_name("disk", "2 cores", "mariadb")
     'disk, mariadb (2 cores)'
     """
     place = f"{storage}, {database}" if database else storage
@@ -25,14 +25,14 @@ class IoAllowance(Record):
     write_bytes: int | None = None
 
 
-class Cell(Record):
+class Configuration(Record):
     """One storage with one database under one constraint, called configuration in user-facing text:
     the subject of a climb. `id` is a valid file name; `database` is empty where the plan has one.
 
     What the constraint allows the database: `cores` (a number of them), `memory_bytes` with the
     page cache, `engine_memory_bytes` by the database's own setting, `numa_node` of cores and
     memory, `io` of each drive; None: not limited by it. Without `siblings` one of each physical
-    core is used. `reference`: a cell without a constraint, shown apart from a sweep.
+    core is used. `reference`: a configuration without a constraint, shown apart from a sweep.
     `other_limits`: the last three in words. Older files have these words alone.
     """
 
@@ -52,9 +52,9 @@ class Cell(Record):
     @property
     def name(self) -> str:
         """What people read."""
-        return cell_name(self.storage, self.constraint, self.database)
+        return configuration_name(self.storage, self.constraint, self.database)
 
     @property
     def unlimited_name(self) -> str:
         """The same without the constraint."""
-        return cell_name(self.storage, "", self.database)
+        return configuration_name(self.storage, "", self.database)

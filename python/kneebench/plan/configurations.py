@@ -1,0 +1,133 @@
+"""The configurations of a plan: every storage with every database under every constraint, and the
+order they are measured in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from kneebench.plan.constraints import Constraint
+from kneebench.plan.plan import Plan
+from kneebench.records import Configuration, IoAllowance
+
+
+def configurations(plan: Plan) -> tuple[Configuration, ...]:
+    """One configuration per storage, database and constraint: the baseline first and the other
+    storages as the plan lists them, each with the databases and their constraints in the plan's
+    order; ids are fit for file names.
+
+    >>> storages = {"2x NVMe": {"path": "a"}, "2X nvme!": {"path": "b"}}
+    >>> [configuration.id for configuration in configurations(Plan.model_validate({"storages":
+    storages}))] ['2x-nvme', '2x-nvme-2']
+    >>> sweep = {"constraints": {"cores": [1, 2]}, "storages": {"disk": {"path": "."}}}
+    >>> [(configuration.id, configuration.name) for configuration in
+    configurations(Plan.model_validate(sweep))] [('disk-1-core', 'disk (1 core)'), ('disk-2-cores',
+    'disk (2 cores)')]
+    >>> several = {"databases": {"18": {}, "15": {}}, "storages": {"disk": {"path": "."}}}
+    >>> [(configuration.id, configuration.name) for configuration in
+    configurations(Plan.model_validate(several))] [('disk-18', 'disk, 18'), ('disk-15', 'disk, 15')]
+    """
+    storages = sorted(plan.storages, key=lambda name: name != plan.base)
+    databases = {
+        name: plan.constraints_of(database) or {"": Constraint()}
+        for name, database in plan.tables.items()
+    }
+    found: list[Configuration] = []
+    for storage in storages:
+        for database, constraints in databases.items():
+            for name, constraint in constraints.items():
+                names = (storage, *filter(None, (database, name)))
+                id = _free(
+                    "-".join(map(_slug, names)), [configuration.id for configuration in found]
+                )
+                found.append(_configuration(id, (storage, database, name), constraint))
+    return tuple(found)
+
+
+def _configuration(id: str, names: tuple[str, str, str], constraint: Constraint) -> Configuration:
+    storage, database, name = names
+    return Configuration(
+        id=id,
+        storage=storage,
+        database=database,
+        constraint=name,
+        cores=constraint.cores,
+        memory_bytes=constraint.memory_bytes,
+        engine_memory_bytes=constraint.engine_memory_bytes,
+        reference=constraint.reference,
+        siblings=constraint.siblings,
+        numa_node=constraint.numa_node,
+        io=IoAllowance(**constraint.io.model_dump()) if constraint.io else None,
+        other_limits=constraint.other_limits,
+    )
+
+
+def running_order(configurations: Sequence[Configuration]) -> tuple[Configuration, ...]:
+    """The configurations as they are measured, so that what drifts with time falls on neither end
+    of a sweep: a block for each constraint, with all storages and databases in it (A B, then B A);
+    every other constraint on the way there, the rest on the way back. References without a
+    constraint come last: they warm at least as long as the largest configuration beside them.
+
+    >>> def sweep(a):
+    ...     return [Configuration(id=f"{a}{n}", storage=a, constraint=str(n)) for n in range(5)]
+    >>> " ".join(configuration.id for configuration in running_order(sweep("a")))
+    'a0 a2 a4 a3 a1'
+    >>> " ".join(configuration.id for configuration in running_order([*sweep("a"), *sweep("b")]))
+    'a0 b0 b2 a2 a4 b4 b3 a3 a1 b1'
+    """
+    by_constraint: dict[str, list[Configuration]] = {}
+    for configuration in configurations:
+        by_constraint.setdefault(configuration.constraint, []).append(configuration)
+    limited = [block for block in by_constraint.values() if not block[0].reference]
+    references = [block for block in by_constraint.values() if block[0].reference]
+    blocks = [*limited[::2], *reversed(limited[1::2]), *references]
+    return tuple(
+        configuration
+        for n, block in enumerate(blocks)
+        for configuration in (reversed(block) if n % 2 else block)
+    )
+
+
+def largest_beside(
+    reference: Configuration, every: Sequence[Configuration]
+) -> Configuration | None:
+    """The configuration of the same storage and database with the most memory, then the most cores;
+    None beside a configuration that is no reference.
+
+    >>> configurations = [Configuration(id=f"disk-{n}", storage="disk", memory_bytes=n) for n in (1,
+    4, 2)]
+    >>> largest_beside(Configuration(id="free", storage="disk", reference=True), configurations).id
+    'disk-4'
+    """
+    place = (reference.storage, reference.database)
+    limited = [
+        configuration
+        for configuration in every
+        if not configuration.reference and (configuration.storage, configuration.database) == place
+    ]
+    if not reference.reference or not limited:
+        return None
+    return max(
+        limited,
+        key=lambda configuration: (
+            configuration.memory_bytes or 0,
+            configuration.engine_memory_bytes or 0,
+            configuration.cores or 0,
+        ),
+    )
+
+
+def _slug(name: str) -> str:
+    """Lower-case letters and digits of ASCII, joined by hyphens; at most 40 characters, never
+    empty.
+    """
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40].strip("-") or "storage"
+
+
+def _free(slug: str, taken: list[str]) -> str:
+    return next(
+        name
+        for name in (slug, *(f"{slug}-{n}" for n in range(2, len(taken) + 3)))
+        if name not in taken
+    )

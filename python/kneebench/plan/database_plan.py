@@ -1,0 +1,54 @@
+"""What a plan says of one of its databases: all that an engine is made of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from kneebench.engine_properties import EngineProperties, engine_properties
+from kneebench.plan.database import Database
+from kneebench.plan.ladder import Ladder
+from kneebench.plan.storage import Storage
+from kneebench.plan.workload import Workload
+from kneebench.records import Configuration
+
+
+class DatabasePlan(NamedTuple):
+    """One database of a plan, with what it shares with the others.
+
+    `name`: that of the database, "" in a plan with one. `configurations`: those with this database.
+    `servers`, `databases`: how many of the whole plan are up at the same time, to which the machine
+    and the drives are shared out. `by_default`: the plan is kneebench's default, which no file has.
+    """
+
+    name: str
+    database: Database
+    storages: dict[str, Storage]
+    configurations: tuple[Configuration, ...]
+    workload: Workload
+    ladder: Ladder
+    seed: int
+    emulated_path: Path
+    servers: int = 1
+    databases: int = 1
+    by_default: bool = False
+
+    @property
+    def engine(self) -> EngineProperties:
+        """The properties of its engine. Raises UnknownPart where there is no such engine."""
+        return engine_properties(self.database.engine)
+
+    @property
+    def urls(self) -> dict[str, str]:
+        """The server's URL by storage; empty where kneebench starts the server."""
+        return self.database.urls(self.storages)
+
+    @property
+    def restore(self) -> str:
+        """How a climb gets its database, "auto" resolved."""
+        return self.database.restored_by(self.urls)
+
+    @property
+    def data_bytes(self) -> int:
+        """Expected size of the data."""
+        return self.engine.footprint.data_bytes(self.workload.warehouses)
