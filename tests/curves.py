@@ -9,6 +9,7 @@ from math import exp, inf, sqrt
 from typing import NamedTuple
 
 from kneebench.records import Climb, Counts, Latency, Order, Rung, Summary, Tally, TransactionTally
+from tests.remarks import why_invalid
 
 SHARES = {
     "new_order": 0.45,
@@ -92,7 +93,7 @@ def rung(
         tally=tally,
         tpm=60 * throughput_per_s,
         quantities=found,
-        invalid=invalid,
+        remarks=why_invalid(invalid),
     )
 
 

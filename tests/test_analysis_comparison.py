@@ -13,6 +13,7 @@ from kneebench.plan.resolve import resolve_document
 from kneebench.records import Campaign, Climb, Configuration, Host, Order, Results, Rung
 from tests.curves import latency, rung
 from tests.recordings import recorded
+from tests.remarks import invalid
 
 RATE = 700.0
 
@@ -83,8 +84,8 @@ def test_final_runs_that_share_no_repeat_are_compared_without_pairs() -> None:
     paired, unpaired = (compare(results(DISK, one))[0] for one in (MEMORY, apart))
     assert unpaired.ratio.value == pytest.approx(paired.ratio.value)
     assert "pair" in paired.ratio.method and "paired ratios" not in unpaired.ratio.method
-    invalid = tuple(r.model_copy(update={"invalid": "stalled"}) for r in DISK.rungs)
-    nothing = compare(results(DISK.model_copy(update={"rungs": invalid}), MEMORY))
+    stalled = tuple(map(invalid, DISK.rungs))
+    nothing = compare(results(DISK.model_copy(update={"rungs": stalled}), MEMORY))
     assert nothing == (), "invalid runs are no runs of another time"
 
 
@@ -173,12 +174,7 @@ def test_a_true_difference_of_ten_percent_is_found_in_most_campaigns_of_five_rep
 def test_invalid_and_missing_repeats_are_left_out_in_pairs() -> None:
     def broken(climb: Climb) -> Climb:
         return climb.model_copy(
-            update={
-                "rungs": tuple(
-                    r.model_copy(update={"invalid": "client"}) if r.order.repeat == 2 else r
-                    for r in climb.rungs
-                )
-            }
+            update={"rungs": tuple(invalid(r) if r.order.repeat == 2 else r for r in climb.rungs)}
         )
 
     assert compare(results(broken(DISK), MEMORY))[0].ratio.n == 2
@@ -354,14 +350,7 @@ def test_without_a_report_or_with_only_invalid_rungs_there_is_no_knee() -> None:
         )
         is None
     )
-    assert (
-        knee(
-            DISK.model_copy(
-                update={"rungs": tuple(r.model_copy(update={"invalid": "x"}) for r in DISK.rungs)}
-            )
-        )
-        is None
-    )
+    assert knee(DISK.model_copy(update={"rungs": tuple(map(invalid, DISK.rungs))})) is None
 
 
 # --- drift ----------------------------------------------------------------------------------------

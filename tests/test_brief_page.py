@@ -43,6 +43,7 @@ from tests.recordings import (
     with_tally,
     with_throughput,
 )
+from tests.remarks import why_invalid, with_notes
 
 DERIVED = "Derived from TPC-C, not comparable with TPC results."
 
@@ -268,13 +269,8 @@ def test_a_failed_check_stands_above_the_title_and_sets_the_exit_code(results: R
 
 
 def test_an_invalid_rung_is_told_first_and_left_out(results: Results) -> None:
-    sound, brief = (
-        Brief(one)
-        for one in (
-            results,
-            changed(results, {"invalid": "the load generator was 84% busy (limit 80%)"}),
-        )
-    )
+    busy = why_invalid("the load generator was 84% busy (limit 80%)")
+    sound, brief = (Brief(one) for one in (results, changed(results, {"remarks": busy})))
     assert brief.exit_code == 3
     assert brief.html().index("84% busy") < brief.html().index("<h1>")
     left_out = f'"users": {results.climbs[0].rungs[3].users}, "nopm": '
@@ -513,6 +509,7 @@ sys.path.insert(0, {str(Path(__file__).parents[1])!r})
 from pathlib import Path
 from kneebench.brief import Brief
 from kneebench.engine_properties import engine_properties
+from tests.remarks import why_invalid, with_notes
 from tests.recordings import recorded, with_order
 results = recorded()
 climb = results.climbs[0]
@@ -767,10 +764,8 @@ def test_a_note_that_all_rungs_of_a_storage_have_is_told_once_with_its_name(
     results: Results,
 ) -> None:
     _, memory = results.climbs
-    noted = tuple(
-        rung.model_copy(update={"notes": ("no device under it",)}) for rung in memory.rungs
-    )
-    bare = memory.rungs[0].model_copy(update={"notes": ()})
+    noted = tuple(with_notes(rung, "no device under it") for rung in memory.rungs)
+    bare = with_notes(memory.rungs[0])
     brief = Brief(with_rungs(results, 1, noted))
     assert "On memory: no device under it." in section(brief, "method").sentences
     (table,) = section(brief, "rungs").tables

@@ -9,8 +9,8 @@ from kneebench.measurement.checks import (
     CheckInput,
     checks,
     counted_by_the_database,
+    few_warehouses,
     new_order_scatter,
-    warehouses_note,
 )
 from kneebench.measurement.idle_counts import Idle
 from kneebench.plan.plan import Workload
@@ -248,9 +248,10 @@ def test_a_rate_that_could_not_be_kept_fails_in_an_open_loop() -> None:
 
 def test_fewer_than_four_warehouses_a_user_is_a_note() -> None:
     tally = honest().tally
-    assert warehouses_note(CLOSED, Workload(warehouses=32), tally) == ()
-    (note,) = warehouses_note(CLOSED, Workload(warehouses=31), tally)
-    assert note.startswith("3.9 warehouses per user")
+    assert few_warehouses(CLOSED, Workload(warehouses=32), tally) == ()
+    (note,) = few_warehouses(CLOSED, Workload(warehouses=31), tally)
+    assert note.words.startswith("3.9 warehouses per user")
+    assert note.limit == 4 and note.value == pytest.approx(31 / 8)
 
 
 def test_in_an_open_loop_only_busy_users_need_warehouses() -> None:
@@ -258,6 +259,6 @@ def test_in_an_open_loop_only_busy_users_need_warehouses() -> None:
     assert tally.latency
     busy = tally.throughput_per_s * tally.latency.mean_s
     assert 4 * busy < 40 < 4 * many.users
-    assert warehouses_note(many, Workload(warehouses=40), tally) == ()
-    (note,) = warehouses_note(many, Workload(warehouses=int(3 * busy)), tally)
-    assert re.match(r"[23]\.\d warehouses per user", note)
+    assert few_warehouses(many, Workload(warehouses=40), tally) == ()
+    (note,) = few_warehouses(many, Workload(warehouses=int(3 * busy)), tally)
+    assert re.match(r"[23]\.\d warehouses per user", note.words)

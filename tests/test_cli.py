@@ -31,6 +31,7 @@ from kneebench.plan.default import sized_plan
 from kneebench.plan.preset import preset_text
 from kneebench.records import Check
 from kneebench.results import Store, load
+from tests.remarks import invalid
 
 SHORT = (
     preset_text("simulated")
@@ -227,13 +228,11 @@ def test_a_failed_check_exits_with_4_and_is_told_first(
 def test_an_invalid_rung_exits_with_3(campaigns: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     results = load(campaigns / name_in(campaigns))
     climb = results.climbs[0]
-    invalid = climb.rungs[0].model_copy(
-        update={"invalid": "the load generator used 93% of its cores"}
-    )
+    broken_rung = invalid(climb.rungs[0], "the load generator used 93% of its cores")
     broken = results.model_copy(
         update={
             "climbs": (
-                climb.model_copy(update={"rungs": (invalid, *climb.rungs[1:])}),
+                climb.model_copy(update={"rungs": (broken_rung, *climb.rungs[1:])}),
                 *results.climbs[1:],
             )
         }

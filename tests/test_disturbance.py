@@ -27,6 +27,7 @@ from tests.formula import Formula
 from tests.formula_rungs import CONFIGURATION, SEARCH, Engine, kept, measured, plan
 from tests.recorded.record import unpack
 from tests.recordings import PLATEAU, recorded, with_rungs, without
+from tests.remarks import invalid as marked_invalid
 
 
 @dataclass
@@ -290,11 +291,7 @@ def test_what_disturbed_a_run_that_is_not_quoted_is_no_headline() -> None:
 def test_an_invalid_run_is_not_quoted_and_so_disturbs_nothing() -> None:
     results = disturbed("database.steal", [0.5])
     rungs = tuple(
-        (
-            rung.model_copy(update={"invalid": "stolen"})
-            if (rung.quantity("database.steal") or 0) > 0.2
-            else rung
-        )
+        (marked_invalid(rung, "stolen") if (rung.quantity("database.steal") or 0) > 0.2 else rung)
         for rung in results.climbs[0].rungs
     )
     results = with_rungs(results, 0, rungs)

@@ -16,6 +16,7 @@ from kneebench.plan.ladder import Ladder
 from kneebench.records import Climb, Configuration, Order, Rung, StopResult
 from tests.curves import rung, walk
 from tests.loads_simulated import RULES, is_like_the_campaigns, quoted
+from tests.remarks import invalid
 
 LIMIT_S = 0.005
 PER_USER = {"slow": 100.0, "fast": 400.0, "other": 400.0}
@@ -187,8 +188,7 @@ def test_a_fixed_load_and_an_unmeasured_log_do_not_step_down() -> None:
 def test_invalid_runs_do_not_decide() -> None:
     def disturbed(order: Order) -> Rung:
         one = finally_took({12: 0.0052} if order.repeat == 2 else {12: 0.0049})(order)
-        invalid = "disturbed" if order.repeat == 2 else ""
-        return one.model_copy(update={"invalid": invalid})
+        return invalid(one, "disturbed" if order.repeat == 2 else "")
 
     orders, _ = long_runs([SLOW, FAST], disturbed)
     assert finals(orders, "slow") == [(12, 1), (12, 2), (12, 3)]

@@ -17,6 +17,7 @@ from kneebench.screen import live
 from kneebench.screen.progress import Progress, rung_line
 from kneebench.units import time as time_of
 from tests.recordings import recorded, recorded_plan, with_order
+from tests.remarks import invalid as marked_invalid
 from tests.terminal import Terminal
 
 EXPECTED = Expected(load_s=100.0, climbs_s=400.0, final_runs_s=600.0)
@@ -57,7 +58,7 @@ def events_of(results: Results, storage: str, notes: int) -> list[Event]:
             named = with_order(
                 rung, configuration=of.get(rung.order.configuration, rung.order.configuration)
             )
-            noted = named.model_copy(update={"invalid": invalid if number % 2 < notes else ""})
+            noted = marked_invalid(named, invalid if number % 2 < notes else "")
             events.append(
                 Event(
                     kind="progress",

@@ -192,10 +192,10 @@ def test_a_missing_bpftrace_is_said_by_the_check_and_by_the_rungs_note(
     with log_trace.log_trace(server) as trace:
         (meter,) = open_meters(["log_histogram"], MeterContext(server, (), trace))
     assert meter.read() == {}
-    assert meter.notes == (
+    assert [one.words for one in meter.notes] == [
         "log write histogram not measured: bpftrace is missing; install bpftrace (package of"
         " Debian)",
-    )
+    ]
 
 
 @pytest.mark.parametrize(
@@ -240,9 +240,9 @@ def test_what_bpftrace_says_before_it_ends_is_the_meters_note(
         (meter,) = open_meters(["log_histogram"], MeterContext(server, (), trace))
         await_(lambda: meter.notes)
         assert meter.read() == {}
-        assert meter.notes == (
+        assert [one.words for one in meter.notes] == [
             "log write histogram not measured: bpftrace ended: ERROR: no such probe",
-        )
+        ]
 
 
 # --- a trace --------------------------------------------------------------------------------------

@@ -155,7 +155,7 @@ def test_busy_leaves_out_idle_and_waiting_and_guest_which_user_time_holds_alread
 
 def test_cores_beside_a_server_elsewhere_say_whose_they_are() -> None:
     (meter,) = meters.open_meters(["cores"], context(cores=()))
-    assert "load generator" in meter.notes[0]
+    assert "load generator" in meter.notes[0].words
 
 
 DISKSTATS = """\
@@ -221,12 +221,14 @@ def written_beside(meter: Meter, file: Path) -> list[float]:
 def test_memory_backed_storage_has_no_device_and_a_note(tmp_path: Path) -> None:
     (meter,) = meters.open_meters(["devices"], context((Path("/dev/shm"),)))
     assert meter.read() == {}
-    assert meter.notes == ("memory-backed storage (tmpfs): no device under it",)
+    (note,) = meter.notes
+    assert note.words == "memory-backed storage (tmpfs): no device under it"
+    assert note.kind == "memory_backed"
 
 
 def test_storage_elsewhere_is_said_to_be_unmeasured() -> None:
     (meter,) = meters.open_meters(["devices"], context((), cores=()))
-    assert "not on this machine" in meter.notes[0]
+    assert "not on this machine" in meter.notes[0].words
 
 
 def test_pressure_is_read_in_seconds_of_both_scopes() -> None:

@@ -12,6 +12,7 @@ from kneebench.analysis.outcome import missing_figures
 from kneebench.brief.page import Brief
 from kneebench.cli import app
 from kneebench.results import load
+from tests.remarks import invalid
 
 FAILING = """
 [database]
@@ -70,13 +71,7 @@ def test_the_reason_is_that_of_the_final_runs_where_all_of_them_are_invalid(tmp_
     results = load(next(tmp_path.glob("*/campaign.json")).parent)
     climb = results.climbs[0]
     rungs = tuple(
-        rung.model_copy(
-            update=(
-                {"invalid": "the load generator was busy"}
-                if rung.order.phase == "final_run"
-                else {}
-            )
-        )
+        invalid(rung, "the load generator was busy" if rung.order.phase == "final_run" else "")
         for rung in climb.rungs
     )
     spoilt = results.model_copy(

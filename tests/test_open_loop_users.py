@@ -35,6 +35,7 @@ from kneebench.screen.summary import printed
 from kneebench.workload import generator_spec, running_load
 from tests.curves import Usl, answer, latency, rung, walk
 from tests.recordings import recorded, section, with_plan
+from tests.remarks import invalid as marked_invalid
 from tests.terminal import drawn
 
 ONE_CORE = {"cores": 1, "cpu_per_transaction": "2ms", "log_latency": "200us"}
@@ -224,7 +225,7 @@ def test_users_that_share_connections_and_invalid_runs_are_left_as_they_are() ->
     assert len(offered(lambda order: waited(order, 0.5), pooled=True)) == 3
 
     def invalid(order: Order) -> Rung:
-        return waited(order, 0.5).model_copy(update={"invalid": "disturbed"})
+        return marked_invalid(waited(order, 0.5))
 
     assert len(offered(invalid)) == 3
 

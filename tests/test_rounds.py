@@ -27,6 +27,7 @@ from kneebench.plan.rung_plan import RungPlan
 from kneebench.records import Climb, Event, Order, Results
 from kneebench.screen.summary import printed, results_json
 from tests.loaded import shared_images
+from tests.remarks import invalid as marked_invalid
 
 LADDER = {
     "users": [1, 64],
@@ -118,10 +119,7 @@ def rounds(climb: Climb, invalid: int) -> Climb:
     """The climb with so many of its final runs invalid."""
     finals = list(climb.of("final_run"))
     marked = {rung.order.key for rung in finals[:invalid]}
-    rungs = (
-        rung.model_copy(update={"invalid": "disturbed"}) if rung.order.key in marked else rung
-        for rung in climb.rungs
-    )
+    rungs = (marked_invalid(rung) if rung.order.key in marked else rung for rung in climb.rungs)
     return climb.model_copy(update={"rungs": tuple(rungs)})
 
 

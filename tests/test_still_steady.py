@@ -21,6 +21,7 @@ from tests.recordings import (
     with_rungs,
     with_tally,
 )
+from tests.remarks import invalid
 
 AWAIT_S, WRITES_PER_S, WINDOW_S = 0.004, 400.0, 60.0
 DRIVES, REPEATS = 4, 8
@@ -52,7 +53,7 @@ def run_of(like: Rung, repeat: int, prefix: str, awaits_s: Sequence[float]) -> R
             CountedDevice(name=name, drive=f"id-{name}", directories=(0,)) for name in names
         ),
         "started_at": f"2026-01-01T{repeat:02}:00:00+00:00",
-        "invalid": "",
+        "remarks": (),
     }
     made = with_tally(like.model_copy(update=changes), window_s=WINDOW_S)
     return with_order(made, repeat=repeat)
@@ -209,9 +210,9 @@ def test_fewer_than_five_runs_cannot_say_and_neither_can_those_of_one_restore() 
 
 def test_invalid_and_disturbed_runs_are_left_out() -> None:
     def disturbed(run: Rung) -> Rung:
-        changes = {"invalid": "stalled" if run.order.repeat == 1 else ""}
         others = 0.5 if run.order.repeat > 5 else 0.0
-        return metered(run.model_copy(update=changes), database__others=others)
+        stalled = "stalled" if run.order.repeat == 1 else ""
+        return metered(invalid(run, stalled), database__others=others)
 
     found = answer(campaign(steady(1, 0.01), None, disturbed))
     assert found.answer == "cannot say"

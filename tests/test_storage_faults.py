@@ -24,6 +24,7 @@ from kneebench.records import Event
 from tests.loaded import shared_images
 from tests.loop_devices import done, loop_device, mounted, needs_emulation, volume_point
 from tests.recordings import recorded
+from tests.remarks import invalid
 
 pytestmark = [
     pytest.mark.root,
@@ -62,7 +63,7 @@ def test_a_rung_with_a_fault_is_invalid_and_keeps_other_reasons() -> None:
     rung = recorded().climbs[0].rungs[0]
     assert with_faults(rung, ()) == rung
     assert with_faults(rung, ["sdb became read-only"]).invalid == "sdb became read-only"
-    both = with_faults(rung.model_copy(update={"invalid": "late"}), ["sdb became read-only"])
+    both = with_faults(invalid(rung, "late"), ["sdb became read-only"])
     assert both.invalid == "late; sdb became read-only"
 
 

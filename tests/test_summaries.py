@@ -12,7 +12,7 @@ from kneebench.measurement.derived_metrics import (
 from kneebench.measurement.quantities import RATIOS, READ
 from kneebench.measurement.sampler import RawSeries, Sampler
 from kneebench.measurement.summaries import between, by_second, series, summaries, window
-from kneebench.records import Counts, Tally, TransactionTally
+from kneebench.records import Counts, Tally, TransactionTally, noted
 
 SECONDS = [0.0, 1.0, 2.0, 3.0, 4.0]
 
@@ -253,7 +253,7 @@ def test_every_ratio_is_of_quantities_that_are_read() -> None:
 class Stepping:
     """A meter whose looks take a quarter of a second on its own clock."""
 
-    name, quantities, notes = "devices", ("device.reads",), ("a note",)
+    name, quantities, notes = "devices", ("device.reads",), noted("test", "a note")
 
     def __init__(self) -> None:
         self.at_s = 100.0
@@ -270,4 +270,4 @@ def test_a_look_is_dated_by_the_servers_clock_in_its_middle_and_its_cost_is_kept
     assert book.sample() == 1
     assert book.raw_series[1].at_s == [0.125, 1.125]
     assert between(book.raw_series, 0, 1)["meters.read_time"] == {"load": 0, "devices": 0.25}
-    assert book.notes == ("a note",)
+    assert book.remarks == noted("test", "a note")

@@ -13,7 +13,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from kneebench.analysis.comparison import called
-from kneebench.records import Climb, Phase, Results, Rung
+from kneebench.records import Climb, Phase, Remark, Results, Rung
 from kneebench.units import size
 
 QUOTED: tuple[Phase, ...] = ("final_run", "fixed_rate", "fixed_load")
@@ -57,8 +57,11 @@ HEAVIER_BY = {
 
 
 class Disturbance(NamedTuple):
-    """One kind: its quantities (the first one measured counts), the limit, who took what."""
+    """One `kind` of remark: its quantities (the first one measured counts), the limit, who took
+    what.
+    """
 
+    kind: str
     quantities: tuple[str, ...]
     limit: float
     who: str
@@ -73,12 +76,21 @@ class Disturbance(NamedTuple):
 
 
 OTHERS = Disturbance(
-    ("database.others",), OTHERS_BUSY, "other processes used", ("the database's CPU cores",)
+    "others_cpu",
+    ("database.others",),
+    OTHERS_BUSY,
+    "other processes used",
+    ("the database's CPU cores",),
 )
 OTHERS_IO = Disturbance(
-    ("device.others",), OTHERS_BUSY, "other processes caused", ("the I/O on the storage's device",)
+    "others_io",
+    ("device.others",),
+    OTHERS_BUSY,
+    "other processes caused",
+    ("the I/O on the storage's device",),
 )
 STOLEN = Disturbance(
+    "steal",
     ("database.steal", "cores.steal"),
     STEAL,
     "the hypervisor took",
@@ -88,14 +100,30 @@ STOLEN = Disturbance(
 KINDS = (OTHERS, OTHERS_IO, STOLEN)
 
 
-def notes(rung: Rung) -> tuple[str, ...]:
+def caveats(rung: Rung) -> tuple[Remark, ...]:
     """What disturbed one rung beyond a limit and left it valid."""
     seen = [(one, found) for one in KINDS if (found := one.of(rung))]
     return tuple(
-        f"{one.who} {100 * share:.0f}% of {what} (limit {100 * one.limit:.0f}%)"
+        Remark(
+            kind=one.kind,
+            severity="caveat",
+            words=f"{one.who} {100 * share:.0f}% of {what} (limit {100 * one.limit:.0f}%)",
+            value=share,
+            limit=one.limit,
+            unit="share",
+        )
         for one, (share, what) in seen
         if share > one.limit
     )
+
+
+def longest_s(ordered_s: float) -> float:
+    """How long a window may last that was ordered as so long.
+
+    >>> longest_s(2.0), longest_s(60.0)
+    (4.0, 75.0)
+    """
+    return ordered_s + max(LONGER_S, LONGER * ordered_s)
 
 
 def heavier(rung: Rung, before: Sequence[Rung]) -> Iterator[str]:

@@ -111,11 +111,13 @@ def _counted(climb: Climb) -> Climb:
     """With the runs that the load generator made invalid, whose latency is of no use: their
     throughput is what it could drive.
     """
-    rungs = [
-        rung.model_copy(update={"invalid": ""}) if _is_driven_late(rung) else rung
-        for rung in climb.rungs
-    ]
+    rungs = (_as_valid(rung) if _is_driven_late(rung) else rung for rung in climb.rungs)
     return climb.model_copy(update={"rungs": tuple(rungs)})
+
+
+def _as_valid(rung: Rung) -> Rung:
+    kept = tuple(one for one in rung.remarks if one.severity != "invalid")
+    return rung.model_copy(update={"remarks": kept})
 
 
 def _is_driven_late(rung: Rung) -> bool:

@@ -32,7 +32,7 @@ from kneebench.analysis.devices import (
     volume_load,
     volumes,
 )
-from kneebench.analysis.disturbance import notes
+from kneebench.analysis.disturbance import caveats
 from kneebench.analysis.drift_line import LIMIT, SURE, DriftLine, line
 from kneebench.analysis.knee_readings import KneeReadings
 from kneebench.analysis.steady_state import ROUNDS, SLOPE
@@ -116,7 +116,7 @@ def _kept(device: CountedDevice) -> str:
 
 def _usable(rungs: Iterable[Rung]) -> list[Rung]:
     """Valid and undisturbed, in the order of time."""
-    valid = (rung for rung in rungs if not rung.invalid and not notes(rung))
+    valid = (rung for rung in rungs if not rung.invalid and not caveats(rung))
     return sorted(valid, key=lambda rung: rung.started_at)
 
 

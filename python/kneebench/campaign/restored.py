@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from kneebench.analysis.background import background_kinds
-from kneebench.analysis.disturbance import CLIMBING, TRIES, heavier, notes
+from kneebench.analysis.disturbance import CLIMBING, TRIES, caveats, heavier
 from kneebench.analysis.wording import number_of_users
 from kneebench.campaign.cold_start import cold_start
 from kneebench.databases.engine import Engine, Server
@@ -30,7 +30,7 @@ from kneebench.plan.configurations import configurations
 from kneebench.plan.ladder import ROUND_RAMP_S
 from kneebench.plan.resolve import database_plans, rung_plan
 from kneebench.plan.rung_plan import RungPlan
-from kneebench.records import Configuration, Event, Order, Rung, Setting, Watch
+from kneebench.records import Configuration, Event, Order, Remark, Rung, Setting, Watch, noted
 from kneebench.results.joining import sized_otherwise
 from kneebench.results.store import Store
 from kneebench.workload import on_cores
@@ -235,8 +235,8 @@ class Restored:
         if not (began := background.began()) or not self._beside:
             return measured
         self._beside.checkpoint()
-        reasons = "; ".join(filter(None, (measured.rung.invalid, began)))
-        return measured._replace(rung=measured.rung.model_copy(update={"invalid": reasons}))
+        remark = Remark(kind="background", severity="invalid", words=began)
+        return measured._replace(rung=measured.rung.with_remarks(remark))
 
     def _measure(self, order: Order, *, cold: bool, warm_up_s: float | None = None) -> MeasuredRung:
         plan, server = self._plan, self.server
@@ -286,7 +286,8 @@ def _disturbed(measured: MeasuredRung, searched: Sequence[Rung]) -> tuple[str, i
     if invalid := measured.disturbed or (round_ and rung.invalid):
         return f"invalid: {invalid}", TRIES
     climbing = rung.order.phase in CLIMBING
-    seen = [*notes(rung), *(heavier(rung, searched) if climbing else ())]
+    seen = [one.words for one in caveats(rung)]
+    seen += heavier(rung, searched) if climbing else ()
     return (f"disturbed: {'; '.join(seen)}", 2) if seen and (round_ or climbing) else ("", 1)
 
 
@@ -296,4 +297,4 @@ def _with_tries(rung: Rung, tried: Sequence[str]) -> Rung:
         f"attempt {number} of {len(tried) + 1} was repeated: {seen}"
         for number, seen in enumerate(tried, start=1)
     )
-    return rung.model_copy(update={"notes": (*rung.notes, *repeated)})
+    return rung.with_remarks(*noted("repeated", *repeated))

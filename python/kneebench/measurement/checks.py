@@ -16,7 +16,7 @@ from kneebench.measurement.idle_counts import Idle, difference
 from kneebench.measurement.littles_law import littles_law
 from kneebench.plan.ladder import WAREHOUSES_PER_USER
 from kneebench.plan.plan import Workload
-from kneebench.records import Check, Counts, Order, Tally
+from kneebench.records import Check, Counts, Order, Remark, Tally
 
 LARGE_TABLES = ("customer", "history", "item", "new_order", "order_line", "orders", "stock")
 """Tables that no transaction has a reason to read from end to end."""
@@ -279,7 +279,7 @@ def unstarted(seen: CheckInput) -> Check | None:
     )
 
 
-def warehouses_note(order: Order, workload: Workload, tally: Tally) -> tuple[str, ...]:
+def few_warehouses(order: Order, workload: Workload, tally: Tally) -> tuple[Remark, ...]:
     """Below four warehouses per user, users meet at the same rows: a note, not a check. In an open
     loop only those count that are busy at once, on average.
     """
@@ -288,5 +288,16 @@ def warehouses_note(order: Order, workload: Workload, tally: Tally) -> tuple[str
         users = min(users, tally.throughput_per_s * tally.latency.mean_s)
     if workload.warehouses >= WAREHOUSES_PER_USER * users:
         return ()
-    per_user = f"{workload.warehouses / users:.1f} warehouses per user"
-    return (f"{per_user}; at least {WAREHOUSES_PER_USER} are recommended",)
+    per_user = workload.warehouses / users
+    return (
+        Remark(
+            kind="few_warehouses",
+            severity="caveat",
+            words=(
+                f"{per_user:.1f} warehouses per user; at least {WAREHOUSES_PER_USER} are"
+                " recommended"
+            ),
+            value=per_user,
+            limit=WAREHOUSES_PER_USER,
+        ),
+    )

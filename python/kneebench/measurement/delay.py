@@ -8,7 +8,7 @@ it is printed, and beyond a limit the rung is invalid.
 
 from __future__ import annotations
 
-from kneebench.records import Summary, Tally
+from kneebench.records import Remark, Severity, Summary, Tally, noted
 from kneebench.units import time
 
 PRINTED = 0.02
@@ -32,7 +32,7 @@ def quantity(tally: Tally) -> Summary | None:
     )
 
 
-def notes(tally: Tally) -> tuple[str, ...]:
+def remarks(tally: Tally) -> tuple[Remark, ...]:
     """The delay where it is worth printing, with how it was measured; or that it was not, so that
     the latencies include it.
     """
@@ -40,11 +40,10 @@ def notes(tally: Tally) -> tuple[str, ...]:
         return ()
     found = share(tally)
     if found is None:
-        return (
-            (
-                "delay in the load generator not measured (this kernel keeps no scheduler"
-                " statistics): latencies include it"
-            ),
+        return noted(
+            "not_measured",
+            "delay in the load generator not measured (this kernel keeps no scheduler"
+            " statistics): latencies include it",
         )
     if not tally.delay or found <= PRINTED:
         return ()
@@ -53,20 +52,26 @@ def notes(tally: Tally) -> tuple[str, ...]:
         if tally.delay_stamped == tally.delay.n
         else "from the scheduler: Unix sockets and TLS have no receive stamps"
     )
-    return (
-        (
-            f"delay in the load generator {time(tally.delay.mean_s)}, {100 * found:.0f}% of the"
-            f" mean latency, which excludes it ({how})"
-        ),
+    words = (
+        f"delay in the load generator {time(tally.delay.mean_s)}, {100 * found:.0f}% of the mean"
+        f" latency, which excludes it ({how})"
     )
+    return (_of_the_delay("note", words, found, PRINTED),)
 
 
-def invalid(tally: Tally) -> str:
-    """Why the rung must not be used; empty where it may."""
+def invalid(tally: Tally) -> Remark | None:
+    """Why the rung must not be used; None where it may."""
     found = share(tally)
     if found is None or found <= LIMIT:
-        return ""
-    return (
+        return None
+    words = (
         f"the load generator delayed its transactions by {100 * found:.0f}% of their mean latency"
         f" (limit {100 * LIMIT:.0f}%): it had too little CPU time"
+    )
+    return _of_the_delay("invalid", words, found, LIMIT)
+
+
+def _of_the_delay(severity: Severity, words: str, share: float, limit: float) -> Remark:
+    return Remark(
+        kind="delay", severity=severity, words=words, value=share, limit=limit, unit="share"
     )

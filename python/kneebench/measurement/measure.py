@@ -121,7 +121,7 @@ def _run_load(
             refuse_starved(order, load.tally, plan.engine)
             after = _idle(server)
             sampler.sample()
-    return RungRecord(order, started_at, before, load, after, sampler.raw_series, sampler.notes)
+    return RungRecord(order, started_at, before, load, after, sampler.raw_series, sampler.remarks)
 
 
 def _idle(server: Server) -> Idle:

@@ -12,7 +12,7 @@ from kneebench.measurement.checks import (
     CheckInput,
     checks,
     counted_by_the_database,
-    warehouses_note,
+    few_warehouses,
 )
 from kneebench.measurement.derived_metrics import derived_metrics
 from kneebench.measurement.held_window import HeldWindow
@@ -23,7 +23,7 @@ from kneebench.measurement.summaries import Values, summaries, window
 from kneebench.measurement.validity import invalid
 from kneebench.measurement.warm_up import WarmedUp
 from kneebench.plan.rung_plan import RungPlan
-from kneebench.records import Counted, Moved, Order, Rung, Second, Tally
+from kneebench.records import Counted, Moved, Order, Remark, Rung, Second, Tally, noted
 
 
 class LoadRecord(NamedTuple):
@@ -52,7 +52,7 @@ class RungRecord(NamedTuple):
     load: LoadRecord
     after: Idle
     raw_series: Sequence[RawSeries]
-    meter_notes: tuple[str, ...]
+    of_meters: tuple[Remark, ...]
 
 
 def summarised(record: RungRecord, plan: RungPlan, server: Server) -> Rung:
@@ -81,13 +81,13 @@ def summarised(record: RungRecord, plan: RungPlan, server: Server) -> Rung:
         quantities=quantities,
         log_histogram=flushes,
         checks=checks(evidence),
-        notes=(
-            *_notes(evidence, record),
-            *log_notes(held, flushes),
-            *(delay.notes(tally) if plan.engine.measures_real_hardware else ()),
-            *server.notes,
+        remarks=(
+            *_remarks(evidence, record),
+            *noted("log_histogram", *log_notes(held, flushes)),
+            *(delay.remarks(tally) if plan.engine.measures_real_hardware else ()),
+            *noted("server", *server.notes),
+            *invalid(order, tally, plan.ladder.stops.errors.share),
         ),
-        invalid=invalid(order, tally, plan.ladder.stops.errors.share),
         devices=counted_devices(server.paths, server.roles),
         discarded=load.discarded,
         moved=load.moved,
@@ -105,11 +105,17 @@ def _scans(raw_series: Sequence[RawSeries]) -> dict[str, float] | None:
     return found or None
 
 
-def _notes(evidence: CheckInput, record: RungRecord) -> tuple[str, ...]:
+def _remarks(evidence: CheckInput, record: RungRecord) -> tuple[Remark, ...]:
     warmed = record.load.warmed
     unsteady = () if warmed.steady else (f"not steady: {warmed.why}",)
-    few = warehouses_note(evidence.order, evidence.workload, evidence.tally)
     unseen = (
         ("sequential scans not checked: no meter reports them",) if evidence.scans is None else ()
     )
-    return (*unsteady, *warmed.notes, *record.load.held.notes, *few, *unseen, *record.meter_notes)
+    return (
+        *noted("not_steady", *unsteady),
+        *noted("warm_up", *warmed.notes),
+        *noted("window", *record.load.held.notes),
+        *few_warehouses(evidence.order, evidence.workload, evidence.tally),
+        *noted("not_measured", *unseen),
+        *record.of_meters,
+    )

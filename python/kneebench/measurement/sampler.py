@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from kneebench.measurement.meters.meter import Absent, Meter, PartialMeter
 from kneebench.measurement.reading import reader
+from kneebench.records import Remark, noted
 
 
 class RawSeries(NamedTuple):
@@ -27,7 +28,7 @@ class LoadMeter:
     """
 
     name, quantities = "load", ("load.transactions",)
-    notes: tuple[str, ...] = ()
+    notes: tuple[Remark, ...] = ()
 
     def __init__(self) -> None:
         self.completed = 0
@@ -84,10 +85,11 @@ class Sampler:
         return len(self.raw_series[-1].at_s) - 1
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """Notes of the meters: quantities that could not be read, and why."""
+    def remarks(self) -> tuple[Remark, ...]:
+        """Those of the meters: quantities that could not be read, and why."""
         absent = [one for m in self._meters if isinstance(m, PartialMeter) for one in m.absent]
-        return (*(note for meter in self._meters for note in meter.notes), *not_measured(absent))
+        own = (one for meter in self._meters for one in meter.notes)
+        return (*own, *noted("not_measured", *not_measured(absent)))
 
 
 def not_measured(absent: Sequence[Absent]) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from kneebench.errors import InvalidMeasurement
 from kneebench.measurement import delay
 from kneebench.measurement.held_window import HeldWindow
 from kneebench.measurement.rung_runner import described
-from kneebench.records import Order, Rung, Tally
+from kneebench.records import Order, Remark, Rung, Tally
 from kneebench.units import rounded
 
 JUDGED_BY_THE_STOP = ("search", "fixed_load")
@@ -31,98 +31,104 @@ STARVED: dict[ErrorClass, str] = {
 """What to do about errors that end the campaign, by the class that the engine gives them."""
 
 
-def invalid(order: Order, tally: Tally, most_errors: float) -> str:
-    """Why the rung must not be used; empty where it may.
+def invalid(order: Order, tally: Tally, most_errors: float) -> tuple[Remark, ...]:
+    """Why the rung must not be used, the first reason that there is; empty where it may.
 
     `most_errors` is the limit of the errors stop.
 
     A rung that only warms up is used for nothing, and may have more users than the climb ever
     reaches.
     """
-    if order.phase == "warm_up":
-        return ""
-    if tally.load_generator_busy > LOAD_GENERATOR_BUSY:
-        return (
-            f"the load generator was {100 * tally.load_generator_busy:.0f}% busy (limit"
+    found = () if order.phase == "warm_up" else _reasons(order, tally, most_errors)
+    return tuple(one for one in found if one)[:1]
+
+
+def _reasons(order: Order, tally: Tally, most_errors: float) -> Iterator[Remark | None]:
+    if (busy := tally.load_generator_busy) > LOAD_GENERATOR_BUSY:
+        words = (
+            f"the load generator was {100 * busy:.0f}% busy (limit"
             f" {100 * LOAD_GENERATOR_BUSY:.0f}%) and limited the throughput"
         )
-    if tally.lost_users:
-        return (
-            f"{tally.lost_users} of {number_of_users(tally.users)} lost their connection, so the"
-            " load was incomplete"
-        )
+        yield _wrong("load_generator", words, busy, LOAD_GENERATOR_BUSY, "share")
+    if lost := tally.lost_users:
+        words = f"{lost} of {number_of_users(tally.users)} lost their connection, so the load was"
+        yield _wrong("lost_users", f"{words} incomplete", lost, 0, "users")
     if not tally.window.completed:
-        return "no transaction completed within the window"
-    if delayed := delay.invalid(tally):
-        return delayed
-    return "" if order.phase in JUDGED_BY_THE_STOP else _errors(tally, most_errors)
+        yield _wrong("nothing_done", "no transaction completed within the window")
+    yield delay.invalid(tally)
+    if order.phase not in JUDGED_BY_THE_STOP:
+        yield _errors(tally, most_errors)
+
+
+def _wrong(
+    kind: str, words: str, value: float | None = None, limit: float | None = None, unit: str = ""
+) -> Remark:
+    return Remark(kind=kind, severity="invalid", words=words, value=value, limit=limit, unit=unit)
 
 
 def judged(rung: Rung, held: HeldWindow) -> tuple[Rung, str]:
-    """The rung with what disturbed it from outside; and that alone, where it makes the rung
-    invalid.
+    """The rung with what disturbed it from outside; and that alone in words, where it makes the
+    rung invalid.
     """
-    outside = disturbed(rung, held)
-    reasons = "; ".join(filter(None, (outside, rung.invalid)))
-    notes = (*rung.notes, *disturbance.notes(rung), *_made_notes(rung, held))
-    return rung.model_copy(update={"invalid": reasons, "notes": notes}), outside
+    outside = () if rung.order.phase == "warm_up" else tuple(_disturbances(rung, held))
+    found = rung.with_remarks(*outside, *disturbance.caveats(rung), *_made_late(rung, held))
+    return found, "; ".join(one.words for one in outside)
 
 
-def _made_notes(rung: Rung, held: HeldWindow) -> Iterator[str]:
-    """A sentence where the log's files could not be made before the window."""
-    if not held.log_ready and rung.order.phase != "warm_up" and (made := _log_made(rung)):
-        yield f"{made}, filled with zeros while all users waited"
+def _made_late(rung: Rung, held: HeldWindow) -> Iterator[Remark]:
+    """Where the log's files could not be made before the window."""
+    made = _segments_made(rung)
+    if made and not held.log_ready and rung.order.phase != "warm_up":
+        words = f"{_made(made)}, filled with zeros while all users waited"
+        yield Remark(kind="log_made", severity="caveat", words=words, value=made, limit=0)
 
 
 def with_faults(rung: Rung, found: Sequence[str]) -> Rung:
     """The rung, invalid if there are faults of its storage by now: it ran from memory, or
     elsewhere.
     """
-    return rung.model_copy(update={"invalid": "; ".join(filter(None, (rung.invalid, *found)))})
+    return rung.with_remarks(*(_wrong("storage_fault", one) for one in found))
 
 
-def disturbed(rung: Rung, held: HeldWindow) -> str:
-    """External disturbance that invalidates the rung and may not recur; empty if none."""
-    return "" if rung.order.phase == "warm_up" else "; ".join(_disturbances(rung, held))
-
-
-def _disturbances(rung: Rung, held: HeldWindow) -> Iterator[str]:
-    longer_s = rung.tally.window_s - held.ordered_s
-    if held.late_s > disturbance.LATE_S:
-        yield f"the load generator stalled for {held.late_s:.1f} s (limit {disturbance.LATE_S:g} s)"
-    if longer_s > max(disturbance.LONGER_S, disturbance.LONGER * held.ordered_s):
+def _disturbances(rung: Rung, held: HeldWindow) -> Iterator[Remark]:
+    """What makes the rung invalid and may not recur."""
+    most_s, longest_s = disturbance.LATE_S, disturbance.longest_s(held.ordered_s)
+    if held.late_s > most_s:
+        words = f"the load generator stalled for {held.late_s:.1f} s (limit {most_s:g} s)"
+        yield _wrong("stalled", words, held.late_s, most_s, "s")
+    if (window_s := rung.tally.window_s) > longest_s:
         limit = f"{100 * disturbance.LONGER:.0f}% and {disturbance.LONGER_S:g} s longer"
-        yield (
-            f"the window lasted {rung.tally.window_s:.1f} s instead of {held.ordered_s:.1f} s"
-            f" (limit {limit})"
-        )
-    if held.log_ready and (made := _log_made(rung)):
-        yield f"{made}, while all users waited"
-    stolen = disturbance.STOLEN.of(rung)
-    if stolen and stolen[0] > disturbance.STEAL_MOST:
-        yield (
-            f"the hypervisor took {100 * stolen[0]:.0f}% of {stolen[1]} (limit"
-            f" {100 * disturbance.STEAL_MOST:.0f}%)"
-        )
+        words = f"the window lasted {window_s:.1f} s instead of {held.ordered_s:.1f} s"
+        yield _wrong("long_window", f"{words} (limit {limit})", window_s, longest_s, "s")
+    if held.log_ready and (made := _segments_made(rung)):
+        yield _wrong("log_made", f"{_made(made)}, while all users waited", made, 0)
+    stolen, most = disturbance.STOLEN.of(rung), disturbance.STEAL_MOST
+    if stolen and stolen[0] > most:
+        words = f"the hypervisor took {100 * stolen[0]:.0f}% of {stolen[1]}"
+        yield _wrong("steal", f"{words} (limit {100 * most:.0f}%)", stolen[0], most, "share")
 
 
-def _log_made(rung: Rung) -> str:
-    """What the server made of its log in the window; empty for nothing, or if it is not known."""
-    made = round(rung.quantity("log.segments_made") or 0.0)
-    return f"the server made {plural(made, 'log segment')} in the window" if made else ""
+def _segments_made(rung: Rung) -> int:
+    """How many the server made of its log in the window; 0 also if it is not known."""
+    return round(rung.quantity("log.segments_made") or 0.0)
 
 
-def _errors(tally: Tally, most_errors: float) -> str:
+def _made(segments: int) -> str:
+    return f"the server made {plural(segments, 'log segment')} in the window"
+
+
+def _errors(tally: Tally, most_errors: float) -> Remark | None:
     whole = tally.whole
     lost = whole.failed + whole.unknown
     if lost <= most_errors * whole.started:
-        return ""
+        return None
     first = f"; first error: {tally.errors[0].first}" if tally.errors else ""
-    seen = rounded(100 * lost / whole.started, 2)
-    return (
-        f"{lost:,} of {whole.started:,} transactions failed ({seen}%,"
+    share = lost / whole.started
+    words = (
+        f"{lost:,} of {whole.started:,} transactions failed ({rounded(100 * share, 2)}%,"
         f" limit {100 * most_errors:g}%){first}"
     )
+    return _wrong("errors", words, share, most_errors, "share")
 
 
 def refuse_starved(order: Order, tally: Tally, engine: EngineProperties) -> None:

@@ -47,6 +47,7 @@ from kneebench.records.machine import (
     Whereabouts,
 )
 from kneebench.records.record import TRANSACTIONS, Phase, Record, Role, Verdict
+from kneebench.records.remark import Remark, Severity, noted
 from kneebench.records.resolved_plan import PlannedDatabase, PlannedStorage, ResolvedPlan
 from kneebench.records.rung import (
     Check,
@@ -109,6 +110,7 @@ __all__ = [
     "RawStorage",
     "Record",
     "Relieved",
+    "Remark",
     "ResolvedPlan",
     "ResourceEvidence",
     "Results",
@@ -118,6 +120,7 @@ __all__ = [
     "SeenError",
     "Series",
     "Setting",
+    "Severity",
     "Signature",
     "StopResult",
     "Summary",
@@ -132,5 +135,6 @@ __all__ = [
     "WholeDrive",
     "WriteCount",
     "configuration_name",
+    "noted",
     "unwatched",
 ]

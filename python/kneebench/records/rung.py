@@ -9,6 +9,7 @@ from pydantic import Field
 
 from kneebench.records.machine import CountedDevice
 from kneebench.records.record import Phase, Record
+from kneebench.records.remark import Remark
 
 
 class Order(Record):
@@ -236,8 +237,7 @@ class Rung(Record):
 
     `quantities`: summaries over the window by quantity name; `tpm`: from the database's counts over
     the window;
-    `notes`: remarks for the reader ("not steady"); `invalid`: why the rung must not be used, such
-    as a saturated load generator; `counted` is None in files from before it was saved.
+    `remarks`: what a reader must know of it; `counted` is None in files from before it was saved.
     """
 
     order: Order
@@ -251,8 +251,7 @@ class Rung(Record):
     log_histogram: LogHistogram | None = None
     """None: not measured."""
     checks: tuple[Check, ...] = ()
-    notes: tuple[str, ...] = ()
-    invalid: str = ""
+    remarks: tuple[Remark, ...] = ()
     restore_s: float | None = None
     age_s: float | None = None
     """Seconds under load since the restore when the window began; None in older files."""
@@ -278,6 +277,20 @@ class Rung(Record):
     def users(self) -> int:
         """Virtual users, as ordered."""
         return self.order.users
+
+    @property
+    def invalid(self) -> str:
+        """Why the rung must not be used, such as a saturated load generator; empty where it may."""
+        return "; ".join(one.words for one in self.remarks if one.severity == "invalid")
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The other remarks, in words."""
+        return tuple(one.words for one in self.remarks if one.severity != "invalid")
+
+    def with_remarks(self, *more: Remark) -> Rung:
+        """The rung with more remarks, which follow its own."""
+        return self.model_copy(update={"remarks": (*self.remarks, *more)})
 
     def quantity(self, name: str) -> float | None:
         """The window's value of a quantity; None if it was not measured."""

@@ -154,8 +154,24 @@ def _with_configuration(document: Document) -> Document:
     return _renamed(document, {"cell": "configuration", "cells": "configurations"})
 
 
-def _order_inside(rung: Document) -> Document:
-    return {**rung, "order": _with_configuration(rung["order"])}
+def _kind_of(note: str) -> str:
+    """The kind of a note in format 2, which had words alone; only of what is asked by its kind."""
+    if note.startswith("not steady"):
+        return "not_steady"
+    in_memory = "tmpfs" in note.lower() or "memory-backed" in note.lower()
+    return "memory_backed" if in_memory else "older"
+
+
+def _with_remarks(rung: Document) -> Document:
+    """Format 2 had notes and a reason why a rung is invalid, both in words."""
+    kept = {name: value for name, value in rung.items() if name not in ("notes", "invalid")}
+    remarks = [
+        {"kind": _kind_of(note), "severity": "note", "words": note}
+        for note in rung.get("notes", ())
+    ]
+    if words := rung.get("invalid"):
+        remarks += [{"kind": "older", "severity": "invalid", "words": words}]
+    return {**kept, "order": _with_configuration(rung["order"]), "remarks": remarks}
 
 
 def _proofs(proofs: Document) -> Document:
@@ -169,7 +185,7 @@ def _proofs(proofs: Document) -> Document:
 
 
 OF_FORMAT_2: dict[str, Callable[[Document], Document]] = {
-    "rung": _order_inside,
+    "rung": _with_remarks,
     "climb": _with_configuration,
     "last": _with_configuration,
     "fixed_rate": _with_configuration,

@@ -154,7 +154,7 @@ def _discarded(rung: Rung) -> str:
 def _notes(rung: Rung, shared: tuple[str, ...]) -> list[str]:
     failed = [f"failed: {check.name}" for check in rung.checks if not check.passed]
     own = [note for note in rung.notes if note not in shared]
-    says_why = any(note.startswith("not steady") for note in own)
+    says_why = any(one.kind == "not_steady" and one.words in own for one in rung.remarks)
     return [
         *([f"invalid: {rung.invalid}"] if rung.invalid else []),
         *failed,

@@ -66,7 +66,7 @@ def may_repeat(climbed: Climb, ladder: Ladder) -> bool:
 def repeated(climbed: Climb, why: StopResult) -> StopResult:
     """The flag of the climb that was made in place of this one."""
     because = (
-        "the cache was still warming" if why.seen.endswith("more") else "something slowed it down"
+        "the cache was still warming" if (why.value or 0.0) > 0 else "something slowed it down"
     )
     (users,) = {rung.users for rung in climbed.rungs[-1:]}
     sentence = (

@@ -12,6 +12,7 @@ import os
 from pathlib import Path
 
 from kneebench.measurement.meters.meter import KernelFile, Meter, MeterContext
+from kneebench.records import Remark, noted
 
 QUANTITIES = (
     "cores.busy",
@@ -30,7 +31,7 @@ class Cores:
     name = "cores"
     quantities = QUANTITIES
 
-    def __init__(self, file: Path = Path("/proc/stat"), notes: tuple[str, ...] = ()) -> None:
+    def __init__(self, file: Path = Path("/proc/stat"), notes: tuple[Remark, ...] = ()) -> None:
         self._file = KernelFile(file)
         self.notes = notes
 
@@ -63,6 +64,9 @@ def open_meter(context: MeterContext) -> Meter:
     elsewhere = (
         ()
         if context.server.cores
-        else ("core figures are of the load generator's machine: the server runs elsewhere",)
+        else noted(
+            "elsewhere",
+            "core figures are of the load generator's machine: the server runs elsewhere",
+        )
     )
     return Cores(notes=elsewhere)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from kneebench.lab.drives import IN_MEMORY, drive_of, file_system_of, whole_devices
 from kneebench.measurement.meters.meter import KernelFile, Meter, MeterContext, UnavailableMeter
+from kneebench.records import Remark, noted
 
 QUANTITIES = (
     "device.reads",
@@ -55,7 +56,7 @@ class Devices:
         self,
         names: Sequence[str],
         file: Path = Path("/proc/diskstats"),
-        notes: tuple[str, ...] = (),
+        notes: tuple[Remark, ...] = (),
     ) -> None:
         self._names = frozenset(name.encode() for name in names)
         self._file = KernelFile(file)
@@ -86,22 +87,22 @@ def open_meter(context: MeterContext) -> Meter:
             if context.server.cores
             else "the server's storage is not on this machine"
         )
-        return UnavailableMeter("devices", QUANTITIES, note=f"devices not measured: {why}")
-    notes = tuple(
-        dict.fromkeys(
-            _without_device(path) for path in context.storage_paths if drive_of(path) is None
-        )
-    )
+        notes = noted("not_measured", f"devices not measured: {why}")
+        return UnavailableMeter("devices", QUANTITIES, notes=notes)
+    bare = (path for path in context.storage_paths if drive_of(path) is None)
+    notes = tuple(dict.fromkeys(map(_without_device, bare)))
     names = whole_devices(context.storage_paths)
     return (
         Devices(names, notes=notes)
         if names
-        else UnavailableMeter("devices", QUANTITIES, note="; ".join(notes))
+        else UnavailableMeter("devices", QUANTITIES, notes=notes)
     )
 
 
-def _without_device(path: Path) -> str:
+def _without_device(path: Path) -> Remark:
     kind = file_system_of(path)
     if kind in IN_MEMORY:
-        return f"memory-backed storage ({kind}): no device under it"
-    return f"devices not measured: no block device is known under {kind}"
+        words = f"memory-backed storage ({kind}): no device under it"
+        return Remark(kind="memory_backed", severity="note", words=words)
+    words = f"devices not measured: no block device is known under {kind}"
+    return Remark(kind="not_measured", severity="note", words=words)

@@ -18,6 +18,7 @@ from kneebench.databases.engine import Server
 from kneebench.measurement.database_group import NO_TREE, UNIFIED, database_group
 from kneebench.measurement.meters.meter import Absent, KernelFile, Meter, MeterContext, elsewhere
 from kneebench.measurement.meters.pressure import stalled_s
+from kneebench.records import Remark
 
 MEMORY = ("group.memory", "group.page_cache", "group.limit_hits")
 PRESSURE = ("group_pressure.cpu", "group_pressure.io", "group_pressure.memory")
@@ -89,7 +90,7 @@ class Group:
 
     name = "group"
     quantities = QUANTITIES
-    notes: tuple[str, ...] = ()
+    notes: tuple[Remark, ...] = ()
 
     def __init__(self, memory: GroupMemory | str, pressure: GroupPressure | str) -> None:
         self._parts = [one for one in (memory, pressure) if not isinstance(one, str)]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from kneebench.measurement.log_trace import LogTrace
 from kneebench.measurement.meters.meter import Meter, MeterContext, UnavailableMeter
+from kneebench.records import Remark, noted
 
 NAME = "log_histogram"
 QUANTITIES = ("log.kernel_flushes", "log.kernel_time", "log.kernel_histogram")
@@ -26,10 +27,10 @@ class LogHistogramMeter:
         self._trace = trace
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Remark, ...]:
         """Why the trace ended, if it did."""
         why_not = self._trace.why_not
-        return (NOT_MEASURED.format(why_not),) if why_not else ()
+        return noted("not_measured", NOT_MEASURED.format(why_not)) if why_not else ()
 
     def read(self) -> dict[str, float]:
         """Flushes, their time in seconds, and how many by bucket; nothing before the trace is
@@ -50,4 +51,6 @@ def open_meter(context: MeterContext) -> Meter:
     trace = context.log_trace
     if isinstance(trace, LogTrace):
         return LogHistogramMeter(trace)
-    return UnavailableMeter(NAME, QUANTITIES, note=NOT_MEASURED.format(trace))
+    return UnavailableMeter(
+        NAME, QUANTITIES, notes=noted("not_measured", NOT_MEASURED.format(trace))
+    )

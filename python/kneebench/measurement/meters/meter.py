@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from kneebench.databases.engine import Server
 from kneebench.measurement.log_trace import NO_TRACE, LogTrace
+from kneebench.records import Remark
 
 MOST_BYTES = 1 << 17
 """Larger than any file under /proc that is read here (/proc/stat has 80 bytes per core, before all
@@ -35,7 +36,7 @@ class Meter(Protocol):
         ...
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Remark, ...]:
         """Notes for the reader: quantities that cannot be read here, and why."""
         ...
 
@@ -111,7 +112,7 @@ class ServerMeter:
 
     def __init__(self, name: str, quantities: tuple[str, ...], server: Server) -> None:
         self.name, self.quantities = name, quantities
-        self.notes: tuple[str, ...] = ()
+        self.notes: tuple[Remark, ...] = ()
         self._server = server
 
     def read(self) -> dict[str, float]:
@@ -130,15 +131,15 @@ class SampledServerMeter(ServerMeter):
 
 
 class UnavailableMeter:
-    """A meter that cannot read anything here: its note or `absent` states why, and its quantities
+    """A meter that cannot read anything here: its notes or `absent` state why, and its quantities
     stay absent.
     """
 
     def __init__(
-        self, name: str, quantities: tuple[str, ...], *absent: Absent, note: str = ""
+        self, name: str, quantities: tuple[str, ...], *absent: Absent, notes: Sequence[Remark] = ()
     ) -> None:
         self.name, self.quantities, self.absent = name, quantities, absent
-        self.notes: tuple[str, ...] = (note,) if note else ()
+        self.notes = tuple(notes)
 
     def read(self) -> dict[str, float]:
         """Nothing."""

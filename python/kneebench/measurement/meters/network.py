@@ -18,6 +18,7 @@ from kneebench.measurement.meters.meter import (
     MeterContext,
     UnavailableMeter,
 )
+from kneebench.records import Remark
 
 QUANTITIES = ("network.received", "network.sent", "network.errors", "network.busy")
 LOOPBACK = "lo"
@@ -31,7 +32,7 @@ class Network:
 
     name = "network"
     quantities = QUANTITIES
-    notes: tuple[str, ...] = ()
+    notes: tuple[Remark, ...] = ()
 
     def __init__(
         self, line_rates: Mapping[str, float | None], file: Path = Path("/proc/net/dev")

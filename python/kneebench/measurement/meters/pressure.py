@@ -19,6 +19,7 @@ from kneebench.measurement.meters.meter import (
     UnavailableMeter,
     elsewhere,
 )
+from kneebench.records import Remark
 
 QUANTITIES = ("pressure.cpu", "pressure.io", "pressure.memory")
 
@@ -28,7 +29,7 @@ class Pressure:
 
     name = "pressure"
     quantities = QUANTITIES
-    notes: tuple[str, ...] = ()
+    notes: tuple[Remark, ...] = ()
 
     def __init__(self, folder: Path = Path("/proc/pressure")) -> None:
         self._files = {

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from kneebench.measurement.meters.meter import Meter, MeterContext
 from kneebench.measurement.meters.processes import PARENT, stat_fields
+from kneebench.records import Remark, noted
 
 QUANTITIES = ("processes.io",)
 KERNEL = 2
@@ -34,7 +35,9 @@ class ProcessIo:
 
     def __init__(self, server: frozenset[int], proc: Path = Path("/proc")) -> None:
         self._server, self._proc = server, proc
-        self.notes: tuple[str, ...] = () if os.geteuid() == 0 else (NOT_ROOT,)
+        self.notes: tuple[Remark, ...] = (
+            () if os.geteuid() == 0 else noted("not_measured", NOT_ROOT)
+        )
         self._last: dict[tuple[int, bytes], int] = {}
         """Bytes so far, by PID and when the process began: a PID may be given again."""
         self._whose: dict[tuple[int, bytes], str] = {}

@@ -21,6 +21,7 @@ from pathlib import Path
 from kneebench.lab.processes import NAME_LENGTH, OWN_PROGRAMS
 from kneebench.measurement.meters.meter import KernelFile, Meter, MeterContext
 from kneebench.measurement.run_delay import RunDelay
+from kneebench.records import Remark
 
 QUANTITIES = ("processes.cpu", "processes.run_delay")
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
@@ -53,7 +54,7 @@ class Processes:
 
     name = "processes"
     quantities = QUANTITIES
-    notes: tuple[str, ...] = ()
+    notes: tuple[Remark, ...] = ()
 
     def __init__(self, server_processes: Sequence[int] = ()) -> None:
         self._load_generator = KernelFile(Path("/proc/self/stat"))

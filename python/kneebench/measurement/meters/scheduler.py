@@ -11,6 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kneebench.measurement.meters.meter import KernelFile, Meter, MeterContext, elsewhere
+from kneebench.records import Remark
 
 QUANTITIES = ("run_queue.length", "context_switches.rate")
 READER = 1
@@ -22,7 +23,7 @@ class Scheduler:
 
     name = "scheduler"
     quantities = QUANTITIES
-    notes: tuple[str, ...] = ()
+    notes: tuple[Remark, ...] = ()
 
     def __init__(self, file: Path = Path("/proc/stat")) -> None:
         self._file = KernelFile(file)

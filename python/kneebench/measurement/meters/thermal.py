@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kneebench.measurement.meters.meter import Absent, KernelFile, Meter, MeterContext, elsewhere
+from kneebench.records import Remark
 
 QUANTITIES = ("cpu.frequency", "cpu.throttled", "temperature.cpu")
 CALLED = ("CPU frequency", "CPU throttling", "CPU temperature")
@@ -46,7 +47,7 @@ class Thermal:
 
     name = "thermal"
     quantities = QUANTITIES
-    notes: tuple[str, ...] = ()
+    notes: tuple[Remark, ...] = ()
     every_s = 5.0
 
     def __init__(self, sources: Mapping[str, Source]) -> None:

@@ -25,6 +25,7 @@ from typing import NamedTuple
 from kneebench.measurement.meters.cores import TICK_S, Cores
 from kneebench.measurement.meters.meter import Meter, MeterContext, elsewhere
 from kneebench.measurement.meters.processes import OWN, stat_fields
+from kneebench.records import Remark
 
 QUANTITIES = ("threads.cpu",)
 MOST_OF_MACHINE, MOST_OF_CORE = 4, 4
@@ -67,7 +68,7 @@ class Threads:
 
     name = "threads"
     quantities = QUANTITIES
-    notes: tuple[str, ...] = ()
+    notes: tuple[Remark, ...] = ()
     every_s = 1.0
 
     def __init__(
