@@ -315,7 +315,7 @@ def test_run_removes_what_a_killed_run_left_before_it_asks_what_is_free(
 
     def free(*words: object, **more: object) -> None:
         assert not left.exists()
-        raise PlanError("looking", seen="enough")
+        raise PlanError("cannot look", seen="enough")
 
     monkeypatch.setattr(measuring, "selected_plan", free)
     answer = call("run")

@@ -479,7 +479,7 @@ def test_a_server_that_the_command_restarted_is_waited_for(
 
     def connect(*given: object, **limits: object) -> OneServer:
         if next(starting, False):
-            raise PlanError("connecting", seen="the server is starting")
+            raise PlanError("cannot connect", seen="the server is starting")
         return there
 
     monkeypatch.setattr(engine, "connect_to", connect)

@@ -106,7 +106,7 @@ def test_what_does_not_work_is_named_and_the_rest_is_tried_and_removed_all_the_s
     plan: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(server: object) -> None:
-        raise KneebenchError("running a checkpoint", seen="permission denied")
+        raise KneebenchError("cannot run a checkpoint", seen="permission denied")
 
     monkeypatch.setattr(PostgresServer, "measures", frozenset(["log_writes"]))
     monkeypatch.setattr(PostgresServer, "checkpoint", lambda server: None)

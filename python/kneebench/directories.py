@@ -28,7 +28,7 @@ def make_private(folder: Path) -> Path:
     home = state_directory()
     if home.is_dir() and home.stat().st_uid != os.geteuid():
         raise Refused(
-            f"opening {home}",
+            f"cannot open {home}",
             seen="it belongs to another user",
             do="set XDG_STATE_HOME to another directory, or use sudo -H",
         )

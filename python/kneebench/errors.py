@@ -25,61 +25,6 @@ WORSE = 6
 CANNOT_SAY = 7
 """Exit code of `accept` where the campaign is not shown to be worse, nor to be as good."""
 
-_STEMS = {
-    "choosing": "choose",
-    "comparing": "compare",
-    "creating": "create",
-    "dropping": "drop",
-    "emulating": "emulate",
-    "erasing": "erase",
-    "ignoring": "ignore",
-    "locating": "locate",
-    "looking": "find",
-    "making": "make",
-    "measuring": "measure",
-    "placing": "place",
-    "preparing": "prepare",
-    "profiling": "profile",
-    "proving": "prove",
-    "removing": "remove",
-    "resolving": "resolve",
-    "restoring": "restore",
-    "resuming": "resume",
-    "running": "run",
-    "saving": "save",
-    "setting": "set",
-    "shutting": "shut",
-    "sizing": "size",
-    "using": "use",
-    "writing": "write",
-}
-"""Verbs that lose more than their ending; "looking for" something is finding it."""
-
-
-class Named(str):
-    """Something by a name that a user chose: never an action, also where it ends in "-ing".
-
-    >>> print(KneebenchError(Named("staging"), seen="no such campaign"))
-    staging: no such campaign
-    """
-
-    __slots__ = ()
-
-
-def _what_failed(doing: str) -> str:
-    """An action as what could not be done; anything else (a key, a storage, a rung) as it is.
-
-    >>> _what_failed("opening x"), _what_failed("looking for x"), _what_failed("disk, 8 users")
-    ('cannot open x', 'cannot find x', 'disk, 8 users')
-    """
-    verb, _, rest = doing.partition(" ")
-    if isinstance(doing, Named) or not verb.endswith("ing"):
-        return str(doing)
-    return (
-        f"cannot {_STEMS.get(verb, verb.removesuffix('ing'))}"
-        f" {rest.removeprefix('for ') if verb == 'looking' else rest}".rstrip()
-    )
-
 
 def require_kind(value: object, kind: type, do: str) -> None:
     """Raises TypeError, as Python does for an argument of a wrong kind, with what to do instead.
@@ -98,10 +43,11 @@ def require_kind(value: object, kind: type, do: str) -> None:
 class KneebenchError(Exception):
     """A handled failure: what failed, why, and what fixes it.
 
-    An action failed (a verb in "-ing"), or an object is wrong, such as a key of the plan. What
-    begins with a name that a user chose is `Named`. `what`: either of them as the message has it.
+    `what`: "cannot ..." where an action failed, or the object that is wrong, such as a key of the
+    plan; `seen`: the reason; `do`: the command or key that helps.
 
-    >>> print(KneebenchError("starting the server", seen="port 5432 is in use", do="use another"))
+    >>> why = {"seen": "port 5432 is in use", "do": "use another"}
+    >>> print(KneebenchError("cannot start the server", **why))
     cannot start the server: port 5432 is in use; use another
     >>> print(KneebenchError("database.cores", seen="there is no core 9", do="use 0 or 1"))
     database.cores: there is no core 9; use 0 or 1
@@ -109,9 +55,8 @@ class KneebenchError(Exception):
 
     exit_code = 1
 
-    def __init__(self, doing: str, *, seen: str, do: str = "") -> None:
-        self.doing, self.seen, self.do = doing, seen, do
-        self.what = _what_failed(doing)
+    def __init__(self, what: str, *, seen: str, do: str = "") -> None:
+        self.what, self.seen, self.do = what, seen, do
         self.alone = f"{self.what}: {seen}" + (f"; {do}" if do else "")
         super().__init__(self.alone)
 
@@ -119,7 +64,7 @@ class KneebenchError(Exception):
         """One thing more to do: what could not be put back behind this failure. `alone` is the
         failure without it.
 
-        >>> error = KneebenchError("reading", seen="no answer", do="start the server")
+        >>> error = KneebenchError("cannot read", seen="no answer", do="start the server")
         >>> error.also("drop the copy")
         >>> print(error)
         cannot read: no answer; start the server; drop the copy
@@ -127,7 +72,7 @@ class KneebenchError(Exception):
         'cannot read: no answer; start the server'
         """
         alone, both = self.alone, "; ".join(filter(None, (self.do, do)))
-        KneebenchError.__init__(self, self.doing, seen=self.seen, do=both)
+        KneebenchError.__init__(self, self.what, seen=self.seen, do=both)
         self.alone = alone
 
 

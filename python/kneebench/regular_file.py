@@ -98,7 +98,7 @@ def named_content(file: Path, most_bytes: int, do: str) -> bytes:
         mode = os.fstat(found).st_mode
         if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
             seen = f"it is {kind_of(mode)}, not a regular file"
-            raise PlanError(f"reading {file}", seen=seen, do=do)
+            raise PlanError(f"cannot read {file}", seen=seen, do=do)
         handle = os.open(path_of(found), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     finally:
         os.close(found)
@@ -106,7 +106,7 @@ def named_content(file: Path, most_bytes: int, do: str) -> bytes:
         return _up_to(handle, most_bytes) if stat.S_ISREG(mode) else _heard(handle, most_bytes)
     except TimeoutError:
         seen = f"nothing was written to this named pipe for {PATIENCE_S:.0f} s"
-        raise PlanError(f"reading {file}", seen=seen, do=do) from None
+        raise PlanError(f"cannot read {file}", seen=seen, do=do) from None
     finally:
         os.close(handle)
 
@@ -127,7 +127,7 @@ def names_in(directory: Path, ending: str, most: int) -> list[str]:
             for number, entry in enumerate(entries):
                 if number == most:
                     raise KneebenchError(
-                        f"reading {directory}",
+                        f"cannot read {directory}",
                         seen=f"it contains more than {most:,} files",
                         do="remove what kneebench did not write",
                     )
@@ -148,7 +148,7 @@ def _directory(path: Path, how: int, *, follow: bool) -> int:
             raise
         kind = kind_of(path.stat(follow_symlinks=follow).st_mode)
         raise KneebenchError(
-            f"reading {path}",
+            f"cannot read {path}",
             seen=f"it is {kind}, not a directory",
             do=_REPLACE.format("directory"),
         ) from error
@@ -178,7 +178,7 @@ def _heard(pipe: int, most_bytes: int) -> bytes:
 def _require(seen: os.stat_result, file: Path, most_bytes: int) -> None:
     if not stat.S_ISREG(seen.st_mode):
         raise KneebenchError(
-            f"reading {file}",
+            f"cannot read {file}",
             seen=f"it is {kind_of(seen.st_mode)}, not a regular file",
             do=_REPLACE.format("file"),
         )
@@ -188,7 +188,7 @@ def _require(seen: os.stat_result, file: Path, most_bytes: int) -> None:
 
 def _too_large(file: Path, there: int, most_bytes: int) -> KneebenchError:
     return KneebenchError(
-        f"reading {file}",
+        f"cannot read {file}",
         seen=f"it has {size(there)}, more than the {size(most_bytes)} that such a file may have",
         do="restore the file from a copy, or remove it",
     )

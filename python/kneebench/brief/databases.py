@@ -44,14 +44,14 @@ def measured_plan(results: Results) -> Plan:
 
     Raises KneebenchError for a plan of another version, and for names that no chart can draw.
     """
-    doing = f"reading the plan of {results.campaign.id}"
+    what = f"cannot read the plan of {results.campaign.id}"
     do = "use the kneebench version that measured it, or measure again"
     try:
         plan = Plan.model_validate(results.campaign.plan)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise KneebenchError(
-            doing, seen=f"{'.'.join(map(str, first['loc']))}: {first['msg']}", do=do
+            what, seen=f"{'.'.join(map(str, first['loc']))}: {first['msg']}", do=do
         ) from None
     if odd := [
         climb.configuration.storage
@@ -59,6 +59,6 @@ def measured_plan(results: Results) -> Plan:
         if not is_plain(climb.configuration.storage)
     ]:
         raise KneebenchError(
-            doing, seen=f"control characters in the storage's name {odd[0]!r}", do=do
+            what, seen=f"control characters in the storage's name {odd[0]!r}", do=do
         )
     return plan

@@ -124,7 +124,9 @@ def _put_before(store: Store, plan: Plan, paths: Iterable[Path], floor: NoiseFlo
     now = {one.wwid for one in drives if one.wwid}
     if others := sorted(now - before) if before and not store.campaign.joined else []:
         seen = f"the campaign was begun without drive {', '.join(others)}"
-        raise Refused(f"resuming {store.folder}", seen=seen, do="use its drives, or run --fresh")
+        raise Refused(
+            f"cannot resume {store.folder}", seen=seen, do="use its drives, or run --fresh"
+        )
     store.put_drives_before((*drives_under(paths), *drives))
 
 

@@ -18,7 +18,7 @@ from kneebench.campaign.machine_findings import (
 )
 from kneebench.databases.engine import Engine
 from kneebench.databases.several import of_each_database
-from kneebench.errors import Named, PlanError, Refused, require_kind
+from kneebench.errors import PlanError, Refused, require_kind
 from kneebench.lab.drives import whole_devices
 from kneebench.lab.erase_findings import erase_findings
 from kneebench.lab.host import host
@@ -188,4 +188,4 @@ def refuse(found: Sequence[Finding]) -> None:
     for level, kind in (("refused", Refused), ("error", PlanError)):
         for finding in found:
             if finding.level == level:
-                raise kind(Named(finding.subject), seen=finding.seen, do=finding.do)
+                raise kind(finding.subject, seen=finding.seen, do=finding.do)

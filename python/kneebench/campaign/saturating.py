@@ -82,5 +82,5 @@ def _busy(context: Context, configuration: Configuration, number: int) -> float:
     if rung.invalid or share is None:
         seen = rung.invalid or "the load of the database's cores was not measured"
         do = 'give cores a number, or correct that (the meter "cores" measures it)'
-        raise KneebenchError(doing, seen=seen, do=do)
+        raise KneebenchError(f"cannot find saturating cores: {number} of them", seen=seen, do=do)
     return share

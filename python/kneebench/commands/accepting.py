@@ -185,7 +185,7 @@ def _require_place(junit: Path | None) -> None:
 
     if junit and not junit.absolute().parent.is_dir():
         raise PlanError(
-            f"writing {junit}",
+            f"cannot write {junit}",
             seen=f"no directory {junit.parent}",
             do="create it, or choose another path",
         )
@@ -207,7 +207,7 @@ def _check(*margins: float | None) -> None:
 def _plan(judged: str | None, base: Results, root: Path) -> Plan | None:
     """The plan to run, at the baseline's fixed rate; None for a campaign that was measured."""
     from kneebench.campaign.preflight import preset, read_plan
-    from kneebench.errors import Named, PlanError
+    from kneebench.errors import PlanError
     from kneebench.plan.preset import presets
     from kneebench.results.acceptance import at_the_same_rate, plan_of
 
@@ -220,7 +220,7 @@ def _plan(judged: str | None, base: Results, root: Path) -> Plan | None:
     if judged in presets():
         return at_the_same_rate(preset(judged), base)
     raise PlanError(
-        Named(judged),
+        judged,
         seen=f"no such campaign or plan; looked in {judged}, {root / judged} and the presets",
         do="see `kneebench list`, or name a plan file",
     )

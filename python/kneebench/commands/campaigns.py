@@ -107,7 +107,7 @@ def compare(campaigns: CampaignNames, root: Root = CAMPAIGNS, as_json: Json = Fa
 
     if len(campaigns) < 2:
         raise PlanError(
-            "comparing campaigns",
+            "cannot compare campaigns",
             seen=f"only {campaigns[0]} is named",
             do="name at least two; `kneebench list` shows them",
         )
@@ -153,13 +153,13 @@ def campaign_folder(name: str, root: Path) -> Path | None:
 
 def loaded(name: str, root: Path) -> Results:
     """The campaign of that name; raises PlanError where there is none."""
-    from kneebench.errors import Named, PlanError
+    from kneebench.errors import PlanError
     from kneebench.results import load
 
     folder = campaign_folder(name, root)
     if folder is None:
         raise PlanError(
-            Named(name),
+            name,
             seen=f"no such campaign; looked in {name} and {root / name}",
             do="see `kneebench list`",
         )

@@ -45,7 +45,7 @@ def confirm_drives(drives: tuple[WholeDrive, ...]) -> tuple[WholeDrive, ...]:
         question = f'Type "{words}" to go on'
         if not seen or typer.prompt(question, "", show_default=False, err=True) != words:
             do = "nothing was written; run again at a terminal to confirm it"
-            raise Refused("erasing", seen="it was not confirmed", do=do)
+            raise Refused("cannot erase", seen="it was not confirmed", do=do)
     return drives
 
 

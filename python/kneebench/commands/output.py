@@ -109,7 +109,7 @@ def write_sweep_table(results: Results, out: Path) -> Path:
     path, rows = _checked(out, (".csv", ".parquet")), sweep_rows(results)
     if not rows:
         raise PlanError(
-            f"writing {path}",
+            f"cannot write {path}",
             seen="no storage was measured with several sizes of memory or numbers of cores",
             do="name a campaign whose plan has a sweep under [constraints]",
         )
@@ -123,13 +123,13 @@ def _checked(path: Path, allowed: tuple[str, str] = (".html", ".json")) -> Path:
     require_no_drive(path)
     if path.suffix not in allowed:
         raise PlanError(
-            f"writing {path}",
+            f"cannot write {path}",
             seen=f"unsupported format {path.suffix!r}",
             do=f"use {' or '.join(allowed)}",
         )
     if not path.parent.is_dir():
         raise PlanError(
-            f"writing {path}",
+            f"cannot write {path}",
             seen=f"no directory {path.parent}",
             do="create it, or choose another path",
         )

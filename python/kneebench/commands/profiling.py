@@ -224,13 +224,13 @@ def _outputs(out: Path | None) -> list[Path]:
         files = [out]
     else:
         raise PlanError(
-            f"writing {out}",
+            f"cannot write {out}",
             seen=f"unsupported format {out.suffix!r}",
             do="use .html, .json, or a directory for both",
         )
     if not out.parent.is_dir():
         raise PlanError(
-            f"writing {out}",
+            f"cannot write {out}",
             seen=f"no directory {out.parent}",
             do="create it, or choose another path",
         )

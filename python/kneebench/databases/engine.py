@@ -206,7 +206,7 @@ def engine_of(plan: Plan, journal: Journal) -> Engine:
     """
     if plan.kept_commands:
         raise PlanError(
-            f"reading {dotted(plan.kept_commands[0])}",
+            f"cannot read {dotted(plan.kept_commands[0])}",
             seen="this is the placeholder that results keep in place of a command",
             do="write the command itself",
         )

@@ -143,7 +143,7 @@ class Folder:
 
     def _unexpected(self, name: str, mode: int) -> Refused:
         return Refused(
-            f"opening {self.path / name}",
+            f"cannot open {self.path / name}",
             seen=f"it is {kind_of(mode)}; a database contains only plain files and directories",
             do=LOOK,
         )
@@ -155,11 +155,13 @@ def require_ours(handle: int, path: Path, do: str = LOOK) -> os.stat_result:
     seen, us = os.fstat(handle), os.geteuid()
     if seen.st_uid != us:
         raise Refused(
-            f"opening {path}", seen=f"it belongs to {_user(seen.st_uid)}, not to {_user(us)}", do=do
+            f"cannot open {path}",
+            seen=f"it belongs to {_user(seen.st_uid)}, not to {_user(us)}",
+            do=do,
         )
     if us == 0 and seen.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise Refused(
-            f"opening {path}",
+            f"cannot open {path}",
             seen=f"others may write to it (mode {stat.S_IMODE(seen.st_mode):04o})",
             do=do,
         )
@@ -172,7 +174,7 @@ def require_one_name(seen: os.stat_result, path: Path, do: str = LOOK) -> None:
     """Raises Refused for a file with a hard link: its other name may be anywhere."""
     if stat.S_ISREG(seen.st_mode) and seen.st_nlink != 1:
         raise Refused(
-            f"opening {path}", seen=f"the file has {seen.st_nlink} names (hard links)", do=do
+            f"cannot open {path}", seen=f"the file has {seen.st_nlink} names (hard links)", do=do
         )
 
 

@@ -103,7 +103,9 @@ class Journal:
         except OSError as failure:
             seen = f"{change.words}: {failure}"
             do = "run `kneebench clean`"
-            raise KneebenchError("undoing a change to this machine", seen=seen, do=do) from failure
+            raise KneebenchError(
+                "cannot undo a change to this machine", seen=seen, do=do
+            ) from failure
 
     def _undo(self, change: Change) -> None:
         change.undo()

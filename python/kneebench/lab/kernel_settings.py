@@ -54,9 +54,9 @@ def sysctls(kernel: Kernel, journal: Journal, watch: Watch) -> Iterator[tuple[Se
             try:
                 before = stack.enter_context(written(journal, file, str(value), beside, watch))
             except OSError as error:
-                doing = f"setting {name} to {value}"
+                what = f"cannot set {name} to {value}"
                 do = f"correct kernel.sysctl in the plan; {UNCHANGED}"
-                raise PlanError(doing, seen=str(error), do=do) from error
+                raise PlanError(what, seen=str(error), do=do) from error
             was = " ".join([before[0], *(f"({other} {text})" for text in before[1:])])
             settings.append(_setting(name, str(value), was, renamed(name, file)))
         yield tuple(settings)

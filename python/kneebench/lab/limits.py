@@ -88,8 +88,8 @@ class DatabaseLimits:
         for process in processes:
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended
                 if seen := self._escaped(process):
-                    doing = "verifying the limits of the database"
-                    raise KneebenchError(doing, seen=f"process {process} {seen}", do=UNDONE)
+                    what = "cannot verify the limits of the database"
+                    raise KneebenchError(what, seen=f"process {process} {seen}", do=UNDONE)
         if self.memory:
             self._describe("huge pages outside the memory limit", "0 B", "read back")
 
@@ -117,11 +117,11 @@ class DatabaseLimits:
         _write(path / "cpuset.cpus", as_list(cores))
         back = path / ("cpuset.cpus.effective" if there.version == 2 else "cpuset.cpus")
         if listed(back.read_text()) != tuple(sorted(cores)):
-            doing, seen = (
-                "limiting the database's cores",
+            what, seen = (
+                "cannot limit the database's cores",
                 f"{back} reads {back.read_text().strip()}",
             )
-            raise KneebenchError(doing, seen=seen, do=UNDONE)
+            raise KneebenchError(what, seen=seen, do=UNDONE)
         self._describe("cores", as_list(cores), "cpuset")
         if node is not None:
             self._describe("memory of NUMA node", str(node), "cpuset")
@@ -129,19 +129,22 @@ class DatabaseLimits:
     def _limit_io(self, limits: IoAllowance, paths: Sequence[Path]) -> None:
         there = hierarchy_of("io")
         if there is None:
-            doing, seen = (
-                "limiting the database's reads and writes",
+            what, seen = (
+                "cannot limit the database's reads and writes",
                 "no io controller of cgroup v2",
             )
-            raise KneebenchError(doing, seen=seen, do=UNDONE)
+            raise KneebenchError(what, seen=seen, do=UNDONE)
         file = self._groups.path(there.root) / "io.max"
         words = [
             f"{name}={value}" for key, name in IO_KEYS.items() if (value := getattr(limits, key))
         ]
         devices = whole_devices(paths)
         if not devices:
-            doing, seen = "limiting the database's reads and writes", "its files are on no device"
-            raise KneebenchError(doing, seen=seen, do=UNDONE)
+            what, seen = (
+                "cannot limit the database's reads and writes",
+                "its files are on no device",
+            )
+            raise KneebenchError(what, seen=seen, do=UNDONE)
         for device in devices:
             number = (SYS_BLOCK / device / "dev").read_text().strip()
             _write(file, f"{number} {' '.join(words)}")
@@ -149,8 +152,8 @@ class DatabaseLimits:
                 (one for one in file.read_text().split("\n") if one.startswith(f"{number} ")), ""
             )
             if not {*words} <= {*back.split()}:
-                doing, seen = f"limiting the I/O of {device}", f"{file} reads {back!r}"
-                raise KneebenchError(doing, seen=seen, do=UNDONE)
+                what, seen = f"cannot limit the I/O of {device}", f"{file} reads {back!r}"
+                raise KneebenchError(what, seen=seen, do=UNDONE)
             self._describe(f"I/O limit of {device}", " ".join(words), "cgroup v2")
 
     def _describe(self, name: str, value: str, how: str) -> None:
@@ -172,5 +175,5 @@ def _write(file: Path, text: str) -> None:
     try:
         file.write_text(text)
     except OSError as error:
-        doing, seen = f"writing {text} to {file}", error.strerror or str(error)
-        raise KneebenchError(doing, seen=seen, do=UNDONE) from error
+        what, seen = f"cannot write {text} to {file}", error.strerror or str(error)
+        raise KneebenchError(what, seen=seen, do=UNDONE) from error

@@ -15,7 +15,7 @@ from kneebench.lab.control_groups import Groups, hierarchy_of
 
 V2 = ("memory.max", "memory.swap.max", "memory.events", "max")
 V1 = ("memory.limit_in_bytes", "memory.swappiness", "memory.oom_control", "-1")
-DOING = "limiting the database's memory"
+WHAT = "cannot limit the database's memory"
 CORRECT = "correct database.memory, or the constraint"
 
 
@@ -74,7 +74,7 @@ def limit_memory(groups: Groups, limit_bytes: int) -> MemoryGroup:
     """
     if (there := controller()) is None:
         do = "run as root on a kernel with memory cgroups, or remove database.memory"
-        raise KneebenchError(DOING, seen="there is no memory cgroup controller to use", do=do)
+        raise KneebenchError(WHAT, seen="there is no memory cgroup controller to use", do=do)
     path = groups.path(there.root)
     (path / there.limit).write_text(str(limit_bytes))
     with contextlib.suppress(OSError):  # a kernel without swap refuses it
@@ -82,5 +82,5 @@ def limit_memory(groups: Groups, limit_bytes: int) -> MemoryGroup:
     got = int((path / there.limit).read_text())
     if not limit_bytes - 2**21 < got <= limit_bytes:
         seen = f"the kernel set {got:,} bytes in place of {limit_bytes:,}"
-        raise KneebenchError(DOING, seen=seen, do=CORRECT)
+        raise KneebenchError(WHAT, seen=seen, do=CORRECT)
     return MemoryGroup(path, limit_bytes, there)

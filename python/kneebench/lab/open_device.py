@@ -76,7 +76,7 @@ class OpenDevice:
 
     def _refused(self, seen: str) -> Refused:
         do = "nothing was written to it; run kneebench drives, then start again"
-        return Refused(f"writing to {self.path}", seen=seen, do=do)
+        return Refused(f"cannot write to {self.path}", seen=seen, do=do)
 
 
 def once_free(opened: Callable[[], Kind]) -> Kind:

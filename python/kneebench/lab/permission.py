@@ -76,7 +76,7 @@ class WritableDevice:
         for drive in self.drives:
             if not are_all_ours(drive.opened, drive.mounted):
                 seen = "another program has written to it since kneebench did"
-                raise Refused(f"writing to {drive.path}", seen=seen, do=START_AGAIN)
+                raise Refused(f"cannot write to {drive.path}", seen=seen, do=START_AGAIN)
 
     def note_writes(self) -> None:
         """What was written to it is on it, and is ours."""
@@ -93,7 +93,7 @@ class WritableDevice:
         """
         if daemon := self.lost_daemon():
             raise InvalidMeasurement(
-                f"using the emulated drive {self.path}",
+                f"cannot use the emulated drive {self.path}",
                 seen=f"its program {daemon.name} (PID {daemon.pid}) has ended",
                 do="look for the reason in the kernel's log, then run again to resume",
             ) from failure
@@ -143,7 +143,7 @@ def agreed(drives: Sequence[WholeDrive], watch: Watch = unwatched) -> list[Writa
             now = one.now(watch)
             if changed := changes_since(drive, now):
                 seen = f"{changed} since it was looked at"
-                raise Refused(f"writing to {drive.path}", seen=seen, do=START_AGAIN)
+                raise Refused(f"cannot write to {drive.path}", seen=seen, do=START_AGAIN)
             if not drive_state(now).needs_consent:
                 require_blank(now, drive_state(now))
         return _release(held)
@@ -160,7 +160,7 @@ def made(
         stack.callback(opened.close)
         if not is_ours(opened):
             seen = "it is not the device that kneebench made"
-            raise Refused(f"writing to {path}", seen=seen, do=START_AGAIN)
+            raise Refused(f"cannot write to {path}", seen=seen, do=START_AGAIN)
         stack.pop_all()
     return WritableDevice(opened, daemons)
 
@@ -205,15 +205,15 @@ class HeldDrive(NamedTuple):
             wait_until(settled, LOOKS_S)
             self.alone.require_same()
         except OSError as error:
-            doing = f"writing to {self.drive.path}"
-            raise Refused(doing, seen=str(error), do=START_AGAIN) from error
+            what = f"cannot write to {self.drive.path}"
+            raise Refused(what, seen=str(error), do=START_AGAIN) from error
         if found[0].identity is None:  # it could not be read, for a reason
             require_blank(found[0], drive_state(found[0]))
         if found[0].identity == self.alone.identity:  # a deleted file has another name
             require_no_obstacle(found[0])
         if (found[0].key, found[0].identity) != (self.drive.key, self.alone.identity):
             seen = "it is another drive since it was looked at"
-            raise Refused(f"writing to {self.drive.path}", seen=seen, do=START_AGAIN)
+            raise Refused(f"cannot write to {self.drive.path}", seen=seen, do=START_AGAIN)
         return found[0]
 
     def released(self) -> WritableDevice:
@@ -232,7 +232,7 @@ class HeldDrive(NamedTuple):
         """
         if self.before.device_bytes is not None and write_count(self.alone) != self.before:
             seen = "another program has written to it since it was looked at"
-            raise Refused(f"writing to {self.drive.path}", seen=seen, do=START_AGAIN)
+            raise Refused(f"cannot write to {self.drive.path}", seen=seen, do=START_AGAIN)
 
 
 def _release(held: Sequence[HeldDrive]) -> list[WritableDevice]:
@@ -254,6 +254,6 @@ def _held(drive: WholeDrive) -> Iterator[HeldDrive]:
             now = look_at(drive, ours=False)
             require_blank(now, drive_state(now))  # it says what uses the drive
         seen, do = error.strerror or str(error), "use another drive (kneebench drives)"
-        raise Refused(f"opening {drive.path}", seen=seen, do=do) from error
+        raise Refused(f"cannot open {drive.path}", seen=seen, do=do) from error
     with opened:
         yield HeldDrive(drive, opened, write_count(opened))

@@ -16,7 +16,7 @@ def require_blank(drive: WholeDrive, state: DriveState, allow: str = "") -> None
         allow = allow or f"name it under erase in the plan ({drive.key}) and run with --erase"
         instead = f", or {allow}" if state.needs_consent else " (kneebench drives)"
         raise Refused(
-            f"writing to {drive.path}",
+            f"cannot write to {drive.path}",
             seen=f"{state.state}: {state.why}",
             do=f"use another drive{instead}",
         )
@@ -25,4 +25,4 @@ def require_blank(drive: WholeDrive, state: DriveState, allow: str = "") -> None
 def require_no_obstacle(drive: WholeDrive) -> None:
     """Raises Refused for a drive that may not be written to, whatever is on it."""
     if found := obstacle(drive):
-        raise Refused(f"writing to {drive.path}", seen=found.seen, do=found.do)
+        raise Refused(f"cannot write to {drive.path}", seen=found.seen, do=found.do)

@@ -55,7 +55,7 @@ def mark(path: Path) -> None:
     with Folder.at(path) as made:
         require_ours(made.handle, path)
         if made.names():
-            raise Refused(f"creating {path}", seen="another directory took its place", do=LOOK)
+            raise Refused(f"cannot create {path}", seen="another directory took its place", do=LOOK)
         os.close(made.creating(MARKER))
 
 
@@ -65,7 +65,7 @@ def ours(path: Path) -> Folder:
     try:
         require_ours(folder.handle, path)
         if MARKER not in folder.names():
-            raise Refused(f"opening {path}", seen="another directory took its place", do=LOOK)
+            raise Refused(f"cannot open {path}", seen="another directory took its place", do=LOOK)
     except BaseException:
         folder.__exit__()
         raise
@@ -131,7 +131,7 @@ def _ground(folder: Folder) -> tuple[int, int]:
 
 def _mounted(folder: Path, point: Path) -> Refused:
     return Refused(
-        f"removing {folder}",
+        f"cannot remove {folder}",
         seen=f"a file system, directory or file is mounted on {point}",
         do=f"run `umount {shlex.quote(str(point))}`, then `kneebench clean`",
     )

@@ -137,7 +137,7 @@ def _connect(generator: LoadGenerator, order: Order, server: Server) -> None:
             raise
         do = f"{server.connection_hint(error.code, error.message)}; completed rungs are saved"
         raise InvalidMeasurement(
-            f"connecting {number_of_users(order.users)}", seen=error.message, do=do
+            f"cannot connect {number_of_users(order.users)}", seen=error.message, do=do
         ) from error
 
 

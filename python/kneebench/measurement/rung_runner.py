@@ -158,9 +158,7 @@ def losses_reported(server: Server, doing: str) -> Iterator[None]:
     try:
         yield
     except DatabaseLost as error:
-        raise DatabaseLost(
-            error.doing, seen=f"{error.seen}; during {doing}", do=error.do
-        ) from error
+        raise DatabaseLost(error.what, seen=f"{error.seen}; during {doing}", do=error.do) from error
     except KneebenchError:
         raise
     except Exception as error:

@@ -18,14 +18,14 @@ EVERY_S = 5
 """Seconds from one sample to the next."""
 
 
-def refuse_stuck(server: Server, doing: str) -> None:
+def refuse_stuck(server: Server, what: str) -> None:
     """Raises InvalidMeasurement that names the sessions that have blocked users for `STUCK_S`."""
     if isinstance(server, EndsStuckUsers) and (seen := server.end_stuck(STUCK_S)):
-        raise InvalidMeasurement(doing, seen=seen, do=UNLOCK)
+        raise InvalidMeasurement(what, seen=seen, do=UNLOCK)
 
 
 @contextlib.contextmanager
-def refusing_stuck(server: Server, doing: str) -> Iterator[None]:
+def refusing_stuck(server: Server, what: str) -> Iterator[None]:
     """The same while the block waits for users: they are looked at beside it, and ended where they
     are stuck, so that it ends.
     """
@@ -34,7 +34,7 @@ def refusing_stuck(server: Server, doing: str) -> Iterator[None]:
     def sample() -> None:
         while not ended.wait(EVERY_S):
             try:
-                refuse_stuck(server, doing)
+                refuse_stuck(server, what)
             except InvalidMeasurement as stuck:
                 seen.append(stuck)
             except KneebenchError:  # whoever waits for that server meets the same

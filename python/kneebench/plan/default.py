@@ -108,7 +108,7 @@ def free_bytes(path: Path) -> int:
         return shutil.disk_usage(path).free
     except OSError as error:
         raise PlanError(
-            f"sizing the default plan for {path}",
+            f"cannot size the default plan for {path}",
             seen=error.strerror or str(error),
             do="write a plan with your own storages",
         ) from None
@@ -134,7 +134,7 @@ def fitting_warehouses(cores: int, memory_bytes: int, free: Free) -> int:
         if not any(_short(warehouses, cores, memory_bytes, free)):
             return warehouses
     raise PlanError(
-        "sizing the default plan",
+        "cannot size the default plan",
         seen=(
             f"the machine is too small for a database of {_FEWEST_WAREHOUSES} warehouses:"
             f" {_why(cores, memory_bytes, free)}"

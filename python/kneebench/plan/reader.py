@@ -51,14 +51,16 @@ def toml_text(path: str | Path, do: str) -> str:
         written = named_content(Path(path), MOST_BYTES + 1, do)
         text = written[:MOST_BYTES].decode("utf-8-sig")
     except OSError as error:
-        raise PlanError(f"reading {path}", seen=error.strerror or str(error), do=do) from None
+        raise PlanError(f"cannot read {path}", seen=error.strerror or str(error), do=do) from None
     except UnicodeDecodeError as error:
         raise PlanError(
-            f"reading {path}", seen=f"byte {error.start} is not UTF-8", do="save the file as UTF-8"
+            f"cannot read {path}",
+            seen=f"byte {error.start} is not UTF-8",
+            do="save the file as UTF-8",
         ) from None
     if len(written) > MOST_BYTES:
         raise PlanError(
-            f"reading {path}", seen=f"the file is larger than {size(MOST_BYTES)}", do=_PRESET
+            f"cannot read {path}", seen=f"the file is larger than {size(MOST_BYTES)}", do=_PRESET
         )
     return text
 
@@ -99,7 +101,7 @@ def toml_values(text: str, file: str, do: str = _PRESET) -> dict[str, Any]:
         raise PlanFaults(file, [_digits_fault(file, text, str(error))]) from None
     except RecursionError:
         pass
-    raise PlanError(f"reading {file}", seen="tables or lists are nested too deeply", do=do)
+    raise PlanError(f"cannot read {file}", seen="tables or lists are nested too deeply", do=do)
 
 
 def _depth(values: dict[str, Any]) -> int:

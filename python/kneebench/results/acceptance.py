@@ -79,8 +79,8 @@ def accept(*, baseline: Results, campaign: Results, margins: Margins | None = No
         for figure in judged(ours[own], theirs[base], margins or planned_margins(campaign))
     )
     if all(one.judgement == "not judged" for one in figures):
-        doing = f"using {campaign.campaign.id} for acceptance"
-        raise InvalidMeasurement(doing, seen=figures[0].sentence, do="measure it again")
+        what = f"cannot use {campaign.campaign.id} for acceptance"
+        raise InvalidMeasurement(what, seen=figures[0].sentence, do="measure it again")
     answer = overall(figures)
     return Acceptance(
         baseline=baseline.campaign.id,
@@ -107,15 +107,15 @@ def usable(results: Results) -> None:
     """Raise the error of a campaign whose figures may not be judged: PlanError if it is unfinished,
     InvalidMeasurement without valid final runs, CheckFailed after a failed self-check.
     """
-    doing = f"using {results.campaign.id} for acceptance"
+    what = f"cannot use {results.campaign.id} for acceptance"
     if not results.finished:
         do = "resume it with `kneebench run` and its plan"
-        raise PlanError(doing, seen="the campaign is unfinished", do=do)
+        raise PlanError(what, seen="the campaign is unfinished", do=do)
     if not any(map(knee, results.climbs)):
         do = "measure it again, with `repeats` of at least 3"
-        raise InvalidMeasurement(doing, seen="it has no valid final runs", do=do)
+        raise InvalidMeasurement(what, seen="it has no valid final runs", do=do)
     if failed := next(failed_checks(results), ""):
-        raise CheckFailed(doing, seen=f"a self-check failed ({failed})", do="measure it again")
+        raise CheckFailed(what, seen=f"a self-check failed ({failed})", do="measure it again")
 
 
 def plan_of(baseline: Results) -> Plan:
@@ -125,12 +125,12 @@ def plan_of(baseline: Results) -> Plan:
         plan = Plan.model_validate(baseline.campaign.plan)
     except ValidationError:
         raise PlanError(
-            f"running the plan of {name}", seen="another version wrote it", do="name a plan file"
+            f"cannot run the plan of {name}", seen="another version wrote it", do="name a plan file"
         ) from None
     if plan.kept_commands:
         key = ".".join(plan.kept_commands[0])
         raise PlanError(
-            f"running the plan of {name}",
+            f"cannot run the plan of {name}",
             seen=f"results do not keep the command in {key}",
             do="name a plan file that has it",
         )
@@ -172,8 +172,8 @@ def judgeable(plan: Plan, configurations: Sequence[Configuration], baseline: Res
     judged.
     """
     usable(baseline)
-    doing = f"comparing {baseline.campaign.id} with this plan"
-    comparable_plans(baseline.campaign.plan, plan, doing)
+    what = f"cannot compare {baseline.campaign.id} with this plan"
+    comparable_plans(baseline.campaign.plan, plan, what)
     ours, theirs = (
         tuple(called(Climb(configuration=configuration, rungs=())) for configuration in side)
         for side in (configurations, [climb.configuration for climb in baseline.climbs])
@@ -190,7 +190,7 @@ def _matched(ours: Sequence[str], theirs: Sequence[str], campaign: str, baseline
     pairs = tuple((name, name) for name in ours if name in theirs)
     if not pairs:
         raise PlanError(
-            f"comparing {baseline} with {campaign}",
+            f"cannot compare {baseline} with {campaign}",
             seen=f"no storage is in both ({', '.join(theirs)} vs. {', '.join(ours)})",
             do="give a storage the same name in both plans",
         )

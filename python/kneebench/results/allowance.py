@@ -65,4 +65,4 @@ class Allowance:
                 seen = "the files of this folder together have more than 1 GiB"
         else:
             return
-        raise KneebenchError(f"reading {file}", seen=seen, do="restore the folder from a copy")
+        raise KneebenchError(f"cannot read {file}", seen=seen, do="restore the folder from a copy")

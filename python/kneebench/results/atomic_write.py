@@ -107,7 +107,7 @@ def _mode(path: Path) -> int:
 def _require_no_drive(path: Path, mode: int) -> None:
     if stat.S_ISBLK(mode):
         raise Refused(
-            f"writing {path}",
+            f"cannot write {path}",
             seen="it is a block device, whose data would be overwritten",
             do="choose the path of a file",
         )

@@ -127,7 +127,7 @@ def new_folder(root: Path, dated: str, name: str) -> Path:
             continue
         return folder
     raise Refused(
-        f"creating the campaign folder {root / (name or dated)}",
+        f"cannot create the campaign folder {root / (name or dated)}",
         seen="it already exists",
         do="use another folder, or remove it",
     )

@@ -103,7 +103,7 @@ def _finished(folder: Path) -> Finished | None:
     there = len(rung_files(folder))
     if end.rungs and there != end.rungs:
         raise KneebenchError(
-            f"reading {folder}",
+            f"cannot read {folder}",
             seen=f"{there} files in rungs/, but {end.rungs} were measured",
             do="restore the folder from a copy, or measure again with --fresh",
         )
@@ -190,7 +190,7 @@ def rungs_in(
     for file, one in kept.items():
         if file.stem not in (one.rung.order.key, old_key(one.rung.order)):
             raise KneebenchError(
-                f"reading {file}",
+                f"cannot read {file}",
                 seen=f"it contains the rung {one.rung.order.key}",
                 do="remove the file: it is a copy of another",
             )

@@ -101,35 +101,35 @@ def _own_stops(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[str, ...]:
 def comparable(a: Results, b: Results) -> None:
     """Raise PlanError that names the first field of the plans that matters and differs, or two
     servers of different major versions: figures of such campaigns must not stand side by side."""
-    doing = f"comparing {a.campaign.id} with {b.campaign.id}"
-    comparable_plans(a.campaign.plan, b.campaign.plan, doing)
+    what = f"cannot compare {a.campaign.id} with {b.campaign.id}"
+    comparable_plans(a.campaign.plan, b.campaign.plan, what)
     one, two = (_majors(results) for results in (a, b))
     for name in one:
         if one[name] and two.get(name) and one[name] != two[name]:
             server = f"the server of {name}" if name else "the server"
             raise PlanError(
-                doing,
+                what,
                 seen=f"{server} is version {one[name]} in the first and {two[name]} in the second",
                 do="measure both with one major version",
             )
 
 
-def comparable_plans(a: PlanLike, b: PlanLike, doing: str) -> None:
+def comparable_plans(a: PlanLike, b: PlanLike, what: str) -> None:
     """Raise PlanError that names the first field that matters and differs between two plans; the
     engines of their databases before any other.
     """
-    _same_engines(a, b, doing)
+    _same_engines(a, b, what)
     if fields := compare_plans(a, b):
         one, two = (_shown(plan, fields[0]) for plan in (a, b))
         more = f" (and {len(fields) - 1} more: {', '.join(fields[1:])})" if fields[1:] else ""
         raise PlanError(
-            doing,
+            what,
             seen=f"{fields[0]} is {one} in the first and {two} in the second{more}",
             do="measure both with the same plan",
         )
 
 
-def _same_engines(a: PlanLike, b: PlanLike, doing: str) -> None:
+def _same_engines(a: PlanLike, b: PlanLike, what: str) -> None:
     if (one := _engines(a)) == (two := _engines(b)):
         return
     shown = [
@@ -137,7 +137,7 @@ def _same_engines(a: PlanLike, b: PlanLike, doing: str) -> None:
         for side in (one, two)
     ]
     raise PlanError(
-        doing,
+        what,
         seen=(
             f"the first was measured with {shown[0]}, the second with {shown[1]}: what they differ"
             " by is no difference between storages"

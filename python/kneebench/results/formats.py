@@ -87,16 +87,16 @@ def current(
     is refused.
     """
     while (number := document.get("format")) != FORMAT:
-        doing = f"reading {file}"
+        what = f"cannot read {file}"
         if not isinstance(number, int):
             raise KneebenchError(
-                doing,
+                what,
                 seen=f"format {repr(number)[:LONGEST_WORDS]} is not a number",
                 do="restore the file from a copy, or remove it",
             )
         if number > FORMAT:
             raise KneebenchError(
-                doing,
+                what,
                 seen=(
                     f"format {number} is newer than {FORMAT}, the newest that this kneebench"
                     " version reads"
@@ -105,7 +105,7 @@ def current(
             )
         if number not in upgrades:
             raise KneebenchError(
-                doing,
+                what,
                 seen=f"no upgrade for format {number}",
                 do="read it with the kneebench version that wrote it",
             )
@@ -123,21 +123,21 @@ def damaged(file: Path, what: str) -> KneebenchError:
         "restore the file from a copy; in an unfinished campaign, remove it to measure its content"
         " again"
     )
-    return KneebenchError(f"reading {file}", seen=f"the file is damaged ({what})", do=do)
+    return KneebenchError(f"cannot read {file}", seen=f"the file is damaged ({what})", do=do)
 
 
 def read_kept(file: Path, kind: type[Kept], allowance: Allowance | None = None) -> Kept:
     """A document of this kind from its file; a file that is damaged, or no regular file, gives an
     error that names it. `allowance`: what the folder's documents may have together.
     """
-    doing = f"reading {file}"
+    what = f"cannot read {file}"
     try:
         written = content(file, MOST_DOCUMENT_BYTES, inner=kind in INNER)
         (allowance or Allowance()).take(file, written)
         document = json.loads(written)
     except OSError as error:
         raise KneebenchError(
-            doing, seen=error.strerror or str(error), do="use a campaign folder"
+            what, seen=error.strerror or str(error), do="use a campaign folder"
         ) from error
     except (ValueError, RecursionError) as error:
         raise damaged(file, str(error)) from error

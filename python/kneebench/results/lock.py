@@ -32,7 +32,7 @@ class Lock:
         except BlockingIOError as error:
             self._file.close()
             raise Refused(
-                f"opening {folder}",
+                f"cannot open {folder}",
                 seen="another kneebench run writes to it",
                 do="wait for it to finish, or use another folder",
             ) from error
@@ -82,5 +82,5 @@ def _opened(path: Path, how: int) -> IO[bytes]:
 def _require_file(path: Path, mode: int) -> None:
     if not stat.S_ISREG(mode):
         raise Refused(
-            f"opening {path}", seen=f"it is {kind_of(mode)}, not a regular file", do="remove it"
+            f"cannot open {path}", seen=f"it is {kind_of(mode)}, not a regular file", do="remove it"
         )

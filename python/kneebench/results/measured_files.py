@@ -59,7 +59,7 @@ class MeasuredFiles:
         """
         if not re.fullmatch(r"[\w.,+=@ -]+", name) or name.startswith("."):
             raise KneebenchError(
-                f"saving {name!r}",
+                f"cannot save {name!r}",
                 seen="not a valid file name",
                 do="use letters and digits in storage names",
             )
@@ -95,7 +95,7 @@ class MeasuredFiles:
         else:
             return
         do = "restore it from a copy and run the plan again, or start over with --fresh"
-        raise KneebenchError(f"writing into {self._folder}", seen=seen, do=do)
+        raise KneebenchError(f"cannot write into {self._folder}", seen=seen, do=do)
 
 
 def _files(folder: Path) -> set[str]:

@@ -157,7 +157,7 @@ def _failures_reported(file: Path) -> Iterator[None]:
         if full:
             raise OSError(full, os.strerror(full), str(file)) from error
         raise KneebenchError(
-            f"writing {file}", seen=seen, do="check whether its drive is writable"
+            f"cannot write {file}", seen=seen, do="check whether its drive is writable"
         ) from error
 
 

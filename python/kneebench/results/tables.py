@@ -188,7 +188,7 @@ def _table(file: Path, kind: _Kind) -> Iterator[str]:
 
 def _damaged(file: Path, what: str) -> KneebenchError:
     return KneebenchError(
-        f"reading {file}",
+        f"cannot read {file}",
         seen=f"the file is damaged ({what})",
         do="restore it from a copy, or remove it",
     )

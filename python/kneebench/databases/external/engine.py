@@ -84,7 +84,7 @@ class ExternalServers(ABC, Generic[TableOf, AddressOf, SessionOf, ServerOf]):
         """
 
     @abstractmethod
-    def explained(self, doing: str, address: AddressOf) -> AbstractContextManager[None]:
+    def explained(self, what: str, address: AddressOf) -> AbstractContextManager[None]:
         """What the server refuses inside is raised as a KneebenchError in its words."""
 
     @abstractmethod
@@ -135,8 +135,8 @@ class ExternalServers(ABC, Generic[TableOf, AddressOf, SessionOf, ServerOf]):
             return
         subject = without_passwords(url)
         try:
-            address, doing = self.address(storage), "reading the user's rights"
-            with self.explained(doing, address), ExitStack() as stack:
+            address, what = self.address(storage), "cannot read the user's rights"
+            with self.explained(what, address), ExitStack() as stack:
                 unreached.add(url)
                 session = stack.enter_context(self.connected(address, FINDING_S))
                 unreached.remove(url)
@@ -148,7 +148,7 @@ class ExternalServers(ABC, Generic[TableOf, AddressOf, SessionOf, ServerOf]):
         """Where the server runs; determined once."""
         url, address = self.plan.urls[configuration.storage], self.address(configuration.storage)
         if url not in self._where:
-            with self.explained("locating the server", address):
+            with self.explained("cannot locate the server", address):
                 self._where[url] = self.locate(address)
         return self._where[url]
 
@@ -167,11 +167,11 @@ class ExternalServers(ABC, Generic[TableOf, AddressOf, SessionOf, ServerOf]):
         """
         facts: dict[str, str] = {}
         for storage in self._one_storage_per_url:
-            doing = f"preparing the database at {without_passwords(self.plan.urls[storage])}"
+            there = f"the database at {without_passwords(self.plan.urls[storage])}"
             address = self.address(storage)
-            with self.explained(doing, address):
+            with self.explained(f"cannot prepare {there}", address):
                 facts = {"restored_by": self.how, **self.load(storage, address, watch)}
-            watch(Event(kind="end", doing=doing, share=1.0))
+            watch(Event(kind="end", doing=f"preparing {there}", share=1.0))
         return facts
 
     @contextlib.contextmanager
@@ -196,7 +196,7 @@ class ExternalServers(ABC, Generic[TableOf, AddressOf, SessionOf, ServerOf]):
         run_restore_command(command, variables, self.password_variable, storage)
         once_it_is_back(lambda: self.require_database(address), (PlanError,))
         if self.foreign:
-            with self.explained("checking what the command restored", address):
+            with self.explained("cannot check what the command restored", address):
                 self.load(storage, address, watch)
 
     def require_database(self, address: AddressOf) -> None:

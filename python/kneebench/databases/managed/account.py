@@ -70,7 +70,7 @@ def unprivileged_account(names: Sequence[str]) -> Account | None:
             continue
         return Account(name, entry.pw_uid, entry.pw_gid)
     raise PlanError(
-        "choosing the server's account",
+        "cannot choose the server's account",
         seen=f"none of {', '.join(names)} exists",
         do="create one, or start kneebench as an ordinary user",
     )
@@ -155,7 +155,7 @@ def as_account(
     )
     if top == path or not covers_possible():
         raise PlanError(
-            f"opening {path} to the account {account.name!r}",
+            f"cannot open {path} to the account {account.name!r}",
             seen=f"{top} blocks the path and no mount namespace can be created here",
             do=f"use a directory outside {top}",
         )

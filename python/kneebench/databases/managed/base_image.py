@@ -97,13 +97,13 @@ def find(kept: Path) -> BaseImage | None:
             return BaseImage(kept, _facts(there, again))
     except PermissionError:
         raise PlanError(
-            f"opening the base image {kept}",
+            f"cannot open the base image {kept}",
             seen="it belongs to another user",
             do="set database.base_image_path to a directory of your own",
         ) from None
     except (FileNotFoundError, NotADirectoryError):
         raise Refused(
-            f"using {kept}",
+            f"cannot use {kept}",
             seen="it is not a base image",
             do="move it away, or set database.base_image_path",
         ) from None
@@ -116,7 +116,7 @@ def _facts(image: Folder, again: str) -> dict[str, str]:
         int(facts["bytes"])
     except (ValueError, KeyError, TypeError):
         raise PlanError(
-            f"reading {image.path / 'facts.json'}", seen="the file is damaged", do=again
+            f"cannot read {image.path / 'facts.json'}", seen="the file is damaged", do=again
         ) from None
     return {name: str(value) for name, value in facts.items()}
 
@@ -158,7 +158,9 @@ def _alone(lock: Path, watch: Watch) -> Iterator[None]:
     except OSError as error:
         do = "set database.base_image_path to a directory that only you can write to"
         raise PlanError(
-            f"opening the lock of a base image, {lock}", seen=error.strerror or str(error), do=do
+            f"cannot open the lock of a base image, {lock}",
+            seen=error.strerror or str(error),
+            do=do,
         ) from error
     with os.fdopen(handle) as file:
         require_ours(handle, lock)
@@ -179,7 +181,7 @@ def _clear(left: Path) -> None:
     """Remove what a killed run left of a build (nobody else builds: we hold the lock)."""
     if not remove(left) and left.exists():
         raise Refused(
-            f"building the base image in {left}",
+            f"cannot build the base image in {left}",
             seen="the directory exists and was not created by kneebench",
             do="move it away, or set database.base_image_path",
         )

@@ -148,10 +148,10 @@ def _clone(source: int, target: int) -> None:
 
 
 def _explained(error: OSError, source: Path, target: Path, how: str) -> Exception:
-    doing = f"restoring {source} to {target}"
+    what = f"cannot restore {source} to {target}"
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return PlanError(
-            doing,
+            what,
             seen="the file system is full",
             do="free disk space, or lower workload.warehouses",
         )
@@ -162,12 +162,12 @@ def _explained(error: OSError, source: Path, target: Path, how: str) -> Exceptio
         errno.ENOTTY,
     ):
         return PlanError(
-            doing,
+            what,
             seen=f"reflinks are not supported here ({error.strerror})",
             do='put base_image_path and the storage on one XFS or btrfs, or set restore = "copy"',
         )
     return PlanError(
-        doing,
+        what,
         seen=f"{error.strerror}: {error.filename or ''}",
         do="check the permissions and the health of the storage",
     )

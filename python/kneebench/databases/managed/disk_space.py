@@ -133,11 +133,11 @@ def _shortages(
         yield Finding(level="error", subject=subject, seen=seen, do=do)
 
 
-def require(found: Sequence[Finding], doing: str) -> None:
+def require(found: Sequence[Finding], what: str) -> None:
     """Raise PlanError for the first error among the findings."""
     for finding in found:
         if finding.level == "error":
-            raise PlanError(doing, seen=f"{finding.subject}: {finding.seen}", do=finding.do)
+            raise PlanError(what, seen=f"{finding.subject}: {finding.seen}", do=finding.do)
 
 
 def tree_bytes(folder: Path) -> int:

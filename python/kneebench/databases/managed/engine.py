@@ -235,10 +235,10 @@ class OwnServers(ABC, Generic[TableOf, BuildOf, FilesOf, ServerOf]):
         return dict(self._prepare_image(watch).facts)
 
     def _prepare_image(self, watch: Watch) -> BaseImage:
-        require([self.directories.base_image()], "making room for the base image")
+        require([self.directories.base_image()], "cannot make room for the base image")
         for name, storage in self.plan.storages.items():
-            doing = f"making room for the base image and its copy on {name!r}"
-            require(list(self.directories.shortages(storage)), doing)
+            what = f"cannot make room for the base image and its copy on {name!r}"
+            require(list(self.directories.shortages(storage)), what)
         with self.launch(self.lab.resources) as launch:
             self._image = self.build_image(launch, watch)
         return self._image
@@ -256,8 +256,8 @@ class OwnServers(ABC, Generic[TableOf, BuildOf, FilesOf, ServerOf]):
         """A server over a fresh copy of the image; its own cache is empty."""
         image = self._image or self._prepare_image(watch)
         with self.lab.prepared(configuration, watch) as prepared:
-            doing = f"restoring to {configuration.name!r}"
-            require([*self.directories.of(prepared.storage)], doing)
+            what = f"cannot restore to {configuration.name!r}"
+            require([*self.directories.of(prepared.storage)], what)
             with self._running(image, prepared, watch) as server:
                 yield server
 
@@ -297,4 +297,5 @@ class OwnServers(ABC, Generic[TableOf, BuildOf, FilesOf, ServerOf]):
         try:
             return self.put_in_place(restore, launch)
         except OSError as error:
-            raise PlanError(restore.doing, seen=str(error), do=UNUSABLE) from error
+            what = f"cannot restore the database to {restore.prepared.configuration.name!r}"
+            raise PlanError(what, seen=str(error), do=UNUSABLE) from error

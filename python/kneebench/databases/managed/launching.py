@@ -82,13 +82,13 @@ def require_free(data: Path, socket: Path) -> None:
     if others := living_in(data.resolve()):
         pids = ", ".join(str(other.pid) for other in others)
         raise KneebenchError(
-            f"starting the server on {data}",
+            f"cannot start the server on {data}",
             seen=f"another server (process {pids}) uses it",
             do="stop that server first, or run `kneebench clean`",
         )
     if socket.exists():
         raise KneebenchError(
-            f"starting the server in {socket.parent.parent}",
+            f"cannot start the server in {socket.parent.parent}",
             seen=f"the socket {socket} already exists",
             do="run `kneebench clean`",
         )

@@ -63,7 +63,7 @@ def take_back(folder: Folder, account: Account | None, depth: int = 0) -> None:
     """
     if depth > DEEPEST:
         raise Refused(
-            f"opening {folder.path}",
+            f"cannot open {folder.path}",
             seen="it is nested deeper than any database directory",
             do=LOOK,
         )
@@ -86,7 +86,7 @@ def _take(handle: int, path: Path, account: Account | None, mode: int) -> None:
     seen = os.fstat(handle)
     if seen.st_uid != account.uid:
         raise Refused(
-            f"opening {path}",
+            f"cannot open {path}",
             seen=f"it does not belong to the server's account {account.name!r}",
             do=LOOK,
         )

@@ -48,7 +48,7 @@ def place(account: Account | None, socket: str) -> Path:
         ):
             return path
     raise PlanError(
-        "placing the server's socket",
+        "cannot place the server's socket",
         seen=f"none of {tempfile.gettempdir()}, {', '.join(PLACES)} can be used",
         do="set TMPDIR to a short, reachable directory",
     )

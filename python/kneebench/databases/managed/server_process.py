@@ -87,14 +87,14 @@ class ServerKind(NamedTuple):
     stops: StopSignals
     remedies: Mapping[str, str]
 
-    def ended_early(self, doing: str, seen: str, words: str, otherwise: str) -> KneebenchError:
+    def ended_early(self, what: str, seen: str, words: str, otherwise: str) -> KneebenchError:
         """The error of a program that ended too early: a PlanError where its words tell what to
         change.
         """
         found = (do for pattern, do in self.remedies.items() if re.search(pattern, words))
         if remedy := next(found, None):
-            return PlanError(doing, seen=seen, do=remedy)
-        return KneebenchError(doing, seen=seen, do=otherwise)
+            return PlanError(what, seen=seen, do=remedy)
+        return KneebenchError(what, seen=seen, do=otherwise)
 
 
 class ServerProcess(ABC):
@@ -131,10 +131,10 @@ class ServerProcess(ABC):
         memory = self._limits.out_of_memory if self._limits else ""
         return "; ".join(filter(None, (seen + keep_log(log, self._lost_logs), memory)))
 
-    def lost(self, doing: str, seen: str, report: str) -> KneebenchError:
+    def lost(self, what: str, seen: str, report: str) -> KneebenchError:
         """The error of a server that ended in the middle of something, with its crash report."""
         do = "see the server's log for why it ended, then run again"
-        return self.kind.ended_early(doing, f"{seen}; {report}", report, do)
+        return self.kind.ended_early(what, f"{seen}; {report}", report, do)
 
     def verify_limits(self) -> None:
         """Raises where its processes are not below their limits."""
@@ -153,10 +153,10 @@ class ServerProcess(ABC):
             if self.process.poll() is not None:
                 do = "correct what the server's log names, then run again"
                 seen = self.crash_report()
-                raise self.kind.ended_early("starting the server", seen, lines, do)
+                raise self.kind.ended_early("cannot start the server", seen, lines, do)
             if time.monotonic() - began > START_LIMIT_S:
                 raise KneebenchError(
-                    "starting the server",
+                    "cannot start the server",
                     seen=f"no response within {START_LIMIT_S:.0f} s; last log lines: {lines}",
                     do="check the load of the storage",
                 )
@@ -217,4 +217,4 @@ def supervise(server: ServerProcess, what: str, journal: Journal, *, keep: bool)
         server.stop(keep=keep)
         if keep and server.process.returncode != 0:
             do = "run again: its data were discarded"
-            raise KneebenchError("shutting down the server", seen=server.crash_report(), do=do)
+            raise KneebenchError("cannot shut down the server", seen=server.crash_report(), do=do)

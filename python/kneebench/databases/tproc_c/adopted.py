@@ -41,13 +41,13 @@ def facts(
     """
     if missing := [name for name in LARGEST_FIRST if name not in tables]:
         raise PlanError(
-            f"looking for HammerDB's schema in {database}",
+            f"cannot find HammerDB's schema in {database}",
             seen=f"no table {', '.join(missing)}",
             do="build the schema with HammerDB, or correct the URL",
         )
     if (there := count()) != warehouses:
         raise PlanError(
-            f"using HammerDB's schema in {database}",
+            f"cannot use HammerDB's schema in {database}",
             seen=f"it has {there} warehouse{'' if there == 1 else 's'}",
             do=f"set workload.warehouses = {there}",
         )

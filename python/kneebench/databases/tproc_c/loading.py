@@ -54,7 +54,7 @@ def require_shape(found: Mapping[str, str], shape: Mapping[str, str], database: 
     if any(found.get(name) != value for name, value in shape.items()):
         held = ", ".join(f"{name} = {found.get(name)}" for name in shape)
         raise Refused(
-            f"loading the database {database}",
+            f"cannot load the database {database}",
             seen=f"it contains a different load: {held}",
             do="use another database, or drop this one",
         )
@@ -68,7 +68,7 @@ def require_restored(found: Mapping[str, str], shape: Mapping[str, str], databas
         return
     held = ", ".join(f"{name} = {found[name]}" for name in shape if name in found)
     raise PlanError(
-        f"restoring the database {database} by restore_command",
+        f"cannot restore the database {database} by restore_command",
         seen=f"the command left another load: {held}" if held else "it left no loaded database",
         do="let it restore the database as the first run loaded it, or correct the plan",
     )
@@ -91,7 +91,7 @@ def load_rows(
 ) -> dict[str, str]:
     """Fill the tables over STREAMS connections; the facts: rows, bytes and seconds.
 
-    Raises what `refusal` makes of "loading the tables" and the server's error.
+    Raises what `refusal` makes of "cannot load the tables" and the server's error.
     """
     began, warehouses = time.monotonic(), rows.workload.warehouses
     loading = Loading(
@@ -107,7 +107,7 @@ def load_rows(
         while not loading.wait(0.5):
             watch(progress_of(loading.progress(), warehouses, time.monotonic() - began))
     except LoadError as error:
-        raise refusal("loading the tables", error) from error
+        raise refusal("cannot load the tables", error) from error
     except BaseException:
         _stop(loading)
         raise
@@ -161,12 +161,12 @@ def take_steps(
     watch: Watch,
     reported: Callable[[str], contextlib.AbstractContextManager[None]],
 ) -> dict[str, str]:
-    """Run the steps in turn, each within `reported(doing)`; the seconds that each took."""
+    """Run the steps in turn, each within `reported` of its failure; the seconds that each took."""
     known = {}
     for number, (fact, doing, run) in enumerate(steps):
         watch(Event(kind="progress", doing=doing, share=number / len(steps)))
         began = time.monotonic()
-        with reported(doing):
+        with reported(f"{doing} failed"):
             run()
         known[fact] = f"{time.monotonic() - began:.2f}"
     return known

@@ -44,7 +44,7 @@ def listed_devices(sources: Sources) -> list[BlockDevice]:
     found = sources.document(LSBLK, TRIES)
     if found is None:
         raise KneebenchError(
-            "listing the drives",
+            "cannot list the drives",
             seen="lsblk is missing or prints no JSON",
             do="install util-linux 2.33 or later",
         )

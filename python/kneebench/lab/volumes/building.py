@@ -74,14 +74,14 @@ class Volumes:
 
             def prepare(key: str, drives: list[WritableDevice]) -> None:
                 """Settings first: drives are preconditioned under those they are measured with."""
-                with _as_plan_error("preparing the drives", volumes[key]):
+                with _as_plan_error("cannot prepare the drives", volumes[key]):
                     settings[key].put(volumes[key].drive_settings, drives)
                     self._preconditioner.prepare(drives, volumes[key], watch)
 
-            with _as_plan_error("making partitions", storage):
+            with _as_plan_error("cannot make partitions", storage):
                 partitions = self._partitions(storage, ids, stack, prepare, watch)
             for key, volume in volumes.items():
-                with _as_plan_error("making a volume", volume):
+                with _as_plan_error("cannot make a volume", volume):
                     devices = partitions.get(key)
                     if not devices:
                         devices = self._whole(name, key, storage, ids, stack, watch)
@@ -241,12 +241,12 @@ class Volumes:
 
 
 @contextlib.contextmanager
-def _as_plan_error(doing: str, volume: Volume) -> Iterator[None]:
+def _as_plan_error(what: str, volume: Volume) -> Iterator[None]:
     try:
         yield
     except OSError as error:
         raise PlanError(
-            f"{doing} of {volume.words}",
+            f"{what} of {volume.words}",
             seen=str(error),
             do="see kneebench check and kneebench drives; correct the storage's table",
         ) from error

@@ -145,7 +145,7 @@ def emulated_parts(
             devices = _attach(journal, served, [part.size for part in parts], stack)
         except OSError as error:
             raise KneebenchError(
-                f"emulating a drive of class {whole.emulated!r} in {folder}",
+                f"cannot emulate a drive of class {whole.emulated!r} in {folder}",
                 seen=str(error),
                 do=f"install {', '.join(PROGRAMS.values())}, run as root, and free "
                 f"{units.size(whole.size)} there",

@@ -132,7 +132,7 @@ def found_fio() -> str:
     """The program. Raises PlanError with how to get it."""
     program = shutil.which("fio")
     if program is None:
-        raise PlanError("looking for fio", seen="it is not installed", do=HOW_TO_GET)
+        raise PlanError("cannot find fio", seen="it is not installed", do=HOW_TO_GET)
     return str(Path(program).absolute())
 
 
@@ -198,7 +198,7 @@ class Running:
             stdout, stderr = self._process.communicate(timeout=self._limit_s)
         except subprocess.TimeoutExpired:
             raise KneebenchError(
-                "running fio",
+                "cannot run fio",
                 seen=f"no answer within {self._limit_s:.0f} s",
                 do="check the drive's health (kneebench drives)",
             ) from None
@@ -207,7 +207,7 @@ class Running:
                 return json_in(stdout)
         lines = (stderr or stdout).strip().splitlines() or ["it printed nothing"]
         again = f"cd {shlex.quote(str(self._folder))} && {shlex.join(self._command)}"
-        raise KneebenchError("running fio", seen=lines[0], do=again)
+        raise KneebenchError("cannot run fio", seen=lines[0], do=again)
 
 
 def row_of(job: Job, document: Mapping[str, Any], cores_busy: Mapping[str, float]) -> ProfileRow:

@@ -73,18 +73,18 @@ class DirectoryTarget(NamedTuple):
         """Raises PlanError where the directory cannot hold the file, with the small files of a
         tree that is copied as well, or has no drive.
         """
-        doing = f"profiling {self.path}"
+        what = f"cannot profile {self.path}"
         if not self.path.is_dir():
-            raise PlanError(doing, seen="no such directory or drive", do="name one on the drive")
+            raise PlanError(what, seen="no such directory or drive", do="name one on the drive")
         if self.what in IN_MEMORY:
             raise PlanError(
-                doing, seen="its files are in memory, on no drive", do="name one on the drive"
+                what, seen="its files are in memory, on no drive", do="name one on the drive"
             )
         needed = self.size_bytes + (2 * FILES * FILE_BYTES if small_files else 0)
         free = free_bytes(self.path)
         if needed > free * (1 - SPARE):
             raise PlanError(
-                doing,
+                what,
                 seen=f"{size(needed)} needed, {size(free)} free",
                 do="use a smaller --size, or free some space",
             )
@@ -147,17 +147,17 @@ class DriveTarget(NamedTuple):
         """Raises Refused while something uses the drive, and for writes if it is not blank and
         must not be erased; PlanError for who is not root.
         """
-        doing, found = f"profiling {self.path}", drive_state(self.drive)
+        what, found = f"cannot profile {self.path}", drive_state(self.drive)
         if os.geteuid() != 0:
             do = "run it as root, or profile a directory on it"
-            raise PlanError(doing, seen="only root may open a whole drive", do=do)
+            raise PlanError(what, seen="only root may open a whole drive", do=do)
         if found.state == "in use":
             do = "profile a directory on it, or use another drive (kneebench drives)"
-            raise Refused(doing, seen=found.why, do=do)
+            raise Refused(what, seen=found.why, do=do)
         if self.writes and self.size_bytes < LEAST_BYTES:
             seen = f"it has {size(self.size_bytes)}"
             do = f"use a drive of at least {size(LEAST_BYTES)}"
-            raise PlanError(doing, seen=seen, do=do)
+            raise PlanError(what, seen=seen, do=do)
         if self.writes:
             require_no_obstacle(self.drive)
         if self.writes and not (self.erase and found.needs_consent):

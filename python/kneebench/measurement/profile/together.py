@@ -155,14 +155,14 @@ def require_different_drives(targets: Sequence[Target]) -> None:
     for target in targets:
         if not target.devices:
             raise PlanError(
-                f"profiling {target.path}",
+                f"cannot profile {target.path}",
                 seen="it is on no drive of this machine, so it may share one with another",
                 do="profile it alone",
             )
     for one, other in combinations(targets, 2):
         if shared := sorted({*one.devices} & {*other.devices}):
             raise PlanError(
-                f"profiling {one.path} and {other.path} together",
+                f"cannot profile {one.path} and {other.path} together",
                 seen=f"both are on {', '.join(shared)}",
                 do="name directories on different drives (kneebench drives lists them)",
             )

@@ -34,7 +34,7 @@ def tree_copy(place: Path) -> ProfileRow:
     )
     if done.returncode:
         raise KneebenchError(
-            f"copying {source}", seen=done.stderr.strip(), do="see kneebench drives"
+            f"cannot copy {source}", seen=done.stderr.strip(), do="see kneebench drives"
         )
     with Folder.at(target) as copied, _explained(target):
         write_out([copied])
@@ -70,5 +70,7 @@ def _explained(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise KneebenchError(
-            f"writing out {folder}", seen=error.strerror or str(error), do="see kneebench drives"
+            f"cannot write out {folder}",
+            seen=error.strerror or str(error),
+            do="see kneebench drives",
         ) from error

@@ -30,11 +30,11 @@ SECTIONS = ("client", "client-server", "client-mariadb", "kneebench")
 
 def address_of(url: str) -> MariadbAddress:
     """The address of a running server; raises PlanError for a URL that we cannot use."""
-    doing = f"reading the URL {without_passwords(url)}"
+    what = f"cannot read the URL {without_passwords(url)}"
     split, given = urlsplit(url), dict(parse_qsl(urlsplit(url).query, keep_blank_values=True))
     if unknown := sorted(set(given) - set(PARAMETERS)):
         raise PlanError(
-            doing,
+            what,
             seen=f"unsupported parameters: {', '.join(unknown)}",
             do=f"use {', '.join(PARAMETERS)}",
         )
@@ -50,12 +50,12 @@ def address_of(url: str) -> MariadbAddress:
         address = MariadbAddress.model_validate(bare)
     except ValidationError as error:
         seen = "; ".join(f"{e['loc'][0]}: {e['msg']}" for e in error.errors())
-        raise PlanError(doing, seen=seen, do="correct it") from None
-    password = _password(given.get("passfile", ""), doing)
+        raise PlanError(what, seen=seen, do="correct it") from None
+    password = _password(given.get("passfile", ""), what)
     return address.model_copy(update={"password": SecretStr(password) if password else None})
 
 
-def _password(passfile: str, doing: str) -> str:
+def _password(passfile: str, what: str) -> str:
     """MYSQL_PWD, or that of an option file; empty without one."""
     if PASSWORD in os.environ:
         return os.environ[PASSWORD]
@@ -71,7 +71,7 @@ def _password(passfile: str, doing: str) -> str:
     except (OSError, UnicodeDecodeError, configparser.Error) as error:
         seen = f"the option file {file} cannot be read ({type(error).__name__})"
         do = "write it as [client] and password = ..., with mode 0600"
-        raise PlanError(doing, seen=seen, do=do) from None
+        raise PlanError(what, seen=seen, do=do) from None
     found = [options.get(section, "password", fallback="") for section in SECTIONS]
     return next((one.strip("'\"") for one in reversed(found) if one), "")
 

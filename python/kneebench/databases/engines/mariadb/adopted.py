@@ -55,7 +55,7 @@ def facts(session: MariadbSession, database: str, warehouses: int) -> dict[str, 
     """
     if others := session.rows(OTHER_ENGINES, LARGEST_FIRST):
         raise PlanError(
-            f"using HammerDB's schema in {database}",
+            f"cannot use HammerDB's schema in {database}",
             seen=f"it has tables of the storage engine {others[0][0]}",
             do="build the schema with HammerDB's storage engine innodb",
         )
@@ -88,7 +88,7 @@ def with_procedures(address: MariadbAddress, journal: Journal, watch: Watch) -> 
     by_hand = client_command(address, "; ".join(_drop_procedures()))
     noted = journal.on_a_server(what, address.place, by_hand)
     try:
-        with explained("installing the procedures", address), connect(address) as session:
+        with explained("cannot install the procedures", address), connect(address) as session:
             install_procedures(session)
         yield
     finally:

@@ -54,14 +54,14 @@ def find_build(bin_dir: Path | None) -> MariadbBuild:
     program = next(found, None)
     if program is None:
         raise PlanError(
-            f"looking for MariaDB in {', '.join(map(str, places))}",
+            f"cannot find MariaDB in {', '.join(map(str, places))}",
             seen=f"no {PROGRAM}",
             do="set database.bin_dir to the directory of mariadbd" if bin_dir else INSTALL,
         )
     version = _version(program)
     if tuple(map(int, version.split(".")[:2])) < OLDEST:
         raise PlanError(
-            f"looking for MariaDB in {program.parent}",
+            f"cannot find MariaDB in {program.parent}",
             seen=f"version {version} is too old",
             do=f"use version {'.'.join(map(str, OLDEST))} or later",
         )
@@ -76,17 +76,17 @@ def _version(program: Path) -> str:
     account = server_account()
     rights = account.rights if account and bar(account, program.parent) is None else {}
     command = [str(program), "--no-defaults", "--version"]
-    doing, do = f"running {program}", "set database.bin_dir to binaries for this machine"
+    what, do = f"cannot run {program}", "set database.bin_dir to binaries for this machine"
     try:
         run = subprocess.run(
             command, capture_output=True, text=True, timeout=30, check=False, **rights
         )
     except OSError as error:
-        raise PlanError(doing, seen=str(error), do=do) from error
+        raise PlanError(what, seen=str(error), do=do) from error
     found = re.search(r"Ver (\d+\.\d+\.\d+)(?:-\d+)?-MariaDB", run.stdout)
     if not found:
         seen = (run.stderr or run.stdout).strip() or f"exit code {run.returncode}"
-        raise PlanError(f"{doing} --version", seen=seen, do=do)
+        raise PlanError(f"{what} --version", seen=seen, do=do)
     return found[1]
 
 
@@ -95,7 +95,7 @@ def _share(program: Path) -> Path:
     found = next((place for place in places if first_of(place, SYSTEM_TABLES)), None)
     if found is None:
         raise PlanError(
-            f"looking for {' or '.join(SYSTEM_TABLES)}",
+            f"cannot find {' or '.join(SYSTEM_TABLES)}",
             seen=f"it is in none of {', '.join(map(str, places))}",
             do="install the missing files of that MariaDB, or correct database.bin_dir",
         )

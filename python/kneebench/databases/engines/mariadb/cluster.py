@@ -52,7 +52,7 @@ def make_cluster(launch: Launch, data: Folder) -> None:
                 launch.account.owns(made.handle)
     statements = f"CREATE DATABASE mysql;\nUSE mysql;\n{system_tables(launch.build)}\n{ACCESS}"
     run_bootstrap(
-        launch, MariadbFiles.within(data.path), statements, f"making a database in {data.path}"
+        launch, MariadbFiles.within(data.path), statements, f"cannot make a database in {data.path}"
     )
 
 

@@ -34,7 +34,7 @@ from kneebench.databases.engines.mariadb.sql_schema import (
     size_bytes,
     tables_there,
 )
-from kneebench.databases.external.image_lock import KILLED_S, in_use, locking
+from kneebench.databases.external.image_lock import KILLED_S, in_use, not_locked
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST, STREAMS, side_by_side
 from kneebench.databases.tproc_c.recipe import Recipe
 from kneebench.errors import PlanError, Refused
@@ -122,7 +122,7 @@ class Copies(NamedTuple):
 
     def remove(self) -> str:
         """Drop the image database; its name. Raises Refused for one that is not ours."""
-        with self._alone() as session, explained(f"dropping {self.image}", self.address):
+        with self._alone() as session, explained(f"cannot drop {self.image}", self.address):
             _drop(session, self.image)
         return self.image
 
@@ -134,13 +134,13 @@ class Copies(NamedTuple):
         """
         name = self.work_database
         with self._alone() as session:
-            with explained(f"dropping the database {name} of an earlier run", self.address):
+            with explained(f"cannot drop the database {name} of an earlier run", self.address):
                 _drop(session, name)
             command = client_command(self.address, f"DROP DATABASE IF EXISTS {name}")
             what = f"the database {name}"
             noted = self.journal.on_a_server(what, self.address.place, command)
             try:
-                with explained(f"copying the database {self.image}", self.address):
+                with explained(f"cannot copy the database {self.image}", self.address):
                     if self.source:
                         _require_unused(session, self.source)
                     self._create(session, name, {COPY_OF: self.image})
@@ -153,7 +153,7 @@ class Copies(NamedTuple):
         self, session: MariadbSession, name: str, known: dict[str, str] | None = None
     ) -> None:
         """An empty database with our mark, and what is known of it."""
-        with explained(f"creating the database {name}", self.address):
+        with explained(f"cannot create the database {name}", self.address):
             session.run(f"CREATE DATABASE {name} CHARACTER SET utf8mb4")
             with connect(self._of(name)) as inside:
                 note(inside, {"state": "loading", **(known or {})})
@@ -200,7 +200,7 @@ class Copies(NamedTuple):
     def _alone(self) -> Iterator[MariadbSession]:
         """A session that holds the image's lock; raises Refused if another run holds it."""
         with connect(self.address.model_copy(update={"database": ""})) as session:
-            with explained(locking(self.image), self.address):
+            with explained(not_locked(self.image), self.address):
                 got = session.value(f"SELECT GET_LOCK(%s, {KILLED_S})", f"kneebench_{self._digest}")
             if got != 1:
                 raise in_use(self.image)
@@ -225,7 +225,7 @@ def _require_unused(session: MariadbSession, database: str) -> None:
         time.sleep(0.05)
     if others:
         raise PlanError(
-            f"copying the database {database}",
+            f"cannot copy the database {database}",
             seen=f"sessions that use it: {others}",
             do="end them (SHOW PROCESSLIST lists them), then run again",
         )
@@ -243,7 +243,7 @@ def _drop(session: MariadbSession, database: str) -> None:
     foreign = [name for name, ours in there.items() if not (ours or name in copied)]
     if foreign or (there and FACTS not in there):
         raise Refused(
-            f"dropping the database {database}",
+            f"cannot drop the database {database}",
             seen="it carries no kneebench mark, or has tables that kneebench did not create",
             do="rename it or drop it yourself",
         )

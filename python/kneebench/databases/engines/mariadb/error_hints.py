@@ -104,10 +104,10 @@ def error_hint(code: str, words: str, address: MariadbAddress | None) -> str:
 
 
 def refusal(
-    doing: str, words: str, code: str, address: MariadbAddress | None = None
+    what: str, words: str, code: str, address: MariadbAddress | None = None
 ) -> KneebenchError:
     """An error with the server's words and the fix: a PlanError if running again would fail the
     same way.
     """
     kind = PlanError if code in BY_NUMBER else KneebenchError
-    return kind(doing, seen=words, do=error_hint(code, words, address))
+    return kind(what, seen=words, do=error_hint(code, words, address))

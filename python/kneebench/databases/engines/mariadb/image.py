@@ -77,5 +77,5 @@ def _fill(
                 loaded = load(address, recipe.workload, recipe.seed, watch)
         small = {**hurried, "innodb_log_file_size": str(IMAGE_LOG_BYTES)}
         configure(made, small, launch.account)
-        run_bootstrap(launch, files, "", "making the log of the base image")
+        run_bootstrap(launch, files, "", "cannot make the log of the base image")
     return loaded

@@ -123,8 +123,8 @@ class RunningMariadb(ServerProcess):
         except (KneebenchError, pymysql.Error) as error:
             if not (report := self.crash_report()):
                 raise
-            doing = getattr(error, "doing", "using the server")
-            raise self.lost(doing, str(getattr(error, "seen", error)), report) from error
+            what = getattr(error, "what", "cannot use the server")
+            raise self.lost(what, str(getattr(error, "seen", error)), report) from error
 
 
 @contextlib.contextmanager
@@ -149,8 +149,10 @@ def runtime_directory(
     return managed.runtime_directory(journal, account, SOCKET)
 
 
-def run_bootstrap(launch: Launch, files: MariadbFiles, statements: str, doing: str) -> None:
-    """Run statements on the files: the server starts, listens nowhere, and ends in good order."""
+def run_bootstrap(launch: Launch, files: MariadbFiles, statements: str, what: str) -> None:
+    """Run statements on the files: the server starts, listens nowhere, and ends in good order.
+    `what`: for the error where it does not.
+    """
     command, more = server_command(launch, files, "--bootstrap")
     more.pop("stdin", None)
     done = subprocess.run(
@@ -159,4 +161,4 @@ def run_bootstrap(launch: Launch, files: MariadbFiles, statements: str, doing: s
     if done.returncode != 0:
         words = " / ".join(done.stderr.strip().splitlines()[-6:])[-800:]
         do = "correct what the server's words name, then run again"
-        raise KIND.ended_early(doing, words or f"exit code {done.returncode}", words, do)
+        raise KIND.ended_early(what, words or f"exit code {done.returncode}", words, do)

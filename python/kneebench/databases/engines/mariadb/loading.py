@@ -77,24 +77,32 @@ def _rows(address: MariadbAddress, workload: Workload, seed: int) -> TableRows:
     return TableRows(core_address(address), workload, seed, tables)
 
 
-def _refusal(doing: str, error: LoadError) -> KneebenchError:
-    return refusal(doing, error.message, error.code)
+def _refusal(what: str, error: LoadError) -> KneebenchError:
+    return refusal(what, error.message, error.code)
 
 
 def finish(session: MariadbSession, watch: Watch) -> dict[str, str]:
     """Statistics and procedures for tables that have their rows; the seconds that each took."""
     analyze = f"ANALYZE NO_WRITE_TO_BINLOG TABLE {', '.join(LARGEST_FIRST)}"
     steps = [
-        Step("statistics_s", "gathering statistics", lambda: session.run(analyze)),
-        Step("functions_s", "installing the procedures", lambda: install_procedures(session)),
+        Step(
+            "statistics_s",
+            "gathering statistics",
+            lambda: session.run(analyze),
+        ),
+        Step(
+            "functions_s",
+            "installing the procedures",
+            lambda: install_procedures(session),
+        ),
     ]
     return loading.take_steps(steps, watch, _reported)
 
 
 @contextlib.contextmanager
-def _reported(doing: str) -> Iterator[None]:
+def _reported(what: str) -> Iterator[None]:
     try:
         yield
     except pymysql.Error as error:
         code, words = words_of(error)
-        raise refusal(doing, f"{words} (error {code})", code) from error
+        raise refusal(what, f"{words} (error {code})", code) from error

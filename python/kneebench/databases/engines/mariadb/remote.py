@@ -81,7 +81,7 @@ class RemoteMariadb(
             use = f'restore = "{self.how}" measures'
             purpose = "contains HammerDB's schema" if self.foreign else use
             raise PlanError(
-                f"reading the URL {without_passwords(url)}",
+                f"cannot read the URL {without_passwords(url)}",
                 seen=f"it names no database, which {purpose}",
                 do=f"write it as {self.table.url_rule.example}",
             )
@@ -97,9 +97,9 @@ class RemoteMariadb(
             raise
         return session
 
-    def explained(self, doing: str, address: MariadbAddress) -> AbstractContextManager[None]:
+    def explained(self, what: str, address: MariadbAddress) -> AbstractContextManager[None]:
         """In the server's words."""
-        return explained(doing, address)
+        return explained(what, address)
 
     def variables(self, address: MariadbAddress) -> dict[str, str]:
         """As the clients read host, port and socket; they read no user and no database."""
@@ -174,13 +174,13 @@ class RemoteMariadb(
         elif self.foreign:
             stack.enter_context(adopted.with_procedures(address, self.journal, watch))
         elif self.how == "command":
-            with explained("installing the procedures", address), connect(address) as session:
+            with explained("cannot install the procedures", address), connect(address) as session:
                 self.require_plans(facts_of_load(session), address.database)
                 install_procedures(session)
         notes = [UNTOUCHED, SHARED, *([LEFT] if self.how == "none" else [])]
         notes += [*self.where(restore.configuration).notes, *filter(None, [self.product.caveat])]
         restore_s = restore.seconds
-        with explained("opening the restored database", address):
+        with explained("cannot open the restored database", address):
             process, before = self._process(address), self._before(address, watch)
             warehouses = self.plan.workload.warehouses
             server = MariadbServer(address, warehouses, restore_s, notes, process, before)

@@ -95,7 +95,7 @@ def make_log(launch: Launch, files: MariadbFiles) -> None:
     A new log is allocated and not written: until the server has come round once, each commit would
     also pay for a change of the file system. In memory nothing is to be paid.
     """
-    run_bootstrap(launch, files, "", f"making the log in {files.log}")
+    run_bootstrap(launch, files, "", f"cannot make the log in {files.log}")
     file = files.log / LOG_FILE
     if file_system_of(files.log) in IN_MEMORY:
         return
@@ -105,7 +105,7 @@ def make_log(launch: Launch, files: MariadbFiles) -> None:
     if done.returncode != 0:
         words = done.stderr.strip()
         do = "check the free space and the health of the storage"
-        raise KIND.ended_early(f"writing the log {file}", words, words, do)
+        raise KIND.ended_early(f"cannot write the log {file}", words, words, do)
 
 
 def settle(image: BaseImage, files: MariadbFiles, *, warm: bool) -> None:

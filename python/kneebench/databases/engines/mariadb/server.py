@@ -97,41 +97,41 @@ class MariadbServer:
         self._sampled.close()
 
     @contextlib.contextmanager
-    def _asking(self, doing: str, limit_s: float | None = None) -> Iterator[MariadbSession]:
-        with self._lock, self._losses_reported(doing):
+    def _asking(self, what: str, limit_s: float | None = None) -> Iterator[MariadbSession]:
+        with self._lock, self._losses_reported(what):
             self._session.limit(limit_s or self._timeouts.reading_s)
             yield self._session
 
     @contextlib.contextmanager
-    def _reaching(self, doing: str) -> Iterator[MariadbSession]:
+    def _reaching(self, what: str) -> Iterator[MariadbSession]:
         """A session of its own; DatabaseLost where the server went away."""
         try:
             with (
-                self._losses_reported(doing),
+                self._losses_reported(what),
                 connect(self.address, limit_s=self._timeouts.whole_s) as session,
             ):
                 _bound(session, self._timeouts.lock_s)
                 yield session
         except PlanError as error:
-            raise DatabaseLost(doing, seen=self.alive() or str(error), do=KEPT) from error
+            raise DatabaseLost(what, seen=self.alive() or str(error), do=KEPT) from error
 
     @contextlib.contextmanager
-    def _losses_reported(self, doing: str) -> Iterator[None]:
+    def _losses_reported(self, what: str) -> Iterator[None]:
         """DatabaseLost where the server went away; its words in a KneebenchError where it refuses,
         and who stands in the way of a lock.
         """
         try:
-            with explained(doing):
+            with explained(what):
                 yield
         except KneebenchError as error:
             cause = error.__cause__
             if cause and words_of(cause)[0] == LOCK_TIMED_OUT:
                 seen = "; ".join(filter(None, (error.seen, holders(self._sampled, self._own))))
-                raise InvalidMeasurement(doing, seen=seen, do=UNLOCK) from error
+                raise InvalidMeasurement(what, seen=seen, do=UNLOCK) from error
             if not is_lost(cause):
                 raise
             seen = "; ".join(filter(None, (error.seen, self.alive())))
-            raise DatabaseLost(doing, seen=seen, do=KEPT) from error
+            raise DatabaseLost(what, seen=seen, do=KEPT) from error
 
     def load_generator(self, spec: GeneratorSpec) -> LoadGenerator:
         """A load generator for this server."""
@@ -140,14 +140,14 @@ class MariadbServer:
     def readings(self, meter: str) -> dict[str, float]:
         """The meter's counters and gauges by "quantity|source"; waits beside all others."""
         if meter == "waits":
-            with self._losses_reported("reading waits"):
+            with self._losses_reported("cannot read waits"):
                 return self._waits.read()
-        with self._asking(f"reading {meter}"):
+        with self._asking(f"cannot read {meter}"):
             return self._readings.read(meter)
 
     def sum_next_order_ids(self) -> int:
         """sum D_NEXT_O_ID over all districts."""
-        with self._asking("adding up the orders", self._timeouts.idle_s) as session:
+        with self._asking("cannot add up the orders", self._timeouts.idle_s) as session:
             return int(session.value("SELECT sum(d_next_o_id) FROM district") or 0)
 
     def transaction_counts(self) -> tuple[int, int] | None:
@@ -155,7 +155,7 @@ class MariadbServer:
 
         None while others have sessions on the server: theirs are among them.
         """
-        with self._asking("counting the transactions", self._timeouts.idle_s) as session:
+        with self._asking("cannot count the transactions", self._timeouts.idle_s) as session:
             _await(session, OTHERS, self._own, FLUSH_LIMIT_S)
             if not _await(session, STRANGERS, self._own, STRANGERS_LIMIT_S):
                 return None
@@ -166,7 +166,7 @@ class MariadbServer:
         lifted meanwhile.
         """
         limit = self._process.without_limit()
-        with limit, self._reaching("checking the conditions") as session:
+        with limit, self._reaching("cannot check the conditions") as session:
             return conditions(session, self.warehouses, self._before)
 
     def processes(self) -> Sequence[int]:
@@ -193,7 +193,7 @@ class MariadbServer:
 
     def end_stuck(self, for_s: float) -> str:
         """By InnoDB's lock waits; waits for other users do not count."""
-        with self._asking("checking for users that wait for a lock") as session:
+        with self._asking("cannot check for users that wait for a lock") as session:
             return end_stuck(session, self._own, for_s)
 
     @property

@@ -134,7 +134,7 @@ def connect(
     except (pymysql.Error, OSError, UnicodeError) as error:
         code, words = words_of(error)
         raise PlanError(
-            f"connecting to {address.place} as {address.user}",
+            f"cannot connect to {address.place} as {address.user}",
             seen=words,
             do=error_hint(code, words, address),
         ) from None
@@ -252,7 +252,7 @@ def _tls(address: MariadbAddress) -> ssl.SSLContext | None:
         context.load_verify_locations(cafile=given)
     except (OSError, TypeError) as error:
         raise PlanError(
-            f"reading the root certificates {given or 'of the system'}",
+            f"cannot read the root certificates {given or 'of the system'}",
             seen=str(error),
             do="correct sslrootcert in the URL",
         ) from None
@@ -275,7 +275,7 @@ def is_lost(error: BaseException | None) -> bool:
 
 
 @contextlib.contextmanager
-def explained(doing: str, address: MariadbAddress | None = None) -> Iterator[None]:
+def explained(what: str, address: MariadbAddress | None = None) -> Iterator[None]:
     """What the server refuses inside is raised as a KneebenchError in its words; with an address,
     that of the plan's URL, as a PlanError where the plan or the server must be changed first.
     """
@@ -285,8 +285,8 @@ def explained(doing: str, address: MariadbAddress | None = None) -> Iterator[Non
         code, words = words_of(error)
         said = f"{words} (error {code})" if code else words
         if address:
-            raise refusal(doing, said, code, address) from error
-        raise KneebenchError(doing, seen=said, do=error_hint(code, words, None)) from error
+            raise refusal(what, said, code, address) from error
+        raise KneebenchError(what, seen=said, do=error_hint(code, words, None)) from error
 
 
 def answers(address: MariadbAddress) -> bool:

@@ -96,7 +96,7 @@ def drop_ours(session: MariadbSession, database: str) -> None:
     ours = [name for name in (*LARGEST_FIRST, FACTS) if name in there]
     if foreign := sorted(name for name in ours if not there[name]):
         raise Refused(
-            f"loading the database {database}",
+            f"cannot load the database {database}",
             seen=f"it contains tables that kneebench did not create: {', '.join(foreign)}",
             do='use an empty database, or set schema_from = "hammerdb"',
         )

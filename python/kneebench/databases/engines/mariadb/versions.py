@@ -53,14 +53,14 @@ def require_product(product: Product, version: str, place: str) -> None:
     there = _product(version)
     if there is not product:
         raise PlanError(
-            f"using the server at {place}",
+            f"cannot use the server at {place}",
             seen=f"it is {series(version)}",
             do=f'set database.engine = "{there.engine}"',
         )
     oldest = product.value[2]
     if not is_from(version, product, oldest):
         raise PlanError(
-            f"using the server at {place}",
+            f"cannot use the server at {place}",
             seen=f"{series(version)} is too old",
             do=f"use version {'.'.join(map(str, oldest))} or later",
         )

@@ -51,20 +51,20 @@ take (libpq; TCP only)."""
 
 def address_of(url: str) -> PostgresAddress:
     """The address of a running server; raises PlanError for a URL that we cannot use."""
-    doing = f"reading the URL {without_passwords(url)}"
+    what = f"cannot read the URL {without_passwords(url)}"
     try:
         given: dict[str, Any] = {
             key: value for key, value in conninfo_to_dict(url).items() if value is not None
         }
     except (psycopg.Error, UnicodeError) as error:
         raise PlanError(
-            doing,
+            what,
             seen=str(error).strip().replace(url, "the URL"),
             do=f"write it as {URL.example}",
         ) from None
     if unknown := sorted(set(given) - UNDERSTOOD):
         raise PlanError(
-            doing,
+            what,
             seen=f"unsupported parameters: {', '.join(unknown)}",
             do=f"use {', '.join(sorted(UNDERSTOOD))}",
         )
@@ -80,7 +80,7 @@ def address_of(url: str) -> PostgresAddress:
         address = PostgresAddress.model_validate({"sslmode": "prefer", **bare})
     except ValidationError as error:
         raise PlanError(
-            doing,
+            what,
             seen="; ".join(f"{e['loc'][0]}: {e['msg']}" for e in error.errors()),
             do="correct it",
         ) from None
@@ -171,14 +171,14 @@ def connect(
         connection.limit_s = limit_s
     except UnicodeError as error:  # psycopg looks the name up itself
         raise PlanError(
-            f"resolving the host {address.host}",
+            f"cannot resolve the host {address.host}",
             seen=_words(error),
             do="correct the host of the URL",
         ) from None
     except psycopg.Error as error:
         words = _words(error) if log_in.left_s else str(log_in.over())
         raise PlanError(
-            f"connecting to {address.host}:{address.port} as {address.user}",
+            f"cannot connect to {address.host}:{address.port} as {address.user}",
             seen=words,
             do=error_hint(error.sqlstate or "", words, address),
         ) from None
@@ -186,7 +186,7 @@ def connect(
 
 
 @contextlib.contextmanager
-def explained(doing: str, address: PostgresAddress | None = None) -> Iterator[None]:
+def explained(what: str, address: PostgresAddress | None = None) -> Iterator[None]:
     """What the server refuses inside is raised as a KneebenchError in its words; with an address,
     that of the plan's URL, as a PlanError where the plan or the server must be changed first."""
     try:
@@ -195,8 +195,8 @@ def explained(doing: str, address: PostgresAddress | None = None) -> Iterator[No
         state = error.sqlstate or ""
         words = _words(error) + (f" (SQLSTATE {state})" if state else "")
         if address:
-            raise refusal(doing, words, state, address) from error
-        raise KneebenchError(doing, seen=words, do=error_hint(state, words, None)) from error
+            raise refusal(what, words, state, address) from error
+        raise KneebenchError(what, seen=words, do=error_hint(state, words, None)) from error
 
 
 def answers(address: PostgresAddress) -> bool:

@@ -45,7 +45,7 @@ def find_build(bin_dir: Path | None) -> PostgresBuild:
     missing = [name for name in ("postgres", "initdb") if not os.access(folder / name, os.X_OK)]
     if missing:
         raise PlanError(
-            f"looking for PostgreSQL in {folder}",
+            f"cannot find PostgreSQL in {folder}",
             seen=f"no {' and no '.join(missing)}",
             do="set database.bin_dir to your build's bin directory",
         )
@@ -53,7 +53,7 @@ def find_build(bin_dir: Path | None) -> PostgresBuild:
     major = int(version.split(".")[0])
     if major < OLDEST_MAJOR:
         raise PlanError(
-            f"looking for PostgreSQL in {folder}",
+            f"cannot find PostgreSQL in {folder}",
             seen=f"version {version} is too old",
             do=f"use version {OLDEST_MAJOR} or later",
         )
@@ -64,7 +64,7 @@ def _embedded() -> Path:
     spec = importlib.util.find_spec(WHEEL)
     if spec is None or spec.origin is None:
         raise PlanError(
-            "looking for the embedded PostgreSQL",
+            "cannot find the embedded PostgreSQL",
             seen=f"the package {WHEEL} is not installed",
             do="install it, or set database.bin_dir or database.url",
         )
@@ -89,14 +89,14 @@ def _version(folder: Path) -> str:
         )
     except OSError as error:
         raise PlanError(
-            f"running {folder / 'postgres'}",
+            f"cannot run {folder / 'postgres'}",
             seen=str(error),
             do="set database.bin_dir to binaries for this machine",
         ) from error
     found = re.search(r"\(PostgreSQL\) (\d+(?:\.\d+)?)", run.stdout)
     if not found:
         raise PlanError(
-            f"running {folder / 'postgres'} --version",
+            f"cannot run {folder / 'postgres'} --version",
             seen=(run.stderr or run.stdout).strip(),
             do="set database.bin_dir to binaries for this machine",
         )

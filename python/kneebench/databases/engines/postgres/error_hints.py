@@ -136,10 +136,10 @@ def error_hint(state: str, words: str, address: PostgresAddress | None) -> str:
 
 
 def refusal(
-    doing: str, words: str, state: str, address: PostgresAddress | None = None
+    what: str, words: str, state: str, address: PostgresAddress | None = None
 ) -> KneebenchError:
     """An error with the server's words and the fix: a PlanError if running again would fail the
     same way.
     """
     kind = PlanError if state in BY_STATE else KneebenchError
-    return kind(doing, seen=words, do=error_hint(state, words, address))
+    return kind(what, seen=words, do=error_hint(state, words, address))

@@ -82,7 +82,7 @@ class RunningPostgres(ServerProcess):
         except KneebenchError as error:
             if state_of(error) or not (report := self.crash_report()):
                 raise
-            raise self.lost(error.doing, error.seen, report) from error
+            raise self.lost(error.what, error.seen, report) from error
 
 
 @contextlib.contextmanager
@@ -130,7 +130,7 @@ def make_cluster(launch: Launch, data: Path, options: Sequence[str]) -> None:
         words = (done.stderr or done.stdout).strip()[-600:]
         by_hand = shlex.join(map(str, [launch.build.bin_dir / "initdb", *base, *options]))
         raise KIND.ended_early(
-            f"making a database cluster in {data}",
+            f"cannot make a database cluster in {data}",
             words,
             words,
             f"run it yourself, not as root: {by_hand}",

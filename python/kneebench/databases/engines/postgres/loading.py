@@ -82,8 +82,8 @@ def _rows(address: PostgresAddress, workload: Workload, seed: int) -> TableRows:
     return TableRows(core_address(address), workload, seed, tables)
 
 
-def _refusal(doing: str, error: LoadError) -> KneebenchError:
-    return refusal(doing, error.message, error.code)
+def _refusal(what: str, error: LoadError) -> KneebenchError:
+    return refusal(what, error.message, error.code)
 
 
 def _after(connection: Connection, address: PostgresAddress, watch: Watch) -> dict[str, str]:
@@ -91,21 +91,33 @@ def _after(connection: Connection, address: PostgresAddress, watch: Watch) -> di
     vacuum = [[f"VACUUM (ANALYZE) public.{table}"] for table in LARGEST_FIRST]
     steps = [
         Step("keys_s", "creating keys", lambda: _side_by_side(address, keys)),
-        Step("vacuum_s", "gathering statistics", lambda: _side_by_side(address, vacuum)),
-        Step("functions_s", "installing the functions", lambda: install_functions(connection)),
-        Step("checkpoint_s", "waiting for a checkpoint", lambda: _checkpoint(connection)),
+        Step(
+            "vacuum_s",
+            "gathering statistics",
+            lambda: _side_by_side(address, vacuum),
+        ),
+        Step(
+            "functions_s",
+            "installing the functions",
+            lambda: install_functions(connection),
+        ),
+        Step(
+            "checkpoint_s",
+            "waiting for a checkpoint",
+            lambda: _checkpoint(connection),
+        ),
     ]
     return loading.take_steps(steps, watch, _reported)
 
 
 @contextlib.contextmanager
-def _reported(doing: str) -> Iterator[None]:
+def _reported(what: str) -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:
         state = error.sqlstate or ""
         words = f"{' '.join(str(error).split())} (SQLSTATE {error.sqlstate})"
-        raise refusal(doing, words, state) from error
+        raise refusal(what, words, state) from error
 
 
 def _side_by_side(address: PostgresAddress, groups: Sequence[Sequence[str]]) -> None:

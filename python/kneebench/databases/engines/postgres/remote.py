@@ -77,9 +77,9 @@ class RemotePostgres(
         """A session in the URL's database."""
         return connect(address, limit_s=limit_s)
 
-    def explained(self, doing: str, address: PostgresAddress) -> AbstractContextManager[None]:
+    def explained(self, what: str, address: PostgresAddress) -> AbstractContextManager[None]:
         """In the server's words."""
-        return explained(doing, address)
+        return explained(what, address)
 
     def variables(self, address: PostgresAddress) -> dict[str, str]:
         """As libpq reads them; a password comes from a passfile."""
@@ -143,7 +143,7 @@ class RemotePostgres(
         notes = [UNTOUCHED, *([LEFT] if self.how == "none" else [])]
         notes += [*self.where(restore.configuration).notes, *self._functions(address)]
         restore_s = restore.seconds
-        with explained("opening the restored database", address):
+        with explained("cannot open the restored database", address):
             process = process_at(self.locate(address))  # again: it may have been restarted
             before = self._before(address, watch)
             warehouses = self.plan.workload.warehouses
@@ -157,7 +157,7 @@ class RemotePostgres(
 
         Returns a note if their rollbacks by design appear in the server's log.
         """
-        with explained("installing the functions", address), connect(address) as connection:
+        with explained("cannot install the functions", address), connect(address) as connection:
             if self.how != "template" or self.foreign:
                 install_functions(connection)
             return [] if quiet_rollbacks(connection) else [LOGGED]

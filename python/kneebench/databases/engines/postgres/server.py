@@ -97,43 +97,43 @@ class PostgresServer:
 
     @contextlib.contextmanager
     def _session_for(
-        self, doing: str, limit_s: float | None = None
+        self, what: str, limit_s: float | None = None
     ) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
-        with self._lock, self._losses_reported(doing):
+        with self._lock, self._losses_reported(what):
             self._session.limit_s = limit_s or self._timeouts.reading_s
             with _question(self._session):
                 yield self._session
 
     @contextlib.contextmanager
-    def _reaching(self, doing: str) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
+    def _reaching(self, what: str) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
         """A connection of its own; DatabaseLost where the server went away."""
         try:
             with (
-                self._losses_reported(doing),
+                self._losses_reported(what),
                 connect(self.address, limit_s=self._timeouts.whole_s) as connection,
             ):
                 _bound(connection, self._timeouts.lock_s)
                 yield connection
         except PlanError as error:
-            raise DatabaseLost(doing, seen=self.alive() or str(error), do=KEPT) from error
+            raise DatabaseLost(what, seen=self.alive() or str(error), do=KEPT) from error
 
     @contextlib.contextmanager
-    def _losses_reported(self, doing: str) -> Iterator[None]:
+    def _losses_reported(self, what: str) -> Iterator[None]:
         """DatabaseLost where the server went away; its words in a KneebenchError where it refuses,
         and who stands in the way of a lock.
         """
         try:
-            with explained(doing):
+            with explained(what):
                 yield
         except KneebenchError as error:
             if isinstance(error.__cause__, psycopg.errors.LockNotAvailable):
                 with _question(self._side):
                     seen = f"{error.seen}; {lockers(self._side)}"
-                raise InvalidMeasurement(doing, seen=seen, do=UNLOCK) from error
+                raise InvalidMeasurement(what, seen=seen, do=UNLOCK) from error
             if not isinstance(error.__cause__, psycopg.OperationalError):
                 raise
             raise DatabaseLost(
-                doing, seen="; ".join(filter(None, (error.seen, self.alive()))), do=KEPT
+                what, seen="; ".join(filter(None, (error.seen, self.alive()))), do=KEPT
             ) from error
 
     def load_generator(self, spec: GeneratorSpec) -> LoadGenerator:
@@ -143,14 +143,14 @@ class PostgresServer:
     def readings(self, meter: str) -> dict[str, float]:
         """The meter's counters and gauges by "quantity|source"; waits beside all others."""
         if meter == "waits":
-            with self._losses_reported("reading waits"):
+            with self._losses_reported("cannot read waits"):
                 return self._waits.read()
-        with self._session_for(f"reading {meter}"):
+        with self._session_for(f"cannot read {meter}"):
             return self._readings.read(meter)
 
     def sum_next_order_ids(self) -> int:
         """sum D_NEXT_O_ID over all districts."""
-        with self._session_for("adding up the orders", self._timeouts.idle_s) as session:
+        with self._session_for("cannot add up the orders", self._timeouts.idle_s) as session:
             return int(
                 (
                     session.execute("SELECT sum(d_next_o_id) FROM public.district").fetchone()
@@ -165,7 +165,7 @@ class PostgresServer:
         Beside the load's transactions it counts one commit for each session's start and one for
         each statement it prepares.
         """
-        with self._session_for("counting the transactions", self._timeouts.idle_s) as session:
+        with self._session_for("cannot count the transactions", self._timeouts.idle_s) as session:
             _await_idle(session, self._own)
         seen = self.readings("log_writes")
         return round(seen["database.commits|database"]), round(seen["database.rollbacks|database"])
@@ -175,7 +175,7 @@ class PostgresServer:
         lifted meanwhile.
         """
         limit = self._process.without_limit()
-        with limit, self._reaching("checking the conditions") as connection:
+        with limit, self._reaching("cannot check the conditions") as connection:
             return conditions(connection, self.warehouses, self._before)
 
     def processes(self) -> Sequence[int]:
@@ -194,7 +194,7 @@ class PostgresServer:
     def checkpoint(self) -> None:
         """Run a checkpoint; nothing where the role may not (a note says so)."""
         if self._may_checkpoint:
-            with self._losses_reported("running a checkpoint"):
+            with self._losses_reported("cannot run a checkpoint"):
                 self._side.execute("CHECKPOINT")
 
     def ready_log(self, for_s: float, limit_s: float) -> bool | None:
@@ -203,7 +203,7 @@ class PostgresServer:
         """
         if self._segments is None:
             return None
-        with self._session_for("reading the log's position") as session:
+        with self._session_for("cannot read the log's position") as session:
             name, position = session.execute(LOG_POSITION).fetchone() or ("", 0)
         self._segments.rate.look(time.monotonic(), float(position))
         try:
@@ -217,7 +217,7 @@ class PostgresServer:
 
     def end_stuck(self, for_s: float) -> str:
         """By pg_blocking_pids; waits for other users do not count."""
-        with self._session_for("checking for users that wait for a lock") as session:
+        with self._session_for("cannot check for users that wait for a lock") as session:
             return end_stuck(session, self._own, for_s)
 
     @property

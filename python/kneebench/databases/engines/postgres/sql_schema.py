@@ -145,7 +145,7 @@ def drop_ours(connection: Connection) -> None:
     there = tables_there(connection)
     if foreign := sorted(name for name, ours in there.items() if not ours):
         raise Refused(
-            f"loading the database {connection.info.dbname}",
+            f"cannot load the database {connection.info.dbname}",
             seen=f"it contains tables that kneebench did not create: {', '.join(foreign)}",
             do='use an empty database, or set schema_from = "hammerdb"',
         )

@@ -25,7 +25,7 @@ from kneebench.databases.engines.postgres.remote_cleanup import (
     undo_or_report,
 )
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
-from kneebench.databases.external.image_lock import KILLED_S, in_use, locking
+from kneebench.databases.external.image_lock import KILLED_S, in_use, not_locked
 from kneebench.databases.tproc_c.recipe import Recipe
 from kneebench.errors import Refused
 from kneebench.lab.journal import Journal
@@ -97,7 +97,7 @@ class Template(NamedTuple):
 
     def remove(self) -> str:
         """Drop the image database; its name. Raises Refused for one that is not ours."""
-        with self._alone() as connection, explained(f"dropping {self.image}", self.address):
+        with self._alone() as connection, explained(f"cannot drop {self.image}", self.address):
             _drop(connection, self.image)
         return self.image
 
@@ -109,14 +109,14 @@ class Template(NamedTuple):
         """
         name = f"kneebench_work_{self._digest}"
         with self._alone() as connection:
-            with explained(f"dropping the database {name} of an earlier run", self.address):
+            with explained(f"cannot drop the database {name} of an earlier run", self.address):
                 _drop(connection, name)
             command = psql_command(self.address, f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
             noted = self.journal.on_a_server(
                 f"the database {name}", f"{self.address.host}:{self.address.port}", command
             )
             try:
-                with explained(f"copying the database {self.image}", self.address):
+                with explained(f"cannot copy the database {self.image}", self.address):
                     _create(connection, self.address, name, "a restored database", self.image)
                 yield self.address.model_copy(update={"database": name})
             finally:
@@ -145,7 +145,7 @@ class Template(NamedTuple):
         """
         key = int(self._digest, 16)
         with connect(self.address) as connection:
-            with explained(locking(self.image), self.address):
+            with explained(not_locked(self.image), self.address):
                 alone = wait_until(lambda: _holds_alone(connection, key), KILLED_S)
             if not alone:
                 raise in_use(self.image)
@@ -195,7 +195,7 @@ def _create(
         if template != "template0" and connection.info.server_version >= 150000
         else ""
     )
-    with explained(f"creating the database {database}", address):
+    with explained(f"cannot create the database {database}", address):
         connection.execute(
             sql.SQL("CREATE DATABASE {} TEMPLATE {}" + strategy).format(
                 sql.Identifier(database), sql.Identifier(template)
@@ -211,7 +211,7 @@ def _drop(connection: Connection, database: str) -> None:
         return
     if not comment.startswith(OURS):
         raise Refused(
-            f"dropping the database {database}",
+            f"cannot drop the database {database}",
             seen="it carries no kneebench mark",
             do="rename it or drop it yourself",
         )

@@ -23,19 +23,19 @@ SYSTEM = ("master", "model", "msdb", "tempdb")
 
 def address_of(url: str, table: SqlServerDatabase) -> SqlServerAddress:
     """The address of a running server; raises PlanError for a URL that cannot be used."""
-    doing, parts = f"reading the URL {without_passwords(url)}", urlsplit(url)
+    what, parts = f"cannot read the URL {without_passwords(url)}", urlsplit(url)
     database = unquote(parts.path).strip("/")
     if not (parts.hostname and parts.username and database):
         raise PlanError(
-            doing, seen="it needs a host, a user and a database", do=f"write it as {URL.example}"
+            what, seen="it needs a host, a user and a database", do=f"write it as {URL.example}"
         )
     if database.lower() in SYSTEM:
         raise PlanError(
-            doing, seen=f"{database} is a database of the server", do="name another database"
+            what, seen=f"{database} is a database of the server", do="name another database"
         )
     if parts.query:
         do = "use the keys of [database], such as trust_server_certificate"
-        raise PlanError(doing, seen=f"unsupported parameters: {parts.query}", do=do)
+        raise PlanError(what, seen=f"unsupported parameters: {parts.query}", do=do)
     return SqlServerAddress(
         host=parts.hostname,
         port=parts.port or 1433,
@@ -86,11 +86,11 @@ def sqlcmd(address: SqlServerAddress, statements: str, database: str = "") -> st
 
 
 @contextlib.contextmanager
-def explained(doing: str, address: SqlServerAddress | None = None) -> Iterator[None]:
+def explained(what: str, address: SqlServerAddress | None = None) -> Iterator[None]:
     """What the server refuses inside is raised as a KneebenchError in its words; a PlanError where
     the plan or the server must be changed first.
     """
     try:
         yield
     except SqlError as error:
-        raise refusal(doing, error.message, error.number, address) from error
+        raise refusal(what, error.message, error.number, address) from error

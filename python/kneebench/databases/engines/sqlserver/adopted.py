@@ -64,7 +64,7 @@ def facts(inside: SqlServerSession, warehouses: int) -> dict[str, str]:
     there = {str(name): bool(in_memory) for name, in_memory in inside.execute(TABLES)}
     if in_memory := [name for name in LARGEST_FIRST if there.get(name)]:
         raise PlanError(
-            f"using HammerDB's schema in {database}",
+            f"cannot use HammerDB's schema in {database}",
             seen=f"{', '.join(in_memory)}: in memory, where rows are not locked",
             do="build the schema with mssqls_imdb = false",
         )

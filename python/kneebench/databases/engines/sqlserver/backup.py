@@ -52,7 +52,7 @@ class Backup(NamedTuple):
             return {}
         if not description.startswith(OURS):
             raise Refused(
-                f"reading the backup {self.path}",
+                f"cannot read the backup {self.path}",
                 seen="the file exists and is no backup of kneebench, or an incomplete one",
                 do="use another file name in backup, or, if an interrupted run of kneebench left"
                 " it, delete the file on the server",
@@ -67,7 +67,7 @@ class Backup(NamedTuple):
         found = self.facts(session)
         if found.get("key") != key:
             raise PlanError(
-                f"restoring the backup {self.path}",
+                f"cannot restore the backup {self.path}",
                 seen=f"it contains {found.get('key', 'nothing')}, not {key}",
                 do="use a file in backup that no other plan or database writes",
             )
@@ -83,7 +83,7 @@ class Backup(NamedTuple):
                 return None
             if error.number == NO_BACKUP:
                 return ""
-            with explained(f"reading the backup {self.path}", self.address):
+            with explained(f"cannot read the backup {self.path}", self.address):
                 raise
         return str(rows[-1][columns.index(DESCRIPTION)] or "") if rows else ""
 
@@ -92,7 +92,7 @@ class Backup(NamedTuple):
         `facts` of this was asked before, so that what the file holds is ours.
         """
         name, kept = self.address.database, {name: facts[name] for name in KEPT if name in facts}
-        with explained(f"backing up the database {name}", self.address):
+        with explained(f"cannot back up the database {name}", self.address):
             try:
                 session.execute(backup_statement(name, self.path, kept))
             except SqlError as error:
@@ -110,8 +110,8 @@ class Backup(NamedTuple):
         that is not ours.
         """
         name = self.address.database
-        with explained(f"restoring the database {name}", self.address):
-            there = databases.require_ours(session, name, f"restoring the database {name}")
+        with explained(f"cannot restore the database {name}", self.address):
+            there = databases.require_ours(session, name, f"cannot restore the database {name}")
             placed = self._placed(session, files)
             paths = {file.path for file in files}
             in_place = there and {one.path for one in files_of(session, name)} == paths
@@ -132,7 +132,7 @@ class Backup(NamedTuple):
         by_name = {file.name: file for file in files}
         if set(names) != set(by_name):
             raise PlanError(
-                f"restoring the backup {self.path}",
+                f"cannot restore the backup {self.path}",
                 seen=f"it contains the files {', '.join(names)}, not {', '.join(by_name)}",
                 do="use another file name in backup",
             )

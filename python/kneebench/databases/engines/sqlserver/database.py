@@ -57,12 +57,12 @@ def whose(session: SqlServerSession, database: str) -> Whose:
     return "ours" if ours else "another's"
 
 
-def require_ours(session: SqlServerSession, database: str, doing: str) -> bool:
+def require_ours(session: SqlServerSession, database: str, what: str) -> bool:
     """Whether the database is there. Raises Refused where it is not ours."""
     found = whose(session, database)
     if found == "another's":
         raise Refused(
-            doing,
+            what,
             seen=f"the database {database} exists and was not created by kneebench",
             do=ANOTHER,
         )
@@ -80,11 +80,11 @@ def create(
     (Babelfish, which has no options either).
     """
     name = quoted(address.database)
-    with explained(f"creating the database {address.database}", address):
+    with explained(f"cannot create the database {address.database}", address):
         session.execute(create_statement(address.database, files, warehouses))
     if files:
         set_options(session, address, options)
-    with explained(f"marking the database {name}", address), connect_to(address) as inside:
+    with explained(f"cannot mark the database {name}", address), connect_to(address) as inside:
         inside.execute(CREATE_MARK)
 
 
@@ -92,7 +92,7 @@ def set_options(
     session: SqlServerSession, address: SqlServerAddress, options: Mapping[str, str]
 ) -> None:
     """Set options of the database."""
-    with explained(f"setting options of the database {address.database}", address):
+    with explained(f"cannot set options of the database {address.database}", address):
         for statement in option_statements(address.database, options):
             session.execute(statement)
 
@@ -135,7 +135,7 @@ def require_options(database: str, found: Mapping[str, str], options: Mapping[st
     if other:
         shown = {name.lower(): value.lower() for name, value in other.items()}
         raise PlanError(
-            f"using the database {database}",
+            f"cannot use the database {database}",
             seen="; ".join(f"{name} is {found[name]}, not {shown[name]}" for name in shown),
             do=f"{'; '.join(option_statements(database, other))}, or correct the plan's settings",
         )
@@ -160,7 +160,7 @@ def close_sessions(session: SqlServerSession, database: str) -> None:
 
 def drop(session: SqlServerSession, database: str) -> None:
     """Drop the database, if it is there. Raises Refused where it is not ours."""
-    if require_ours(session, database, f"dropping the database {database}"):
+    if require_ours(session, database, f"cannot drop the database {database}"):
         close_sessions(session, database)
         session.execute(f"DROP DATABASE {quoted(database)}")
 

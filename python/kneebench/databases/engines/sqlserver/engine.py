@@ -77,9 +77,9 @@ class RemoteSqlServer(
         """A session in master: the workload's database may not be there yet."""
         return connect(address, limit_s=limit_s)
 
-    def explained(self, doing: str, address: SqlServerAddress) -> AbstractContextManager[None]:
+    def explained(self, what: str, address: SqlServerAddress) -> AbstractContextManager[None]:
         """In the server's words."""
-        return explained(doing, address)
+        return explained(what, address)
 
     def variables(self, address: SqlServerAddress) -> dict[str, str]:
         """As sqlcmd reads them; a command reads the password elsewhere."""
@@ -148,13 +148,13 @@ class RemoteSqlServer(
         settings = PlansSettings(session, self._settings(configuration), self.journal)
         changed = stack.enter_context(settings.in_force(watch))
         image = self._image(session, configuration.storage)
-        with explained(f"restoring the database of {configuration.storage!r}", address):
+        with explained(f"cannot restore the database of {configuration.storage!r}", address):
             if self.foreign:
                 self._existing(image, restore, stack)
             else:
                 self._of_ours(image, restore, stack)
         restore_s = restore.seconds
-        with explained("opening the restored database", address):
+        with explained("cannot open the restored database", address):
             conditions = self._conditions(address, watch)
             server = SqlServer(address, conditions, restore_s, self._notes(image))
         stack.callback(server.close)
@@ -218,7 +218,7 @@ class RemoteSqlServer(
         """Drop the database of ours. T-SQL has no statement that removes a backup's file."""
         with connect(address) as session:
             image = self._image(session, storage)
-            with explained("dropping the database", address):
+            with explained("cannot drop the database", address):
                 noted = in_journal(image, self.journal)
                 drop(session, address.database)
             self.journal.forget(noted)

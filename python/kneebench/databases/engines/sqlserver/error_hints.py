@@ -100,12 +100,10 @@ def error_hint(number: int, words: str, address: SqlServerAddress | None = None)
     return "see the server's error log and the number in Microsoft's list of errors, then run again"
 
 
-def refusal(
-    doing: str, words: str, number: int, address: SqlServerAddress | None
-) -> KneebenchError:
+def refusal(what: str, words: str, number: int, address: SqlServerAddress | None) -> KneebenchError:
     """An error with the server's words and the fix: a PlanError if running again would fail the
     same way.
     """
     kind = PlanError if number in BY_NUMBER else KneebenchError
     seen = f"{words} (error {number})" if number else words
-    return kind(doing, seen=seen, do=error_hint(number, words, address))
+    return kind(what, seen=seen, do=error_hint(number, words, address))

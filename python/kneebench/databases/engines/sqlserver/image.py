@@ -80,7 +80,7 @@ class Image(NamedTuple):
         placed = self._placed
         if not (placed.data and placed.log):
             raise PlanError(
-                "placing the database's files",
+                "cannot place the database's files",
                 seen="the server has no default directories for data and log",
                 do="set data_dirs and log_dir",
             )
@@ -104,7 +104,7 @@ class Image(NamedTuple):
         of another's.
         """
         name = self.address.database
-        there = databases.require_ours(self.session, name, f"preparing the database {name}")
+        there = databases.require_ours(self.session, name, f"cannot prepare the database {name}")
         if self.how == "backup":
             return self._back_up(watch, there=there)
         if there and (found := self._found()):
@@ -158,7 +158,7 @@ class Image(NamedTuple):
     def _require_in_place(self) -> None:
         if wrong := self.misplaced():
             raise Refused(
-                f"using the database {self.address.database}",
+                f"cannot use the database {self.address.database}",
                 seen="; ".join(wrong),
                 do="correct the directories in the plan, use another database, or drop this one",
             )
@@ -207,7 +207,7 @@ class Image(NamedTuple):
     def restore(self, watch: Watch) -> None:
         """Put a fresh database in place, and verify where its files and those of tempdb are."""
         name = self.address.database
-        there = databases.require_ours(self.session, name, f"restoring the database {name}")
+        there = databases.require_ours(self.session, name, f"cannot restore the database {name}")
         if self.how == "backup":
             self.backup.require(self.session, self.key)
             self.backup.restore(self.session, self.files)
@@ -223,7 +223,7 @@ class Image(NamedTuple):
         wrong = [*self.misplaced(), *self.misplaced_tempdb()]
         if wrong:
             raise PlanError(
-                "verifying where the files are",
+                "cannot verify where the files are",
                 seen="; ".join(wrong),
                 do="correct the directories in the plan, or move the files (tempdb: ALTER DATABASE"
                 " tempdb MODIFY FILE, then restart the server)",

@@ -48,7 +48,7 @@ def load(address: SqlServerAddress, workload: Workload, seed: int, watch: Watch)
     """
     shape = loading.shape_of(workload, seed)
     with connect_to(address) as inside:
-        with explained("noting the load", address):
+        with explained("cannot not the load", address):
             note(inside, {"state": "loading", **shape})
             babelfish = version_of(inside).babelfish
         rows = _rows(address, workload, seed, babelfish=babelfish)
@@ -66,9 +66,9 @@ def _rows(
     return TableRows(core_address(address), workload, seed, tables)
 
 
-def _refusal(address: SqlServerAddress, doing: str, error: LoadError) -> KneebenchError:
+def _refusal(address: SqlServerAddress, what: str, error: LoadError) -> KneebenchError:
     number = int(error.code) if error.code.isdigit() else 0
-    return refusal(doing, error.message, number, address)
+    return refusal(what, error.message, number, address)
 
 
 def filling(table: str, *, babelfish: bool = False) -> str:
@@ -95,11 +95,23 @@ def _after(inside: SqlServerSession, watch: Watch) -> dict[str, str]:
     statistics, checkpoint = "EXEC sp_updatestats", "CHECKPOINT"
     steps = [
         Step("keys_s", "creating keys", lambda: _side_by_side(address, keys)),
-        Step("procedures_s", "installing the procedures", lambda: install_procedures(inside)),
-        Step("statistics_s", "gathering statistics", lambda: inside.execute(statistics)),
-        Step("checkpoint_s", "waiting for a checkpoint", lambda: inside.execute(checkpoint)),
+        Step(
+            "procedures_s",
+            "installing the procedures",
+            lambda: install_procedures(inside),
+        ),
+        Step(
+            "statistics_s",
+            "gathering statistics",
+            lambda: inside.execute(statistics),
+        ),
+        Step(
+            "checkpoint_s",
+            "waiting for a checkpoint",
+            lambda: inside.execute(checkpoint),
+        ),
     ]
-    return loading.take_steps(steps, watch, lambda doing: explained(doing, address))
+    return loading.take_steps(steps, watch, lambda what: explained(what, address))
 
 
 def _side_by_side(address: SqlServerAddress, groups: Sequence[Sequence[str]]) -> None:

@@ -18,7 +18,7 @@ def in_journal(image: Image, journal: Journal) -> MadeOnServer:
     database that is not ours.
     """
     address, name = image.address, image.address.database
-    require_ours(image.session, name, f"using the database {name}")
+    require_ours(image.session, name, f"cannot use the database {name}")
     by_hand = drop_by_hand(address, alone=image.version.restores)
     return journal.on_a_server(f"the database {name}", address.server, by_hand)
 

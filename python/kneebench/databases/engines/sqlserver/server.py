@@ -112,21 +112,21 @@ class SqlServer:
         return [self._session.spid, self._sampled.spid, self._side.spid]
 
     @contextlib.contextmanager
-    def _asking(self, doing: str) -> Iterator[None]:
+    def _asking(self, what: str) -> Iterator[None]:
         """DatabaseLost where the server went away; its words in a KneebenchError where it
         refuses.
         """
         try:
-            with explained(doing, self.address):
+            with explained(what, self.address):
                 yield
         except PlanError as error:  # a connection of its own was refused
             if isinstance(error.__cause__, SqlError):
                 raise
-            raise DatabaseLost(doing, seen=self.alive() or str(error), do=KEPT) from error
+            raise DatabaseLost(what, seen=self.alive() or str(error), do=KEPT) from error
         except KneebenchError as error:
             if isinstance(error.__cause__, SqlError) and error.__cause__.lost:
                 seen = "; ".join(filter(None, (error.__cause__.message, self.alive())))
-                raise DatabaseLost(doing, seen=seen, do=KEPT) from error
+                raise DatabaseLost(what, seen=seen, do=KEPT) from error
             raise
 
     def load_generator(self, spec: GeneratorSpec) -> LoadGenerator:
@@ -136,14 +136,14 @@ class SqlServer:
     def readings(self, meter: str) -> dict[str, float]:
         """The meter's counters and gauges by "quantity|source"; waits beside all others."""
         if meter == "waits" and self._waits:
-            with self._asking("reading waits"):
+            with self._asking("cannot read waits"):
                 return self._waits.read()
-        with self._lock, self._asking(f"reading {meter}"):
+        with self._lock, self._asking(f"cannot read {meter}"):
             return self._readings.read(meter)
 
     def sum_next_order_ids(self) -> int:
         """sum D_NEXT_O_ID over all districts."""
-        with self._asking("adding up the orders"), self._whole() as inside:
+        with self._asking("cannot add up the orders"), self._whole() as inside:
             return int(inside.value("SELECT SUM(CAST(d_next_o_id AS bigint)) FROM dbo.district"))
 
     def transaction_counts(self) -> tuple[int, int] | None:
@@ -161,7 +161,7 @@ class SqlServer:
 
     def conditions(self, watch: Watch) -> Sequence[Check]:
         """The twelve consistency conditions."""
-        with self._asking("checking the conditions"), self._whole() as inside:
+        with self._asking("cannot check the conditions"), self._whole() as inside:
             return self._conditions.checks(inside)
 
     def processes(self) -> Sequence[int]:
@@ -174,7 +174,7 @@ class SqlServer:
 
     def checkpoint(self) -> None:
         """Run a checkpoint in the database."""
-        with self._asking("running a checkpoint"):
+        with self._asking("cannot run a checkpoint"):
             self._side.execute("CHECKPOINT")
 
     def connection_hint(self, code: str, message: str) -> str:
@@ -185,7 +185,7 @@ class SqlServer:
         """By the chain of blocked requests; nothing where the server does not show it."""
         if self.version.babelfish or not self._waits:
             return ""
-        with self._lock, self._asking("checking for users that wait for a lock"):
+        with self._lock, self._asking("cannot check for users that wait for a lock"):
             return end_stuck(self._session, self.address.database, self._own, for_s)
 
     def alive(self) -> str:

@@ -232,7 +232,7 @@ class PlansSettings:
             ChangedServerSettings, self._what, values=before, by_hand=by_hand
         )
         try:
-            with explained("setting the server's settings", self._session.address):
+            with explained("cannot set the server's settings", self._session.address):
                 _apply(self._session, {**before, **self._wanted}, advanced)
             yield tuple(
                 Setting(name=name, value=str(value), source="plan", matters=name in MATTERS)
@@ -252,7 +252,7 @@ class PlansSettings:
         if missing := [name for name in self._wanted if name not in now]:
             seen = f"the server has no setting {missing[0]!r}"
             do = "remove it from database.settings"
-            raise PlanError("setting the server's settings", seen=seen, do=do)
+            raise PlanError("cannot set the server's settings", seen=seen, do=do)
         return {**{name: now[name] for name in self._wanted}, **left}, now.get(ADVANCED, 0)
 
     def _put_back(

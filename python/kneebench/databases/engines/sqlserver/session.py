@@ -134,7 +134,7 @@ def connect(
     It logs in to the login's default database: an error about a database then has its own number.
     Raises PlanError with the server's words where it refuses.
     """
-    doing, log_in = f"connecting to {address.server} as {address.user}", LogIn()
+    what, log_in = f"cannot connect to {address.server} as {address.user}", LogIn()
     try:
         context = context_of(address)
         opened = socket.create_connection((address.host, address.port), LOG_IN_S)
@@ -146,7 +146,7 @@ def connect(
         number = error.number if isinstance(error, SqlError) else _number(error)
         seen = _words(error)
         do = certificate_hint(error, address) or error_hint(number, seen, address)
-        raise PlanError(doing, seen=seen, do=do) from error
+        raise PlanError(what, seen=seen, do=do) from error
     return session
 
 
