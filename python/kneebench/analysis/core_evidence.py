@@ -9,7 +9,7 @@ from typing import NamedTuple
 from kneebench.analysis.cpu_utilization import cpu_utilization
 from kneebench.analysis.disturbance import OTHERS_BUSY, taken
 from kneebench.analysis.drive_programs import drives_without_a_core
-from kneebench.analysis.evidence import NOT_MEASURED, busy, evidence, of_the_time, share
+from kneebench.analysis.evidence import NOT_MEASURED, Decided, busy, evidence, of_the_time, share
 from kneebench.analysis.knee_readings import KneeReadings
 from kneebench.analysis.resources import (
     CPU,
@@ -44,7 +44,7 @@ def cpu(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     queue, throttled = _runnable(readings), readings.sources("cpu.throttled")
     own, host = readings.sources(OWN_COUNT), readings.value(HOST)
     whose, pressure = readings.pressure("cpu")
-    short, says = _all_busy(readings, climb.limits.cores_busy)
+    short, says, by = _all_busy(readings, climb.limits.cores_busy)
     served = drives_without_a_core(readings, climb)
     if served and not one_core(readings, climb).short:
         short, says = True, f"{served}; {says}"
@@ -52,6 +52,7 @@ def cpu(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
         CPU,
         short,
         says,
+        by=by,
         utilization=(
             used.words if used else NOT_MEASURED,
             f"others {share(others)}" if used and not own else "",
@@ -70,18 +71,19 @@ def cpu(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     )
 
 
-def _all_busy(readings: KneeReadings, limit: float) -> tuple[bool | None, str]:
-    """Whether the cores are the bottleneck, and what decided."""
+def _all_busy(readings: KneeReadings, limit: float) -> tuple[bool | None, str, Decided | None]:
+    """Whether the cores are the bottleneck, and what decided, in words and as a number."""
     cores, spent = cpu_utilization(readings.rungs), _time_for_cores(readings) or 0.0
     by = ", as the server counts its own work" if readings.sources(OWN_COUNT) else ""
     if cores is None:
-        return None, "the database's cores were not measured"
+        return None, "the database's cores were not measured", None
     used = cores.least_busy.value
+    decided = Decided(used, limit)
     least = f"the least busy database core was {percent(used)} busy"
     says = f"{least} (limit {percent(limit)}){by}"
     short = used >= limit
     if not short and used >= NEARLY_BUSY and spent > CPU_TIME:
-        short = True
+        short, decided = True, Decided(spent, CPU_TIME)
         says = (
             f"users spent {share(spent)} of their time on a core or ready for one (limit"
             f" {share(CPU_TIME)}), and {least} (limit {share(NEARLY_BUSY)}){by}"
@@ -91,14 +93,14 @@ def _all_busy(readings: KneeReadings, limit: float) -> tuple[bool | None, str]:
     if short and others > OTHERS_BUSY:
         limit_of_others = share(OTHERS_BUSY)
         but = f"{who} used {share(others)} of the database's cores (limit {limit_of_others})"
-        return None, f"{says}, but {but}"
+        return None, f"{says}, but {but}", decided
     if short and own is not None and own < OWN_WORK:
         but = f"the database used {share(own)} of their busy time (limit {share(OWN_WORK)})"
-        return None, f"{says}, but {but}"
+        return None, f"{says}, but {but}", decided
     host = readings.value(HOST)
     if not short and host is not None and host >= limit:
-        return None, f"{says}, but its machine was {busy(host)}"
-    return short, says
+        return None, f"{says}, but its machine was {busy(host)}", decided
+    return short, says, decided
 
 
 class _Core(NamedTuple):
@@ -138,6 +140,7 @@ def one_core(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
         ONE_CORE,
         short,
         f"{says}; on it: {named}" if short and named else says,
+        by=Decided(core.busy, ONE_CORE.limit),
         utilization=(f"core {name} {busy(most)}", f"the {core.rest} {share(core.others)}"),
         saturation=(f"threads on it: {named}",) if named else (),
     )

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from kneebench.analysis.resources import Resource
 from kneebench.records import ResourceEvidence
 
 NOT_MEASURED = "not measured"
+
+
+class Decided(NamedTuple):
+    """The reading that decided, with its limit; `value` is None where it was not measured."""
+
+    value: float | None
+    limit: float
+    unit: str = "share"
 
 
 def evidence(
@@ -19,8 +28,12 @@ def evidence(
     saturation: Iterable[str] = (),
     errors: Iterable[str] = (),
     called: str = "",
+    by: Decided | None = None,
 ) -> ResourceEvidence:
-    """The evidence on a resource; empty texts are left out, and without any it was not measured."""
+    """The evidence on a resource; empty texts are left out, and without any it was not measured.
+    `by`: what decided.
+    """
+    known = by is not None and by.value is not None
     return ResourceEvidence(
         resource=resource.key,
         utilization=joined(utilization),
@@ -29,6 +42,7 @@ def evidence(
         short=short,
         why=why,
         called=called,
+        **(by._asdict() if by and known else {}),
     )
 
 

@@ -17,7 +17,7 @@ from kneebench.analysis.busy_device import (
     share_of_writes,
 )
 from kneebench.analysis.devices import log_is_with_the_data, writes_with_data
-from kneebench.analysis.evidence import busy, evidence, joined, of_the_time, share, waited
+from kneebench.analysis.evidence import Decided, busy, evidence, joined, of_the_time, share, waited
 from kneebench.analysis.knee import metered
 from kneebench.analysis.knee_readings import KneeReadings
 from kneebench.analysis.resources import (
@@ -46,11 +46,13 @@ def log(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     write_s, shared = (found.value if found else None for found in (latency, commits))
     took = f"a log write took {time(write_s)} (mean of the window, limit {time(limit_s)})"
     why = [took if write_s is not None else "", waited(waits, "the log", LOG.limit)]
-    short = (write_s is not None and write_s > limit_s) or (waits or 0.0) > LOG.limit
+    late = write_s is not None and write_s > limit_s
+    short = late or (waits or 0.0) > LOG.limit
     return evidence(
         LOG,
         None if write_s is None and waits is None else short,
         joined(why) if any(why) else "log write time and log waits were not measured",
+        by=Decided(write_s, limit_s, "s") if late or waits is None else Decided(waits, LOG.limit),
         utilization=(
             f"{count(flushes)} flushes/s" if flushes is not None else "",
             _raw(readings, climb, "log writes"),
@@ -89,6 +91,7 @@ def data_reads(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
         DATA_READS,
         waits > limit and not blocked,
         says,
+        by=Decided(waits, limit),
         utilization=(_per_s(readings, "device.reads"), _raw(readings, climb, "reads")),
         saturation=(
             f"read await {time(await_s)}" if await_s is not None else "",
@@ -109,7 +112,10 @@ def data_writes(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     by_waits, with_log = (waits or 0.0) > DATA_WRITES.limit, log_is_with_the_data(readings.rungs)
     short = by_waits or (behind_writes and both > BESIDE_A_BUSY_DEVICE)
     those = " (the log's among them)" if with_log else ""
-    says = [waited(waits, "writes of data", DATA_WRITES.limit)]
+    says, by = (
+        [waited(waits, "writes of data", DATA_WRITES.limit)],
+        Decided(waits, DATA_WRITES.limit),
+    )
     if device and behind is not None and behind > 0.5:
         limit = BESIDE_A_BUSY_DEVICE if _limits(device) else DATA_READS.limit
         says.append(
@@ -117,6 +123,7 @@ def data_writes(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
             f" and users spent {share(both)} of their time in reads and writes"
             f" (limit {share(limit)})"
         )
+        by = by if by_waits else Decided(both, limit)
     elif waits is None and behind is not None:
         says.append(
             f"writes{those} were {share(behind)} of the device's queue, which is not its limit"
@@ -126,6 +133,7 @@ def data_writes(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
         None if waits is None and behind is None else short,
         joined(says) if any(says) else "waits for writes of data were not measured",
         called=DATA_AND_LOG if with_log and not by_waits else "",
+        by=by,
         utilization=(_writes_per_s(readings, climb), _raw(readings, climb, "writes")),
         saturation=(
             f"write await {time(await_s)}" if await_s is not None else "",
@@ -145,8 +153,7 @@ def device(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     shares = knee_raw_shares(readings, climb)
     most = max(shares, key=lambda one: one.share, default=None)
     parts = (_read_share(readings) or 0.0, readings.waiting("waits.data_write") or 0.0)
-    both = sum(parts)
-    found = busy_device(readings, climb)
+    both, found = sum(parts), busy_device(readings, climb)
     one_of_them = _limits(found) or _behind_writes(readings, found)
     together = both > DATA_READS.limit >= max(parts) and not one_of_them
     waiting = both + (readings.waiting("waits.log") or 0.0)
@@ -162,6 +169,9 @@ def device(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
         DEVICE,
         near or together or (False if most else None),
         joined(why),
+        by=Decided(both, DATA_READS.limit)
+        if together
+        else Decided(most.share if most else None, DEVICE.limit),
         utilization=(
             f"{name} {busy(used)}".strip() if used is not None else "",
             f"{share(most.share)} of raw {most.what}" if most else "",

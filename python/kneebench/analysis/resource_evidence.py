@@ -12,7 +12,7 @@ from collections.abc import Callable
 from kneebench.analysis import resources
 from kneebench.analysis.core_evidence import cpu, one_core
 from kneebench.analysis.cpu_utilization import cpu_utilization
-from kneebench.analysis.evidence import busy, evidence, of_the_time, share, waited
+from kneebench.analysis.evidence import Decided, busy, evidence, of_the_time, share, waited
 from kneebench.analysis.io_evidence import data_reads, data_writes, device, log
 from kneebench.analysis.knee_readings import KneeReadings
 from kneebench.analysis.resources import (
@@ -52,6 +52,7 @@ def load_generator(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
         LOAD_GENERATOR,
         None if used is None else used > LOAD_GENERATOR.limit or late,
         says,
+        by=Decided(delayed, LOAD_GENERATOR_DELAY) if late else Decided(used, LOAD_GENERATOR.limit),
         utilization=(busy(used),),
         saturation=(f"{time(delay_s)} delay per transaction",) if delay_s is not None else (),
         errors=(f"{lost} lost connections",),
@@ -82,6 +83,7 @@ def network(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
         NETWORK,
         most > NETWORK.limit,
         f"{interface} was {busy(most)} (limit {share(NETWORK.limit)} of the line rate)",
+        by=Decided(most, NETWORK.limit),
         utilization=(f"{interface} {busy(most)}", *bytes_per_s),
         errors=errors,
     )
@@ -135,6 +137,7 @@ def memory(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
         MEMORY,
         None if over and not own else over,
         f"{whose} stalled for memory {of_the_time(stalled)} (limit {share(MEMORY.limit)})",
+        by=Decided(stalled, MEMORY.limit),
         utilization=(size(used),) if used is not None else (),
         saturation=(f"memory pressure on {group} {share(stalled)}",),
         errors=(f"{count(hits)}/s at the limit",) if hits is not None else (),
@@ -165,6 +168,7 @@ def _waits(
         resource,
         None if waits is None else waits > resource.limit,
         waited(waits, what, resource.limit) or "waits were not measured",
+        by=Decided(waits, resource.limit),
         saturation=(of_the_time(waits),),
         errors=(errors,),
     )

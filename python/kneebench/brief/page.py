@@ -109,17 +109,13 @@ class Brief(Page):
             "invalid_rungs": [rung.order.key for rung in view.invalid],
             "without_figure": {one.configuration.id: one.sentence for one in view.missing_figures},
             "knees": {
-                configuration: knee.model_dump(mode="json", exclude={"latency"})
-                for configuration, knee in view.knees.items()
+                id: knee.model_dump(mode="json", exclude={"latency"})
+                for id, knee in view.knees.items()
             },
-            "fixed_rate": {
-                configuration: _fixed_rate(one)
-                for configuration, one in view.fixed_rate_latency.items()
-            },
+            "fixed_rate": {id: _fixed_rate(one) for id, one in view.fixed_rate_latency.items()},
             "comparisons": [one.model_dump(mode="json") for one in view.comparisons],
             "bottlenecks": {
-                configuration: one.model_dump(mode="json")
-                for configuration, one in view.bottlenecks.items()
+                id: one.model_dump(mode="json") for id, one in view.bottlenecks.items()
             },
             "devices": {
                 climb.id: _devices(found)

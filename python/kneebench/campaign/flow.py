@@ -71,10 +71,7 @@ def run(
         # 1. Undo what a killed run left, and check the plan against the machine.
         engine = stack.enter_context(_checked(plan, journal := Journal(), erase, watch))
         # 2. Open the results: new ones, or those to resume. Change the machine as the plan says.
-        machine = _machine(
-            plan,
-            paths := _paths(engine.where(configuration) for configuration in configurations(plan)),
-        )
+        machine = _machine(plan, paths := _paths(map(engine.where, configurations(plan))))
         in_force = stack.enter_context(sysctls(plan.kernel, journal, watch))
         found = Store.for_plan(_root(folder), plan, machine, fresh=fresh, reliefs=reliefs)
         store = stack.enter_context(_opened(found, plan, engine, watch))

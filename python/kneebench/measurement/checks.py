@@ -288,16 +288,7 @@ def few_warehouses(order: Order, workload: Workload, tally: Tally) -> tuple[Rema
         users = min(users, tally.throughput_per_s * tally.latency.mean_s)
     if workload.warehouses >= WAREHOUSES_PER_USER * users:
         return ()
-    per_user = workload.warehouses / users
-    return (
-        Remark(
-            kind="few_warehouses",
-            severity="caveat",
-            words=(
-                f"{per_user:.1f} warehouses per user; at least {WAREHOUSES_PER_USER} are"
-                " recommended"
-            ),
-            value=per_user,
-            limit=WAREHOUSES_PER_USER,
-        ),
-    )
+    per_user, least = workload.warehouses / users, WAREHOUSES_PER_USER
+    words = f"{per_user:.1f} warehouses per user; at least {least} are recommended"
+    few = Remark(kind="few_warehouses", severity="caveat", words=words, value=per_user, limit=least)
+    return (few,)

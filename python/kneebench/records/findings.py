@@ -78,8 +78,10 @@ class ResourceEvidence(Record):
     numbers, "not measured" where nothing read them.
 
     `short`: it had too little; None: not measured, or hidden by other processes. `why`: the
-    readings that decided, with their limits. `called`: its name where these readings are of more
-    than the resource; empty otherwise.
+    readings that decided, with their limits; `value`, `limit`: the first of them, in `unit` (a
+    share of the time, of the cores or of what the storage can do; of log writes also seconds), None
+    where nothing was measured, and in older files. `called`: its name where these readings are of
+    more than the resource; empty otherwise.
     """
 
     resource: str
@@ -89,6 +91,9 @@ class ResourceEvidence(Record):
     short: bool | None
     why: str
     called: str = ""
+    value: float | None = None
+    limit: float | None = None
+    unit: str = ""
 
     @property
     def name(self) -> str:

@@ -125,8 +125,8 @@ class OwnServers(ABC, Generic[TableOf, BuildOf, FilesOf, ServerOf]):
     def start(
         self, launch: Launch[BuildOf], files: FilesOf, stack: contextlib.ExitStack
     ) -> tuple[ServerProcess, Callable[[Process, float, list[str]], ServerOf]]:
-        """A server over the files, answering, stopped with the stack; and what asks it: made of its
-        processes, the seconds of the restore and notes.
+        """A server over the files, until the stack ends; and what asks it, made of its processes, the
+        seconds of the restore and notes.
         """
 
     # --- what is the same -------------------------------------------------------------------------
@@ -149,8 +149,7 @@ class OwnServers(ABC, Generic[TableOf, BuildOf, FilesOf, ServerOf]):
     def settings_for(self, resources: Resources) -> dict[str, str]:
         """Settings of a server with this share of the machine.
 
-        A constraint changes the cache alone: what else is sized is the same in all configurations.
-        Sized once, because drives may be fuller later.
+        A constraint changes the cache alone. Sized once, because drives may be fuller later.
         """
         if resources not in self._settings:
             machine = Machine(
@@ -256,8 +255,8 @@ class OwnServers(ABC, Generic[TableOf, BuildOf, FilesOf, ServerOf]):
         """A server over a fresh copy of the image; its own cache is empty."""
         image = self._image or self._prepare_image(watch)
         with self.lab.prepared(configuration, watch) as prepared:
-            what = f"cannot restore to {configuration.name!r}"
-            require([*self.directories.of(prepared.storage)], what)
+            there = [*self.directories.of(prepared.storage)]
+            require(there, f"cannot restore to {configuration.name!r}")
             with self._running(image, prepared, watch) as server:
                 yield server
 
