@@ -34,7 +34,7 @@ from kneebench.lab.journal import Journal
 from kneebench.lab.open_device import OpenDevice
 from kneebench.lab.own_devices import is_over
 from kneebench.lab.own_writes import note_own_writes
-from kneebench.lab.permission import claimed, made
+from kneebench.lab.permission import claim, made
 from kneebench.lab.programs import wait_until
 from kneebench.lab.removal import remove
 from kneebench.lab.volumes import Volumes, building, erase_drives, to_be_erased, volume_findings
@@ -253,7 +253,7 @@ def test_raw_data_behind_our_mark_are_data(drive: Path, journal: Journal, tmp_pa
     before = checksum(drive)
     assert state(drive).state == "contains data"
     with pytest.raises(Refused, match="perhaps with data that others wrote since"):
-        claimed([str(drive)])
+        claim([str(drive)])
     assert checksum(drive) == before
 
 
@@ -305,7 +305,7 @@ def test_a_large_drive_that_seems_blank_needs_consent(
         assert found.state == "perhaps blank"
         assert found.why == "no signature, and 258 samples are zero; the rest was not read"
         with pytest.raises(Refused, match=r"perhaps blank.*--erase"):
-            claimed([str(large)])
+            claim([str(large)])
         image = str(tmp_path / "large.img")
         allowed = Plan.model_validate({**table, "erase": [image]})
         shown = to_be_erased(inventory([str(large)]), allowed.erase)
@@ -326,7 +326,7 @@ def test_a_drive_that_others_write_while_it_is_read_is_not_blank(
     drive: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with drive.open("r+b"), pytest.raises(Refused, match="open for writing in"):
-        claimed([str(drive)])
+        claim([str(drive)])
 
 
 # --- uses that no mount of the device shows -------------------------------------------------------
@@ -406,7 +406,7 @@ def test_a_use_of_the_file_behind_a_loop_device_is_a_use(
         with pytest.raises(Refused):
             erase_drives(shown)
         with pytest.raises(Refused, match="in use"):
-            claimed([str(drive)])
+            claim([str(drive)])
         assert checksum(image) == before
     assert wait_until(lambda: state(drive).state != "in use")
 
@@ -626,7 +626,7 @@ def test_a_drive_that_is_written_to_while_it_is_read_is_refused(
 
     monkeypatch.setattr("kneebench.lab.inventory.content_of", read)
     with pytest.raises(Refused, match="written to while it was read"):
-        claimed([str(drive)])
+        claim([str(drive)])
 
 
 def test_a_node_that_leads_to_another_device_than_its_name_is_refused(
@@ -638,7 +638,7 @@ def test_a_node_that_leads_to_another_device_than_its_name_is_refused(
         monkeypatch.setattr("kneebench.lab.inventory.listed_devices", lambda sources: stale)
         assert "leads to another device" in drive_state(inventory()[0]).why
         with pytest.raises(Refused):
-            claimed([drive.name])
+            claim([drive.name])
 
 
 def test_a_loop_over_a_drive_by_a_node_that_was_removed_is_a_use(

@@ -20,7 +20,7 @@ from kneebench.lab.inventory.erasable import drive_state
 from kneebench.lab.journal import Journal
 from kneebench.lab.open_device import OpenDevice
 from kneebench.lab.own_writes import are_all_ours, note_own_writes
-from kneebench.lab.permission import claimed
+from kneebench.lab.permission import claim
 from kneebench.lab.programs import found
 from kneebench.lab.removal import remove
 from kneebench.lab.volumes import Volumes
@@ -92,7 +92,7 @@ def test_a_drive_that_is_written_while_another_one_is_read_is_not_claimed(
                 write(drive, OUTSIDE)
 
         with pytest.raises(Refused, match="has written to it since it was looked at"):
-            claimed([drive, str(second)], watch)
+            claim([drive, str(second)], watch)
     assert read(drive, OUTSIDE) == THEIRS
     assert state(drive) == "contains data"
 

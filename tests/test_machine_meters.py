@@ -303,7 +303,7 @@ def test_a_cgroup_of_version_2_has_memory_and_pressure(tmp_path: Path) -> None:
     write(its / "memory.events", "low 0\nhigh 0\nmax 7\noom 0\n")
     write(its / "memory.stat", "anon 900\nfile 4000\nshmem 1000\n")
     pressure_files(its)
-    meter = group.opened(server(PID), proc)
+    meter = group.open_group(server(PID), proc)
     assert meter.absent == ()
     assert meter.read() == MEMORY_OF_5000 | {
         f"group_pressure.{name}|{scope}": seconds
@@ -321,7 +321,7 @@ def test_a_cgroup_of_version_1_has_no_pressure_and_says_so(tmp_path: Path) -> No
         f"/container {tmp_path}/memory rw - cgroup cgroup rw,memory",
     )
     v1_memory(tmp_path / "memory/db")
-    meter = group.opened(server(PID), proc)
+    meter = group.open_group(server(PID), proc)
     assert meter.read() == MEMORY_OF_5000
     assert meter.absent == (Absent("cgroup pressure", "cgroup v1 has none"),)
 
@@ -338,7 +338,7 @@ def test_pressure_comes_from_the_tree_beside_version_1_where_it_has_the_database
     )
     v1_memory(tmp_path / "memory/db")
     pressure_files(tmp_path / "unified/db")
-    meter = group.opened(server(PID), proc)
+    meter = group.open_group(server(PID), proc)
     assert meter.absent == ()
     assert meter.read()["group_pressure.io|full"] == 1.0
 
@@ -359,7 +359,7 @@ def test_a_database_without_readable_cgroup_says_why(
     tmp_path: Path, its: str, mount: str, memory: str, pressure: str
 ) -> None:
     proc = proc_of(tmp_path / "proc", "0::/user.slice", its, mount.format(tmp_path))
-    meter = group.opened(server(PID), proc)
+    meter = group.open_group(server(PID), proc)
     assert meter.read() == {}
     assert [one.why for one in meter.absent] == [memory, pressure]
 
@@ -379,7 +379,7 @@ def test_this_kernel_counts_the_page_cache_and_the_limit_of_a_cgroup(tmp_path: P
             until_s = time.monotonic() + 10
             while not _finished(tmp_path / "f") and time.monotonic() < until_s:
                 time.sleep(0.05)
-            found = group.opened(server(program.pid)).read()
+            found = group.open_group(server(program.pid)).read()
             program.communicate()
     finally:
         made.rmdir()

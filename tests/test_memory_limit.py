@@ -62,7 +62,7 @@ def test_a_lifted_limit_lets_a_process_pass_and_is_there_again_afterwards(tmp_pa
         assert limits.memory
         limit = limits.memory.path / limits.memory.files.limit
         with (
-            limits.lifted(),
+            limits.lift(),
             subprocess.Popen([sys.executable, "-c", GREEDY], stdin=subprocess.PIPE) as greedy,
         ):
             limits.add(greedy.pid)

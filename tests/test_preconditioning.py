@@ -23,7 +23,7 @@ from kneebench.lab.host import host
 from kneebench.lab.inventory import inventory, named
 from kneebench.lab.inventory.erasable import drive_state
 from kneebench.lab.journal import Journal
-from kneebench.lab.permission import claimed, made
+from kneebench.lab.permission import claim, made
 from kneebench.lab.volumes import Volumes, emulated, erase_drives, volume_findings
 from kneebench.lab.volumes.emulated import DriveClass, emulated_drive
 from kneebench.lab.volumes.fio_on_drives import file_of
@@ -81,7 +81,7 @@ class TestOnRealDrives:
         seen = Seen()
         how = Preconditioning(sequential=1, random=1)
         with contextlib.ExitStack() as stack:
-            blank = [stack.enter_context(one) for one in claimed(drives)]
+            blank = [stack.enter_context(one) for one in claim(drives)]
             written = write_drives(Journal(tmp_path / "journal"), blank, how, seen)
         for drive, one in zip(drives, written, strict=True):
             assert one.written_bytes == pytest.approx(2 * SIZE, rel=0.01)

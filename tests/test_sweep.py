@@ -375,6 +375,27 @@ def test_a_sweep_of_one_storage_is_the_title_of_its_brief() -> None:
     assert finding(levelling(one)) in headline(results)
 
 
+def test_the_answer_says_what_limits_the_database_from_which_size_to_which() -> None:
+    results = swept(storages=1)
+    climbs = [
+        _waiting(climb, "waits__data_read" if n < 3 else "waits__log")
+        for n, climb in enumerate(results.climbs)
+    ]
+    (one,) = sweeps(results.model_copy(update={"climbs": tuple(climbs)}))
+    assert sentence(levelling(one)).endswith(
+        " The database is limited by data reads from 128 MiB to 384 MiB and log writes from 512 MiB"
+        " to 1 GiB."
+    )
+
+
+def _waiting(climb: Climb, what: str) -> Climb:
+    """The climb, whose users spend their time waiting for one thing."""
+    waits = dict.fromkeys(("waits__data_read", "waits__log", "waits__cpu"), 0.0)
+    busy = {"cores__busy": 0.3, "database__busy": 0.3, "device__busy": 0.3}
+    rungs = (metered(rung, **busy, **waits | {what: 0.9 * rung.users}) for rung in climb.rungs)
+    return climb.model_copy(update={"rungs": tuple(rungs)})
+
+
 def test_a_sweep_over_cores_is_said_in_cores() -> None:
     configurations = [
         Configuration(id=f"disk-{n}", storage="disk", constraint=f"{n} cores", cores=n)

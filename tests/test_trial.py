@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from kneebench.campaign.trial import trial_plan, tried
+from kneebench.campaign.trial import trial_plan, try_databases
 from kneebench.cli import app
 from kneebench.databases.engines.postgres.server import PostgresServer
 from kneebench.errors import KneebenchError, PlanError
@@ -154,4 +154,4 @@ def test_an_engine_without_a_way_to_remove_a_trial_is_not_tried(
     plan = Plan.model_validate({"database": {"url": "postgresql://me@db/x"}})
     monkeypatch.setattr("kneebench.campaign.trial.engine_of", lambda plan, journal: object())
     with pytest.raises(PlanError, match="cannot remove a trial"):
-        next(tried(plan, None, unwatched))
+        next(try_databases(plan, None, unwatched))

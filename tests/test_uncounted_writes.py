@@ -20,7 +20,7 @@ from kneebench.errors import Refused
 from kneebench.lab.inventory import inventory
 from kneebench.lab.inventory.erasable import DriveState, changes_since, drive_state
 from kneebench.lab.journal import Journal
-from kneebench.lab.permission import claimed
+from kneebench.lab.permission import claim
 from kneebench.lab.volumes import Volumes, erase_drives, to_be_erased, volume_findings
 from kneebench.plan import Plan
 from kneebench.plan.storage import Storage
@@ -171,7 +171,7 @@ def test_a_blank_drive_whose_writes_are_not_counted_is_refused_by_check_too(
         said = check(drive)
         assert (said.level, seen in said.seen, do in said.do) == ("refused", True, True), said
         with pytest.raises(Refused, match=seen):
-            claimed([str(drive)])
+            claim([str(drive)])
         assert not any(drive.read_bytes())
 
 
@@ -216,7 +216,7 @@ def test_what_is_written_to_the_device_below_our_remains_is_data(
         before = checksum(drive)
         assert state(above).state == "contains data"
         with pytest.raises(Refused, match="perhaps with data that others wrote since"):
-            claimed([str(above)])
+            claim([str(above)])
         assert checksum(drive) == before
 
 
@@ -260,12 +260,12 @@ import json
 from kneebench.errors import Refused
 from kneebench.lab.inventory import inventory
 from kneebench.lab.inventory.erasable import drive_state
-from kneebench.lab.permission import claimed
+from kneebench.lab.permission import claim
 from kneebench.lab.volumes import erase_drives
 [drive] = inventory(["{drive}"])
 found = drive_state(drive)
 refusals = []
-for ask in (lambda: claimed(["{drive}"]), lambda: erase_drives([drive])):
+for ask in (lambda: claim(["{drive}"]), lambda: erase_drives([drive])):
     try:
         ask()
         refusals.append("none")
@@ -367,7 +367,7 @@ def test_a_map_that_its_process_may_make_writable_is_a_use(
         assert using.stdin and using.stdout and using.stdout.readline() == b"mapped\n"
         found = state(drive)
         with pytest.raises(Refused, match="open for writing in"):
-            claimed([str(drive)])
+            claim([str(drive)])
         using.stdin.write(b"\n")
         using.stdin.flush()
         assert using.stdout.readline() == b"wrote\n"

@@ -28,7 +28,7 @@ from kneebench.lab.folder import Folder
 from kneebench.lab.inventory import inventory, named
 from kneebench.lab.inventory.erasable import drive_state
 from kneebench.lab.journal import Journal
-from kneebench.lab.permission import claimed
+from kneebench.lab.permission import claim
 from kneebench.lab.volumes import Volumes, erase_drives, named_drives, to_be_erased, volume_findings
 from kneebench.lab.volumes.layouts import has_md, md_command
 from kneebench.plan import Plan
@@ -217,7 +217,7 @@ def test_a_drive_that_plan_and_run_allow_to_erase_is_blank_afterwards(
     assert levels == ["refused", "warning"]
     erase_drives(shown)
     assert state(drive) == "blank"
-    assert [one.path for one in claimed([drive])] == [drive]
+    assert [one.path for one in claim([drive])] == [drive]
 
 
 def test_a_drive_without_a_wwid_is_never_erased() -> None:

@@ -69,12 +69,12 @@ def run(
     plan = as_plan(plan)
     with contextlib.ExitStack() as stack:
         # 1. Undo what a killed run left, and check the plan against the machine.
-        engine = stack.enter_context(_checked(plan, journal := Journal(), erase, watch))
+        engine = stack.enter_context(_check(plan, journal := Journal(), erase, watch))
         # 2. Open the results: new ones, or those to resume. Change the machine as the plan says.
         machine = _machine(plan, paths := _paths(map(engine.where, configurations(plan))))
         in_force = stack.enter_context(sysctls(plan.kernel, journal, watch))
         found = Store.for_plan(_root(folder), plan, machine, fresh=fresh, reliefs=reliefs)
-        store = stack.enter_context(_opened(found, plan, engine, watch))
+        store = stack.enter_context(_open_results(found, plan, engine, watch))
         _put_before(store, plan, paths, known_noise_floor(machine, plan, watch))
         erase_drives(erase, watch)
         # 3. Climb on every configuration, measure the knees in turn, prove what limits them.
@@ -83,11 +83,11 @@ def run(
         Bench(context).measure()
         prove(context, journal, reliefs)
         # 4. Keep the drives as they are now, and how long it took.
-        return _finished(context, machine, paths, resumed=resumed, brief=brief)
+        return _finish(context, machine, paths, resumed=resumed, brief=brief)
 
 
 @contextlib.contextmanager
-def _checked(
+def _check(
     plan: Plan, journal: Journal, erase: Sequence[WholeDrive], watch: Watch
 ) -> Iterator[Engine]:
     """The plan's engine, once what a killed run left is undone, and nothing is wrong."""
@@ -127,7 +127,7 @@ def _put_before(store: Store, plan: Plan, paths: Iterable[Path], floor: NoiseFlo
     store.put_drives_before((*drives_under(paths), *drives))
 
 
-def _finished(
+def _finish(
     context: Context, machine: Host, paths: Iterable[Path], *, resumed: bool, brief: bool
 ) -> LoadedResults:
     """The results of a campaign that has nothing left to measure."""
@@ -150,16 +150,16 @@ def _keeping(store: Store, watch: Watch) -> Watch:
 
 
 @contextlib.contextmanager
-def _opened(store: Store, plan: Plan, engine: Engine, watch: Watch) -> Iterator[Store]:
+def _open_results(store: Store, plan: Plan, engine: Engine, watch: Watch) -> Iterator[Store]:
     """The campaign's folder, once its base image is there; a new one if the image has changed."""
     with contextlib.ExitStack() as stack:
-        _held(store, stack, watch)
+        _hold(store, stack, watch)
         image = engine.prepare(watch)
         if differing := store.differing(image):
             doing = f"cannot resume {store.folder} ({differing}); starting a new campaign"
             watch(Event(kind="warning", doing=doing))
             created = Store.create(store.folder.parent, plan, store.campaign.host)
-            store = _held(created, stack, watch)
+            store = _hold(created, stack, watch)
         if joined := store.reopen(plan):
             names = ", ".join(configuration.name for configuration in joined)
             doing = f"adding to {store.folder.name}: {names}"
@@ -172,7 +172,7 @@ def _opened(store: Store, plan: Plan, engine: Engine, watch: Watch) -> Iterator[
         yield store
 
 
-def _held(store: Store, until: contextlib.ExitStack, watch: Watch) -> Store:
+def _hold(store: Store, until: contextlib.ExitStack, watch: Watch) -> Store:
     """The store, open until then; its folder is reported."""
     folder = str(until.enter_context(store).folder)
     watch(Event(kind="start", doing=f"writing results to {folder}", data={"folder": folder}))

@@ -72,9 +72,9 @@ def prove(campaign: Context, journal: Journal, reliefs: Sequence[str] | None) ->
         kept = store.campaign.proofs.get(climb.id)
         users, wanted = users_to_prove(climb), still_to_try(climb, reliefs, kept)
         if users and wanted:
-            tried = _tried(campaign, climb, users, wanted, journal)
+            tried = _open_sides(campaign, climb, users, wanted, journal)
             watch(Event(kind="start", doing=_announced(climb.configuration, tried)))
-            found = _measured(tried, climb.configuration, users, store, watch)
+            found = _measure_sides(tried, climb.configuration, users, store, watch)
             store.put_proof(found.and_before(kept))
             for one in found.relieved:
                 watch(Event(kind="end", doing=one.sentence))
@@ -94,7 +94,7 @@ def _announced(configuration: Configuration, tried: Tried) -> str:
     return f"proving what limits {configuration.name}{time}: {sides}, in turn"
 
 
-def _tried(
+def _open_sides(
     campaign: Context, climb: Climb, users: int, reliefs: Sequence[Reliefs], journal: Journal
 ) -> Tried:
     """The knee as it was, and of each resource the first relief that is possible here."""
@@ -139,7 +139,7 @@ def _spare(engine: Engine, configuration: Configuration, climb: Climb) -> Spare:
     return Spare(cores, free, len(engine.where(configuration).cores), threads)
 
 
-def _measured(
+def _measure_sides(
     tried: Tried, configuration: Configuration, users: int, store: Store, watch: Watch
 ) -> Proof:
     """All sides in turn until the gains are settled, or were measured often enough."""
@@ -150,7 +150,7 @@ def _measured(
         found = Proof(configuration=configuration.id, users=users, relieved=())
         for repeat in range(1, MOST_RUNS + 1):
             for side, engine in [*tried.sides] if repeat % 2 else tried.sides[::-1]:
-                _run(tried, Context(side.plan, engine, kept, watch), side, users, repeat)
+                _run_side(tried, Context(side.plan, engine, kept, watch), side, users, repeat)
             found = with_gains(found, load(kept.folder), tried.reliefs)
             if repeat >= LEAST_RUNS and is_settled(found):
                 break
@@ -158,7 +158,7 @@ def _measured(
     return found.model_copy(update={"impossible": tried.impossible})
 
 
-def _run(tried: Tried, context: Context, side: Side, users: int, repeat: int) -> None:
+def _run_side(tried: Tried, context: Context, side: Side, users: int, repeat: int) -> None:
     """One run of one side, which leaves nothing that the other sides lack. A relief that turns out
     to be impossible is left out.
     """

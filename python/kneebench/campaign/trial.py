@@ -64,7 +64,7 @@ def _by_url(plan: Plan) -> bool:
     return all(plan.database.urls(plan.storages).values())
 
 
-def tried(plan: Plan, journal: Journal, watch: Watch) -> Iterator[Finding]:
+def try_databases(plan: Plan, journal: Journal, watch: Watch) -> Iterator[Finding]:
     """What works and what does not, step by step, while it is tried; of each database of the plan
     whose servers run already, in turn.
 
@@ -74,25 +74,25 @@ def tried(plan: Plan, journal: Journal, watch: Watch) -> Iterator[Finding]:
     if not any(_by_url(plan.alone(name)) for name in plan.tables):
         trial_plan(plan)
     for name in plan.tables:
-        for finding in _of_one(name, plan.alone(name), journal, watch):
+        for finding in _try_database(name, plan.alone(name), journal, watch):
             subject = ": ".join(filter(None, (name, finding.subject)))
             yield finding.model_copy(update={"subject": subject})
 
 
-def _of_one(name: str, plan: Plan, journal: Journal, watch: Watch) -> Iterator[Finding]:
+def _try_database(name: str, plan: Plan, journal: Journal, watch: Watch) -> Iterator[Finding]:
     """The trial of one database; beside others what keeps it from being tried is a finding."""
     if not _by_url(plan):
         yield Finding(level="note", subject="", seen="not tried: kneebench starts its servers")
         return
     try:
-        yield from _tried(plan, journal, watch)
+        yield from _try_server(plan, journal, watch)
     except PlanError as error:
         if not name:
             raise
         yield finding_of(error)
 
 
-def _tried(plan: Plan, journal: Journal, watch: Watch) -> Iterator[Finding]:
+def _try_server(plan: Plan, journal: Journal, watch: Watch) -> Iterator[Finding]:
     own = trial_plan(plan)
     engine = engine_of(own, journal)
     if not isinstance(engine, RemovesImages):
@@ -165,10 +165,10 @@ class Trial:
 
     def steps(self) -> Iterator[Finding]:
         """Restore, ask and load; then restore once more and see that the database is as it was."""
-        yield from self._on_restored(1, self._first)
-        yield from self._on_restored(2, self._second)
+        yield from self._try_restored(1, self._first)
+        yield from self._try_restored(2, self._second)
 
-    def _on_restored(
+    def _try_restored(
         self, number: int, steps: Callable[[Server], Iterator[Finding]]
     ) -> Iterator[Finding]:
         """The steps on a restored database; an error of restoring or removing is a finding too."""
@@ -191,11 +191,11 @@ class Trial:
         yield self._found("settings", seen)
         yield from self._load(server)
         yield from (self._reading(server, meter) for meter in READ_BY_SERVERS)
-        yield self._asked("checkpoint", lambda: _done(server.checkpoint))
+        yield self._ask("checkpoint", lambda: _done(server.checkpoint))
         yield from self._conditions(server)
 
     def _second(self, server: Server) -> Iterator[Finding]:
-        yield self._asked("fresh database", lambda: self._unused(server))
+        yield self._ask("fresh database", lambda: self._unused(server))
         yield from self._conditions(server)
 
     def _unused(self, server: Server) -> str:
@@ -210,7 +210,7 @@ class Trial:
         level = "ok" if works else "error"
         return Finding(level=level, subject=f"{self.configuration.storage}: {subject}", seen=seen)
 
-    def _asked(self, subject: str, do: Callable[[], str]) -> Finding:
+    def _ask(self, subject: str, do: Callable[[], str]) -> Finding:
         return _step(f"{self.configuration.storage}: {subject}", do)
 
     def _reading(self, server: Server, meter: str) -> Finding:
@@ -235,7 +235,7 @@ class Trial:
         """Every transaction, with its counts; then the orders as the database has them."""
         try:
             self._fresh_ids = server.sum_next_order_ids()
-            counted, tally = server.transaction_counts(), self._loaded(server)
+            counted, tally = server.transaction_counts(), self._put_load(server)
             ids, counted_after = server.sum_next_order_ids(), server.transaction_counts()
         except KneebenchError as error:
             yield self._found("load", str(error), works=False)
@@ -257,7 +257,7 @@ class Trial:
             seen += f", {sum(counted_after) - sum(counted)} counted by the database"
         yield self._found("transactions", seen)
 
-    def _loaded(self, server: Server) -> Tally:
+    def _put_load(self, server: Server) -> Tally:
         """A short load: until each transaction has committed, at most MOST_S."""
         order = Order(configuration=self.configuration.id, phase="search", users=USERS)
         plan = self.plan

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from kneebench.commands.campaigns import campaign_folder, loaded
+from kneebench.commands.campaigns import campaign_folder, load_named
 from kneebench.commands.measuring import Fresh, WithBrief, Yes, clean_up, confirm
 from kneebench.commands.options import Json, Root
 from kneebench.commands.output import print_line, show_json, show_parts, write
@@ -123,11 +123,11 @@ def accept(
     _require_place(junit)
     with _JUnitFile(junit, judged or baseline) as file:
         _check(margin, latency_margin, p999_margin)
-        base = loaded(baseline, root)
+        base = load_named(baseline, root)
         if plan := _plan(judged, base, root):
-            results = _measured(plan, base, out or root, fresh, brief, yes)
+            results = _measure(plan, base, out or root, fresh, brief, yes)
         else:
-            results = loaded(judged or "", root)
+            results = load_named(judged or "", root)
         margins = _margins(results, margin, latency_margin, p999_margin)
         _print_accepted(results, base, margins, file, as_json)
 
@@ -226,7 +226,7 @@ def _plan(judged: str | None, base: Results, root: Path) -> Plan | None:
     )
 
 
-def _measured(plan: Plan, base: Results, out: Path, fresh: bool, brief: bool, yes: bool) -> Results:
+def _measure(plan: Plan, base: Results, out: Path, fresh: bool, brief: bool, yes: bool) -> Results:
     from kneebench.campaign import flow
     from kneebench.campaign.expected_duration import expected_duration
     from kneebench.lab.host import host

@@ -76,7 +76,7 @@ def show(
     """
     from kneebench.screen.summary import printed, results_json
 
-    results = loaded(campaign, root)
+    results = load_named(campaign, root)
     if sweep:
         print_line(str(write_sweep_table(results, sweep)))
     elif as_json:
@@ -111,7 +111,7 @@ def compare(campaigns: CampaignNames, root: Root = CAMPAIGNS, as_json: Json = Fa
             seen=f"only {campaigns[0]} is named",
             do="name at least two; `kneebench list` shows them",
         )
-    all_ = [loaded(name, root) for name in campaigns]
+    all_ = [load_named(name, root) for name in campaigns]
     found, trend = compare_campaigns(all_), trends(all_)
     differing = [sentence for other in all_[1:] for sentence in differences(all_[0], other)]
     disturbed = [f"{one.campaign.id}: {sentence}" for one in all_ for sentence in disturbances(one)]
@@ -141,7 +141,7 @@ def write_brief(
       kneebench brief 2025-06-01-what-does-this-storage-buy
       kneebench brief ./copied/campaign --out brief.json
     """
-    print_line(str(write(loaded(campaign, root), out)))
+    print_line(str(write(load_named(campaign, root), out)))
 
 
 def campaign_folder(name: str, root: Path) -> Path | None:
@@ -151,7 +151,7 @@ def campaign_folder(name: str, root: Path) -> Path | None:
     return next((path for path in (Path(name), root / name) if has_head(path)), None)
 
 
-def loaded(name: str, root: Path) -> Results:
+def load_named(name: str, root: Path) -> Results:
     """The campaign of that name; raises PlanError where there is none."""
     from kneebench.errors import PlanError
     from kneebench.results import load

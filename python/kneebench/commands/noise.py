@@ -65,7 +65,7 @@ def noise(
         clean_up()
         plan = _plan(storage, machine)
         confirm(_expected_s(plan, machine, pairs), yes or as_json)
-        _print_measured(_measured(plan, machine, pairs, out, as_json), plan, machine, as_json)
+        _print_measured(_measure(plan, machine, pairs, out, as_json), plan, machine, as_json)
 
 
 def _plan(storage: Path, machine: Host) -> Plan:
@@ -82,7 +82,7 @@ def _expected_s(plan: Plan, machine: Host, pairs: int) -> float:
     return parts.load_s + parts.drives_s + pairs * (parts.climbs_s + parts.final_runs_s)
 
 
-def _measured(plan: Plan, machine: Host, pairs: int, out: Path, as_json: bool) -> list[Results]:
+def _measure(plan: Plan, machine: Host, pairs: int, out: Path, as_json: bool) -> list[Results]:
     """Measure pair after pair; each usable one is kept as soon as it is finished."""
     from kneebench.analysis.outcome import exit_code
     from kneebench.plan.noise import of_pair

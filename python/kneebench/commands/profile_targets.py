@@ -96,7 +96,7 @@ def targets_of(places: list[str], size_bytes: int, options: DriveOptions) -> lis
     return found
 
 
-def erased(targets: list[Target]) -> list[Target]:
+def erase_agreed(targets: list[Target]) -> list[Target]:
     """The targets, once drives that contain data were erased, which their user confirms.
 
     Raises Refused.

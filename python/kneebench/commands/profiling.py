@@ -17,7 +17,7 @@ from kneebench.commands.profile_targets import (
     Places,
     Precondition,
     Write,
-    erased,
+    erase_agreed,
     targets_of,
 )
 
@@ -170,7 +170,7 @@ def _begin(targets: list[Target], takes_s: float, writes_s: float, asked: _Asked
     found_fio()
     require_alone()
     confirm(takes_s, asked.yes or asked.as_json)
-    ready = erased(targets)
+    ready = erase_agreed(targets)
     writes = f"writes to the drive for {rough_time(writes_s)} of them" if writes_s else "only reads"
     print_line(f"about {rough_time(takes_s)}; {writes}. Ctrl-C ends it cleanly", err=True)
     return ready

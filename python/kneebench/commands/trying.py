@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 def try_out(file: Path | None, *, as_json: bool) -> NoReturn:
     """Try the server out, print what works and what does not, and leave with the exit code."""
     from kneebench.campaign.preflight import require_alone
-    from kneebench.campaign.trial import tried
+    from kneebench.campaign.trial import try_databases
     from kneebench.lab.journal import Journal
     from kneebench.screen import tables
 
     selected, journal = selected_plan(file), Journal()
     require_alone()
-    journal.clean(_warned)
+    journal.clean(_warn)
     found: list[Finding] = []
-    for finding in tried(selected, journal, _warned):
+    for finding in try_databases(selected, journal, _warn):
         found.append(finding)
         if not as_json:
             print_line(f"{finding.subject}: {finding.level}", err=True)
@@ -36,7 +36,7 @@ def try_out(file: Path | None, *, as_json: bool) -> NoReturn:
     raise typer.Exit(_exit_code(found))
 
 
-def _warned(event: Event) -> None:
+def _warn(event: Event) -> None:
     if event.kind == "warning":
         print_line(event.doing, err=True)
 

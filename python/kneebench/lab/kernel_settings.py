@@ -52,7 +52,7 @@ def sysctls(kernel: Kernel, journal: Journal, watch: Watch) -> Iterator[tuple[Se
             beside = [sysctl_file(other)] if other else []
             file = sysctl_file(name)
             try:
-                before = stack.enter_context(written(journal, file, str(value), beside, watch))
+                before = stack.enter_context(hold_setting(journal, file, str(value), beside, watch))
             except OSError as error:
                 what = f"cannot set {name} to {value}"
                 do = f"correct kernel.sysctl in the plan; {UNCHANGED}"
@@ -113,7 +113,7 @@ class SettingsOfDrives:
         others = [file.with_name(name) for name in beside]
         others = [other for other in others if other.exists()]
         [before, *_] = self._stack.enter_context(
-            written(self._journal, file, value, others, self._watch)
+            hold_setting(self._journal, file, value, others, self._watch)
         )
         return before
 
@@ -122,7 +122,7 @@ class SettingsOfDrives:
 
 
 @contextlib.contextmanager
-def written(
+def hold_setting(
     journal: Journal, file: Path, value: str, beside: Sequence[Path], watch: Watch
 ) -> Iterator[list[str]]:
     """A setting with this value until the end of the block; the values before: its own, and those

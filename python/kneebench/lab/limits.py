@@ -71,9 +71,9 @@ class DatabaseLimits:
         self._groups.add(process)
 
     @contextlib.contextmanager
-    def lifted(self) -> Iterator[None]:
+    def lift(self) -> Iterator[None]:
         """Without the memory limit, until the end of the block."""
-        with self.memory.lifted() if self.memory else contextlib.nullcontext():
+        with self.memory.lift() if self.memory else contextlib.nullcontext():
             yield
 
     @property

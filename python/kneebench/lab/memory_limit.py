@@ -39,7 +39,7 @@ class MemoryGroup(NamedTuple):
     files: Controller
 
     @contextlib.contextmanager
-    def lifted(self) -> Iterator[None]:
+    def lift(self) -> Iterator[None]:
         """Without its limit, until the end of the block; then with it again, which empties the page
         cache as far as necessary.
         """

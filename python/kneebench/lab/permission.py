@@ -118,27 +118,27 @@ class WritableDevice:
 # --- the four reasons -----------------------------------------------------------------------------
 
 
-def claimed(names: Sequence[str], watch: Watch = unwatched) -> list[WritableDevice]:
+def claim(names: Sequence[str], watch: Watch = unwatched) -> list[WritableDevice]:
     """Blank drives of these names; all are decided on before one is given. Each is looked at while
     this process has it alone.
 
     Raises Refused for a drive that is in use, or not blank; PlanError for one that is not here.
     """
     with contextlib.ExitStack() as stack:
-        held = [stack.enter_context(_held(drive)) for drive in drives_called(names)]
+        held = [stack.enter_context(_hold(drive)) for drive in drives_called(names)]
         for one in held:
             now = one.now(watch)
             require_blank(now, drive_state(now))
         return _release(held)
 
 
-def agreed(drives: Sequence[WholeDrive], watch: Watch = unwatched) -> list[WritableDevice]:
+def claim_agreed(drives: Sequence[WholeDrive], watch: Watch = unwatched) -> list[WritableDevice]:
     """Drives as their owner was shown them, and agreed to lose what is on them.
 
     Raises Refused if one is in use by now, or something on it has changed.
     """
     with contextlib.ExitStack() as stack:
-        held = [stack.enter_context(_held(drive)) for drive in drives]
+        held = [stack.enter_context(_hold(drive)) for drive in drives]
         for drive, one in zip(drives, held, strict=True):
             now = one.now(watch)
             if changed := changes_since(drive, now):
@@ -216,7 +216,7 @@ class HeldDrive(NamedTuple):
             raise Refused(f"cannot write to {self.drive.path}", seen=seen, do=START_AGAIN)
         return found[0]
 
-    def released(self) -> WritableDevice:
+    def release(self) -> WritableDevice:
         """The same drive, open for longer than it is held: mkfs and mount must have it
         exclusively.
         """
@@ -239,11 +239,11 @@ def _release(held: Sequence[HeldDrive]) -> list[WritableDevice]:
     """All of them, as none was written to since it was looked at."""
     for one in held:
         one.require_unwritten()
-    return [one.released() for one in held]
+    return [one.release() for one in held]
 
 
 @contextlib.contextmanager
-def _held(drive: WholeDrive) -> Iterator[HeldDrive]:
+def _hold(drive: WholeDrive) -> Iterator[HeldDrive]:
     """The drive exclusively, once others who only look have gone. Raises Refused while it is in
     use.
     """

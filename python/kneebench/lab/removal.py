@@ -80,7 +80,7 @@ def remove(path: Path) -> bool:
 
     Raises Refused, with nothing removed, where something is mounted in it.
     """
-    folder = _opened(path)
+    folder = _open(path)
     if folder is None:
         return False
     with folder:
@@ -152,7 +152,7 @@ def _unlink(folder: Folder, name: str) -> bool:
 
 def is_ours(path: Path) -> bool:
     """Whether a directory is there with our marker, or empty."""
-    folder = _opened(path)
+    folder = _open(path)
     if folder is None:
         return False
     with folder:
@@ -164,7 +164,7 @@ def _is_marked(folder: Folder) -> bool:
     return not names or MARKER in names
 
 
-def _opened(path: Path) -> Folder | None:
+def _open(path: Path) -> Folder | None:
     """None where there is no directory: a link to one is none. An error of the drive is raised."""
     try:
         return Folder.at(path)

@@ -176,7 +176,7 @@ def _program() -> Sequence[str]:
 @contextlib.contextmanager
 def log_trace(server: Server) -> Iterator[LogTrace | str]:
     """A trace of this server until the end of the block; or why there is none."""
-    trace = _started(server)
+    trace = _start(server)
     try:
         yield trace
     finally:
@@ -184,7 +184,7 @@ def log_trace(server: Server) -> Iterator[LogTrace | str]:
             trace.close()
 
 
-def _started(server: Server) -> LogTrace | str:
+def _start(server: Server) -> LogTrace | str:
     calls = server.log_calls() if isinstance(server, WritesLogHere) else ELSEWHERE
     if isinstance(calls, str):
         return calls

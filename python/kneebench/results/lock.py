@@ -26,7 +26,7 @@ class Lock:
         something else than a file of ours has its name.
         """
         self._path = folder / "lock"
-        self._file = _opened(self._path, os.O_RDWR | os.O_CREAT)
+        self._file = _open(self._path, os.O_RDWR | os.O_CREAT)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -56,7 +56,7 @@ def held(folder: Path) -> bool:
     else than a file has the lock's name.
     """
     try:
-        file = _opened(folder / "lock", os.O_RDONLY)
+        file = _open(folder / "lock", os.O_RDONLY)
     except FileNotFoundError:
         return False
     with file:
@@ -67,7 +67,7 @@ def held(folder: Path) -> bool:
     return False
 
 
-def _opened(path: Path, how: int) -> IO[bytes]:
+def _open(path: Path, how: int) -> IO[bytes]:
     """A lock's file, never by a link: whoever made the folder would choose which file is created or
     locked.
     """

@@ -132,7 +132,7 @@ class Work:
             self._climbs_left_s[configuration] = max(self._climb_rung_s, left_s)
         return self._climb_rung_s
 
-    def climbed(self, configuration: str) -> None:
+    def end_climb(self, configuration: str) -> None:
         """Count a whole climb as done."""
         self._climbs_left_s[configuration] = 0.0
 
@@ -171,7 +171,7 @@ class Progress:
         elif event.kind == "round":
             self.rounds = event.doing
         elif event.kind == "stop":
-            self._work.climbed(event.doing)
+            self._work.end_climb(event.doing)
 
     @property
     def names(self) -> Sequence[str]:

@@ -125,8 +125,8 @@ class OwnServers(ABC, Generic[TableOf, BuildOf, FilesOf, ServerOf]):
     def start(
         self, launch: Launch[BuildOf], files: FilesOf, stack: contextlib.ExitStack
     ) -> tuple[ServerProcess, Callable[[Process, float, list[str]], ServerOf]]:
-        """A server over the files, until the stack ends; and what asks it, made of its processes, the
-        seconds of the restore and notes.
+        """A server over the files, until the stack ends; and what asks it, made of its processes,
+        the seconds of the restore and notes.
         """
 
     # --- what is the same -------------------------------------------------------------------------

@@ -44,4 +44,4 @@ def processes_of(process: ServerProcess, prepared: Prepared) -> Process:
         [*paths.values()],
         [*paths],
     )
-    return here._replace(without_limit=prepared.limits.lifted) if prepared.limits else here
+    return here._replace(without_limit=prepared.limits.lift) if prepared.limits else here

@@ -24,14 +24,14 @@ class MadeGroup(Change):
     def undo(self) -> bool:
         """Remove it. Raises OSError while processes are in it."""
         there = Path(self.path).exists()
-        if there and not wait_until(self._removed):
+        if there and not wait_until(self._remove):
             Path(self.path).rmdir()
         return there
 
     def require_gone(self, forget: str) -> None:
         """The name is ours: there is no other."""
 
-    def _removed(self) -> bool:
+    def _remove(self) -> bool:
         with contextlib.suppress(OSError):
             Path(self.path).rmdir()
         return not Path(self.path).exists()

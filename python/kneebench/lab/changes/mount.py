@@ -49,7 +49,7 @@ class MountedFileSystem(Change):
         end(living_in(Path(self.point)))
         known = self.owner == os.getpid() and set(ids) == {digits(self.volume)}
         under = self._devices() if known else frozenset()
-        if not wait_until(self._unmounted):
+        if not wait_until(self._unmount):
             run_program("umount", self.point)
         if wait_until(lambda: not any(map(is_held, drives)), COPIED_S):
             for path in noted_devices(under):
@@ -75,7 +75,7 @@ class MountedFileSystem(Change):
         except OSError:
             return frozenset()
 
-    def _unmounted(self) -> bool:
+    def _unmount(self) -> bool:
         """One attempt: the last user may be about to end."""
         with contextlib.suppress(OSError):
             run_program("umount", self.point)

@@ -51,7 +51,7 @@ class WrittenTable(ChangedDrive):
             with made(partition, is_partition_of(device)) as writable:
                 writable.drives = device.drives
                 run_on([writable], "wipefs", "--all", partition)
-        if not wait_until(lambda: _hidden(device)):
+        if not wait_until(lambda: _hide(device)):
             run_on([device], "partx", "--delete", device.path)
         run_on([device], "wipefs", "--all", "--types", TABLE_TYPES, device.path)
 
@@ -88,7 +88,7 @@ def show_partitions(drive: WritableDevice) -> list[str]:
     return found
 
 
-def _hidden(drive: WritableDevice) -> bool:
+def _hide(drive: WritableDevice) -> bool:
     """One attempt to take its partitions from the kernel: another program may be looking at them,
     as lsblk does.
     """

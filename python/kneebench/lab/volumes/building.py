@@ -17,7 +17,7 @@ from kneebench.lab.journal import Journal
 from kneebench.lab.kernel_settings import READ_AHEAD, SettingsOfDrives, btrfs_file, queue_file
 from kneebench.lab.own_devices import is_array_of
 from kneebench.lab.own_mounts import POINT
-from kneebench.lab.permission import WritableDevice, claimed, made
+from kneebench.lab.permission import WritableDevice, claim, made
 from kneebench.lab.programs import wait_until
 from kneebench.lab.volumes.emulated import emulated_drive, emulated_parts
 from kneebench.lab.volumes.layouts import (
@@ -29,7 +29,7 @@ from kneebench.lab.volumes.layouts import (
 )
 from kneebench.lab.volumes.partitions import by_drive, recorded_table, write_table
 from kneebench.lab.volumes.preconditioner import Preconditioner
-from kneebench.lab.volumes.recording import recorded
+from kneebench.lab.volumes.recording import record_change
 from kneebench.plan.storage import ROLES, Storage
 from kneebench.plan.volume import Volume
 from kneebench.records import Watch
@@ -119,7 +119,7 @@ class Volumes:
             devices = [array]
         command = mkfs_command(volume, str(id), [one.path for one in devices])
         run_on(devices, *command)
-        point = self._mounted(volume, str(id), devices, stack)
+        point = self._mount(volume, str(id), devices, stack)
         if volume.file_system.type == "btrfs":
             settings.put_read_ahead(volume.drive_settings, btrfs_file(str(id), READ_AHEAD))
         return point
@@ -136,7 +136,7 @@ class Volumes:
         claimed before any is recorded. Each drive is prepared once, with its first volume.
         """
         drives, found = by_drive(storage), dict[str, list[WritableDevice]]()
-        devices = self._claimed([drive.path for drive in drives], stack, watch)
+        devices = self._claim([drive.path for drive in drives], stack, watch)
         tables = []
         for device, sizes in zip(devices, drives.values(), strict=True):
             volumes = [str(ids[key]) for key in sizes]
@@ -152,13 +152,13 @@ class Volumes:
                 found.setdefault(key, []).append(partition)
         return found
 
-    def _claimed(
+    def _claim(
         self, names: Sequence[str], stack: contextlib.ExitStack, watch: Watch
     ) -> list[WritableDevice]:
         """Drives of these names, open until the stack ends; what was preconditioned is remembered
         when they are left.
         """
-        devices = claimed(names, watch)
+        devices = claim(names, watch)
         for device in devices:
             stack.callback(self._preconditioner.leave, device.path)
         return [stack.enter_context(device) for device in devices]
@@ -173,9 +173,11 @@ class Volumes:
         watch: Watch,
     ) -> list[WritableDevice]:
         """A volume's own drives; all are claimed before any is recorded."""
-        drives = self._claimed(storage.volumes_by_path[key].named_drives, stack, watch)
+        drives = self._claim(storage.volumes_by_path[key].named_drives, stack, watch)
         for drive in drives:
-            one = recorded(self._journal, FormattedDrive, "a volume", drive, volume=str(ids[key]))
+            one = record_change(
+                self._journal, FormattedDrive, "a volume", drive, volume=str(ids[key])
+            )
             stack.enter_context(one)
         return drives + self._emulated_drives(name, key, storage)
 
@@ -224,7 +226,7 @@ class Volumes:
         run_on([array], "wipefs", "--all", path)  # the file system of an earlier array began there
         return array
 
-    def _mounted(
+    def _mount(
         self, volume: Volume, id: str, devices: list[WritableDevice], stack: contextlib.ExitStack
     ) -> Path:
         point = Path(POINT.format(id[:8]))

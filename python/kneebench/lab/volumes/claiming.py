@@ -9,7 +9,7 @@ from kneebench.lab.inventory import inventory, look_at
 from kneebench.lab.inventory.erasable import drive_state, obstacle
 from kneebench.lab.inventory.left import remember_left
 from kneebench.lab.own_writes import are_all_ours
-from kneebench.lab.permission import agreed
+from kneebench.lab.permission import claim_agreed
 from kneebench.plan import Plan
 from kneebench.records import Watch, WholeDrive, unwatched
 
@@ -38,10 +38,10 @@ def erase_drives(drives: Sequence[WholeDrive], watch: Watch = unwatched) -> None
 
     Raises Refused, before anything is written, if one of them is in use or has changed by now.
     """
-    for device in agreed(drives, watch):
+    for device in claim_agreed(drives, watch):
         device.close()
     for drive in drives:
-        [device] = agreed([drive], watch)  # the ones before it took their time
+        [device] = claim_agreed([drive], watch)  # the ones before it took their time
         with device:
             own = [one.offset for one in drive.signatures or () if one.device == drive.name]
             erase(device, drive.key, own)

@@ -141,7 +141,7 @@ def emulated_parts(
     with contextlib.ExitStack() as stack:
         try:
             place = _place(journal, folder, whole, stack)
-            served = Served(place / IMAGE) if in_memory else _limited(journal, place, whole, stack)
+            served = Served(place / IMAGE) if in_memory else _limit(journal, place, whole, stack)
             devices = _attach(journal, served, [part.size for part in parts], stack)
         except OSError as error:
             raise KneebenchError(
@@ -169,7 +169,7 @@ def _new_file(path: Path) -> IO[bytes]:
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 
 
-def _limited(
+def _limit(
     journal: Journal, place: Path, drive: EmulatedDevice, stack: contextlib.ExitStack
 ) -> Served:
     """A file that is the drive's image with its limits; the stack takes it apart again."""

@@ -56,7 +56,7 @@ class DriveFio:
         command += ["--randrepeat=0", "--refill_buffers", "--group_reporting=0", *job]
         command += [f"--offset={MARK_BYTES}", *each]
         total = sum(size_bytes(one) - MARK_BYTES for one in self._devices) if whole else 0
-        with tempfile.TemporaryFile("w+") as out, self._started(command, out) as process:
+        with tempfile.TemporaryFile("w+") as out, self._start_fio(command, out) as process:
             self._report(process, f"{self._doing}: {part}", total, limit_s)
             out.seek(0)
             printed = out.read()
@@ -74,7 +74,7 @@ class DriveFio:
         ]
 
     @contextlib.contextmanager
-    def _started(self, command: Sequence[str], out: IO[str]) -> Iterator[subprocess.Popen[bytes]]:
+    def _start_fio(self, command: Sequence[str], out: IO[str]) -> Iterator[subprocess.Popen[bytes]]:
         """Killed at the end of the block, and by the kernel where this run is killed."""
 
         def start() -> subprocess.Popen[bytes]:

@@ -13,7 +13,7 @@ from kneebench.lab.inventory import identities, named
 from kneebench.lab.journal import Journal
 from kneebench.lab.own_devices import is_partition_of
 from kneebench.lab.permission import WritableDevice, made
-from kneebench.lab.volumes.recording import recorded
+from kneebench.lab.volumes.recording import record_change
 from kneebench.plan.storage import Storage
 from kneebench.records import WholeDrive
 
@@ -42,7 +42,7 @@ def recorded_table(
     what is made in its partitions.
     """
     facts = {"table": str(uuid.uuid4()), "volumes": tuple(volumes)}
-    return recorded(journal, WrittenTable, "a partition table", device, **facts)
+    return record_change(journal, WrittenTable, "a partition table", device, **facts)
 
 
 def write_table(

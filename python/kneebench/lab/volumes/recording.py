@@ -14,7 +14,7 @@ Kind = TypeVar("Kind", bound=ChangedDrive)
 
 
 @contextlib.contextmanager
-def recorded(
+def record_change(
     journal: Journal, kind: type[Kind], what: str, device: WritableDevice, **facts: object
 ) -> Iterator[Kind]:
     """A change to a claimed drive until the end of the block. Raises Refused if another program has

@@ -26,10 +26,10 @@ def open_meters(
     server does not answer is not measured. A meter with `EVERY_S` samples a real server so often;
     a model's clock stands between two ticks. Raises UnknownPart with the names there are.
     """
-    return tuple(_opened(name, context, real_hardware) for name in wanted)
+    return tuple(_open(name, context, real_hardware) for name in wanted)
 
 
-def _opened(name: str, context: MeterContext, real_hardware: bool) -> Meter:
+def _open(name: str, context: MeterContext, real_hardware: bool) -> Meter:
     module = METERS.module(name)
     quantities: tuple[str, ...] = module.QUANTITIES
     if name in context.server.measures:

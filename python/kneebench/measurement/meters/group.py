@@ -113,7 +113,7 @@ def _counts(text: bytes) -> dict[str, int]:
     return {key.decode(): int(n) for key, n in (line.split() for line in text.splitlines())}
 
 
-def opened(server: Server, proc: Path = Path("/proc")) -> Group:
+def open_group(server: Server, proc: Path = Path("/proc")) -> Group:
     """The meter of a server's cgroup: memory from v1 where its tree has the controller, else from
     v2; pressure from v2.
     """
@@ -145,4 +145,4 @@ def open_meter(context: MeterContext) -> Meter:
     """The cgroup of the server, if it is on this machine."""
     if not context.server.cores:
         return elsewhere("group", QUANTITIES, *CALLED)
-    return opened(context.server)
+    return open_group(context.server)

@@ -60,13 +60,11 @@ class Processes:
         self._load_generator = KernelFile(Path("/proc/self/stat"))
         self._first = _first_of(server_processes)
         self._children = (
-            _opened(Path(f"/proc/{self._first}/task/{self._first}/children"))
-            if self._first
-            else None
+            _open(Path(f"/proc/{self._first}/task/{self._first}/children")) if self._first else None
         )
         self._known = tuple(server_processes)
         programs = children_of_this_process() - {*server_processes}
-        self._programs = [file for pid in programs if (file := _opened(Path(f"/proc/{pid}/stat")))]
+        self._programs = [file for pid in programs if (file := _open(Path(f"/proc/{pid}/stat")))]
         self._drives = [(name, RunDelay(pid)) for pid in programs if (name := _drive_program(pid))]
         self._programs_s = 0.0
         self._files: dict[int, KernelFile] = {}
@@ -101,7 +99,7 @@ class Processes:
         self._delays = {
             pid: file
             for pid in family
-            if (file := self._delays.get(pid) or _opened(Path(f"/proc/{pid}/schedstat")))
+            if (file := self._delays.get(pid) or _open(Path(f"/proc/{pid}/schedstat")))
         }
         for pid, file in self._delays.items():
             with contextlib.suppress(OSError):
@@ -114,7 +112,7 @@ class Processes:
         self._files = {
             pid: file
             for pid in family
-            if (file := self._files.get(pid) or _opened(Path(f"/proc/{pid}/stat")))
+            if (file := self._files.get(pid) or _open(Path(f"/proc/{pid}/stat")))
         }
         stats = {pid: fields for pid, file in self._files.items() if (fields := _read_stat(file))}
         ended_s = _cpu_s(stats[first], ENDED) if first in stats else 0.0
@@ -141,7 +139,7 @@ def _drive_program(pid: int) -> str:
     return next((one for one in OWN_PROGRAMS if one[:NAME_LENGTH] == name), "")
 
 
-def _opened(path: Path) -> KernelFile | None:
+def _open(path: Path) -> KernelFile | None:
     try:
         return KernelFile(path)
     except OSError:
@@ -158,7 +156,7 @@ def _read_stat(file: KernelFile) -> list[bytes]:
 
 def _first_of(pids: Sequence[int]) -> int | None:
     """The process above the others: the one whose parent is not among them."""
-    files = {pid: file for pid in pids if (file := _opened(Path(f"/proc/{pid}/stat")))}
+    files = {pid: file for pid in pids if (file := _open(Path(f"/proc/{pid}/stat")))}
     parents = {
         pid: int(fields[PARENT]) for pid, file in files.items() if (fields := _read_stat(file))
     }

@@ -78,15 +78,15 @@ def sources(sysfs: Path = Path("/sys")) -> dict[str, Source]:
 def _files(sysfs: Path) -> Iterator[tuple[str, Source]]:
     for core in sorted((sysfs / "devices/system/cpu").glob("cpu[0-9]*")):
         number, throttle = core.name[3:], core / "thermal_throttle"
-        yield from _opened(f"cpu.frequency|{number}", core / "cpufreq/scaling_cur_freq", KILO)
-        yield from _opened(f"cpu.throttled|{number}", throttle / "core_throttle_count")
+        yield from _open(f"cpu.frequency|{number}", core / "cpufreq/scaling_cur_freq", KILO)
+        yield from _open(f"cpu.throttled|{number}", throttle / "core_throttle_count")
         package = _line(core / "topology/physical_package_id")
-        yield from _opened(f"cpu.throttled|package {package}", throttle / "package_throttle_count")
+        yield from _open(f"cpu.throttled|package {package}", throttle / "package_throttle_count")
     for label, file in _sensors(sysfs) or _zones(sysfs):
-        yield from _opened(f"temperature.cpu|{label}", file, MILLI)
+        yield from _open(f"temperature.cpu|{label}", file, MILLI)
 
 
-def _opened(key: str, file: Path, unit: float = 1.0) -> Iterator[tuple[str, Source]]:
+def _open(key: str, file: Path, unit: float = 1.0) -> Iterator[tuple[str, Source]]:
     with contextlib.suppress(OSError):
         yield key, Source(KernelFile(file), unit)
 

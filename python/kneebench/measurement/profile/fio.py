@@ -136,7 +136,7 @@ def found_fio() -> str:
     return str(Path(program).absolute())
 
 
-def chosen(fio: Fio) -> Fio:
+def with_working_engine(fio: Fio) -> Fio:
     """fio with the first engine that works on its file.
 
     Raises the last one's KneebenchError where none does.
@@ -172,7 +172,7 @@ class Running:
     def __enter__(self) -> Running:
         with contextlib.ExitStack() as stack:
             stack.enter_context(writing(self._drives))
-            self._process = stack.enter_context(self._started())
+            self._process = stack.enter_context(self._start())
             stack.enter_context(Journal().process(self._process.pid, "fio"))
             stack.callback(self._process.kill)
             self._until_end = stack.pop_all()
@@ -181,7 +181,7 @@ class Running:
     def __exit__(self, *error: object) -> None:
         self._until_end.close()
 
-    def _started(self) -> subprocess.Popen[str]:
+    def _start(self) -> subprocess.Popen[str]:
         return subprocess.Popen(
             ending_with_us(self._command),
             cwd=self._folder,

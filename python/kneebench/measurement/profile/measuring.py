@@ -16,7 +16,7 @@ STARTS_S = 0.5
 """For fio to start and end, per job."""
 
 
-def measured(
+def measure_rows(
     fios: Sequence[Fio], job: Job, seconds: int
 ) -> list[tuple[ProfileRow, dict[str, Any]]]:
     """A row and fio's document for each file, all at the same time, with the cores' load in the

@@ -14,7 +14,7 @@ from kneebench.measurement.profile.datasheet import Claim, DataSheet, claims
 from kneebench.measurement.profile.fio import RAMP_S, found_fio
 from kneebench.measurement.profile.iops_limit import iops_limit
 from kneebench.measurement.profile.jobs import HEADLINE, JOBS, Job
-from kneebench.measurement.profile.measuring import STARTS_S, measured
+from kneebench.measurement.profile.measuring import STARTS_S, measure_rows
 from kneebench.measurement.profile.rows import ProfileRow
 from kneebench.measurement.profile.targets import (
     DirectoryTarget,
@@ -131,7 +131,7 @@ def profile(
     written = PreconditioningWatcher(progress)
     with target.opened(program, written) as fio:
         for job in target.jobs(jobs):
-            ((row, documents[job.name]),) = measured([fio], job, seconds)
+            ((row, documents[job.name]),) = measure_rows([fio], job, seconds)
             rows.append(row)
             watch(row)
         if isinstance(target, DirectoryTarget):

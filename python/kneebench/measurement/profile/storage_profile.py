@@ -11,7 +11,7 @@ from kneebench.databases.managed.disk_space import free_bytes
 from kneebench.lab.drives import IN_MEMORY, file_system_of
 from kneebench.measurement.profile.fio import found_fio
 from kneebench.measurement.profile.jobs import KIB, Job
-from kneebench.measurement.profile.measuring import measured
+from kneebench.measurement.profile.measuring import measure_rows
 from kneebench.measurement.profile.rows import ProfileRow
 from kneebench.measurement.profile.targets import DirectoryTarget
 from kneebench.records import Event, RawProfile, RawRow, Watch, unwatched
@@ -58,7 +58,7 @@ def _file_bytes(directory: Path) -> int:
 def _rows(target: DirectoryTarget, jobs: Sequence[Job], seconds: int) -> list[ProfileRow]:
     target.require(small_files=False)
     with target.opened(found_fio(), unwatched) as fio:
-        return [row for job in jobs for row, _ in measured([fio], job, seconds)]
+        return [row for job in jobs for row, _ in measure_rows([fio], job, seconds)]
 
 
 def _raw(row: ProfileRow) -> RawRow:

@@ -17,12 +17,12 @@ from kneebench.lab.drives import IN_MEMORY, file_system_of, whole_devices
 from kneebench.lab.inventory import drives_under
 from kneebench.lab.inventory.erasable import drive_state
 from kneebench.lab.journal import Journal
-from kneebench.lab.permission import WritableDevice, claimed
+from kneebench.lab.permission import WritableDevice, claim
 from kneebench.lab.refusals import require_blank, require_no_obstacle
 from kneebench.lab.volumes import Preconditioner, preconditioning_cost
 from kneebench.lab.volumes.fio_on_drives import file_of
-from kneebench.lab.volumes.recording import recorded
-from kneebench.measurement.profile.fio import Fio, chosen
+from kneebench.lab.volumes.recording import record_change
+from kneebench.measurement.profile.fio import Fio, with_working_engine
 from kneebench.measurement.profile.jobs import Job
 from kneebench.measurement.profile.tree_copy import FILE_BYTES, FILES
 from kneebench.plan.volume import Volume
@@ -93,7 +93,7 @@ class DirectoryTarget(NamedTuple):
     def opened(self, program: str, watch: Watch) -> Iterator[Fio]:
         """fio on the file, which is written in full."""
         with _folder(self.path.resolve()) as place:
-            fio = chosen(Fio(program, place, "file", self.size_bytes, ""))
+            fio = with_working_engine(Fio(program, place, "file", self.size_bytes, ""))
             fio.fill()
             yield fio
 
@@ -169,19 +169,19 @@ class DriveTarget(NamedTuple):
         journal = Journal()
         with contextlib.ExitStack() as stack:
             place = stack.enter_context(_folder(Path.cwd()))
-            device = self._claimed(journal, stack, watch) if self.writes else None
+            device = self._claim(journal, stack, watch) if self.writes else None
             file, reads_only = file_of(self.drive.path), not self.writes
-            yield chosen(Fio(program, place, file, self.size_bytes, "", reads_only, device))
+            yield with_working_engine(
+                Fio(program, place, file, self.size_bytes, "", reads_only, device)
+            )
 
-    def _claimed(
-        self, journal: Journal, stack: contextlib.ExitStack, watch: Watch
-    ) -> WritableDevice:
-        [device] = claimed([self.drive.path], watch)
+    def _claim(self, journal: Journal, stack: contextlib.ExitStack, watch: Watch) -> WritableDevice:
+        [device] = claim([self.drive.path], watch)
         preconditioner = Preconditioner(journal)
         stack.callback(preconditioner.leave, device.path)
         stack.enter_context(device)
         id = str(uuid.uuid4())
-        stack.enter_context(recorded(journal, FormattedDrive, "a profile", device, volume=id))
+        stack.enter_context(record_change(journal, FormattedDrive, "a profile", device, volume=id))
         preconditioner.prepare([device], self._volume, watch)
         stack.enter_context(device.alone())
         return device

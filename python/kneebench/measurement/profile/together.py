@@ -17,7 +17,7 @@ from kneebench.errors import PlanError
 from kneebench.lab.host import described, host, kneebench_version
 from kneebench.measurement.profile.fio import RAMP_S, Fio, found_fio
 from kneebench.measurement.profile.jobs import JOBS, Job
-from kneebench.measurement.profile.measuring import measured
+from kneebench.measurement.profile.measuring import measure_rows
 from kneebench.measurement.profile.profiling import expected_s, rows_s, writing_s
 from kneebench.measurement.profile.rows import ProfileRow
 from kneebench.measurement.profile.targets import DriveTarget, PreconditioningWatcher, Target
@@ -184,8 +184,8 @@ def writing_together_s(targets: Sequence[Target], seconds: int) -> float:
 
 def _row(fios: Sequence[Fio], job: Job, seconds: int) -> tuple[TogetherRow, list[Any]]:
     """A row, and fio's documents in its order."""
-    alone = [found for fio in fios for found in measured([fio], job, seconds)]
-    together = measured(fios, job, seconds)
+    alone = [found for fio in fios for found in measure_rows([fio], job, seconds)]
+    together = measure_rows(fios, job, seconds)
     most = sum(row.iops for row, _ in alone)
     row = TogetherRow(
         name=job.name,

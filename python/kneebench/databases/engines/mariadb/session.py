@@ -145,10 +145,10 @@ def _connect_once(
 ) -> MariadbSession:
     """With sslmode=prefer in the clear where TLS fails, never where the server refuses."""
     try:
-        return _opened(address, database, limit_s, _tls(address), log_in)
+        return _open_session(address, database, limit_s, _tls(address), log_in)
     except pymysql.OperationalError as error:
         if address.sslmode == "prefer" and _is_of_tls(error):
-            return _opened(address, database, limit_s, None, log_in)
+            return _open_session(address, database, limit_s, None, log_in)
         raise
 
 
@@ -157,7 +157,7 @@ def _is_of_tls(error: pymysql.OperationalError) -> bool:
     return error.args[0] == NO_TLS or isinstance(cause, ssl.SSLError)
 
 
-def _opened(
+def _open_session(
     address: MariadbAddress,
     database: str,
     limit_s: float,

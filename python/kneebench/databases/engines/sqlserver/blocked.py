@@ -39,7 +39,7 @@ def end_stuck(session: SqlServerSession, database: str, own: Sequence[int], for_
     others = session.execute(OTHERS.format(ids=", ".join(map(str, heads)))) if heads else []
     if not others:
         return ""
-    refused = [spid for spid in waiting if not _ended(session, spid)]
+    refused = [spid for spid in waiting if not _end(session, spid)]
     seen = "; ".join(_described(*row) for row in others)
     longest = units.time(max(waited_s for _, waited_s in waiting.values()))
     grant = GRANT_KILL.format(quoted(session.address.user))
@@ -57,7 +57,7 @@ def _head(spid: int, waiting: dict[int, tuple[int, float]]) -> int:
     return spid
 
 
-def _ended(session: SqlServerSession, spid: int) -> bool:
+def _end(session: SqlServerSession, spid: int) -> bool:
     """Whether a session is ended, or was already; False where the login may not end any."""
     try:
         session.execute(f"KILL {spid:d}")

@@ -19,7 +19,7 @@ from kneebench.databases.engines.sqlserver.conditions import Conditions, of_exis
 from kneebench.databases.engines.sqlserver.database import connect_to, drop, require_options, whose
 from kneebench.databases.engines.sqlserver.image import STAYS, Image
 from kneebench.databases.engines.sqlserver.placement import placement_of
-from kneebench.databases.engines.sqlserver.preparation import in_journal, prepared
+from kneebench.databases.engines.sqlserver.preparation import in_journal, prepare_image
 from kneebench.databases.engines.sqlserver.server import SqlServer
 from kneebench.databases.engines.sqlserver.server_address import SqlServerAddress
 from kneebench.databases.engines.sqlserver.server_findings import (
@@ -136,7 +136,7 @@ class RemoteSqlServer(
         with connect(address) as session:
             image = self._image(session, storage)
             stays = image.how in STAYS
-            facts = image.prepare(watch) if stays else prepared(image, self.journal, watch)
+            facts = image.prepare(watch) if stays else prepare_image(image, self.journal, watch)
             return {**facts, "restored_by": image.how}
 
     def open(self, restore: ExternalRestore[SqlServerAddress], stack: ExitStack) -> SqlServer:

@@ -23,7 +23,7 @@ def in_journal(image: Image, journal: Journal) -> MadeOnServer:
     return journal.on_a_server(f"the database {name}", address.server, by_hand)
 
 
-def prepared(image: Image, journal: Journal, watch: Watch) -> dict[str, str]:
+def prepare_image(image: Image, journal: Journal, watch: Watch) -> dict[str, str]:
     """The facts of the image, made where it is not there. The database stays in the journal after a
     failure, and, where it is the image itself, until a climb drops it.
     """
