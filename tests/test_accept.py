@@ -379,7 +379,7 @@ def test_a_killed_accept_leaves_a_junit_file_that_says_unfinished(root: Path, pl
     program = (
         "import os, signal; from kneebench.cli import app; "
         " from kneebench.commands import accepting;"
-        " accepting.loaded = lambda *words: os.kill(os.getpid(), signal.SIGKILL); app()"
+        " accepting.load_named = lambda *words: os.kill(os.getpid(), signal.SIGKILL); app()"
     )
     words = ["accept", "before", "before", "--in", str(root), "--junit", str(file)]
     done = subprocess.run([sys.executable, "-c", program, *words], check=False)

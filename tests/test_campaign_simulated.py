@@ -59,6 +59,19 @@ def fixed_load() -> Plan:
     return plan(ladder=ladder)
 
 
+@pytest.mark.parametrize("warm_up", ["5s", "auto"])
+def test_long_final_runs_begin_after_as_many_transactions_on_a_slow_storage(
+    warm_up: str, tmp_path: Path
+) -> None:
+    asked = fixed_load()
+    ladder = {**asked.ladder.model_dump(exclude_unset=True), "warm_up": warm_up, "rounds": "long"}
+    results = run(plan(ladder=ladder), tmp_path)
+    fast, slow = ([rung.age_transactions for rung in c.of("final_run")] for c in results.climbs)
+    assert fast[1:] == pytest.approx(slow[1:], rel=0.2)
+    longer_s = results.climbs[1].of("final_run")[-1].warm_up_s
+    assert longer_s > 1.5 * results.climbs[0].of("final_run")[-1].warm_up_s
+
+
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     return run(plan(), tmp_path_factory.mktemp("campaigns"))

@@ -19,7 +19,7 @@ from kneebench.lab import kernel_findings as findings_room
 from kneebench.lab.changes.setting import setting_in
 from kneebench.lab.journal import Journal
 from kneebench.lab.kernel_findings import kernel_findings
-from kneebench.lab.kernel_settings import queue_file, sysctls, written
+from kneebench.lab.kernel_settings import hold_setting, queue_file, sysctls
 from kneebench.lab.sysctl_files import sysctl_file
 from kneebench.lab.volumes import Volumes
 from kneebench.plan import Plan
@@ -136,7 +136,7 @@ def test_a_value_that_the_kernel_changes_is_refused_and_put_back(
         before = setting_in(file)
         with (
             pytest.raises(OSError, match="reads 8 after 9 was written"),
-            written(journal, file, "9", [], unwatched),
+            hold_setting(journal, file, "9", [], unwatched),
         ):
             pass
         assert setting_in(file) == before
@@ -257,7 +257,7 @@ UNDO_KILLED = """
 import os, signal, sys
 from pathlib import Path
 from kneebench.lab.journal import Journal
-from kneebench.lab.kernel_settings import written
+from kneebench.lab.kernel_settings import hold_setting
 
 folder, file, value, *beside = sys.argv[1:]
 write = Path.write_text
@@ -266,7 +266,7 @@ def killed(self, text):
     write(self, text)
     os.kill(os.getpid(), signal.SIGKILL)
 
-with written(Journal(Path(folder)), Path(file), value, [*map(Path, beside)], print):
+with hold_setting(Journal(Path(folder)), Path(file), value, [*map(Path, beside)], print):
     Path.write_text = killed
 """
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from kneebench.ladder.climb import climb, measure_orders
+from kneebench.ladder.final_loads import FinalLoads
 from kneebench.ladder.final_runs import FinalRuns
 from kneebench.plan.ladder import Ladder
 from kneebench.records import Climb, Configuration, Order, Rung
@@ -58,6 +59,24 @@ def test_two_configurations_take_turns_there_and_back() -> None:
     knees = [order for order in orders([A, B], Ladder(repeats=4)) if order.phase == "final_run"]
     assert [order.configuration for order in knees] == list("abbaabba")
     assert [order.repeat for order in knees] == [1, 1, 2, 2, 3, 3, 4, 4]
+
+
+def test_without_whole_cycles_a_window_begins_after_what_the_fastest_has_had() -> None:
+    def measured(order: Order) -> Rung:
+        return as_measured(order).model_copy(update={"age_transactions": 300_000})
+
+    def begins_at(ladder: Ladder) -> list[int]:
+        found = []
+        for runs in FinalRuns([A, B], ladder).restored_runs():
+            found.append(runs.begins_at)
+            measure_orders(runs.steps, measured)
+        return found
+
+    assert {*begins_at(Ladder(repeats=2, checkpoints=1))} == {0}
+    first, *others = begins_at(Ladder(repeats=2, checkpoints=0))
+    fastest = FinalLoads([A, B]).searched(A.configuration).tally.throughput_per_s
+    assert first == round(10 * fastest), "10 s of its climb's first warm-up"
+    assert {*others} == {300_000}, "what a final run has had by then"
 
 
 def test_three_configurations_take_turns_there_and_back() -> None:

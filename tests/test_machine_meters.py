@@ -54,8 +54,8 @@ def test_all_that_is_absent_is_one_note_grouped_by_reason() -> None:
 
 def test_a_sampler_has_one_note_for_all_its_meters_lack() -> None:
     opened = meters.open_meters(NEW, MeterContext(server(), ()), real_hardware=False)
-    (note,) = Sampler(opened, time.monotonic).notes
-    assert note == f"not measured: {', '.join(NEW)} (not reported by this server)"
+    (note,) = Sampler(opened, time.monotonic).remarks
+    assert note.words == f"not measured: {', '.join(NEW)} (not reported by this server)"
 
 
 def test_meters_of_the_servers_machine_read_nothing_of_another() -> None:

@@ -54,7 +54,7 @@ class Bench:
         for name in ("disk", "log", "temporary"):
             (folder / name).mkdir()
 
-    def engine(self, storage: dict[str, Any] | None = None, **database: Any) -> OwnMariadb:
+    def plan(self, storage: dict[str, Any] | None = None, **database: Any) -> Plan:
         settings = {**SMALL_LOG, **ANOTHER_CLOCK, **database.pop("settings", {})}
         given = {"engine": "mariadb", "base_image_path": shared_images(), "settings": settings}
         plan = {
@@ -63,7 +63,10 @@ class Bench:
             "ladder": {"users": (1, 16)},
             "storages": {"here": {"path": self.folder / "disk", **(storage or {})}},
         }
-        engine = engine_of(Plan.model_validate(plan), self.journal)
+        return Plan.model_validate(plan)
+
+    def engine(self, storage: dict[str, Any] | None = None, **database: Any) -> OwnMariadb:
+        engine = engine_of(self.plan(storage, **database), self.journal)
         assert isinstance(engine, OwnMariadb)
         return engine
 
@@ -273,7 +276,7 @@ def test_a_kneebench_killed_by_kill_9_leaves_nothing_once_the_journal_is_cleaned
 ) -> None:
     engine = bench.engine()
     engine.prepare(unwatched)
-    killed_while_it_holds_a_server(engine.plan, bench.journal)
+    killed_while_it_holds_a_server(bench.plan(), bench.journal)
     assert len(mariadbds(bench)) == 2
     bench.journal.clean(unwatched)
     assert mariadbds(bench) == [*server.processes()]

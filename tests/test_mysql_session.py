@@ -171,7 +171,7 @@ def test_mysql_is_sent_its_own_name_for_the_limit_on_statements(
     sent = Sent()
     session = MariadbSession(cast(Any, sent))
     monkeypatch.setattr(
-        "kneebench.databases.engines.mariadb.session._opened", lambda *given: session
+        "kneebench.databases.engines.mariadb.session._open_session", lambda *given: session
     )
     connect(MariadbAddress(host="db"))
     assert sent.statements[-2:] == [

@@ -260,7 +260,7 @@ def test_shared_drives_are_prepared_under_the_settings_that_they_are_measured_wi
     with pytest.raises(PlanError) as wrong, made:
         pass
     assert seen == [(drives[:1], "64")]
-    assert wrong.value.doing == f"preparing the drives of {one.words}"
+    assert wrong.value.what == f"cannot prepare the drives of {one.words}"
     assert wrong.value.seen == "fio: no luck"
     assert setting_in(file) == before
     assert list(journal.folder.iterdir()) == []

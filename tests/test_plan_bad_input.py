@@ -26,6 +26,7 @@ from kneebench.plan.duration import expected
 from kneebench.plan.faults import MOST_SHOWN, Fault, PlanFaults
 from kneebench.plan.preset import preset_text, presets
 from kneebench.plan.reader import MOST_BYTES, parse_plan, read_plan
+from kneebench.plan.resolve import only_database
 from kneebench.plan.writer import to_toml
 
 DISK = 'storages.disk.path = "."\n'
@@ -335,7 +336,7 @@ def test_text_that_is_odd_but_plain_is_taken() -> None:
         'database = { url = "postgresql://[::1]:5433/x", restore = "command", restore_command ='
         ' """\n\tpg_restore \\\n  --clean\n""" }'
     )
-    assert parse_plan(command).restore == "command"
+    assert only_database(parse_plan(command)).restore == "command"
     for place in (
         "db_1.example",
         "10.0.0.1:5432",
@@ -344,7 +345,7 @@ def test_text_that_is_odd_but_plain_is_taken() -> None:
         "",
         "db.example.",
     ):
-        assert parse_plan(f'database.url = "postgresql://me@{place}/x"').urls
+        assert only_database(parse_plan(f'database.url = "postgresql://me@{place}/x"')).urls
 
 
 def test_ten_thousand_faults_are_told_in_twenty_and_a_count_within_seconds() -> None:

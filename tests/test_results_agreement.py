@@ -148,7 +148,7 @@ def test_a_rung_that_disagrees_with_itself_is_told_as_damaged_with_its_file(
     spoil(rung_file, change)
     with pytest.raises(KneebenchError) as caught:
         load(rung_file.parent.parent)
-    assert caught.value.doing == f"reading {rung_file}"
+    assert caught.value.what == f"cannot read {rung_file}"
     assert caught.value.seen.startswith("the file is damaged (it contradicts itself: ")
     assert said in caught.value.seen
     assert "measure its content again" in caught.value.do

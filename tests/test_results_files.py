@@ -177,7 +177,7 @@ def test_every_document_of_a_campaign_fits_its_schema(kind: str, pattern: str) -
     files = sorted(folder.glob(pattern))
     assert files
     for file in files:
-        jsonschema.validate(json.loads(file.read_text()), schema)
+        jsonschema.validate(current(json.loads(file.read_text()), file), schema)
 
 
 def test_series_and_seconds_come_back_as_they_were_written_what_is_no_number_too(

@@ -14,7 +14,7 @@ from kneebench.databases.engines.postgres.footprint import GIB
 from kneebench.databases.engines.postgres.server_settings import rules
 from kneebench.databases.managed.sizing import Machine
 from kneebench.errors import DatabaseLost, InvalidMeasurement, UnknownPart
-from kneebench.measurement.delay import notes
+from kneebench.measurement.delay import remarks
 from kneebench.measurement.measure import MeasuredRung, measure
 from kneebench.measurement.validity import invalid
 from kneebench.plan import Plan
@@ -200,10 +200,10 @@ def test_a_delay_in_the_load_generator_is_noted_above_2_percent_and_invalid_abov
 
 def test_a_rung_whose_delay_is_estimated_or_not_measured_says_so() -> None:
     rung = measured(Formula(delay_share=0.08)).rung
-    (note,) = notes(rung.tally.model_copy(update={"delay_stamped": 0}))
-    assert note.endswith("(from the scheduler: Unix sockets and TLS have no receive stamps)")
-    (note,) = measured(Formula(delay_share=None)).rung.notes
-    assert note.startswith("delay in the load generator not measured")
+    (note,) = remarks(rung.tally.model_copy(update={"delay_stamped": 0}))
+    assert note.words.endswith("(from the scheduler: Unix sockets and TLS have no receive stamps)")
+    (words,) = measured(Formula(delay_share=None)).rung.notes
+    assert words.startswith("delay in the load generator not measured")
 
 
 def test_workers_that_share_a_core_are_no_more_than_that_core() -> None:
@@ -215,11 +215,9 @@ def test_workers_that_share_a_core_are_no_more_than_that_core() -> None:
         for cores in (None, 8, 4, 2, 1)
     ]
     assert busy == pytest.approx([0.225, 0.225, 0.225, 0.45, 0.9], rel=0.01)
-    assert "busy" in invalid(
-        Order(configuration="disk", phase="final_run", users=8),
-        tally.model_copy(update={"load_generator_cores": 1}),
-        0.01,
-    )
+    order = Order(configuration="disk", phase="final_run", users=8)
+    (why,) = invalid(order, tally.model_copy(update={"load_generator_cores": 1}), 0.01)
+    assert "busy" in why.words and (why.value, why.limit) == (pytest.approx(0.9), 0.8)
 
 
 @pytest.mark.parametrize("phase", ["final_run", "fixed_rate", "drift_check", "bisection"])
@@ -289,7 +287,7 @@ def test_a_database_lost_in_mid_rung_says_what_was_done_seen_and_what_to_do() ->
     server = Formula(dies_at_s=8)
     with pytest.raises(DatabaseLost) as told:
         measured(server)
-    assert told.value.doing == "search on disk, 8 users, measuring (7 s after the start)"
+    assert told.value.what == "search on disk, 8 users, measuring (7 s after the start)"
     assert "all 8 connections were lost" in told.value.seen
     assert "out of memory" in told.value.seen
     assert told.value.do

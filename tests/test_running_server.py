@@ -18,6 +18,7 @@ from kneebench.databases.engine import engine_of
 from kneebench.plan import Plan
 from kneebench.plan.json_schema import tables
 from kneebench.plan.reader import parse_plan
+from kneebench.plan.resolve import only_database
 from tests.elsewhere import (  # noqa: F401 (fixtures)
     PASSWORD,
     Elsewhere,
@@ -64,7 +65,10 @@ def test_the_defaults_that_the_page_on_hammerdb_names_are_those_of_the_plan() ->
 def test_the_example_plans_measure_one_load_and_a_schema_of_hammerdb_from_a_copy() -> None:
     one, foreign = (parse_plan(text) for text in blocks("hammerdb.md", "toml"))
     assert (one.ladder.users, one.ladder.repeats, one.workload.home) == (16, 0, "all")
-    assert (foreign.restore, foreign.database.schema_from) == ("template", "hammerdb")
+    assert (only_database(foreign).restore, foreign.database.schema_from) == (
+        "template",
+        "hammerdb",
+    )
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -78,16 +79,18 @@ def secret(tmp_path: Path) -> Iterator[Path]:
     assert (file.read_text(), file.stat().st_mode & 0o777, file.stat().st_uid) == (SECRET, 0o600, 0)
 
 
+def fields(folder: Path, images_in: Path | None = None, **database: object) -> dict[str, Any]:
+    return {
+        "database": {"base_image_path": images_in or folder / "images", **database},
+        "workload": {"warehouses": 1},
+        "ladder": {"users": (1, 8), "checkpoints": 0},
+        "storages": {"disk": {"path": folder / "disk"}},
+    }
+
+
 def engine(folder: Path, images_in: Path | None = None, **database: object) -> OwnPostgres:
     (folder / "disk").mkdir(exist_ok=True)
-    plan = Plan.model_validate(
-        {
-            "database": {"base_image_path": images_in or folder / "images", **database},
-            "workload": {"warehouses": 1},
-            "ladder": {"users": (1, 8), "checkpoints": 0},
-            "storages": {"disk": {"path": folder / "disk"}},
-        }
-    )
+    plan = Plan.model_validate(fields(folder, images_in, **database))
     opened = engine_of(plan, Journal(folder / "journal"))
     assert isinstance(opened, OwnPostgres)
     return opened
@@ -367,9 +370,8 @@ def test_a_directory_of_ours_that_was_swapped_for_a_link_is_neither_written_to_n
                 )
             )
 
-    plan = engine(bench).plan.model_dump()
-    plan["storages"] = {"disk": {"path": owned}}
-    asked = engine_of(Plan.model_validate(plan), Journal(tmp_path / "journal"))
+    plan = Plan.model_validate({**fields(bench), "storages": {"disk": {"path": owned}}})
+    asked = engine_of(plan, Journal(tmp_path / "journal"))
     with pytest.raises(KneebenchError), asked.restored(DISK, swap):
         pass
     assert swapped

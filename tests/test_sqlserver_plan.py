@@ -13,6 +13,7 @@ from kneebench.databases.engines.sqlserver.table import sqlserver_table
 from kneebench.plan import Plan
 from kneebench.plan.configurations import configurations
 from kneebench.plan.duration import expected
+from kneebench.plan.resolve import only_database
 from kneebench.records import Host
 from kneebench.results.compare_plans import plan_document
 
@@ -67,11 +68,11 @@ def test_all_storages_have_the_files_of_the_one_with_the_most_directories() -> N
 
 def test_the_restore_is_by_backup_where_the_plan_names_one() -> None:
     kept = plan_document(plan())
-    assert Plan.model_validate(kept).restore == kept["database"]["restore"] == "load"
-    assert plan(backup="B:\\x.bak").restore == "backup"
-    assert plan().restore == "load"
-    assert plan(restore="none", backup="B:\\x.bak").restore == "none"
-    assert plan(restore="command", restore_command="back").restore == "command"
+    assert only_database(Plan.model_validate(kept)).restore == kept["database"]["restore"] == "load"
+    assert only_database(plan(backup="B:\\x.bak")).restore == "backup"
+    assert only_database(plan()).restore == "load"
+    assert only_database(plan(restore="none", backup="B:\\x.bak")).restore == "none"
+    assert only_database(plan(restore="command", restore_command="back")).restore == "command"
 
 
 def test_loading_again_before_each_climb_takes_longer_and_hammerdbs_schema_is_not_loaded() -> None:

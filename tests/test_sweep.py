@@ -209,6 +209,7 @@ def test_larger_sizes_that_were_still_warming_bound_the_answer() -> None:
     assert told(results).endswith(
         " 1.8 GiB had at least 1.46x the NOPM of 1.35 GiB (95% CI 1.44x to 1.49x, n=3)."
         " Where it stops paying is not known, because 1.58 GiB and 1.8 GiB were still warming."
+        " The database is limited by log writes from 230 MiB to 1.35 GiB."
     )
     assert headline(results).startswith("Disk: more memory still pays beyond 1.35 GiB")
     (document,) = sweep_document(results)["levelling"]
@@ -277,7 +278,8 @@ def test_without_a_shown_gain_a_warming_largest_size_leaves_the_end_open() -> No
     flat = (0.60, 0.88, 0.97, 0.98, 0.99, 1.0, 1.0, 1.0)
     assert told(eighths(7, rose=flat)) == (
         "Disk: cannot say where more memory stops paying; it is 691 MiB or more (confidence 95%),"
-        " because 1.8 GiB was still warming."
+        " because 1.8 GiB was still warming. The database is limited by log writes from 230 MiB to"
+        " 1.8 GiB."
     )
     (document,) = sweep_document(eighths(7, rose=flat))["levelling"]
     assert document["between"] == ["disk (691 MiB)", None]

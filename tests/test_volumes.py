@@ -156,7 +156,7 @@ def test_a_volume_that_cannot_be_mounted_leaves_nothing_and_says_why(
     with pytest.raises(PlanError) as wrong, volumes.mounted("new", one, unwatched):
         pass
     assert "mount" in wrong.value.seen
-    assert drive in wrong.value.doing
+    assert drive in wrong.value.what
     assert state(drive) == "blank"
     assert list(journal.folder.iterdir()) == []
 

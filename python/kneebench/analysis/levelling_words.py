@@ -24,7 +24,6 @@ OF_WHAT: dict[Resource, str] = {
     "cores": "",
     "engine_memory_bytes": " for the database's own cache",
 }
-NO_LIMIT = "nothing that was found"
 FEW = "fewer than two configurations with two runs each can be compared"
 
 
@@ -66,9 +65,9 @@ def _answer(of: Levelling) -> str:
 
 
 def _limited(sweep: Sweep) -> str:
-    """The bottlenecks; nothing where none was found."""
+    """The bottlenecks where one was found."""
     found = [(_limit(one), one) for one in sweep.configurations if one.nopm]
-    if {name for name, _ in found} <= {NO_LIMIT}:
+    if not any(name for name, _ in found):
         return ""
     return f" The database is limited by {listed([*_stretches(found, sweep.resource)])}."
 
@@ -76,16 +75,19 @@ def _limited(sweep: Sweep) -> str:
 def _limit(one: SweptConfiguration) -> str:
     found = bottleneck(one.climb)
     resource = BY_KEY.get(found.resource)
-    return found.called or (resource.called if resource else NO_LIMIT)
+    return found.called or (resource.called if resource else "")
 
 
 def _stretches(found: list[tuple[str, SweptConfiguration]], resource: Resource) -> Iterator[str]:
-    """Each bottleneck with the configurations that have it, of those next to each other."""
+    """Each bottleneck with the configurations that have it, of those next to each other; those of
+    which none was found are left out.
+    """
     for name, stretch in groupby(found, key=lambda one: one[0]):
         configurations = [one for _, one in stretch]
         first, last = (_amount(one, resource) for one in (configurations[0], configurations[-1]))
         where = f"from {first} to {last}" if configurations[1:] else f"at {first}"
-        yield f"{name} {where}"
+        if name:
+            yield f"{name} {where}"
 
 
 def _at_least(beyond: Warming, of: Levelling) -> str:

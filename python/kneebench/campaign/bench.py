@@ -100,7 +100,7 @@ class Bench:
         """Measure the final runs of one restore; then check the conditions of the data, if the runs
         say so.
         """
-        with SideBySide(self.context, runs.configurations, runs.restore, runs.loads) as databases:
+        with SideBySide(self.context, runs) as databases:
             if measure_orders(runs.steps, databases.rung):
                 databases.check_conditions()
 

@@ -89,7 +89,7 @@ class Restored:
 
     `load` is measured on it first, for nothing; without one, the first rung that is kept of a
     database that was here before. `beside` are the databases that take turns with this one; without
-    it, background work is left to happen.
+    it, background work is left to happen, and final runs begin after `begins_at` transactions.
     """
 
     def __init__(
@@ -99,6 +99,7 @@ class Restored:
         restore: int = 0,
         load: Load | None = None,
         beside: Turns | None = None,
+        begins_at: int = 0,
     ) -> None:
         self.context, self.configuration, self.restore = context, configuration, restore
         self._plan = context.rung_plan(configuration)
@@ -106,8 +107,8 @@ class Restored:
         self._stack = contextlib.ExitStack()
         self._server: Server | None = None
         self._log_trace: LogTrace | str = NO_TRACE
-        self._load, self._beside, self._unused = load, beside, False
-        self._under_load_s = 0.0
+        self._load, self._beside, self._begins_at = load, beside, begins_at
+        self._unused, self._under_load_s = False, 0.0
         self.transactions = 0
         """Since the restore, or since a checkpoint on all that take turns."""
         self._knee_per_s = 0.0
@@ -188,8 +189,8 @@ class Restored:
         if not self.restore:
             self.context.store.put_note(RESUMED.format(self.configuration.name))
         elif self._load.order.restore and self.last:
-            resumed = RESUMED_ROUNDS.format(self.configuration.name, self.restore)
-            self.context.store.put_note(resumed)
+            note = RESUMED_ROUNDS.format(self.configuration.name, self.restore)
+            self.context.store.put_note(note)
         self._measure(self._load.order, cold=True, warm_up_s=self._load.warm_up_s)
         return True
 
@@ -210,9 +211,7 @@ class Restored:
         return rung
 
     def _repeat_if_disturbed(self, order: Order, *, cold: bool) -> MeasuredRung:
-        """The first attempt that nothing disturbed, or the last one; it says what became of those
-        before.
-        """
+        """The first attempt that nothing disturbed, or the last one; the others are remarks."""
         tried: list[str] = []
         while True:
             measured = self._measure_in_turn(order, cold=cold and not tried)
@@ -268,10 +267,10 @@ class Restored:
         return self.transactions + ROUND_RAMP_S * (order.rate_per_s or self._knee_per_s)
 
     def _missing(self, order: Order) -> int:
-        """Transactions until the window may begin, so that all that take turns begin theirs after
-        as many since their restore.
-        """
-        begins_at = self._beside.begins_at(order) if self._beside else 0
+        """Transactions until the window may begin: after as many since the restore on all."""
+        begins_at = self._begins_at if order.phase == "final_run" else 0
+        if self._beside:
+            begins_at = self._beside.begins_at(order)
         return max(0, begins_at - self.transactions)
 
 

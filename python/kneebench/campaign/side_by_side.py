@@ -5,13 +5,12 @@ one.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kneebench.campaign.restored import Context, Restored
 from kneebench.databases.engine import Server
-from kneebench.ladder.final_runs import Load
-from kneebench.records import Configuration, Order, Rung
+from kneebench.ladder.final_runs import RestoredRuns
+from kneebench.records import Order, Rung
 
 
 class SideBySide:
@@ -22,20 +21,14 @@ class SideBySide:
     and the windows of a turn begin after as many transactions on all.
     """
 
-    def __init__(
-        self,
-        context: Context,
-        configurations: Iterable[Configuration],
-        restore: int,
-        loads: Mapping[str, Load],
-    ) -> None:
-        self._context, self._loads = context, loads
+    def __init__(self, context: Context, runs: RestoredRuns) -> None:
+        self._context, self._loads = context, runs.loads
         beside = self if context.plan.ladder.rounds == "short" else None
         self._restored = {
-            configuration.id: Restored(
-                context, configuration, restore, loads.get(configuration.id), beside
+            one.id: Restored(
+                context, one, runs.restore, runs.loads.get(one.id), beside, runs.begins_at
             )
-            for configuration in configurations
+            for one in runs.configurations
         }
         self._turn: tuple[str, int] | None = None
         self._begins_at = 0
@@ -53,8 +46,8 @@ class SideBySide:
         """The rung of this order, kept or measured."""
         kept = self._context.store.rung(order)
         if order.restore and not kept:
-            for configuration in self._loads or self._restored:
-                self._restored[configuration].load_again()
+            for id in self._loads or self._restored:
+                self._restored[id].load_again()
         return self._restored[order.configuration].recall_or_measure(order, kept)
 
     def servers(self) -> dict[str, Server]:

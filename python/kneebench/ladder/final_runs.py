@@ -40,13 +40,15 @@ class RestoredRuns(NamedTuple):
     """Final runs on one restore, of one configuration alone or of all configurations side by side.
 
     `steps` yields orders and is sent rungs; it returns whether the consistency conditions are to be
-    checked after them. `loads` are put on the databases first, by configuration id.
+    checked after them. `loads` are put on the databases first, by configuration id. `begins_at`:
+    transactions since the restore after which a final run's window begins, at the earliest.
     """
 
     configurations: tuple[Configuration, ...]
     restore: int
     steps: Generator[Order, Rung, bool]
     loads: Mapping[str, Load]
+    begins_at: int = 0
 
 
 class FinalRuns:
@@ -63,6 +65,8 @@ class FinalRuns:
     ) -> None:
         self._most = ladder.most_repeats
         self._loads = FinalLoads(climbs, report)
+        alone = ladder.checkpoints or len(self._loads.configurations) < 2
+        self._firsts = {} if alone else {one.id: one.rungs[0] for one in climbs}
         knees = {
             configuration: self._loads.searched(configuration)
             for configuration in self._loads.configurations
@@ -80,18 +84,34 @@ class FinalRuns:
             if not due and not any(map(self._lacks_rate, configurations)):
                 return
             for configuration in due:
-                yield RestoredRuns((configuration,), repeat, self._knee(configuration, repeat), {})
+                steps = self._knee(configuration, repeat)
+                yield RestoredRuns((configuration,), repeat, steps, {}, self._begins_at())
             for configuration in reversed(configurations):
                 if self._lacks_rate(configuration) and repeat not in self._rate.repeats(
                     configuration
                 ):
                     loads = {configuration.id: Load(self._order(configuration, repeat))}
-                    yield RestoredRuns(
-                        (configuration,), repeat, self._latency(configuration, repeat), loads
-                    )
+                    steps = self._latency(configuration, repeat)
+                    yield RestoredRuns((configuration,), repeat, steps, loads, self._begins_at())
             self._loads.step_down(
                 lambda configuration: self._loads.number(configuration) >= self._most
             )
+
+    def _begins_at(self) -> int:
+        """As many transactions as the fastest configuration has had when its window begins, as the
+        climbs foresee it and the runs until now had it; 0 where windows hold whole cycles, or
+        with one configuration.
+
+        Behind a checkpoint transactions log whole pages, so those of a slow configuration would be
+        heavier (analysis/order_weight.py).
+        """
+        foreseen = (
+            round(self._loads.searched(one).tally.throughput_per_s * self._firsts[one.id].warm_up_s)
+            for one in self._loads.configurations
+            if one.id in self._firsts
+        )
+        had = (rung.age_transactions or 0 for rung in self._loads.runs if self._firsts)
+        return max((*foreseen, *had), default=0)
 
     def _lacks(self, configuration: Configuration) -> bool:
         """Whether a configuration is to be measured at its load: until it and those under the same

@@ -129,9 +129,9 @@ def in_turn(configurations: Sequence[Configuration], repeat: int) -> tuple[Confi
     """The order of a round: there and back (A B, B A); with more configurations each begins in its
     turn.
 
-    >>> configurations = [Configuration(id=name, storage=name) for name in "abc"]
-    >>> ["".join(configuration.storage for configuration in in_turn(configurations, repeat)) for
-    repeat in (1, 2, 3, 4)] ['abc', 'cba', 'bca', 'acb']
+    >>> every = [Configuration(id=name, storage=name) for name in "abc"]
+    >>> ["".join(one.id for one in in_turn(every, repeat)) for repeat in (1, 2, 3, 4)]
+    ['abc', 'cba', 'bca', 'acb']
     """
     start = (repeat - 1) // 2 % max(1, len(configurations))
     turned = (*configurations[start:], *configurations[:start])

@@ -76,8 +76,8 @@ def measure(
 ) -> MeasuredRung:
     """Measure one rung; `cold` if it is the first on a restored database, which takes longer to
     warm, and has to reach `start`; `warm_up_s` is its warm-up, instead of the plan's; `log_trace`
-    is that of the server, or why there is none; `transactions`: how many a fixed warm-up completes
-    at least.
+    is that of the server, or why there is none; `transactions`: how many the warm-up completes at
+    least.
 
     Raises DatabaseLost when the server goes away, InvalidMeasurement when it runs out of room,
     memory or connections, does not let the users in, or somebody else's lock keeps them waiting.

@@ -57,6 +57,11 @@ class RungRunner:
         """Transactions completed since go."""
         return self.sampler.load.completed
 
+    @property
+    def held_bytes(self) -> float:
+        """What the memory limit of the server counts now; 0 where there is none."""
+        return combined(self.read[-1], "group.memory") or 0.0 if self.read else 0.0
+
     def ready_log(self, for_s: float, limit_s: float) -> None:
         """Have so many seconds of log ready."""
         self.log_ready = make_log_ready(self._server, for_s, limit_s)

@@ -30,6 +30,8 @@ LOG_LIMIT_S = 0.5
 """How long the log may be made ready in each second of a warm-up."""
 LOG_MOST_S = 60.0
 """How much longer a warm-up may last until the log of its window is ready."""
+FULL = 0.97
+"""Of a memory limit: a group that has as much can hardly have more."""
 CATCH_UP = 3.0
 """Times a rung's own time that a warm-up may take to complete as many transactions as on a faster
 storage."""
@@ -61,7 +63,7 @@ class Schedule(NamedTuple):
     """The times of one rung. `stretch_s`: how long the load must have been steady before its
     window; `cycles`: whole checkpoint cycles that its window holds; `cycle_s`: the longest that one
     can take; `memory_bytes`: of a cold database, which have to be read to fill its memory;
-    `transactions`: as many a fixed warm-up completes at least, for CATCH_UP times its time."""
+    `transactions`: as many a warm-up completes at least, for CATCH_UP times its time."""
 
     window_s: float
     stretch_s: float
@@ -105,8 +107,9 @@ def schedule(
     database; `warm_up_s`: that of a load before rounds, instead of the plan's; `start`: of a cold
     database.
 
-    >>> schedule(Order(configuration="disk", phase="search", users=4), Ladder(window="5s"),
-    300.0).minimum_s 3.0
+    >>> order = Order(configuration="disk", phase="search", users=4)
+    >>> schedule(order, Ladder(window="5s"), 300.0).minimum_s
+    3.0
     """
     quoted = order.phase in QUOTED
     stretch_s = ladder.final_window if quoted else ladder.window
@@ -157,6 +160,9 @@ def warm_up(rung: RungRunner, times: Schedule) -> WarmedUp:
         _until_log_is_ready(rung, times)
         return WarmedUp(True, "", (*fixed, *_until_a_checkpoint(rung, times)))
     seen = _until_steady(rung, times)
+    if rung.completed < times.transactions:
+        _until_as_many(rung, times)
+        seen = _settled(rung, times)
     _until_log_is_ready(rung, times)
     notes = _until_a_checkpoint(rung, times)
     if times.cycles and not seen.steady:
@@ -221,12 +227,14 @@ def _settled(rung: RungRunner, times: Schedule) -> Settled:
 
 
 def _unfilled(rung: RungRunner, memory_bytes: int) -> str:
-    """Why memory cannot be full yet: fewer bytes were read than a cold database has to, and reads
-    still take some of the users' time.
+    """Why memory cannot be full yet: fewer bytes were read than a cold database has to, its limit
+    does not count as much, and reads still take some of the users' time.
 
-    Behind a slow drive that is busy filling it, NOPM and reads look flat long before.
+    Behind a slow drive that is busy filling it, NOPM and reads look flat long before. What is
+    written fills memory, too.
     """
-    if rung.read_bytes >= memory_bytes or not rung.read_time:
+    filled = max(rung.read_bytes, rung.held_bytes / FULL)
+    if filled >= memory_bytes or not rung.read_time:
         return ""
     late = rung.read_time[-SHORTEST:]
     if fmean(late) <= READ_TIME:

@@ -18,15 +18,14 @@ def configurations(plan: Plan) -> tuple[Configuration, ...]:
     order; ids are fit for file names.
 
     >>> storages = {"2x NVMe": {"path": "a"}, "2X nvme!": {"path": "b"}}
-    >>> [configuration.id for configuration in configurations(Plan.model_validate({"storages":
-    storages}))] ['2x-nvme', '2x-nvme-2']
+    >>> [one.id for one in configurations(Plan.model_validate({"storages": storages}))]
+    ['2x-nvme', '2x-nvme-2']
     >>> sweep = {"constraints": {"cores": [1, 2]}, "storages": {"disk": {"path": "."}}}
-    >>> [(configuration.id, configuration.name) for configuration in
-    configurations(Plan.model_validate(sweep))] [('disk-1-core', 'disk (1 core)'), ('disk-2-cores',
-    'disk (2 cores)')]
+    >>> [(one.id, one.name) for one in configurations(Plan.model_validate(sweep))]
+    [('disk-1-core', 'disk (1 core)'), ('disk-2-cores', 'disk (2 cores)')]
     >>> several = {"databases": {"18": {}, "15": {}}, "storages": {"disk": {"path": "."}}}
-    >>> [(configuration.id, configuration.name) for configuration in
-    configurations(Plan.model_validate(several))] [('disk-18', 'disk, 18'), ('disk-15', 'disk, 15')]
+    >>> [(one.id, one.name) for one in configurations(Plan.model_validate(several))]
+    [('disk-18', 'disk, 18'), ('disk-15', 'disk, 15')]
     """
     storages = sorted(plan.storages, key=lambda name: name != plan.base)
     databases = {
@@ -38,9 +37,7 @@ def configurations(plan: Plan) -> tuple[Configuration, ...]:
         for database, constraints in databases.items():
             for name, constraint in constraints.items():
                 names = (storage, *filter(None, (database, name)))
-                id = _free(
-                    "-".join(map(_slug, names)), [configuration.id for configuration in found]
-                )
+                id = _free("-".join(map(_slug, names)), [one.id for one in found])
                 found.append(_configuration(id, (storage, database, name), constraint))
     return tuple(found)
 
@@ -71,21 +68,19 @@ def running_order(configurations: Sequence[Configuration]) -> tuple[Configuratio
 
     >>> def sweep(a):
     ...     return [Configuration(id=f"{a}{n}", storage=a, constraint=str(n)) for n in range(5)]
-    >>> " ".join(configuration.id for configuration in running_order(sweep("a")))
+    >>> " ".join(one.id for one in running_order(sweep("a")))
     'a0 a2 a4 a3 a1'
-    >>> " ".join(configuration.id for configuration in running_order([*sweep("a"), *sweep("b")]))
+    >>> " ".join(one.id for one in running_order([*sweep("a"), *sweep("b")]))
     'a0 b0 b2 a2 a4 b4 b3 a3 a1 b1'
     """
     by_constraint: dict[str, list[Configuration]] = {}
-    for configuration in configurations:
-        by_constraint.setdefault(configuration.constraint, []).append(configuration)
+    for one in configurations:
+        by_constraint.setdefault(one.constraint, []).append(one)
     limited = [block for block in by_constraint.values() if not block[0].reference]
     references = [block for block in by_constraint.values() if block[0].reference]
     blocks = [*limited[::2], *reversed(limited[1::2]), *references]
     return tuple(
-        configuration
-        for n, block in enumerate(blocks)
-        for configuration in (reversed(block) if n % 2 else block)
+        one for n, block in enumerate(blocks) for one in (reversed(block) if n % 2 else block)
     )
 
 
@@ -95,17 +90,13 @@ def largest_beside(
     """The configuration of the same storage and database with the most memory, then the most cores;
     None beside a configuration that is no reference.
 
-    >>> configurations = [Configuration(id=f"disk-{n}", storage="disk", memory_bytes=n) for n in (1,
-    4, 2)]
-    >>> largest_beside(Configuration(id="free", storage="disk", reference=True), configurations).id
+    >>> def limited(n): return Configuration(id=f"disk-{n}", storage="disk", memory_bytes=n)
+    >>> free = Configuration(id="free", storage="disk", reference=True)
+    >>> largest_beside(free, [limited(1), limited(4), limited(2)]).id
     'disk-4'
     """
     place = (reference.storage, reference.database)
-    limited = [
-        configuration
-        for configuration in every
-        if not configuration.reference and (configuration.storage, configuration.database) == place
-    ]
+    limited = [one for one in every if not one.reference and (one.storage, one.database) == place]
     if not reference.reference or not limited:
         return None
     return max(

@@ -194,7 +194,8 @@ def _more_cores(plan: Plan, configuration: Configuration, spare: Spare) -> Plan:
 
 def _other_limits(plan: Plan, configuration: Configuration, **limits: int | None) -> Plan:
     """Under a constraint that is named by what it allows."""
-    after = _constraint(plan, configuration)._replace(**limits, saturating=False)  # type: ignore[arg-type]
+    before = _constraint(plan, configuration)
+    after = before._replace(**limits, saturating=False)  # type: ignore[arg-type]
     words = [f"{after.cores} cores"] if after.cores else []
     words += [amount_text(after.memory_bytes)] if after.memory_bytes else []
     return plan.model_copy(update={"constraints": named(", ".join(words), after)})
