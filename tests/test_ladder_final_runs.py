@@ -72,8 +72,9 @@ def test_without_whole_cycles_a_window_begins_after_what_the_fastest_has_had() -
             measure_orders(runs.steps, measured)
         return found
 
-    assert {*begins_at(Ladder(repeats=2, checkpoints=1))} == {0}
-    first, *others = begins_at(Ladder(repeats=2, checkpoints=0))
+    assert {*begins_at(Ladder(users=8, repeats=2, checkpoints=1))} == {0}
+    assert {*begins_at(Ladder(repeats=2, checkpoints=0))} == {0}, "climbs, to other loads"
+    first, *others = begins_at(Ladder(users=8, repeats=2, checkpoints=0))
     fastest = FinalLoads([A, B]).searched(A.configuration).tally.throughput_per_s
     assert first == round(10 * fastest), "10 s of its climb's first warm-up"
     assert {*others} == {300_000}, "what a final run has had by then"

@@ -142,7 +142,7 @@ def test_the_rights_that_a_login_lacks_in_the_database_are_an_error(
     documented(monkeypatch)
     table = {"engine": "sqlserver", "url": URL, "schema_from": "hammerdb", "restore": "none"}
     given = Plan.model_validate({"database": table, "workload": WAREHOUSES})
-    _, lacking = adopted.findings(ADDRESS, "server", given)
+    _, lacking = adopted.findings(ADDRESS, "server", only_database(given))
     assert lacking.level == "error"
     assert lacking.do == "in [tpcc]: ALTER ROLE db_owner ADD MEMBER [bench]"
 

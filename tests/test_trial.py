@@ -19,6 +19,7 @@ from kneebench.cli import app
 from kneebench.databases.engines.postgres.server import PostgresServer
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.plan import Plan
+from kneebench.plan.resolve import only_database
 from kneebench.records import Event, Finding
 from tests.elsewhere import (  # noqa: F401 (fixtures)
     PASSWORD,
@@ -141,7 +142,7 @@ def test_a_trial_is_in_a_database_of_its_own_whatever_the_plan_measures() -> Non
     url = "postgresql://me@db/shop"
     database = {"url": url, "restore": "none", "schema_from": "hammerdb"}
     own = trial_plan(Plan.model_validate({"database": database, "workload": {"warehouses": 500}}))
-    assert (own.restore, own.workload.warehouses) == ("template", 1)
+    assert (only_database(own).restore, own.workload.warehouses) == ("template", 1)
     server = {"engine": "sqlserver", "url": "sqlserver://me@db/tpcc", "backup": "/b/tpcc.bak"}
     own = trial_plan(Plan.model_validate({"database": server}))
     assert own.urls == {"server": "sqlserver://me@db/tpcc_try"}

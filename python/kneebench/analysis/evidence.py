@@ -78,11 +78,28 @@ def waited(value: float | None, what: str, limit: float | None = None) -> str:
 
     >>> waited(0.69, "the log", 0.5)
     'users spent 69% of their time waiting for the log (limit 50%)'
+    >>> waited(0.4998, "reads", 0.5)
+    'users spent 49.98% of their time waiting for reads (limit 50%)'
     """
     if value is None:
         return ""
-    of = f" (limit {share(limit)})" if limit is not None else ""
-    return f"users spent {share(value)} of their time waiting for {what}{of}"
+    if limit is None:
+        return f"users spent {share(value)} of their time waiting for {what}"
+    shown = beside(value, limit)
+    return f"users spent {shown} of their time waiting for {what} (limit {share(limit)})"
+
+
+def beside(value: float, limit: float) -> str:
+    """A share with as many digits as show on which side of its limit it is, at most two.
+
+    >>> beside(0.314, 0.5), beside(0.4998, 0.5), beside(0.504, 0.5)
+    ('31%', '49.98%', '50.4%')
+    """
+    for digits in (0, 1, 2):
+        shown = f"{100 * value:.{digits}f}"
+        if float(shown) != 100 * limit:
+            break
+    return f"{shown}%"
 
 
 def of_the_time(value: float | None) -> str:

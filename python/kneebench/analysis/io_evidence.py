@@ -121,7 +121,7 @@ def data_writes(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
         says.append(
             f"writes{those} were {share(behind)} of the queue of a device that was {device.why},"
             f" and users spent {share(both)} of their time in reads and writes"
-            f" (limit {share(limit)})"
+            f" (limit {share(limit)}){_in_writes(device, waits)}"
         )
         by = by if by_waits else Decided(both, limit)
     elif waits is None and behind is not None:
@@ -149,7 +149,8 @@ def device(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
 
     Without a raw profile and without such waits it is not judged.
     """
-    (name, used), queue = busiest(readings), readings.value("device.queue_depth")
+    name, used = busiest(readings)
+    queue = readings.sources("device.queue_depth").get(name, readings.value("device.queue_depth"))
     shares = knee_raw_shares(readings, climb)
     most = max(shares, key=lambda one: one.share, default=None)
     parts = (_read_share(readings) or 0.0, readings.waiting("waits.data_write") or 0.0)
@@ -204,6 +205,13 @@ def _read_share(readings: KneeReadings) -> float | None:
 def _write_share(readings: KneeReadings) -> float | None:
     """The share of the users' time in writes of data, where they have a class of their own."""
     return readings.waiting("waits.data_write") if readings.waits_split else None
+
+
+def _in_writes(device: BusyDevice, waits: float | None) -> str:
+    """The second condition where nobody knows whether the device is the limit."""
+    if _limits(device) or waits is None:
+        return ""
+    return f", {share(waits)} in writes alone (limit {share(BESIDE_A_BUSY_DEVICE)})"
 
 
 def _limits(device: BusyDevice | None) -> bool:

@@ -165,7 +165,10 @@ def _bought(gain: Gain | None, resource: Resource) -> str:
         units.significant(one) for one in (gain.nopm.value, gain.nopm.low, gain.nopm.high)
     )
     step = "core" if resource == "cores" else units.size(gain.step).removeprefix("1 ")
-    return f" Up to there, each {step} buys {value} NOPM (95% CI {low} to {high})."
+    return (
+        f" Up to there, each {step} buys {value} NOPM on average (95% CI {low} to {high}, by the"
+        " noise of the runs)."
+    )
 
 
 def _amount(one: SweptConfiguration, resource: Resource) -> str:

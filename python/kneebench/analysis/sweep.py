@@ -18,9 +18,10 @@ from kneebench import units
 from kneebench.analysis.comparison import ratio_estimate
 from kneebench.analysis.cpu_utilization import CpuUtilization, cpu_utilization
 from kneebench.analysis.knee import final_rungs, knee, metered, quoted_rungs
+from kneebench.analysis.knee_readings import KneeReadings
 from kneebench.analysis.still_warming import colder, still_warming
 from kneebench.analysis.wording import plural
-from kneebench.records import Climb, Configuration, Estimate, Results
+from kneebench.records import Climb, Configuration, Estimate, Results, Rung
 
 Resource = Literal["memory_bytes", "cores", "engine_memory_bytes"]
 Bound = Literal["", "at least", "at most", "either"]
@@ -194,8 +195,8 @@ def _configuration(climb: Climb, largest: Climb, warming: str) -> SweptConfigura
         found.users if found else None,
         found.nopm if found else None,
         _relative(climb, largest),
-        metered(rungs, "device.read_bytes"),
-        metered(rungs, "device.write_bytes"),
+        _rate(rungs, "device.read_bytes"),
+        _rate(rungs, "device.write_bytes"),
         cpu_utilization(rungs),
         metered(rungs, "cache.hit_ratio"),
         metered(rungs, "device.read_bytes_per_transaction"),
@@ -204,6 +205,12 @@ def _configuration(climb: Climb, largest: Climb, warming: str) -> SweptConfigura
         if climb is not largest
         else "",
     )
+
+
+def _rate(rungs: Sequence[Rung], quantity: str) -> Estimate | None:
+    """A device's rate: the mean of the windows, as tables of devices have it."""
+    found = metered(rungs, quantity)
+    return found and found.model_copy(update={"value": KneeReadings(rungs).value(quantity)})
 
 
 def _bound(*, warming: bool, largest: bool) -> Bound:

@@ -65,8 +65,8 @@ class FinalRuns:
     ) -> None:
         self._most = ladder.most_repeats
         self._loads = FinalLoads(climbs, report)
-        alone = ladder.checkpoints or len(self._loads.configurations) < 2
-        self._firsts = {} if alone else {one.id: one.rungs[0] for one in climbs}
+        alike = ladder.fixed and not ladder.checkpoints and len(self._loads.configurations) > 1
+        self._firsts = {one.id: one.rungs[0] for one in climbs if alike}
         knees = {
             configuration: self._loads.searched(configuration)
             for configuration in self._loads.configurations
@@ -99,8 +99,8 @@ class FinalRuns:
 
     def _begins_at(self) -> int:
         """As many transactions as the fastest configuration has had when its window begins, as the
-        climbs foresee it and the runs until now had it; 0 where windows hold whole cycles, or
-        with one configuration.
+        climbs foresee it and the runs until now had it; 0 where windows hold whole cycles,
+        behind climbs to different loads, and with one configuration.
 
         Behind a checkpoint transactions log whole pages, so those of a slow configuration would be
         heavier (analysis/order_weight.py).

@@ -175,8 +175,8 @@ def _not_steady(view: ViewModel) -> Iterator[str]:
             found.append((view.name(climb.id), f"{late} of {len(runs)}"))
     if found:
         yield (
-            "The load was not steady when the window began in these final runs:"
-            f" {by_finding(found, len(view.climbs))}."
+            "The warm-up reached its limit before the load was seen to be steady in these final"
+            f" runs: {by_finding(found, len(view.climbs))}."
         )
 
 

@@ -8,6 +8,7 @@ from kneebench import units
 from kneebench.analysis.wording import listed, number_of_users, plural
 from kneebench.brief import chart_theme
 from kneebench.brief.lines import Plane, by_storage, line_colour
+from kneebench.brief.load_words import and_the_knees, searched
 from kneebench.brief.scales import THOUSANDS, Domain, latencies, latency_axis
 from kneebench.brief.section import Figure, Section
 from kneebench.brief.view_model import ViewModel
@@ -63,11 +64,10 @@ def _knees(view: ViewModel) -> list[dict[str, Any]]:
 def _figure(view: ViewModel, points: list[dict[str, Any]]) -> Figure:
     knees = _knees(view)
     title = _title(view, knees)
-    rung = "search rung" if view.point == "knee" else "first rung"
     caption = (
-        f"Each point is one {rung}; the line follows the number of users (closed loop). The circle"
-        f" is the {view.point} from the final runs. Its box is the 95% CI of NOPM and of mean"
-        f" latency; the latter includes the uncertainty of the {view.point}."
+        f"Each point is one {searched(view.campaign)} (closed loop){_line(view)}. The circle is the"
+        f" {view.point} from the final runs. Its box is the 95% CI of NOPM and of mean latency"
+        f"{and_the_knees(view.campaign)}."
     )
     return Figure(
         name="curve",
@@ -77,6 +77,10 @@ def _figure(view: ViewModel, points: list[dict[str, Any]]) -> Figure:
         alt=f"Mean latency vs. NOPM. {title}.",
         spec=_spec(view, points, knees),
     )
+
+
+def _line(view: ViewModel) -> str:
+    return "" if view.campaign.resolved.fixed_load else "; the line follows the number of users"
 
 
 def _title(view: ViewModel, knees: list[dict[str, Any]]) -> str:

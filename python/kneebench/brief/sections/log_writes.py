@@ -19,6 +19,7 @@ from kneebench.brief.flush_ranges import (
     room,
 )
 from kneebench.brief.lines import Plane, Row, by_storage, line_colour
+from kneebench.brief.load_words import searched
 from kneebench.brief.scales import Domain, latencies, latency_axis, round_numbers
 from kneebench.brief.section import Figure, Section
 from kneebench.brief.view_model import ViewModel
@@ -73,7 +74,7 @@ def _figure(view: ViewModel, points: list[dict[str, Any]]) -> Figure:
     found = ranges(view, rungs)
     caption = (
         "Each point is the mean of write plus sync, as the database issues them, over the window"
-        " of one search rung. It is not the commit wait: a commit may join another's"
+        f" of one {searched(view.campaign)}. It is not the commit wait: a commit may join another's"
         f" flush.{judged}{about_ranges(view, found, rungs)}{at}"
     )
     return Figure(

@@ -152,7 +152,8 @@ def _quoted_runs(view: ViewModel) -> str:
             " fixed rate; "
         )
     warm_up = (
-        "until throughput and device reads are steady"
+        "until throughput and device reads are steady, for at most"
+        f" {units.time(ladder.cold_warm_up_limit)}"
         if ladder.warm_up == "auto"
         else units.time(float(ladder.warm_up))
     )

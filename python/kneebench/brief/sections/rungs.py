@@ -29,6 +29,14 @@ BY_LOAD_GENERATOR = (
     "TPM is the load generator's count where the database does not count the workload's"
     " transactions apart."
 )
+ABOUT: dict[Phase, str] = {
+    "fixed_rate": " Fixed rate: open loop, the same rate on every storage.",
+    "warm_up": " The warm-up rung is not used for any figure.",
+    "search": " Search rungs are one short measurement each, not results.",
+    "drift_check": " The drift check repeats the first of them at the end.",
+    "fixed_load": " The first rung is one measurement before the final runs, not a result.",
+}
+"""Of the phases that a campaign has."""
 SUPERSEDED = (
     " Measured again: runs in no figure, because log writes exceeded their limit, users were all"
     " busy, or the fixed rate changed."
@@ -67,11 +75,11 @@ def section(view: ViewModel) -> Section | None:
     }
     rows = tuple(_row(view, rung, others) for rung in rungs)
     rows += tuple(_measured_again(_row(view, rung, others)) for rung in superseded)
+    phases = {rung.order.phase for rung in rungs}
     caption = (
-        f"{view.point.capitalize()}: final runs{view.own_restore}, closed loop. Fixed rate: open"
-        " loop, the same rate on every storage. The warm-up rung is not used for any figure."
-        " Search rungs are one short measurement each, not results; the drift check repeats the"
-        " first of them at the end. Warm-up: what was discarded before the window."
+        f"{view.point.capitalize()}: final runs{view.own_restore}, closed loop."
+        f"{''.join(said for phase, said in ABOUT.items() if phase in phases)}"
+        " Warm-up: what was discarded before the window."
         f"{SUPERSEDED if superseded else ''} {' '.join((FEW_MEANS, *_tpm_sources(rungs)))}"
         + "".join(
             f" {title}: the whole server's own count within the window."
