@@ -238,6 +238,18 @@ BAD = {
         "database.bin_dir",
         "one of: engine, url, settings, restore, cores",
     ),
+    "a build of an engine that has external servers alone": (
+        'database.engine = "mysql"\ndatabase.bin_dir = "x"\nstorages.a.url = "mysql://me@db/x"',
+        2,
+        "database.bin_dir",
+        "one of: engine, url, settings, restore, cores",
+    ),
+    "a memory limit of an external server": (
+        'storages.a.url = "postgresql://me@db/x"\ndatabase.memory = "1GiB"',
+        2,
+        "database.memory",
+        "only a managed server uses it",
+    ),
     "simulated server": (
         SIMULATED + "cores = 1\ndatabase.cores = [1]",
         3,

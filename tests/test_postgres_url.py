@@ -388,7 +388,7 @@ def test_limits_of_the_server_on_sessions_do_not_end_ours(elsewhere: Elsewhere) 
     try:
         with engine.restored(CONFIGURATION, unwatched) as server:
             time.sleep(1.3)
-            with server._session_for("sleeping") as session:
+            with server.asking("sleeping") as session:
                 session.execute("SELECT pg_sleep(1.3)")
         assert server.address.database not in databases(elsewhere)
     finally:

@@ -162,3 +162,16 @@ def test_a_folder_whose_files_were_only_partly_renamed_is_still_read(old: Path) 
     before = load(old).climbs
     shutil.move(old / "rungs" / "disk.report-26-1.json", old / "rungs" / "disk.final_run-26-1.json")
     assert load(old).climbs == before
+
+
+def test_keys_that_an_engine_no_longer_has_leave_the_plans_of_older_folders() -> None:
+    """Format 2 kept the keys of managed servers for engines that are reached by URL alone."""
+    managed = {"memory": None, "page_cache": "cold"}
+    of_mysql = {"engine": "mysql", "url": "mysql://me@db/x", "bin_dir": None, **managed}
+    of_sqlserver = {"engine": "sqlserver", "url": "sqlserver://me@db/x", **managed}
+    of_postgres = {"engine": "postgres", "bin_dir": None, **managed}
+    several = {"a": of_mysql, "b": of_postgres}
+    upgraded = UPGRADES[2]({"plan": {"database": of_sqlserver, "databases": several}})["plan"]
+    assert upgraded["database"] == {"engine": "sqlserver", "url": "sqlserver://me@db/x"}
+    assert upgraded["databases"]["a"] == {"engine": "mysql", "url": "mysql://me@db/x"}
+    assert upgraded["databases"]["b"] == of_postgres

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from kneebench.plan.amounts import Memory
 from kneebench.plan.server_url import UrlRule
 from kneebench.plan.storage import Storage
 from kneebench.plan.values import Cores, Name, Number, Part, Shell, Switch, Text, Whole, wrong
@@ -144,34 +143,13 @@ class Database(Part):
 
 
 class ServerDatabase(Database):
-    """A database with servers, which kneebench starts (managed) or reaches by URL."""
+    """A database with servers, which are reached by URL."""
 
     url_rule: ClassVar[UrlRule]
     """How the URL of an external server is written; a table says it."""
     cannot_limit: ClassVar[tuple[str, ...]] = ()
-    huge_pages_setting: ClassVar[str] = ""
-    """The server setting for huge pages, which memory limits do not count; empty: it has none."""
-    managed_only: ClassVar[tuple[str, ...]] = ("settings", "cores", "memory")
+    managed_only: ClassVar[tuple[str, ...]] = ("settings", "cores")
     """Keys that only a managed server uses."""
-    memory: Annotated[
-        Memory | None,
-        Field(
-            description=(
-                "Memory limit of each server with its page cache (cgroup); the sizing rules follow"
-                " it. Needs root; empty: no limit"
-            ),
-        ),
-    ] = None
-    page_cache: Annotated[
-        Literal["cold", "warm"],
-        Field(
-            description=(
-                "Page cache after a restore by copy. cold: emptied, so first reads reach the drive."
-                " warm: the copied data stay in it, on all storages alike"
-            )
-        ),
-    ] = "cold"
-
     restore_command: Annotated[
         Shell,
         Field(
@@ -182,11 +160,6 @@ class ServerDatabase(Database):
             )
         ),
     ] = ""
-
-    @property
-    def restored_cold(self) -> bool:
-        """As `page_cache` says."""
-        return self.page_cache == "cold"
 
     @property
     def commands(self) -> dict[tuple[str, ...], str]:
@@ -211,55 +184,32 @@ class ServerDatabase(Database):
         return self
 
     def check(self, storages: Mapping[str, Storage]) -> None:
-        """Every storage has a path, or every one has a URL; the keys are those of such servers."""
+        """Every storage has a URL; the keys are those of external servers."""
         self.check_temporary(storages)
         for name, one in storages.items():
             if one.url:
                 self.url_rule.check(one.url, "storages", name, "url")
-        bare = [name for name, one in storages.items() if not (one.url or self.url)]
-        for name in bare:
-            if not (storages[name].path or storages[name].drives):
-                sentence = "a path or drives for the database's files, or the url of a server there"
-                raise wrong("storages", name, sentence=sentence)
-        if len(bare) == len(storages):
-            self.check_managed()
-            return
-        if bare:
-            raise wrong("storages", bare[0], sentence="a url for every storage, or for none")
-        if self.page_cache == "warm":
-            sentence = '"cold" together with a url: only a managed server is restored by copy'
-            raise wrong("database", "page_cache", sentence=sentence)
+        if bare := next((name for name, one in storages.items() if not self._url_of(one)), ""):
+            self.check_bare(bare)
         if given := next((name for name in self.managed_only if getattr(self, name)), ""):
             sentence = "no value together with a url: only a managed server uses it"
             raise wrong("database", given, sentence=sentence)
 
+    def check_bare(self, storage: str) -> None:
+        """Raise the rule's error for a storage without a URL."""
+        raise wrong("storages", storage, sentence="a url: this engine has no managed servers")
+
+    def _url_of(self, storage: Storage) -> str:
+        return storage.url or self.url
+
     def check_constraints(
         self, constraints: Mapping[str, Constraint], urls: Mapping[str, str]
     ) -> None:
-        """Only a managed server can be limited, and only its own page cache."""
+        """An external server cannot be limited."""
         super().check_constraints(constraints, urls)
         if any(urls.values()):
             sentence = "no value together with a url: only a managed server is limited"
             raise wrong("constraints", sentence=sentence)
-        limited = any(one.memory_bytes for one in constraints.values())
-        if limited and self.page_cache == "warm":
-            sentence = '"cold": what a copy leaves in the page cache is outside a memory limit'
-            raise wrong("database", "page_cache", sentence=sentence)
-        if limited and self.settings.get(self.huge_pages_setting, "off") not in ("off", False):
-            sentence = '"off": a memory limit does not count huge pages'
-            raise wrong("database", "settings", self.huge_pages_setting, sentence=sentence)
-
-    def check_managed(self) -> None:
-        """Raise the rule's error where the table does not fit a managed server."""
-        if self.restored_by({}) not in ("copy", "clone"):
-            sentence = f'"copy" or "clone": "{self.restore}" needs a url'
-            raise wrong("database", "restore", sentence=sentence)
-        if self.page_cache == "warm" and self.restored_by({}) != "copy":
-            sentence = f'"cold": restore = "{self.restore}" leaves nothing in the page cache'
-            raise wrong("database", "page_cache", sentence=sentence)
-        if self.page_cache == "warm" and self.memory:
-            sentence = '"cold": what a copy leaves in the page cache is outside the memory limit'
-            raise wrong("database", "page_cache", sentence=sentence)
 
 
 class ExistingSchemaDatabase(ServerDatabase):
@@ -282,12 +232,6 @@ class ExistingSchemaDatabase(ServerDatabase):
         """Whether HammerDB made the tables."""
         return self.schema_from == "hammerdb"
 
-    def check_managed(self) -> None:
-        """The rules of every managed server; HammerDB's schema is on an external one only."""
-        super().check_managed()
-        if self.has_schema:
-            raise wrong("database", "schema_from", sentence='"kneebench": "hammerdb" needs a url')
-
     def restored_by(self, urls: Mapping[str, str]) -> str:
         """By URL "auto" is a template, or nothing over HammerDB's schema."""
         if not any(urls.values()) or self.restore not in self.default_by_url:
@@ -297,3 +241,9 @@ class ExistingSchemaDatabase(ServerDatabase):
     def for_trial(self) -> Self:
         """A database of its own, whatever the plan measures."""
         return super().for_trial().model_copy(update={"schema_from": "kneebench"})
+
+
+def existing_schema_table(table: Database) -> ExistingSchemaDatabase:
+    """A plan's table, which is that of an engine with servers and other tools' schemas."""
+    assert isinstance(table, ExistingSchemaDatabase)
+    return table

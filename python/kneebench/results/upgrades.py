@@ -109,13 +109,19 @@ def _climb(climb: Document) -> Document:
     }
 
 
-def _of_its_engine(plan: Document) -> Document:
-    """The plan without keys that format 1 kept for every engine and that this one does not have."""
-    database = plan.get("database")
-    if not isinstance(database, dict):
-        return plan
+def _of_its_engine(database: Document) -> Document:
     known = table_of(database.get("engine", DEFAULT)).model_fields
-    return {**plan, "database": {name: value for name, value in database.items() if name in known}}
+    return {name: value for name, value in database.items() if name in known}
+
+
+def _of_their_engines(plan: Document) -> Document:
+    """The plan without keys that formats 1 and 2 kept for engines that do not have them."""
+    kept = dict(plan)
+    if isinstance(database := plan.get("database"), dict):
+        kept["database"] = _of_its_engine(database)
+    if isinstance(several := plan.get("databases"), dict):
+        kept["databases"] = {name: _of_its_engine(one) for name, one in several.items()}
+    return kept
 
 
 def _plan(plan: Document) -> Document:
@@ -126,7 +132,7 @@ def _plan(plan: Document) -> Document:
         table: _renamed(keys, names[table]) if table in names and isinstance(keys, dict) else keys
         for table, keys in plan.items()
     }
-    return _of_its_engine(renamed)
+    return _of_their_engines(renamed)
 
 
 PARTS: dict[str, Callable[[Document], Document]] = {
@@ -191,6 +197,7 @@ OF_FORMAT_2: dict[str, Callable[[Document], Document]] = {
     "fixed_rate": _with_configuration,
     "resolved": _with_configuration,
     "proofs": _proofs,
+    "plan": _of_their_engines,
 }
 """Fields of the documents of format 2 that format 3 changed."""
 

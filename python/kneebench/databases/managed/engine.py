@@ -38,8 +38,8 @@ from kneebench.lab.journal import Journal
 from kneebench.lab.limit_findings import missing_for_all
 from kneebench.lab.limits import DatabaseLimits
 from kneebench.lab.preparation import Lab, Prepared, Resources
-from kneebench.plan.database import ServerDatabase
 from kneebench.plan.database_plan import DatabasePlan
+from kneebench.plan.managed_database import ManagedDatabase
 from kneebench.records import Configuration, Event, Finding, Watch, Whereabouts
 
 CLONED = "restored by reflink: the first write to each block includes its copy-on-write"
@@ -60,7 +60,7 @@ class Names(NamedTuple):
 BuildOf = TypeVar("BuildOf", bound=Binaries)
 FilesOf = TypeVar("FilesOf")
 ServerOf = TypeVar("ServerOf", bound=OwnServer)
-TableOf = TypeVar("TableOf", bound=ServerDatabase)
+TableOf = TypeVar("TableOf", bound=ManagedDatabase)
 
 
 class OwnServers(ABC, Generic[TableOf, BuildOf, FilesOf, ServerOf]):

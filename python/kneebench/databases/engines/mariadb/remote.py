@@ -35,7 +35,7 @@ from kneebench.databases.engines.mariadb.session import (
 from kneebench.databases.engines.mariadb.settings_in_force import values
 from kneebench.databases.engines.mariadb.sql_schema import facts as facts_of_load
 from kneebench.databases.engines.mariadb.sql_schema import install_procedures
-from kneebench.databases.engines.mariadb.table import PASSWORD, MariadbDatabase, mariadb_table
+from kneebench.databases.engines.mariadb.table import PASSWORD
 from kneebench.databases.engines.mariadb.versions import Product, number, require_product, series
 from kneebench.databases.engines.mariadb.whereabouts import log_directory, whereabouts
 from kneebench.databases.external.engine import (
@@ -48,6 +48,7 @@ from kneebench.databases.external.engine import (
 from kneebench.databases.managed.process import Process
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
+from kneebench.plan.database import ExistingSchemaDatabase, existing_schema_table
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.records import Check, Event, Finding, Watch, Whereabouts
 from kneebench.secrets import without_passwords
@@ -59,7 +60,7 @@ SHARED = (
 
 
 class RemoteMariadb(
-    ExternalServers[MariadbDatabase, MariadbAddress, MariadbSession, MariadbServer]
+    ExternalServers[ExistingSchemaDatabase, MariadbAddress, MariadbSession, MariadbServer]
 ):
     """Servers that run already: one per storage, or one for all."""
 
@@ -68,7 +69,7 @@ class RemoteMariadb(
     def __init__(
         self, plan: DatabasePlan, journal: Journal, product: Product = Product.MARIADB
     ) -> None:
-        super().__init__(plan, journal, mariadb_table(plan.database))
+        super().__init__(plan, journal, existing_schema_table(plan.database))
         self.product = product
 
     def address(self, storage: str) -> MariadbAddress:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 from kneebench._core import GeneratorSpec, LoadGenerator
-from kneebench.databases.engine import UNLOCK, LogCalls
+from kneebench.databases.engine import LogCalls
 from kneebench.databases.engines.mariadb.address import core_address
 from kneebench.databases.engines.mariadb.blocked import end_stuck, holders
 from kneebench.databases.engines.mariadb.conditions import conditions
@@ -29,10 +29,10 @@ from kneebench.databases.engines.mariadb.settings_in_force import in_force, log_
 from kneebench.databases.engines.mariadb.waits import MariadbWaits
 from kneebench.databases.managed.crash_report import seen_of_its_end
 from kneebench.databases.managed.process import Process
-from kneebench.errors import DatabaseLost, InvalidMeasurement, KneebenchError, PlanError
+from kneebench.databases.server_sessions import ServerSessions
+from kneebench.errors import KneebenchError, PlanError
 from kneebench.records import Check, Setting, Watch
 
-KEPT = "see the server's log, then run again; completed rungs are saved"
 FLUSH_LIMIT_S = 10.0
 """How long the last sessions of a rung may take to end."""
 STRANGERS_LIMIT_S = 0.5
@@ -54,7 +54,7 @@ class MariadbTimeouts(NamedTuple):
 TIMEOUTS = MariadbTimeouts()
 
 
-class MariadbServer:
+class MariadbServer(ServerSessions):
     """Answers for one database of one server.
 
     It asks from two sessions on the workload's database, one of which samples waits. Both are in
@@ -73,20 +73,17 @@ class MariadbServer:
         before: Sequence[Check] | None = None,
         timeouts: MariadbTimeouts = TIMEOUTS,
     ) -> None:
-        self._before = before
-        self.address, self.warehouses, self.restore_s = address, warehouses, restore_s
-        self._process = process or Process()
-        self.cores = self._process.cores
-        self.paths, self.roles = self._process.paths, self._process.roles
-        self._lock, self._timeouts = threading.Lock(), timeouts
+        super().__init__(restore_s, process)
+        self.address, self.warehouses = address, warehouses
+        self._before, self._timeouts = before, timeouts
         self._session = connect(address, limit_s=timeouts.reading_s)
         self._sampled = connect(address, limit_s=timeouts.reading_s)
         for session in (self._session, self._sampled):
             _bound(session, timeouts.lock_s)
         self.settings: Sequence[Setting] = in_force(self._session)
         values = {setting.name: setting.value for setting in self.settings}
-        self._readings = MariadbReadings(self._session, values)
-        self._waits = MariadbWaits(self._sampled, self._own)
+        self._readings: MariadbReadings = MariadbReadings(self._session, values)
+        self._waits: MariadbWaits = MariadbWaits(self._sampled, self._own)
         unmeasured = [] if self._readings.timed else [NOT_TIMED]
         unmeasured += [self._waits.unseen.seen] if self._waits.unseen else []
         self.notes: Sequence[str] = (*notes, *_remarks(self.settings), *unmeasured)
@@ -97,57 +94,43 @@ class MariadbServer:
         self._sampled.close()
 
     @contextlib.contextmanager
-    def _asking(self, what: str, limit_s: float | None = None) -> Iterator[MariadbSession]:
-        with self._lock, self._losses_reported(what):
+    def asking(self, what: str, limit_s: float | None = None) -> Iterator[MariadbSession]:
+        """The session of the meters."""
+        with self._lock, self.losses_reported(what):
             self._session.limit(limit_s or self._timeouts.reading_s)
             yield self._session
 
     @contextlib.contextmanager
     def _reaching(self, what: str) -> Iterator[MariadbSession]:
-        """A session of its own; DatabaseLost where the server went away."""
-        try:
-            with (
-                self._losses_reported(what),
-                connect(self.address, limit_s=self._timeouts.whole_s) as session,
-            ):
-                _bound(session, self._timeouts.lock_s)
-                yield session
-        except PlanError as error:
-            raise DatabaseLost(what, seen=self.alive() or str(error), do=KEPT) from error
+        """A session of its own for what reads the whole database."""
+        with (
+            self.losses_reported(what),
+            connect(self.address, limit_s=self._timeouts.whole_s) as session,
+        ):
+            _bound(session, self._timeouts.lock_s)
+            yield session
 
-    @contextlib.contextmanager
-    def _losses_reported(self, what: str) -> Iterator[None]:
-        """DatabaseLost where the server went away; its words in a KneebenchError where it refuses,
-        and who stands in the way of a lock.
-        """
-        try:
-            with explained(what):
-                yield
-        except KneebenchError as error:
-            cause = error.__cause__
-            if cause and words_of(cause)[0] == LOCK_TIMED_OUT:
-                seen = "; ".join(filter(None, (error.seen, holders(self._sampled, self._own))))
-                raise InvalidMeasurement(what, seen=seen, do=UNLOCK) from error
-            if not is_lost(cause):
-                raise
-            seen = "; ".join(filter(None, (error.seen, self.alive())))
-            raise DatabaseLost(what, seen=seen, do=KEPT) from error
+    def explained(self, what: str) -> AbstractContextManager[None]:
+        """In the server's words."""
+        return explained(what)
+
+    def is_lost(self, error: KneebenchError) -> bool:
+        """By the error's number, or where a session was refused."""
+        return isinstance(error, PlanError) or is_lost(error.__cause__)
+
+    def lock_holders(self, error: KneebenchError) -> str | None:
+        """By InnoDB's lock waits, from the session that samples."""
+        if not error.__cause__ or words_of(error.__cause__)[0] != LOCK_TIMED_OUT:
+            return None
+        return holders(self._sampled, self._own)
 
     def load_generator(self, spec: GeneratorSpec) -> LoadGenerator:
         """A load generator for this server."""
         return LoadGenerator(spec, core_address(self.address))
 
-    def readings(self, meter: str) -> dict[str, float]:
-        """The meter's counters and gauges by "quantity|source"; waits beside all others."""
-        if meter == "waits":
-            with self._losses_reported("cannot read waits"):
-                return self._waits.read()
-        with self._asking(f"cannot read {meter}"):
-            return self._readings.read(meter)
-
     def sum_next_order_ids(self) -> int:
         """sum D_NEXT_O_ID over all districts."""
-        with self._asking("cannot add up the orders", self._timeouts.idle_s) as session:
+        with self.asking("cannot add up the orders", self._timeouts.idle_s) as session:
             return int(session.value("SELECT sum(d_next_o_id) FROM district") or 0)
 
     def transaction_counts(self) -> tuple[int, int] | None:
@@ -155,7 +138,7 @@ class MariadbServer:
 
         None while others have sessions on the server: theirs are among them.
         """
-        with self._asking("cannot count the transactions", self._timeouts.idle_s) as session:
+        with self.asking("cannot count the transactions", self._timeouts.idle_s) as session:
             _await(session, OTHERS, self._own, FLUSH_LIMIT_S)
             if not _await(session, STRANGERS, self._own, STRANGERS_LIMIT_S):
                 return None
@@ -169,18 +152,10 @@ class MariadbServer:
         with limit, self._reaching("cannot check the conditions") as session:
             return conditions(session, self.warehouses, self._before)
 
-    def processes(self) -> Sequence[int]:
-        """The server's process ids on this machine."""
-        return self._process.family()
-
     def log_calls(self) -> LogCalls | str:
         """By its settings, its process, and the directory of its log."""
         settings = {setting.name: setting.value for setting in self.settings}
         return log_calls(settings, next(iter(self.processes()), None), self._process.log)
-
-    def now_s(self) -> float:
-        """The monotonic clock."""
-        return time.monotonic()
 
     def checkpoint(self) -> None:
         """Nothing: InnoDB writes pages all the time (docs/decisions/innodb-log.md). A checkpoint
@@ -193,7 +168,7 @@ class MariadbServer:
 
     def end_stuck(self, for_s: float) -> str:
         """By InnoDB's lock waits; waits for other users do not count."""
-        with self._asking("cannot check for users that wait for a lock") as session:
+        with self.asking("cannot check for users that wait for a lock") as session:
             return end_stuck(session, self._own, for_s)
 
     @property

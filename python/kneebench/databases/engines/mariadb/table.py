@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, model_validator
 
 from kneebench.databases.engines.mariadb.allowed_settings import fault
-from kneebench.plan.database import Database, ExistingSchemaDatabase
+from kneebench.plan.database import Database
+from kneebench.plan.managed_database import ManagedDatabase
 from kneebench.plan.server_url import UrlRule
 from kneebench.plan.values import Directory, Text, wrong
 
@@ -21,7 +21,7 @@ URL = UrlRule(
 )
 
 
-class MariadbDatabase(ExistingSchemaDatabase):
+class MariadbDatabase(ManagedDatabase):
     """Database engine and how it is provided: Debian's server or your own build (`bin_dir`), or an
     external server (`url`).
     """
@@ -35,7 +35,6 @@ class MariadbDatabase(ExistingSchemaDatabase):
         "innodb_adaptive_flushing_lwm",
     )
     huge_pages_setting: ClassVar[str] = "large_pages"
-    managed_only: ClassVar[tuple[str, ...]] = ("settings", "cores", "bin_dir")
     url: Annotated[
         Text,
         Field(
@@ -53,28 +52,12 @@ class MariadbDatabase(ExistingSchemaDatabase):
             )
         ),
     ] = None
-    base_image_path: Annotated[
-        Directory,
-        Field(
-            description="Directory for the base image (the loaded database), kept for the next run"
-        ),
-    ] = Path(".kneebench/images")
 
     @model_validator(mode="after")
-    def _keys_fit_each_other(self) -> Self:
-        if self.url and self.bin_dir:
-            raise wrong(
-                "bin_dir",
-                sentence="either bin_dir for a managed server, or the url of an external server",
-            )
+    def _settings_are_allowed(self) -> Self:
         if unfit := fault(self.settings):
             raise wrong("settings", unfit[0], sentence=unfit[1])
         return self
-
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """The base image's directory, and the build's."""
-        return (self.base_image_path, *([self.bin_dir] if self.bin_dir else []))
 
 
 TABLE = MariadbDatabase

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from kneebench.databases.engines.mariadb.table import PASSWORD, MariadbDatabase
+from kneebench.databases.engines.mariadb.table import PASSWORD
+from kneebench.plan.database import ExistingSchemaDatabase
 from kneebench.plan.server_url import UrlRule
-from kneebench.plan.storage import Storage
-from kneebench.plan.values import Directory, Text, wrong
+from kneebench.plan.values import Text
 
 URL = UrlRule(
     schemes=("mysql",),
@@ -19,10 +18,12 @@ URL = UrlRule(
 )
 
 
-class MysqlDatabase(MariadbDatabase):
+class MysqlDatabase(ExistingSchemaDatabase):
     """MySQL 8 as an external server (`url`). Not tried on MySQL 8."""
 
     url_rule: ClassVar[UrlRule] = URL
+    temporary_setting: ClassVar[str] = "tmpdir"
+    cache_setting: ClassVar[str] = "innodb_buffer_pool_size"
     url: Annotated[
         Text,
         Field(
@@ -32,18 +33,6 @@ class MysqlDatabase(MariadbDatabase):
             )
         ),
     ] = ""
-
-    bin_dir: Annotated[
-        Directory | None,
-        Field(description="Refused: kneebench starts no server of MySQL"),
-    ] = None
-
-    def check(self, storages: Mapping[str, Storage]) -> None:
-        """Every storage has a URL: kneebench starts no server of MySQL."""
-        for name, one in storages.items():
-            if not (one.url or self.url):
-                raise wrong("storages", name, sentence="a url: this engine has no managed servers")
-        super().check(storages)
 
 
 TABLE = MysqlDatabase

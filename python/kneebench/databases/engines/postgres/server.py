@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import psycopg
 
 from kneebench._core import GeneratorSpec, LoadGenerator
-from kneebench.databases.engine import UNLOCK, LogCalls
+from kneebench.databases.engine import LogCalls
 from kneebench.databases.engines.postgres.address import answers, connect, core_address, explained
 from kneebench.databases.engines.postgres.blocked import end_stuck, lockers
 from kneebench.databases.engines.postgres.client_timeouts import PostgresTimeouts
@@ -29,19 +29,19 @@ from kneebench.databases.engines.postgres.settings_in_force import (
 from kneebench.databases.engines.postgres.waits import PostgresWaits
 from kneebench.databases.managed.crash_report import seen_of_its_end
 from kneebench.databases.managed.process import Process
-from kneebench.errors import DatabaseLost, InvalidMeasurement, KneebenchError, PlanError
+from kneebench.databases.server_sessions import ServerSessions
+from kneebench.errors import KneebenchError, PlanError
 from kneebench.records import Check, Setting, Watch
 
 TIMEOUTS = PostgresTimeouts()
 FLUSH_LIMIT_S = 10.0
 """How long the last sessions of a rung may take to end and hand over their counts."""
-KEPT = "see the server's log, then run again; completed rungs are saved"
 LOG_POSITION = """
 SELECT pg_walfile_name(here), pg_wal_lsn_diff(here, '0/0') FROM pg_current_wal_insert_lsn() here"""
 NO_CHECKPOINTS = "the role may not run CHECKPOINT, so windows do not start at one"
 
 
-class PostgresServer:
+class PostgresServer(ServerSessions):
     """Answers for one database of one server.
 
     It asks from three sessions (one for what takes long, one that samples waits) on the workload's
@@ -65,16 +65,9 @@ class PostgresServer:
         timeouts: PostgresTimeouts = TIMEOUTS,
         segments: LogSegments | None = None,
     ) -> None:
-        self.address = address
-        self.warehouses = warehouses
-        self.restore_s = restore_s
-        self._before = before
-        self._process = process or Process()
-        self._segments = segments
-        self.cores = self._process.cores
-        self.paths, self.roles = self._process.paths, self._process.roles
-        self._lock = threading.Lock()
-        self._timeouts = timeouts
+        super().__init__(restore_s, process)
+        self.address, self.warehouses = address, warehouses
+        self._before, self._segments, self._timeouts = before, segments, timeouts
         self._session = connect(address, limit_s=timeouts.reading_s)
         self._side = connect(address, limit_s=timeouts.whole_s)
         self._sampled = connect(address, limit_s=timeouts.reading_s)
@@ -96,61 +89,47 @@ class PostgresServer:
             session.close()
 
     @contextlib.contextmanager
-    def _session_for(
+    def asking(
         self, what: str, limit_s: float | None = None
     ) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
-        with self._lock, self._losses_reported(what):
+        """The session of the meters; what it locks is given back."""
+        with self._lock, self.losses_reported(what):
             self._session.limit_s = limit_s or self._timeouts.reading_s
             with _question(self._session):
                 yield self._session
 
     @contextlib.contextmanager
     def _reaching(self, what: str) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
-        """A connection of its own; DatabaseLost where the server went away."""
-        try:
-            with (
-                self._losses_reported(what),
-                connect(self.address, limit_s=self._timeouts.whole_s) as connection,
-            ):
-                _bound(connection, self._timeouts.lock_s)
-                yield connection
-        except PlanError as error:
-            raise DatabaseLost(what, seen=self.alive() or str(error), do=KEPT) from error
+        """A connection of its own for what reads the whole database."""
+        with (
+            self.losses_reported(what),
+            connect(self.address, limit_s=self._timeouts.whole_s) as connection,
+        ):
+            _bound(connection, self._timeouts.lock_s)
+            yield connection
 
-    @contextlib.contextmanager
-    def _losses_reported(self, what: str) -> Iterator[None]:
-        """DatabaseLost where the server went away; its words in a KneebenchError where it refuses,
-        and who stands in the way of a lock.
-        """
-        try:
-            with explained(what):
-                yield
-        except KneebenchError as error:
-            if isinstance(error.__cause__, psycopg.errors.LockNotAvailable):
-                with _question(self._side):
-                    seen = f"{error.seen}; {lockers(self._side)}"
-                raise InvalidMeasurement(what, seen=seen, do=UNLOCK) from error
-            if not isinstance(error.__cause__, psycopg.OperationalError):
-                raise
-            raise DatabaseLost(
-                what, seen="; ".join(filter(None, (error.seen, self.alive()))), do=KEPT
-            ) from error
+    def explained(self, what: str) -> AbstractContextManager[None]:
+        """In the server's words."""
+        return explained(what)
+
+    def is_lost(self, error: KneebenchError) -> bool:
+        """By psycopg's class, or where a connection was refused."""
+        return isinstance(error, PlanError) or isinstance(error.__cause__, psycopg.OperationalError)
+
+    def lock_holders(self, error: KneebenchError) -> str | None:
+        """By pg_blocking_pids, from the side session."""
+        if not isinstance(error.__cause__, psycopg.errors.LockNotAvailable):
+            return None
+        with _question(self._side):
+            return lockers(self._side)
 
     def load_generator(self, spec: GeneratorSpec) -> LoadGenerator:
         """A load generator for this server."""
         return LoadGenerator(spec, core_address(self.address))
 
-    def readings(self, meter: str) -> dict[str, float]:
-        """The meter's counters and gauges by "quantity|source"; waits beside all others."""
-        if meter == "waits":
-            with self._losses_reported("cannot read waits"):
-                return self._waits.read()
-        with self._session_for(f"cannot read {meter}"):
-            return self._readings.read(meter)
-
     def sum_next_order_ids(self) -> int:
         """sum D_NEXT_O_ID over all districts."""
-        with self._session_for("cannot add up the orders", self._timeouts.idle_s) as session:
+        with self.asking("cannot add up the orders", self._timeouts.idle_s) as session:
             return int(
                 (
                     session.execute("SELECT sum(d_next_o_id) FROM public.district").fetchone()
@@ -165,7 +144,7 @@ class PostgresServer:
         Beside the load's transactions it counts one commit for each session's start and one for
         each statement it prepares.
         """
-        with self._session_for("cannot count the transactions", self._timeouts.idle_s) as session:
+        with self.asking("cannot count the transactions", self._timeouts.idle_s) as session:
             _await_idle(session, self._own)
         seen = self.readings("log_writes")
         return round(seen["database.commits|database"]), round(seen["database.rollbacks|database"])
@@ -178,23 +157,15 @@ class PostgresServer:
         with limit, self._reaching("cannot check the conditions") as connection:
             return conditions(connection, self.warehouses, self._before)
 
-    def processes(self) -> Sequence[int]:
-        """The server's process ids on this machine."""
-        return self._process.family()
-
     def log_calls(self) -> LogCalls | str:
         """By its settings and its first process."""
         settings = {setting.name: setting.value for setting in self.settings}
         return log_calls(settings, next(iter(self.processes()), None))
 
-    def now_s(self) -> float:
-        """The monotonic clock."""
-        return time.monotonic()
-
     def checkpoint(self) -> None:
         """Run a checkpoint; nothing where the role may not (a note says so)."""
         if self._may_checkpoint:
-            with self._losses_reported("cannot run a checkpoint"):
+            with self.losses_reported("cannot run a checkpoint"):
                 self._side.execute("CHECKPOINT")
 
     def ready_log(self, for_s: float, limit_s: float) -> bool | None:
@@ -203,7 +174,7 @@ class PostgresServer:
         """
         if self._segments is None:
             return None
-        with self._session_for("cannot read the log's position") as session:
+        with self.asking("cannot read the log's position") as session:
             name, position = session.execute(LOG_POSITION).fetchone() or ("", 0)
         self._segments.rate.look(time.monotonic(), float(position))
         try:
@@ -217,7 +188,7 @@ class PostgresServer:
 
     def end_stuck(self, for_s: float) -> str:
         """By pg_blocking_pids; waits for other users do not count."""
-        with self._session_for("cannot check for users that wait for a lock") as session:
+        with self.asking("cannot check for users that wait for a lock") as session:
             return end_stuck(session, self._own, for_s)
 
     @property

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import threading
-import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from contextlib import AbstractContextManager
 
 from kneebench._core import GeneratorSpec, LoadGenerator
 from kneebench.databases.engines.sqlserver.address import core_address, explained
@@ -26,8 +24,9 @@ from kneebench.databases.engines.sqlserver.session import (
 )
 from kneebench.databases.engines.sqlserver.version import version_of
 from kneebench.databases.engines.sqlserver.waits import SqlServerWaits
-from kneebench.errors import DatabaseLost, KneebenchError, PlanError
-from kneebench.records import Check, Role, Setting, Watch
+from kneebench.databases.server_sessions import ServerSessions
+from kneebench.errors import KneebenchError, PlanError
+from kneebench.records import Check, Setting, Watch
 
 READING_S, IDLE_S, WHOLE_S = 60.0, 900.0, 6 * 3600.0
 """Longest waits: for a meter's reading; for counts while idle; for what reads the whole
@@ -37,23 +36,18 @@ STARTED = "SELECT create_date FROM sys.databases WHERE name = 'tempdb'"
 COUNTED_BY_US = (
     "TPM is the load generator's count: the server does not count the workload's transactions apart"
 )
-KEPT = "see the server's error log, then run again; completed rungs are saved"
 DURABLE = (
     "delayed durability is {}: a crash can lose commits, and log writes are measured without those"
     " that no session waited for"
 )
 
 
-class SqlServer:
+class SqlServer(ServerSessions):
     """Answers for one database of one server.
 
     It asks from three sessions: one for counts in master, so that they are no transactions of the
     workload's database, one that samples waits, and one in the database for what takes long.
     """
-
-    cores: Sequence[int] = ()
-    paths: Sequence[Path] = ()
-    roles: Sequence[Role] = ()
 
     def __init__(
         self,
@@ -62,8 +56,8 @@ class SqlServer:
         restore_s: float,
         notes: Sequence[str] = (),
     ) -> None:
-        self.address, self.restore_s, self._conditions = address, restore_s, conditions
-        self._lock = threading.Lock()
+        super().__init__(restore_s)
+        self.address, self._conditions = address, conditions
         with contextlib.ExitStack() as opened:
             self._session = opened.enter_context(connect(address, limit_s=READING_S))
             self._sampled = opened.enter_context(connect(address, limit_s=READING_S))
@@ -73,7 +67,7 @@ class SqlServer:
             self.settings: Sequence[Setting] = in_force(
                 self._session, address.database, self.version
             )
-            self._readings = self._open_readings()
+            self._readings: SqlServerReadings | BabelfishReadings = self._open_readings()
             self._waits = self._open_waits()
             self._stack = opened.pop_all()
         self.measures = self._readings.meters | ({"waits"} if self._waits else set())
@@ -112,38 +106,31 @@ class SqlServer:
         return [self._session.spid, self._sampled.spid, self._side.spid]
 
     @contextlib.contextmanager
-    def _asking(self, what: str) -> Iterator[None]:
-        """DatabaseLost where the server went away; its words in a KneebenchError where it
-        refuses.
+    def asking(self, what: str, limit_s: float | None = None) -> Iterator[SqlServerSession]:
+        """The session in master, whose answers may take READING_S."""
+        with self._lock, self.losses_reported(what):
+            yield self._session
+
+    def explained(self, what: str) -> AbstractContextManager[None]:
+        """In the server's words."""
+        return explained(what, self.address)
+
+    def is_lost(self, error: KneebenchError) -> bool:
+        """By what the session saw of its end; a connection that the server itself refuses is
+        not lost.
         """
-        try:
-            with explained(what, self.address):
-                yield
-        except PlanError as error:  # a connection of its own was refused
-            if isinstance(error.__cause__, SqlError):
-                raise
-            raise DatabaseLost(what, seen=self.alive() or str(error), do=KEPT) from error
-        except KneebenchError as error:
-            if isinstance(error.__cause__, SqlError) and error.__cause__.lost:
-                seen = "; ".join(filter(None, (error.__cause__.message, self.alive())))
-                raise DatabaseLost(what, seen=seen, do=KEPT) from error
-            raise
+        cause = error.__cause__
+        if isinstance(error, PlanError):
+            return not isinstance(cause, SqlError)
+        return isinstance(cause, SqlError) and cause.lost
 
     def load_generator(self, spec: GeneratorSpec) -> LoadGenerator:
         """A load generator for this server."""
         return LoadGenerator(spec, core_address(self.address))
 
-    def readings(self, meter: str) -> dict[str, float]:
-        """The meter's counters and gauges by "quantity|source"; waits beside all others."""
-        if meter == "waits" and self._waits:
-            with self._asking("cannot read waits"):
-                return self._waits.read()
-        with self._lock, self._asking(f"cannot read {meter}"):
-            return self._readings.read(meter)
-
     def sum_next_order_ids(self) -> int:
         """sum D_NEXT_O_ID over all districts."""
-        with self._asking("cannot add up the orders"), self._whole() as inside:
+        with self.losses_reported("cannot add up the orders"), self._whole() as inside:
             return int(inside.value("SELECT SUM(CAST(d_next_o_id AS bigint)) FROM dbo.district"))
 
     def transaction_counts(self) -> tuple[int, int] | None:
@@ -161,20 +148,12 @@ class SqlServer:
 
     def conditions(self, watch: Watch) -> Sequence[Check]:
         """The twelve consistency conditions."""
-        with self._asking("cannot check the conditions"), self._whole() as inside:
+        with self.losses_reported("cannot check the conditions"), self._whole() as inside:
             return self._conditions.checks(inside)
-
-    def processes(self) -> Sequence[int]:
-        """Unknown."""
-        return ()
-
-    def now_s(self) -> float:
-        """The monotonic clock."""
-        return time.monotonic()
 
     def checkpoint(self) -> None:
         """Run a checkpoint in the database."""
-        with self._asking("cannot run a checkpoint"):
+        with self.losses_reported("cannot run a checkpoint"):
             self._side.execute("CHECKPOINT")
 
     def connection_hint(self, code: str, message: str) -> str:
@@ -185,8 +164,8 @@ class SqlServer:
         """By the chain of blocked requests; nothing where the server does not show it."""
         if self.version.babelfish or not self._waits:
             return ""
-        with self._lock, self._asking("cannot check for users that wait for a lock"):
-            return end_stuck(self._session, self.address.database, self._own, for_s)
+        with self.asking("cannot check for users that wait for a lock") as session:
+            return end_stuck(session, self.address.database, self._own, for_s)
 
     def alive(self) -> str:
         """Empty while the server answers and was not restarted; else what was seen of its end."""

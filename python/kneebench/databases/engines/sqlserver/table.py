@@ -39,7 +39,7 @@ class SqlServerDatabase(ExistingSchemaDatabase):
     url_rule: ClassVar[UrlRule] = URL
     cache_setting: ClassVar[str] = CACHE
     restores: ClassVar[tuple[str, ...]] = ("auto", "backup", "load", "command", "none")
-    managed_only: ClassVar[tuple[str, ...]] = ("cores", "memory")
+    managed_only: ClassVar[tuple[str, ...]] = ("cores",)
     url: Annotated[
         Text,
         Field(
@@ -138,13 +138,9 @@ class SqlServerDatabase(ExistingSchemaDatabase):
         place = f"{server.hostname}:{server.port or PORT}/{folded(self.backup)}"
         return place, (of_database(self.settings), self.files_over(storages))
 
-    def check(self, storages: Mapping[str, Storage]) -> None:
-        """Every storage has a URL: kneebench starts no SQL Server."""
-        for one in storages.values():
-            if not (one.url or self.url):
-                sentence = f"the URL of a running server, {URL.example}"
-                raise wrong("database", "url", sentence=sentence)
-        super().check(storages)
+    def check_bare(self, storage: str) -> None:
+        """One URL may do for all storages."""
+        raise wrong("database", "url", sentence=f"the URL of a running server, {URL.example}")
 
     def check_constraints(
         self, constraints: Mapping[str, Constraint], urls: Mapping[str, str]
