@@ -279,7 +279,12 @@ def test_without_fewer_users_in_the_climb_the_caveat_says_that_no_load_is_known(
         "The climb measured no fewer users, so no load within the limit is known."
     )
     flag = StopResult(
-        stop="log_latency", fired=False, flag=True, seen="2 ms", limit="1.6 ms", sentence="Flagged"
+        stop="log_latency",
+        fired=False,
+        severity="caveat",
+        seen="2 ms",
+        limit="1.6 ms",
+        sentence="Flagged",
     )
     flagged = climb.model_copy(update={"stop_results": (flag,)})
     assert limit_caveats(results.model_copy(update={"climbs": (flagged,)})) == ()

@@ -161,7 +161,7 @@ def test_a_climb_that_warmed_the_database_is_made_once_more_and_only_the_second_
         steady.stopped_by,
     )
     (why,) = (v for v in found.stop_results if v.stop == "warming")
-    assert why.flag
+    assert why.severity == "caveat"
     assert re.search(
         r"rerunning the first rung \(4 users\) gave [\d.]+% more throughput .* The \d+ rungs of the"
         r" first climb \(stop reason: plateau\)",
@@ -336,7 +336,7 @@ def test_a_slow_log_stops_the_climb_and_the_knee_is_the_last_rung_within_the_lim
 def test_a_log_too_slow_from_the_start_marks_the_climb_which_goes_on_to_its_plateau() -> None:
     found, _ = climbed(log_of(1, CURVE), users=(8, 512))
     assert found.stopped_by == "plateau"
-    assert [v.flag for v in found.stop_results if v.stop == "log_latency"] == [True]
+    assert [v.severity for v in found.stop_results if v.stop == "log_latency"] == ["caveat"]
 
 
 def test_saturated_cores_stop_the_climb_one_rung_after_the_knee() -> None:

@@ -167,7 +167,7 @@ def test_a_climb_that_exceeded_the_limit_from_its_first_rung_on_does_not_step_do
 
     ladder = Ladder(users=(2, 16), step=1.5)
     flagged, _ = walk(climb(SLOW.configuration, ladder, 2), always)
-    assert any(result.flag for result in flagged.stop_results)
+    assert any(result.severity == "caveat" for result in flagged.stop_results)
     orders, said = long_runs([flagged, FAST], finally_took(dict.fromkeys(range(20), 0.009)))
     assert len({users for users, _ in finals(orders, "slow")}) == 1
     assert said == []

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kneebench.analysis.configuration_summary import configuration_summaries
-from kneebench.records import Results, Rung
+from kneebench.records import Results, Rung, StopResult
 from kneebench.results import Store, load
 from kneebench.results.campaign_reader import series
 from kneebench.results.tables import read_series
@@ -175,3 +175,10 @@ def test_keys_that_an_engine_no_longer_has_leave_the_plans_of_older_folders() ->
     assert upgraded["database"] == {"engine": "sqlserver", "url": "sqlserver://me@db/x"}
     assert upgraded["databases"]["a"] == {"engine": "mysql", "url": "mysql://me@db/x"}
     assert upgraded["databases"]["b"] == of_postgres
+
+
+def test_a_flag_of_format_2_is_a_caveat() -> None:
+    stop = {"stop": "log_latency", "fired": False, "seen": "", "limit": "", "sentence": ""}
+    climb = {"cell": {}, "stop_results": [{**stop, "flag": True}, {**stop, "flag": False}, stop]}
+    upgraded = UPGRADES[2]({"climb": climb})["climb"]["stop_results"]
+    assert [StopResult(**one).severity for one in upgraded] == ["caveat", "note", "note"]

@@ -61,7 +61,7 @@ def test_a_stop_says_what_it_saw_and_its_limit_whatever_it_is_shown(
     assert found.limit
     assert len(found.sentence) > 20
     assert "nan" not in found.sentence
-    assert not (found.flag and found.fired)
+    assert not (found.severity == "caveat" and found.fired)
     assert found == judge(name, seen), "a stop is a pure function of the rungs"
     if found.fired:
         assert 0 <= stops.find(name).beyond(seen, stops.limits(name, Ladder())) <= len(seen)
@@ -223,7 +223,7 @@ def test_a_log_at_its_limit_does_not_stop_the_climb() -> None:
 
 def test_a_log_too_slow_from_the_first_rung_is_a_mark_and_no_stop() -> None:
     found = judge("log_latency", latencies(0.009, 0.012, 0.02))
-    assert (found.fired, found.flag) == (False, True)
+    assert (found.fired, found.severity) == (False, "caveat")
     assert "this is flagged and does not end the climb" in found.sentence
 
 

@@ -35,7 +35,7 @@ def is_limited(climb: Climb) -> bool:
     """Whether the limit on log writes decides the load of the final runs: not if the first rung of
     the climb exceeded it, which is flagged, or if the climb did not judge it.
     """
-    return any(result.stop == STOP and not result.flag for result in climb.stop_results)
+    return any(result.stop == STOP and result.severity == "note" for result in climb.stop_results)
 
 
 def log_write(rungs: Sequence[Rung]) -> Estimate | None:
@@ -117,6 +117,7 @@ def _exceeded(runs: Sequence[Rung], limit_s: float, sentence: str) -> StopResult
         sentence=sentence,
         value=seen.value if seen else None,
         limit_value=limit_s,
+        unit="s",
     )
 
 

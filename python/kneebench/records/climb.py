@@ -9,15 +9,16 @@ from pydantic import Field
 from kneebench.records.configuration import Configuration
 from kneebench.records.drives import RawProfile
 from kneebench.records.record import Phase, Record
+from kneebench.records.remark import Severity
 from kneebench.records.rung import Check, Rung
 
 
 class StopResult(Record):
     """The result of a stop condition on a climb.
 
-    `flag` is True if the limit was exceeded without ending the climb. `value` is the number behind
-    `seen` (a share, seconds, users, an elasticity), `limit_value` that of the limit; None where
-    there is none, and in older files.
+    `severity` is a caveat if the limit was exceeded without ending the climb. `value` is the number
+    behind `seen` and `limit_value` that of the limit, in `unit` (share, s, users, elasticity); None
+    where there is none, and in older files.
     """
 
     stop: str
@@ -25,9 +26,15 @@ class StopResult(Record):
     seen: str
     limit: str
     sentence: str
-    flag: bool = False
+    severity: Severity = "note"
     value: float | None = None
     limit_value: float | None = None
+    unit: str = ""
+
+    @property
+    def worth_saying(self) -> bool:
+        """Whether it ended the climb, or its limit was exceeded."""
+        return self.fired or self.severity != "note"
 
 
 class RawStorage(Record):

@@ -180,6 +180,18 @@ def _with_remarks(rung: Document) -> Document:
     return {**kept, "order": _with_configuration(rung["order"]), "remarks": remarks}
 
 
+def _climb_of_2(climb: Document) -> Document:
+    """Format 2 had a flag where a stop's limit was exceeded without ending the climb."""
+    results = [
+        {
+            **{name: value for name, value in one.items() if name != "flag"},
+            "severity": "caveat" if one.get("flag") else "note",
+        }
+        for one in climb.get("stop_results", ())
+    ]
+    return {**_with_configuration(climb), "stop_results": results}
+
+
 def _proofs(proofs: Document) -> Document:
     return {
         name: {
@@ -192,7 +204,7 @@ def _proofs(proofs: Document) -> Document:
 
 OF_FORMAT_2: dict[str, Callable[[Document], Document]] = {
     "rung": _with_remarks,
-    "climb": _with_configuration,
+    "climb": _climb_of_2,
     "last": _with_configuration,
     "fixed_rate": _with_configuration,
     "resolved": _with_configuration,

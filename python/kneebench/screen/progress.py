@@ -93,7 +93,7 @@ def message_of(event: Event) -> str:
     """
     if event.kind == "stop":
         result = StopResult.model_validate(event.data)
-        return f"{event.doing}: {result.sentence}" if result.fired or result.flag else ""
+        return f"{event.doing}: {result.sentence}" if result.worth_saying else ""
     return f"warning: {event.doing}" if event.kind == "warning" else ""
 
 

@@ -145,7 +145,7 @@ def stop_reason_sentence(view: ViewModel, climb: Climb) -> str:
             f"{nopm} with {units.time(knee.latency_s.value)} mean latency at"
             f" {number_of_users(knee.users.value)}{mark}."
         )
-    stops = [_stop_sentence(climb, one) for one in climb.stop_results if one.fired or one.flag]
+    stops = [_stop_sentence(climb, one) for one in climb.stop_results if one.worth_saying]
     parts += map(as_sentence, stops)
     parts += [short.sentence] if short else []
     return " ".join(parts) or "Partly measured; no stop reason yet."

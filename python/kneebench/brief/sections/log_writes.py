@@ -113,7 +113,7 @@ def _judged(view: ViewModel, above: list[str]) -> str:
         view.name(c.configuration.id)
         for c in view.climbs
         if not c.stepped_down
-        and any(v.stop == "log_latency" and (v.fired or v.flag) for v in c.stop_results)
+        and any(v.stop == "log_latency" and v.worth_saying for v in c.stop_results)
     ]
     hidden = [name for name in exceeded if name not in above]
     return (

@@ -47,6 +47,7 @@ def judge(rungs: Sequence[Rung], limits: Ladder) -> StopResult:
         sentence=sentence,
         value=rungs[-1].users,
         limit_value=limits.last,
+        unit="users",
     )
 
 

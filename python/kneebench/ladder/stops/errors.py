@@ -38,6 +38,7 @@ def judge(rungs: Sequence[Rung], limits: Errors) -> StopResult:
         sentence=sentence,
         value=share,
         limit_value=limits.share,
+        unit="share",
     )
 
 

@@ -47,9 +47,10 @@ def judge(rungs: Sequence[Rung], limits: LogLatency) -> StopResult:
         seen=time(seen),
         limit=limit,
         sentence=sentence,
-        flag=flagged,
+        severity="caveat" if flagged else "note",
         value=seen,
         limit_value=limits.limit,
+        unit="s",
     )
 
 

@@ -102,4 +102,5 @@ def _result(
         sentence=sentence,
         value=value,
         limit_value=limits.elasticity,
+        unit="elasticity",
     )

@@ -84,6 +84,7 @@ def _result(
         sentence=sentence,
         value=busy,
         limit_value=limits.busy,
+        unit="share",
     )
 
 

@@ -48,9 +48,10 @@ def judge(climbed: Climb, ladder: Ladder) -> StopResult | None:
         seen=seen,
         limit=limit,
         sentence=sentence,
-        flag=True,
+        severity="caveat",
         value=change,
         limit_value=most,
+        unit="share",
     )
 
 
