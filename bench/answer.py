@@ -22,8 +22,8 @@ import numpy as np
 from bench.ratio import Ratio, Size, at_most, largest, turns
 from bench.servers import unwatched
 from kneebench.analysis.elasticity import between
-from kneebench.databases.engine import engine_of
 from kneebench.databases.engines.simulated.storage import SimulatedStorage, drives_of
+from kneebench.databases.several import engine_of
 from kneebench.lab.journal import Journal
 from kneebench.ladder.climb import climb, measure_orders
 from kneebench.measurement.measure import measure as measure_rung

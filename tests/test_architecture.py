@@ -7,6 +7,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,33 @@ def test_a_room_imports_only_from_rooms_before_it_and_from_the_ground_floor(room
         if part not in before
     ]
     assert wrong == []
+
+
+def modules_imported(file: Path) -> set[Path]:
+    """The files of the modules that a module imports, also those for types alone."""
+    names = [
+        f"{node.module}.{alias.name}"
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("kneebench.")
+        for alias in node.names
+    ]
+    places = [HOUSE.parent.joinpath(*name.split(".")) for name in names]
+    found = (
+        (place.with_suffix(".py"), place.parent.with_suffix(".py"), place.parent / "__init__.py")
+        for place in places
+    )
+    return {file for files in found for file in [one for one in files if one.exists()][:1]}
+
+
+def test_no_module_imports_itself_over_others_not_even_for_types() -> None:
+    TopologicalSorter({file: modules_imported(file) for file in MODULES}).prepare()
+
+
+def test_a_circle_of_modules_would_be_found() -> None:
+    one, other = HOUSE / "cli.py", HOUSE / "errors.py"
+    found = {file: modules_imported(file) for file in MODULES} | {other: {one}}
+    with pytest.raises(CycleError):
+        TopologicalSorter(found).prepare()
 
 
 def test_the_ground_floor_stands_on_nothing_but_itself() -> None:

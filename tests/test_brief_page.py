@@ -14,7 +14,7 @@ import pytest
 
 from kneebench.brief import Brief, chart_theme
 from kneebench.brief.section import Figure
-from kneebench.databases.engine import engine_of
+from kneebench.databases.several import engine_of
 from kneebench.engine_properties import Quantity, engine_properties
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan

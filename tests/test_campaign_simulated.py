@@ -13,9 +13,9 @@ from kneebench.brief import Brief
 from kneebench.campaign.bench import Bench
 from kneebench.campaign.flow import run
 from kneebench.campaign.restored import Context
-from kneebench.databases.engine import engine_of
 from kneebench.databases.engines.simulated.engine import SimulatedEngine
 from kneebench.databases.engines.simulated.server import Simulated
+from kneebench.databases.several import engine_of
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan

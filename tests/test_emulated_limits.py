@@ -59,6 +59,16 @@ def test_what_the_classes_allow_is_said_once_of_all_storages() -> None:
     )
 
 
+def test_what_the_class_of_the_log_allows_is_said_too() -> None:
+    results = on_emulated_drives(reads=5_750, writes=790)
+    plan = results.campaign.plan
+    disk = {**plan["storages"]["disk"], "log": {"drives": [{"emulated": "sata", "size": "4GiB"}]}}
+    storages = {**plan["storages"], "disk": disk}
+    apart = with_campaign(results, plan={**plan, "storages": storages})
+    [said] = [one for one in section(Brief(apart), "cautions").sentences if "classes" in one]
+    assert "disk 6,000 reads/s and 800 writes/s; the log of disk 1,500 reads/s and 400" in said
+
+
 def test_a_storage_that_could_not_be_measured_without_its_database_says_so() -> None:
     results = with_campaign(recorded(), unprofiled={"disk": "cannot profile it: 9 MiB free"})
     [said] = [one for one in section(Brief(results), "cautions").sentences if "9 MiB" in one]

@@ -16,11 +16,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kneebench.databases.engine import Engine, Server, engine_of
+from kneebench.databases.engine import Engine, Server
 from kneebench.databases.engines.mariadb.server_address import MariadbAddress
 from kneebench.databases.engines.mariadb.session import connect as session
 from kneebench.databases.engines.postgres.address import connect
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
+from kneebench.databases.several import engine_of
 from kneebench.errors import DatabaseLost, InvalidMeasurement
 from kneebench.lab.journal import Journal
 from kneebench.measurement.measure import measure

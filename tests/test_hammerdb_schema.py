@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kneebench.databases.engine import Engine, engine_of
+from kneebench.databases.engine import Engine
 from kneebench.databases.engines.postgres.address import connect
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
+from kneebench.databases.several import engine_of
 from kneebench.errors import PlanError
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan

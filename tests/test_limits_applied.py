@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from kneebench.databases.engine import engine_of
+from kneebench.databases.several import engine_of
 from kneebench.errors import KneebenchError
 from kneebench.lab import control_groups, limits, topology
 from kneebench.lab.control_groups import Groups, Hierarchy, hierarchy_of, unified

@@ -19,13 +19,14 @@ import psutil
 import pymysql
 import pytest
 
-from kneebench.databases.engine import LogCalls, engine_of
+from kneebench.databases.engine import LogCalls
 from kneebench.databases.engines.mariadb.builds import find_build
 from kneebench.databases.engines.mariadb.cluster import system_tables
 from kneebench.databases.engines.mariadb.engine import OwnMariadb
 from kneebench.databases.engines.mariadb.readings import NOT_TIMED
 from kneebench.databases.engines.mariadb.server import MariadbServer
 from kneebench.databases.engines.mariadb.session import connect
+from kneebench.databases.several import engine_of
 from kneebench.errors import DatabaseLost, PlanError, Refused
 from kneebench.lab.drives import mount_of
 from kneebench.lab.journal import Journal
@@ -252,7 +253,7 @@ def test_a_killed_server_says_how_it_ended_and_asking_it_is_an_error(bench: Benc
 HELD = """
 import sys, time
 from pathlib import Path
-from kneebench.databases.engine import engine_of
+from kneebench.databases.several import engine_of
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.records import Configuration

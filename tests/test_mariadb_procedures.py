@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 import pymysql
 import pytest
 
-from kneebench.databases.engine import engine_of
 from kneebench.databases.engines.mariadb.server import MariadbServer
 from kneebench.databases.engines.mariadb.session import MariadbSession, Row, connect
+from kneebench.databases.several import engine_of
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.records import Configuration, Event

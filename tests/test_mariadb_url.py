@@ -17,7 +17,6 @@ from pymysql.connections import Connection
 from pymysql.constants import COMMAND
 
 from kneebench._core import ConnectError, GeneratorSpec, LoadGenerator
-from kneebench.databases.engine import engine_of
 from kneebench.databases.engines.mariadb.address import address_of, core_address
 from kneebench.databases.engines.mariadb.copies import Copies
 from kneebench.databases.engines.mariadb.error_hints import error_hint
@@ -29,6 +28,7 @@ from kneebench.databases.engines.mariadb.sql_schema import note
 from kneebench.databases.engines.mariadb.versions import Product, require_product
 from kneebench.databases.engines.mariadb.waits import MariadbWaits
 from kneebench.databases.engines.mariadb.whereabouts import whereabouts
+from kneebench.databases.several import engine_of
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST
 from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.lab.programs import wait_until

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kneebench.databases.engine import engine_of
+from kneebench.databases.several import engine_of
 from kneebench.errors import KneebenchError
 from kneebench.lab import memory_limit
 from kneebench.lab.journal import Journal

@@ -17,7 +17,7 @@ from kneebench.analysis.configuration_summary import configuration_summaries, ro
 from kneebench.analysis.fixed_rate import MOST_WAIT, fixed_rate_latency, wait_caveats, wait_share
 from kneebench.brief import Brief
 from kneebench.campaign import flow
-from kneebench.databases.engine import engine_of
+from kneebench.databases.several import engine_of
 from kneebench.lab.journal import Journal
 from kneebench.ladder.climb import climb, measure_orders
 from kneebench.ladder.final_runs import FinalRuns

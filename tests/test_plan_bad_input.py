@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from kneebench.campaign.preflight import preflight_checks, shelves
-from kneebench.databases.engine import engine_of
+from kneebench.databases.several import engine_of
 from kneebench.errors import PlanError
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal

@@ -13,8 +13,8 @@ import jsonschema
 import pytest
 
 from kneebench.brief.view_model import ViewModel
-from kneebench.databases.engine import engine_of
 from kneebench.databases.engines.postgres.remote import RemotePostgres
+from kneebench.databases.several import engine_of
 from kneebench.errors import PlanError
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan

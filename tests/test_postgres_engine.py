@@ -20,7 +20,7 @@ import psycopg
 import pytest
 
 from kneebench._core import ConnectError, GeneratorSpec
-from kneebench.databases.engine import Engine, engine_of
+from kneebench.databases.engine import Engine
 from kneebench.databases.engines.postgres import image as images
 from kneebench.databases.engines.postgres.address import answers, connect, explained
 from kneebench.databases.engines.postgres.builds import find_build
@@ -29,6 +29,7 @@ from kneebench.databases.engines.postgres.engine import OwnPostgres
 from kneebench.databases.engines.postgres.launcher import make_cluster, running_server
 from kneebench.databases.engines.postgres.server import PostgresServer
 from kneebench.databases.managed.account import Account
+from kneebench.databases.several import engine_of
 from kneebench.errors import DatabaseLost, KneebenchError, PlanError, Refused
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
@@ -426,7 +427,7 @@ def test_a_kneebench_killed_by_kill_9_leaves_nothing_once_the_journal_is_cleaned
 import sys, time
 from pathlib import Path
 from kneebench.databases.engines.postgres.engine import OwnPostgres
-from kneebench.databases.engine import engine_of
+from kneebench.databases.several import engine_of
 from kneebench.databases.engines.postgres.launcher import make_cluster
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan

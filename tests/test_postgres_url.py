@@ -19,7 +19,6 @@ import pytest
 from pydantic import SecretStr
 
 from kneebench._core import ConnectError, GeneratorSpec, LoadGenerator, system_roots
-from kneebench.databases.engine import engine_of
 from kneebench.databases.engines.postgres.address import (
     address_of,
     connect,
@@ -30,6 +29,7 @@ from kneebench.databases.engines.postgres.address import (
 from kneebench.databases.engines.postgres.loading import load
 from kneebench.databases.engines.postgres.remote import RemotePostgres
 from kneebench.databases.engines.postgres.sql_schema import note
+from kneebench.databases.several import engine_of
 from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.lab.journal import Journal
 from kneebench.lab.programs import wait_until
@@ -610,7 +610,7 @@ def left_by_a_killed_run(plan: Plan, tmp_path: Path) -> str:
 KILLED = """
 import os, sys
 from pathlib import Path
-from kneebench.databases.engine import engine_of
+from kneebench.databases.several import engine_of
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.records import Configuration

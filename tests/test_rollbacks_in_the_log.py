@@ -10,8 +10,9 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from kneebench.databases.engine import Engine, engine_of
+from kneebench.databases.engine import Engine
 from kneebench.databases.engines.postgres.address import connect
+from kneebench.databases.several import engine_of
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.records import Configuration

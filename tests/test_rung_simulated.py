@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from kneebench.databases.engine import engine_of
+from kneebench.databases.several import engine_of
 from kneebench.errors import DatabaseLost, InvalidMeasurement
 from kneebench.lab.journal import Journal
 from kneebench.measurement.measure import MeasuredRung, measure

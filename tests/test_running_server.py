@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import kneebench
-from kneebench.databases.engine import engine_of
+from kneebench.databases.several import engine_of
 from kneebench.plan import Plan
 from kneebench.plan.json_schema import tables
 from kneebench.plan.reader import parse_plan

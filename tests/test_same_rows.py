@@ -11,7 +11,6 @@ from typing import Any
 import psycopg
 import pytest
 
-from kneebench.databases.engine import engine_of
 from kneebench.databases.engines.mariadb.session import MariadbSession
 from kneebench.databases.engines.mariadb.session import connect as mariadb_session
 from kneebench.databases.engines.mariadb.sql_schema import columns_of
@@ -19,6 +18,7 @@ from kneebench.databases.engines.postgres.address import connect
 from kneebench.databases.engines.sqlserver.database import connect_to
 from kneebench.databases.engines.sqlserver.session import SqlServerSession
 from kneebench.databases.engines.sqlserver.sql_files import columns_of as columns_in_the_schema
+from kneebench.databases.several import engine_of
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan

@@ -18,13 +18,13 @@ from typing import Any
 
 import pytest
 
-from kneebench.databases.engine import engine_of
 from kneebench.databases.engines.postgres import image as images
 from kneebench.databases.engines.postgres.account import server_account
 from kneebench.databases.engines.postgres.engine import OwnPostgres
 from kneebench.databases.engines.postgres.launcher import make_cluster, running_server
 from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.ownership import home
+from kneebench.databases.several import engine_of
 from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.lab.journal import Journal
 from kneebench.lab.removal import MARKER

@@ -19,8 +19,7 @@ from kneebench.analysis.sweep_rows import sweep_rows
 from kneebench.brief import Brief
 from kneebench.campaign.expected_duration import configuration_findings
 from kneebench.campaign.preflight import preflight_checks, shelves
-from kneebench.databases.engine import engine_of
-from kneebench.databases.several import together
+from kneebench.databases.several import engine_of, together
 from kneebench.errors import PlanError
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal

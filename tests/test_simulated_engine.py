@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from kneebench._core import GeneratorSpec, merge_histograms
-from kneebench.databases.engine import engine_of
 from kneebench.databases.engines.simulated.server import METERS, Simulated
 from kneebench.databases.engines.simulated.storage import SimulatedStorage
+from kneebench.databases.several import engine_of
 from kneebench.errors import PlanError
 from kneebench.lab.journal import Journal
 from kneebench.measurement.quantities import READ

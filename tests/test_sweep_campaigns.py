@@ -12,7 +12,7 @@ from kneebench.analysis.control import control, control_caveats
 from kneebench.campaign.expected_duration import configuration_findings
 from kneebench.campaign.flow import run
 from kneebench.campaign.preflight import preflight_checks
-from kneebench.databases.engine import engine_of
+from kneebench.databases.several import engine_of
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
 from kneebench.ladder.saturating import next_try, saturated

@@ -14,9 +14,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from kneebench.databases.engine import engine_of
 from kneebench.databases.engines.postgres.address import connect
 from kneebench.databases.engines.postgres.server import PostgresServer
+from kneebench.databases.several import engine_of
 from kneebench.lab.journal import Journal
 from kneebench.lab.volumes.fio_on_drives import written_bytes
 from kneebench.plan import Plan

@@ -14,9 +14,10 @@ import psutil
 import psycopg
 import pytest
 
-from kneebench.databases.engine import Engine, engine_of
+from kneebench.databases.engine import Engine
 from kneebench.databases.engines.postgres.address import address_of, connect
 from kneebench.databases.engines.postgres.whereabouts import whereabouts
+from kneebench.databases.several import engine_of
 from kneebench.lab.journal import Journal
 from kneebench.measurement.measure import measure
 from kneebench.plan import Plan

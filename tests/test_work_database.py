@@ -15,8 +15,9 @@ from typing import NamedTuple
 import psutil
 import pytest
 
-from kneebench.databases.engine import Engine, Server, engine_of
+from kneebench.databases.engine import Engine, Server
 from kneebench.databases.engines.postgres.address import connect
+from kneebench.databases.several import engine_of
 from kneebench.errors import DatabaseLost
 from kneebench.lab.journal import Journal
 from kneebench.lab.processes import family, runs, started

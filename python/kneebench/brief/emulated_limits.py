@@ -43,7 +43,9 @@ def allowed_by_class(view: ViewModel) -> str:
     """What the classes of emulated drives allow each storage, in a sentence; empty where none has a
     limit.
     """
-    found = {name: class_limits(storage) for name, storage in view.plan.storages.items()}
+    storages = view.plan.storages
+    logs = {f"the log of {name}": one.log for name, one in storages.items() if one.log}
+    found = {name: class_limits(volume) for name, volume in {**storages, **logs}.items()}
     each = [
         f"{name} {listed([f'{units.count(most)} {kind}s/s' for kind, most in limits.items()])}"
         for name, limits in found.items()

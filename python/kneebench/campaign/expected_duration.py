@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 
 from kneebench import units
-from kneebench.databases.engine import engine_of
+from kneebench.databases.several import engine_of
 from kneebench.errors import KneebenchError
 from kneebench.lab.journal import Journal
 from kneebench.lab.volumes import preconditioning_s

@@ -18,7 +18,8 @@ from kneebench.campaign.bench import Bench
 from kneebench.campaign.preflight import as_plan, preflight_checks, refuse
 from kneebench.campaign.proof import prove
 from kneebench.campaign.restored import Context
-from kneebench.databases.engine import Engine, engine_of
+from kneebench.databases.engine import Engine
+from kneebench.databases.several import engine_of
 from kneebench.directories import CAMPAIGNS
 from kneebench.errors import Refused
 from kneebench.lab.host import described, host

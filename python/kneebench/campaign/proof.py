@@ -22,7 +22,8 @@ from kneebench.analysis.proof import (
 )
 from kneebench.analysis.wording import listed
 from kneebench.campaign.restored import Context, Restored
-from kneebench.databases.engine import Engine, engine_of
+from kneebench.databases.engine import Engine
+from kneebench.databases.several import engine_of
 from kneebench.errors import KneebenchError
 from kneebench.lab.journal import Journal
 from kneebench.lab.limit_findings import constraint_findings

@@ -14,7 +14,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from kneebench import units
-from kneebench.databases.engine import Engine, RemovesImages, Server, engine_of, finding_of
+from kneebench.databases.engine import Engine, RemovesImages, Server, finding_of
+from kneebench.databases.several import engine_of
 from kneebench.errors import CheckFailed, KneebenchError, PlanError
 from kneebench.lab.journal import Journal
 from kneebench.measurement.quantities import READ

@@ -15,7 +15,7 @@ from kneebench.directories import CAMPAIGNS
 def print_findings(plan: Path | None, *, as_json: bool) -> NoReturn:
     """All findings on a plan, and the exit code by the worst of them."""
     from kneebench.campaign.preflight import load_now, preflight_checks
-    from kneebench.databases.engine import engine_of
+    from kneebench.databases.several import engine_of
     from kneebench.errors import PlanError, Refused
     from kneebench.lab.journal import Journal
 

@@ -11,14 +11,8 @@ from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from kneebench._core import GeneratorSpec, LoadGenerator
-from kneebench.databases.several import SeveralEngines
-from kneebench.errors import KneebenchError, PlanError, Refused
-from kneebench.lab.journal import Journal
-from kneebench.plan import Plan
-from kneebench.plan.explanation import dotted
-from kneebench.plan.resolve import database_plans
+from kneebench.errors import KneebenchError, Refused
 from kneebench.records import Check, Configuration, Finding, Role, Setting, Watch, Whereabouts
-from kneebench.shelf import ENGINES
 
 UNLOCK = (
     "end those transactions or wait for them; completed rungs are saved, and the same command"
@@ -195,24 +189,3 @@ class RemovesImages(Engine, Protocol):
     def remove_image(self, watch: Watch) -> str:
         """Remove what `prepare` made and keeps for the next run; what was removed, in words."""
         ...
-
-
-def engine_of(plan: Plan, journal: Journal) -> Engine:
-    """The plan's engine, or those of its databases as one, ready to say what it finds; nothing is
-    changed yet.
-
-    Raises UnknownPart with the names of the engines, and PlanError for a plan read from results,
-    which contain no commands.
-    """
-    if plan.kept_commands:
-        raise PlanError(
-            f"cannot read {dotted(plan.kept_commands[0])}",
-            seen="this is the placeholder that results keep in place of a command",
-            do="write the command itself",
-        )
-    plans = database_plans(plan)
-    engines: dict[str, Engine] = {
-        name: ENGINES.module(one.database.engine, "engine").open_engine(one, journal)
-        for name, one in plans.items()
-    }
-    return SeveralEngines(plans, engines) if plan.databases else engines[""]

@@ -1,4 +1,5 @@
-"""The engines of a plan of several databases, as one: each does the work of its own configurations.
+"""The engine of a plan. Those of several databases are one, in which each does the work of its own
+configurations.
 
 It adds nothing to what an engine does but a look at the space that all of them need at once, which
 no engine can see alone.
@@ -10,18 +11,42 @@ import contextlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import psutil
 
+from kneebench.databases.engine import Engine, Server
 from kneebench.databases.managed.disk_space import device_of, free_bytes
+from kneebench.errors import PlanError
 from kneebench.lab.drives import IN_MEMORY, file_system_of
+from kneebench.lab.journal import Journal
+from kneebench.plan import Plan
 from kneebench.plan.database_plan import DatabasePlan
+from kneebench.plan.explanation import dotted
+from kneebench.plan.resolve import database_plans
 from kneebench.records import Configuration, Finding, Watch, Whereabouts
+from kneebench.shelf import ENGINES
 from kneebench.units import size
 
-if TYPE_CHECKING:
-    from kneebench.databases.engine import Engine, Server
+
+def engine_of(plan: Plan, journal: Journal) -> Engine:
+    """The plan's engine, or those of its databases as one, ready to say what it finds; nothing is
+    changed yet.
+
+    Raises UnknownPart with the names of the engines, and PlanError for a plan read from results,
+    which contain no commands.
+    """
+    if plan.kept_commands:
+        raise PlanError(
+            f"cannot read {dotted(plan.kept_commands[0])}",
+            seen="this is the placeholder that results keep in place of a command",
+            do="write the command itself",
+        )
+    plans = database_plans(plan)
+    engines: dict[str, Engine] = {
+        name: ENGINES.module(one.database.engine, "engine").open_engine(one, journal)
+        for name, one in plans.items()
+    }
+    return SeveralEngines(plans, engines) if plan.databases else engines[""]
 
 
 class SeveralEngines:
