@@ -69,14 +69,14 @@ def find_joinable(root: Path, plan: Plan, host: Host) -> Path | None:
                 continue
             campaign = read_head(folder)
             if same_machine(host, campaign.host) and joinable(campaign.plan, plan):
-                there = len(configurations(Plan.model_validate(campaign.plan)))
+                there = len(campaign.resolved.configurations)
                 found.append((there, campaign.started_at, folder))
     return max(found)[-1] if found else None
 
 
 def added_configurations(campaign: Campaign, plan: Plan) -> tuple[Configuration, ...]:
     """The configurations that the plan has and the campaign's own has not."""
-    there = configurations(Plan.model_validate(campaign.plan))
+    there = campaign.resolved.configurations
     return tuple(one for one in configurations(plan) if one not in there)
 
 
