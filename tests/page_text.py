@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 LINES = {"p", "h1", "h2", "h3", "h4", "li", "tr", "caption", "summary", "figcaption", "dt", "dd"}
 LINES |= {"div", "section", "header", "footer", "pre", "title", "br"}
-CONFIGURATIONS = {"td", "th"}
+CELLS = {"td", "th"}
 UNREAD = {"script", "style", "svg"}
 
 
@@ -31,7 +31,7 @@ class _Text(HTMLParser):
             self.words.append(data.replace("\n", " "))
 
     def _between(self, tag: str) -> None:
-        self.words.append("\n" if tag in LINES else " | " if tag in CONFIGURATIONS else "")
+        self.words.append("\n" if tag in LINES else " | " if tag in CELLS else "")
 
 
 def text_of(page: str) -> str:

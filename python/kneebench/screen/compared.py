@@ -51,8 +51,8 @@ def _trend_table(trend: Sequence[Trend]) -> Table:
     table.caption_justify = "left"
     for one in trend:
         texts = {point.campaign: _point(one, point) for point in one.points}
-        configurations = (texts.get(campaign, "") for campaign in campaigns)
-        table.add_row(escape(one.storage), escape(one.called), *configurations)
+        cells = (texts.get(campaign, "") for campaign in campaigns)
+        table.add_row(escape(one.storage), escape(one.called), *cells)
     return table
 
 

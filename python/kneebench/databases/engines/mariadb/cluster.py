@@ -13,16 +13,16 @@ from kneebench.databases.engines.mariadb.builds import (
     first_of,
 )
 from kneebench.databases.engines.mariadb.launcher import (
-    CONFIGURATION,
     FILES,
     LOG,
+    SETTINGS_FILE,
     TEMPORARY,
     USER,
     Launch,
     MariadbFiles,
     run_bootstrap,
 )
-from kneebench.databases.engines.mariadb.server_settings import configuration
+from kneebench.databases.engines.mariadb.server_settings import settings_text
 from kneebench.databases.managed.account import Account
 from kneebench.lab.folder import Folder
 
@@ -41,7 +41,7 @@ def configure(data: Folder, settings: Mapping[str, str], account: Account | None
     """Write the option file: the only one that is read, so that no default of a distribution slips
     in.
     """
-    data.put(CONFIGURATION, configuration(settings), account and account.owner)
+    data.put(SETTINGS_FILE, settings_text(settings), account and account.owner)
 
 
 def make_cluster(launch: Launch, data: Folder) -> None:

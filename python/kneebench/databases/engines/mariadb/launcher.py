@@ -30,7 +30,7 @@ from kneebench.lab.journal import Journal
 
 assert server_program
 USER = "kneebench"
-CONFIGURATION = "my.cnf"
+SETTINGS_FILE = "my.cnf"
 FILES, LOG, TEMPORARY = "files", "log", "temporary"
 """The directories in a data directory of ours. The log has its own, so that a trace of the calls on
 its file meets no other; every directory beside the tables would be a database to the server."""
@@ -88,7 +88,7 @@ def server_command(
     """(command, Popen's further arguments) for a server over these files."""
     runtime = socket_folder(launch.runtime)
     given = [
-        f"--defaults-file={files.data / CONFIGURATION}",
+        f"--defaults-file={files.data / SETTINGS_FILE}",
         f"--datadir={files.tables}",
         f"--innodb-log-group-home-dir={files.log}",
         f"--tmpdir={files.temporary}",

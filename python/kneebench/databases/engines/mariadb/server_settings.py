@@ -28,7 +28,7 @@ from pathlib import Path
 
 from kneebench.databases.engines.mariadb.allowed_settings import named
 from kneebench.databases.engines.mariadb.footprint import GIB, MIB, cache_bytes, log_bytes
-from kneebench.databases.engines.mariadb.launcher import CONFIGURATION, Launch
+from kneebench.databases.engines.mariadb.launcher import SETTINGS_FILE, Launch
 from kneebench.databases.managed.sizing import Machine
 from kneebench.errors import PlanError
 from kneebench.lab.folder import Folder
@@ -110,10 +110,10 @@ def loading(ruled: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def configuration(settings: Mapping[str, str]) -> str:
+def settings_text(settings: Mapping[str, str]) -> str:
     """The text of the option file.
 
-    >>> print(configuration({"innodb_io_capacity": "200", "skip_log_bin": ""}).splitlines()[1:3])
+    >>> print(settings_text({"innodb_io_capacity": "200", "skip_log_bin": ""}).splitlines()[1:3])
     ['innodb_io_capacity = "200"', 'skip_log_bin']
     """
     lines = [f"{name} = {_quoted(value)}" if value else name for name, value in settings.items()]
@@ -135,10 +135,10 @@ def complaint(launch: Launch, settings: Mapping[str, str]) -> str:
         tempfile.TemporaryDirectory(prefix="settings-", dir=launch.runtime) as folder,
         Folder.at(Path(folder)) as opened,
     ):
-        opened.put(CONFIGURATION, configuration(settings), launch.account and launch.account.owner)
+        opened.put(SETTINGS_FILE, settings_text(settings), launch.account and launch.account.owner)
         if launch.account:
             launch.account.passes(opened.handle)
-        given = (f"--defaults-file={folder}/{CONFIGURATION}", "--verbose", "--help")
+        given = (f"--defaults-file={folder}/{SETTINGS_FILE}", "--verbose", "--help")
         command, more = launch.command(launch.build.program, *given, reach=())
         done = subprocess.run(command, capture_output=True, text=True, check=False, **more)
     return _words(done.stderr) if done.returncode else ""

@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 
 from kneebench.databases.engines.postgres.launcher import USER
-from kneebench.databases.engines.postgres.server_settings import configuration
+from kneebench.databases.engines.postgres.server_settings import settings_text
 from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.copying import duplicate
 from kneebench.lab.folder import Folder
@@ -27,7 +27,7 @@ def configure(data: Folder, settings: Mapping[str, str], account: Account | None
     slips in.
     """
     texts = {
-        "postgresql.conf": configuration(settings),
+        "postgresql.conf": settings_text(settings),
         "postgresql.auto.conf": "",
         "pg_hba.conf": ACCESS,
         "pg_ident.conf": "",

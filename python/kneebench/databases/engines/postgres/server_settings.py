@@ -141,10 +141,10 @@ def initdb_options(plan: DatabasePlan, build: PostgresBuild) -> list[str]:
     return options
 
 
-def configuration(settings: Mapping[str, str]) -> str:
+def settings_text(settings: Mapping[str, str]) -> str:
     """The text of postgresql.conf. Within quotes, a backslash and a quote are doubled.
 
-    >>> print(configuration({"shared_buffers": "1GB", "listen_addresses": ""}), end="")
+    >>> print(settings_text({"shared_buffers": "1GB", "listen_addresses": ""}), end="")
     shared_buffers = '1GB'
     listen_addresses = ''
     """
@@ -162,7 +162,7 @@ def complaint(launch: Launch, settings: Mapping[str, str]) -> str:
         Folder.at(Path(folder)) as opened,
     ):
         file = Path(folder, "postgresql.conf")
-        opened.put(file.name, configuration(settings), launch.account and launch.account.owner)
+        opened.put(file.name, settings_text(settings), launch.account and launch.account.owner)
         if launch.account:
             launch.account.passes(opened.handle)
         command, more = launch.command(

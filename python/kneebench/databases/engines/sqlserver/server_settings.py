@@ -43,7 +43,7 @@ MATTERS = frozenset(
         "accelerated_database_recovery",
     ]
 )
-CONFIGURATIONS = """
+INSTANCE_OPTIONS = """
 SELECT name, CAST({column} AS bigint) FROM sys.configurations WHERE name IN ({names})"""
 PENDING = """
 SELECT name, CAST(value AS bigint), CAST(value_in_use AS bigint) FROM sys.configurations
@@ -170,7 +170,7 @@ def _configurations(
     session: SqlServerSession, names: Iterable[str], column: str
 ) -> dict[str, object]:
     wanted = ", ".join(literal(name) for name in names)
-    return dict(rows_if_permitted(session, CONFIGURATIONS.format(column=column, names=wanted)))
+    return dict(rows_if_permitted(session, INSTANCE_OPTIONS.format(column=column, names=wanted)))
 
 
 def trace_flags(session: SqlServerSession) -> str:
