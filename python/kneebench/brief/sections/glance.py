@@ -24,6 +24,7 @@ from kneebench.analysis.wording import (
 )
 from kneebench.brief import chart_theme
 from kneebench.brief.section import Column, Number, Row, Section, StopReason, Table
+from kneebench.brief.sweep_numbers import sweep_numbers
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Climb, Comparison, Estimate, StopResult
 
@@ -63,6 +64,9 @@ def _numbers(view: ViewModel) -> Iterator[Number]:
     if best:
         first, *latencies = _differences(view, best)
         yield from (first, *_other(view, best), *latencies)
+    elif swept := [*sweep_numbers(view.results)]:
+        yield from swept
+        return
     else:
         yield from _baseline_latency(view)
     for configuration, knee in view.knees.items():

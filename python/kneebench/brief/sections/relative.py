@@ -83,9 +83,11 @@ def _figure(view: ViewModel, letter: str) -> Figure:
 
 
 def _caption(view: ViewModel, knees: list[dict[str, Any]], whole: bool) -> str:
-    sure = (
-        "whiskers are 95% CIs" if any(bar["high"] for bar in knees) else "one run each, no interval"
-    )
+    sure = "one run each, no interval"
+    if any(bar["high"] for bar in knees):
+        sure = "whiskers are 95% CIs"
+    if any(one.baseline != view.base.id for one in view.comparisons):
+        sure += f", of its own NOPM where a bar is not compared with {view.name(view.base.id)}"
     lighter = (
         "Lighter bars are search rungs, one short measurement each; they are not results. "
         if whole
@@ -133,7 +135,7 @@ def _bars(view: ViewModel, climb: Climb) -> list[dict[str, Any]]:
         against = view.compared("nopm", climb.id)
         ratio = (
             against.ratio
-            if against
+            if against and against.baseline == view.base.id
             else Estimate(
                 value=knee.nopm.value / one,
                 low=knee.nopm.low / one,
