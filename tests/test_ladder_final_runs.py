@@ -80,6 +80,17 @@ def test_without_whole_cycles_a_window_begins_after_what_the_fastest_has_had() -
     assert {*others} == {300_000}, "what a final run has had by then"
 
 
+def test_a_run_that_begins_a_tick_late_does_not_delay_those_after_it() -> None:
+    asked = []
+    for runs in FinalRuns([A, B], Ladder(users=8, repeats=4, checkpoints=0)).restored_runs():
+        late = {"age_transactions": round(1.05 * runs.begins_at)}
+        asked.append(runs.begins_at)
+        measure_orders(
+            runs.steps, lambda order, late=late: as_measured(order).model_copy(update=late)
+        )
+    assert len({*asked}) == 1
+
+
 def test_three_configurations_take_turns_there_and_back() -> None:
     assert [
         order.configuration

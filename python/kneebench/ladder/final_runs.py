@@ -25,6 +25,11 @@ from kneebench.ladder.fixed_rate import FixedRate
 from kneebench.plan.ladder import Ladder
 from kneebench.records import Climb, Configuration, Order, Rung
 
+LATER = 1.1
+"""Of the transactions after which windows begin: a run that began so much later delays those after
+it. All begin a tick later than asked, and the next must not wait for that too.
+"""
+
 
 class Load(NamedTuple):
     """A load on a restored database before its first run; it is not quoted.
@@ -110,8 +115,11 @@ class FinalRuns:
             for one in self._loads.configurations
             if one.id in self._firsts
         )
-        had = (rung.age_transactions or 0 for rung in self._loads.runs if self._firsts)
-        return max((*foreseen, *had), default=0)
+        begins_at = max(foreseen, default=0)
+        for rung in self._loads.runs if self._firsts else ():
+            if (rung.age_transactions or 0) > LATER * begins_at:
+                begins_at = rung.age_transactions or 0
+        return begins_at
 
     def _lacks(self, configuration: Configuration) -> bool:
         """Whether a configuration is to be measured at its load: until it and those under the same
