@@ -463,7 +463,9 @@ def used(plan: Plan, journal: Journal) -> None:
     """What every command does with a plan before it asks the machine."""
     engine_of(plan, journal)
     assert expected(plan, host()).total_s >= 0
-    constraints = sum(max(1, len(plan.constraints_of(one))) for one in plan.tables.values())
+    constraints = sum(
+        max(1, len(plan.constraints_of(one))) for one in plan.databases_by_name.values()
+    )
     assert len(configurations(plan)) == len(plan.storages) * constraints
     assert parse_plan(to_toml(plan), "again") == plan
 

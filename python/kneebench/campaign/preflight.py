@@ -125,7 +125,7 @@ def preset(name: str) -> Plan:
 
 
 def _parts(plan: Plan) -> Iterator[Finding]:
-    engines = [one.engine for one in plan.tables.values()]
+    engines = [one.engine for one in plan.databases_by_name.values()]
     for key, known in shelves().items():
         for name in plan.meters if key == "meters" else engines:
             if name not in known:

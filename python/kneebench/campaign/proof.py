@@ -101,7 +101,7 @@ def _open_sides(
     """The knee as it was, and of each resource the first relief that is possible here."""
     tried, place = Tried(), climb.configuration
     kept = campaign.store.campaign.settings.get(place.id, ())
-    table = campaign.plan.tables[place.database]
+    table = campaign.plan.databases_by_name[place.database]
     by_url = table.urls(campaign.plan.storages)[place.storage]
     names = () if by_url else table.sized_settings
     sized = {one.name: one.value for one in kept if one.name in names}

@@ -55,7 +55,7 @@ class Context(NamedTuple):
     in_force: Sequence[Setting] = ()
     """The kernel's settings of the plan."""
 
-    def rung_plan(self, configuration: Configuration) -> RungPlan:
+    def with_its_cores(self, configuration: Configuration) -> RungPlan:
         """The plan of a configuration's rungs, with the cores that its load generator has."""
         shares = Shares(database_plans(self.plan)[configuration.database])
         cores = shares.load_generator_cores(configuration)
@@ -102,8 +102,8 @@ class Restored:
         begins_at: int = 0,
     ) -> None:
         self.context, self.configuration, self.restore = context, configuration, restore
-        self._plan = context.rung_plan(configuration)
-        self._database = context.plan.tables[configuration.database]
+        self._plan = context.with_its_cores(configuration)
+        self._database = context.plan.databases_by_name[configuration.database]
         self._stack = contextlib.ExitStack()
         self._server: Server | None = None
         self._log_trace: LogTrace | str = NO_TRACE
@@ -227,7 +227,7 @@ class Restored:
         checkpoint, so that the next attempt is alike on all.
         """
         servers = self._beside.servers() if self._beside else {}
-        engines = {one.engine for one in self.context.plan.tables.values()}
+        engines = {one.engine for one in self.context.plan.databases_by_name.values()}
         kinds = background_kinds(*(engine_properties(one).own_quantities for one in engines))
         background = BackgroundWork(servers, kinds)
         measured = self._measure(order, cold=cold)

@@ -22,7 +22,7 @@ def with_cores(context: Context) -> tuple[Configuration, ...]:
     measured.
     """
     plan, every = context.plan, configurations(context.plan)
-    constraints = [plan.constraints_of(database) for database in plan.tables.values()]
+    constraints = [plan.constraints_of(database) for database in plan.databases_by_name.values()]
     names = {name for some in constraints for name, one in some.items() if one.saturating}
     if not names:
         return every
@@ -73,7 +73,7 @@ def _busy(context: Context, configuration: Configuration, number: int) -> float:
         users=context.plan.ladder.last,
     )
     with context.engine.restored(tried, context.watch) as server:
-        plan = context.rung_plan(tried)
+        plan = context.with_its_cores(tried)
         start = ColdStart(tried.memory_bytes or 0)
         rung = measure(
             order, plan, server, server.paths, context.watch, cold=True, start=start

@@ -72,9 +72,9 @@ def try_databases(plan: Plan, journal: Journal, watch: Watch) -> Iterator[Findin
     Raises PlanError for a plan that cannot be tried. An error of level "refused" or of the first
     findings ends the trial of a database: nothing was made.
     """
-    if not any(_by_url(plan.alone(name)) for name in plan.tables):
+    if not any(_by_url(plan.alone(name)) for name in plan.databases_by_name):
         trial_plan(plan)
-    for name in plan.tables:
+    for name in plan.databases_by_name:
         for finding in _try_database(name, plan.alone(name), journal, watch):
             subject = ": ".join(filter(None, (name, finding.subject)))
             yield finding.model_copy(update={"subject": subject})

@@ -30,7 +30,7 @@ def configurations(plan: Plan) -> tuple[Configuration, ...]:
     storages = sorted(plan.storages, key=lambda name: name != plan.base)
     databases = {
         name: plan.constraints_of(database) or {"": Constraint()}
-        for name, database in plan.tables.items()
+        for name, database in plan.databases_by_name.items()
     }
     found: list[Configuration] = []
     for storage in storages:

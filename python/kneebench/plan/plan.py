@@ -16,7 +16,7 @@ from kneebench.engine_properties import engine_properties
 from kneebench.plan.acceptance import Accept
 from kneebench.plan.constraints import Constraint, Constraints, wrong_sizes
 from kneebench.plan.database import Database as Database
-from kneebench.plan.databases import about, check_databases, check_rounds
+from kneebench.plan.database_rules import about, check_databases, check_rounds
 from kneebench.plan.engine_table import EngineStorage, EngineTable, default_database
 from kneebench.plan.kernel import Kernel
 from kneebench.plan.ladder import Ladder
@@ -174,7 +174,7 @@ class Plan(Part):
     def _storages_fit_the_engines(self) -> Self:
         if self.databases:
             check_databases(self.databases, self.storages, both="database" in self.model_fields_set)
-        for name, database in self.tables.items():
+        for name, database in self.databases_by_name.items():
             with about(name):
                 database.check(self.storages)
         return self
@@ -187,7 +187,7 @@ class Plan(Part):
 
     @model_validator(mode="after")
     def _constraints_fit_the_engines(self) -> Self:
-        for name, database in self.tables.items() if self.has_constraints else ():
+        for name, database in self.databases_by_name.items() if self.has_constraints else ():
             with about(name):
                 constraints = self.constraints_of(database)
                 database.check_constraints(constraints, database.urls(self.storages))
@@ -200,13 +200,13 @@ class Plan(Part):
         return self
 
     @property
-    def tables(self) -> dict[str, Database]:
+    def databases_by_name(self) -> dict[str, Database]:
         """Its databases by name; that of a plan with one by ""."""
         return dict(self.databases) or {"": self.database}
 
     def alone(self, name: str) -> Plan:
         """The plan with one of its databases, by the name that `tables` has."""
-        return self.model_copy(update={"database": self.tables[name], "databases": {}})
+        return self.model_copy(update={"database": self.databases_by_name[name], "databases": {}})
 
     def ladder_on(self, storage: str) -> Ladder:
         """The ladder with the stop conditions of a storage, or without for a name it has not."""
@@ -240,7 +240,7 @@ class Plan(Part):
 
     @property
     def _configurations_per_storage(self) -> int:
-        return sum(max(1, len(self.constraints_of(one))) for one in self.tables.values())
+        return sum(max(1, len(self.constraints_of(one))) for one in self.databases_by_name.values())
 
     @property
     def base(self) -> str:
@@ -252,7 +252,7 @@ class Plan(Part):
         """The URLs of external servers, of each database on each storage; none where kneebench
         starts them all.
         """
-        urls = (one.urls(self.storages).values() for one in self.tables.values())
+        urls = (one.urls(self.storages).values() for one in self.databases_by_name.values())
         return tuple(url for some in urls for url in some if url)
 
     @property
@@ -260,7 +260,7 @@ class Plan(Part):
         """Keys that hold only what results keep of a command: such a plan can be read, not run."""
         return tuple(
             (*(("databases", name) if name else ("database",)), *key)
-            for name, one in self.tables.items()
+            for name, one in self.databases_by_name.items()
             for key, value in one.commands.items()
             if is_kept_command(value)
         )
@@ -290,5 +290,5 @@ class Plan(Part):
         """Whether its databases are no models: all of them are, or none. Raises UnknownPart where
         there is no such engine.
         """
-        first = next(iter(self.tables.values()))
+        first = next(iter(self.databases_by_name.values()))
         return engine_properties(first.engine).measures_real_hardware

@@ -154,7 +154,7 @@ def _places(document: Document, key: str) -> Iterator[tuple[str, ...]]:
 
 def _of_results(document: Document, plan: Plan) -> Iterator[Fault]:
     """What the model takes when results are read back, and a plan shall not say."""
-    for name, one in plan.tables.items():
+    for name, one in plan.databases_by_name.items():
         if any(one.urls(plan.storages).values()) and one.restore in ("copy", "clone"):
             table = ("databases", name) if name else ("database",)
             allowed = '"template", "command" or "none": a copy of files needs a managed server'

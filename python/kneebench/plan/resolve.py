@@ -37,10 +37,10 @@ def database_plans(plan: Plan) -> dict[str, DatabasePlan]:
             seed=plan.seed,
             emulated_path=plan.emulated_path,
             servers=len(every) if short else 1,
-            databases=len(plan.tables) if short else 1,
+            databases=len(plan.databases_by_name) if short else 1,
             by_default=is_default(plan),
         )
-        for name, database in plan.tables.items()
+        for name, database in plan.databases_by_name.items()
     }
 
 
@@ -53,7 +53,7 @@ def only_database(plan: Plan) -> DatabasePlan:
 def rung_plan(plan: Plan, configuration: Configuration) -> RungPlan:
     """What the plan says of the rungs of a configuration."""
     return RungPlan(
-        engine=engine_properties(plan.tables[configuration.database].engine),
+        engine=engine_properties(plan.databases_by_name[configuration.database].engine),
         ladder=plan.ladder_on(configuration.storage),
         workload=plan.workload,
         seed=plan.seed,
@@ -78,7 +78,7 @@ def resolve(plan: Plan) -> ResolvedPlan:
             name: PlannedDatabase(
                 engine=one.engine, memory_bytes=getattr(one, "memory", None) or None
             )
-            for name, one in plan.tables.items()
+            for name, one in plan.databases_by_name.items()
         },
         warehouses=workload.warehouses,
         connections=workload.connections,

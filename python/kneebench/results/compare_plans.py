@@ -59,7 +59,7 @@ def plan_document(plan: PlanLike) -> dict[str, Any]:
         except ValidationError:
             return dict(clean(dict(plan)))
     document = plan.model_dump(mode="json")
-    for name, one in plan.tables.items():
+    for name, one in plan.databases_by_name.items():
         table = document["databases"][name] if name else document["database"]
         table["restore"] = one.restored_by(one.urls(plan.storages))
     del document["database" if plan.databases else "databases"]

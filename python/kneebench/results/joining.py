@@ -37,19 +37,19 @@ def joinable(kept: PlanLike, requested: Plan) -> bool:
     return (
         before.base == requested.base
         and {*configurations(before)} < {*configurations(requested)}
-        and all(_alike(before, requested, name) for name in before.tables)
+        and all(_alike(before, requested, name) for name in before.databases_by_name)
         and all(requested.storages.get(name) == one for name, one in before.storages.items())
     )
 
 
 def _alike(before: Plan, requested: Plan, name: str) -> bool:
     """Whether the second plan has the database of the first with its constraints."""
-    if name not in requested.tables:
+    if name not in requested.databases_by_name:
         return False
     if name and _kept(requested.alone(name)) != _kept(before.alone(name)):
         return False
-    wanted = requested.constraints_of(requested.tables[name])
-    limits = before.constraints_of(before.tables[name])
+    wanted = requested.constraints_of(requested.databases_by_name[name])
+    limits = before.constraints_of(before.databases_by_name[name])
     return all(wanted.get(constraint) == one for constraint, one in limits.items())
 
 
