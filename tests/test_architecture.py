@@ -228,7 +228,14 @@ def test_the_table_of_an_engine_needs_no_whole_plan() -> None:
         if found
         - {
             f"plan.{part}"
-            for part in ("constraints", "database", "server_url", "storage", "values")
+            for part in (
+                "constraints",
+                "database",
+                "managed_database",
+                "server_url",
+                "storage",
+                "values",
+            )
         }
     } == set()
 

@@ -1,8 +1,8 @@
 """What every room may ask of an engine by its name, without a server of it; what its servers do is
 in databases/engine.py.
 
-The properties are in `properties.py` of the engine's folder (`databases/<engine>/`), which imports
-from the ground floor only: the plan, which comes before the engines, asks them too.
+The properties are in `properties.py` of the engine's folder (`databases/engines/<engine>/`), which
+imports from the ground floor only: the plan, which comes before the engines, asks them too.
 """
 
 from __future__ import annotations

@@ -64,8 +64,9 @@ class KneeReadings:
         )
 
     def waiting(self, *quantities: str) -> float | None:
-        """The share of the transactions' time in classes of waits; None where none of them was
-        measured. Reads are not where the database does not show which session reads.
+        """The share of the transactions' time in classes of waits; 0 for a class that no sample
+        found, None where waits were not sampled. Reads are not where the database does not show
+        which session reads.
         """
         unseen = {"waits.data_read"} if self.value(READS_UNSEEN) else set[str]()
         measured = set(quantities) - unseen

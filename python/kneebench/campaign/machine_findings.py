@@ -128,7 +128,9 @@ def rounds_findings(plan: DatabasePlan) -> Iterator[Finding]:
     least, most = ladder.fewest_repeats, ladder.most_repeats
     seen = f"{most if least == most else f'{least} to {most}'} rounds of"
     seen += f" {units.time(ladder.final_window)} windows"
-    if plan.servers > 1:
+    if plan.servers_at_once > 1:
         memory = units.size(Shares(plan).resources.memory_bytes)
-        seen += f"; {plan.servers} servers up side by side, each sized for {memory} of memory"
+        seen += (
+            f"; {plan.servers_at_once} servers up side by side, each sized for {memory} of memory"
+        )
     yield Finding(level="ok", subject="rounds", seen=seen)

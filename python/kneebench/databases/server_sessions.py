@@ -36,7 +36,12 @@ class Waits(Protocol):
 
 
 class ServerSessions(ABC):
-    """A server that is asked in SQL, by sessions that may be lost."""
+    """A server that is asked in SQL, by sessions that may be lost.
+
+    An engine's server adds the abstract methods below, sets `_readings` and `_waits`, and answers
+    what else `Server` (databases/engine.py) asks: settings, measures, notes, the load generator,
+    sums and counts, the conditions, a checkpoint, hints on connections; and it closes its sessions.
+    """
 
     def __init__(self, restore_s: float, process: Process | None = None) -> None:
         self._process, self.restore_s = process or Process(), restore_s

@@ -1,8 +1,8 @@
 """The engine of a plan. Those of several databases are one, in which each does the work of its own
 configurations.
 
-It adds nothing to what an engine does but a look at the space that all of them need at once, which
-no engine can see alone.
+What no engine can see alone is added: the space that all of them need at once, and that the others
+give back what they keep while one has the machine.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ class Shares:
         limit = getattr(self.plan.database, "memory", None)
         return Resources(
             pinned or tuple(sorted(os.sched_getaffinity(0))),
-            limit or psutil.virtual_memory().total // self.plan.servers,
+            limit or psutil.virtual_memory().total // self.plan.servers_at_once,
             bool(pinned),
             bool(limit),
         )

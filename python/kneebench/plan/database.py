@@ -1,6 +1,7 @@
 """The plan's table of the database: what the tables of all engines have in common.
 
-An engine's own table is in its folder (`databases/<engine>/table.py`) and adds keys and rules.
+An engine's own table is in its folder (`databases/engines/<engine>/table.py`) and adds keys and
+rules.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ class Database(Part):
             raise wrong("constraints", sentence=sentence)
 
     def urls(self, storages: Mapping[str, Storage]) -> dict[str, str]:
-        """The server's URL by storage; empty where kneebench starts the server."""
+        """The server's URL by storage; an empty text where kneebench starts the server."""
         return {name: storage.url or self.url for name, storage in storages.items()}
 
     def restored_by(self, urls: Mapping[str, str]) -> str:

@@ -17,8 +17,9 @@ class DatabasePlan(NamedTuple):
     """One database of a plan, with what it shares with the others.
 
     `name`: that of the database, "" in a plan with one. `configurations`: those with this database.
-    `servers`, `databases`: how many of the whole plan are up at the same time, to which the machine
-    and the drives are shared out. `by_default`: the plan is kneebench's default, which no file has.
+    `servers_at_once`, `databases_at_once`: how many of the whole plan are up at the same time: the
+    machine and the drives are shared out to them. `by_default`: the plan is kneebench's default,
+    which no file has.
     """
 
     name: str
@@ -29,8 +30,8 @@ class DatabasePlan(NamedTuple):
     ladder: Ladder
     seed: int
     emulated_path: Path
-    servers: int = 1
-    databases: int = 1
+    servers_at_once: int = 1
+    databases_at_once: int = 1
     by_default: bool = False
 
     @property
@@ -40,7 +41,7 @@ class DatabasePlan(NamedTuple):
 
     @property
     def urls(self) -> dict[str, str]:
-        """The server's URL by storage; empty where kneebench starts the server."""
+        """The server's URL by storage; an empty text where kneebench starts the server."""
         return self.database.urls(self.storages)
 
     @property

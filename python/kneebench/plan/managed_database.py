@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 
 class ManagedDatabase(ExistingSchemaDatabase):
-    """A database with servers that kneebench starts (managed), or reaches by URL."""
+    """A database with servers that kneebench starts (managed), or reaches by URL.
+
+    An engine's table says `url_rule`, and where it has them `cache_setting`, `sized_settings`,
+    `temporary_setting` and `huge_pages_setting`.
+    """
 
     huge_pages_setting: ClassVar[str] = ""
     """The server setting for huge pages, which memory limits do not count; empty: it has none."""

@@ -22,8 +22,8 @@ def database_plans(plan: Plan) -> dict[str, DatabasePlan]:
     """What the plan says of each of its databases, by name; of the one of a plan with one by "".
 
     >>> two = {"databases": {"18": {}, "15": {}}, "storages": {"disk": {"path": "."}}}
-    >>> [(name, one.servers) for name, one in database_plans(Plan.model_validate(two)).items()]
-    [('18', 1), ('15', 1)]
+    >>> [*database_plans(Plan.model_validate(two))]
+    ['18', '15']
     """
     every, short = configurations(plan), plan.ladder.rounds == "short"
     return {
@@ -36,8 +36,8 @@ def database_plans(plan: Plan) -> dict[str, DatabasePlan]:
             ladder=plan.ladder,
             seed=plan.seed,
             emulated_path=plan.emulated_path,
-            servers=len(every) if short else 1,
-            databases=len(plan.databases_by_name) if short else 1,
+            servers_at_once=len(every) if short else 1,
+            databases_at_once=len(plan.databases_by_name) if short else 1,
             by_default=is_default(plan),
         )
         for name, database in plan.databases_by_name.items()

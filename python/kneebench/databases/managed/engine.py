@@ -204,8 +204,8 @@ class OwnServers(ABC, Generic[TableOf, BuildOf, FilesOf, ServerOf]):
         for name, storage in self.plan.storages.items():
             yield from self.directories.of(storage)
             yield from self.directories.of_volumes(name, storage)
-        if self.plan.servers > 1:
-            yield from self.directories.side_by_side(self.plan.servers)
+        if self.plan.servers_at_once > 1:
+            yield from self.directories.side_by_side(self.plan.servers_at_once)
         yield self.directories.base_image()
         yield from self.directories.cloning()
         yield from (missing := [*missing_for_all(self.table.cores, self.table.memory)])

@@ -61,7 +61,9 @@ def log_space_bytes(
     """
     data_bytes = plan.engine.footprint.climb_bytes(plan.workload.warehouses)
     storages = plan.storages.values()
-    most = int(plan.servers * memory_bytes * MEMORY_SHARE) - plan.servers * cache_bytes
+    most = (
+        int(plan.servers_at_once * memory_bytes * MEMORY_SHARE) - plan.servers_at_once * cache_bytes
+    )
     left = [
         left_bytes(one, most) - bytes_beside(one, image)
         for storage in storages
@@ -74,7 +76,7 @@ def log_space_bytes(
         for volume, holds, needs_bytes in volume_requirements(storage, data_bytes, 0)
         if "log" in holds
     ]
-    return min(map(log_share_bytes, left), default=0) // plan.databases
+    return min(map(log_share_bytes, left), default=0) // plan.databases_at_once
 
 
 def reduction_hint(plan: DatabasePlan, log_setting: str) -> str:
