@@ -232,7 +232,7 @@ def test_every_resource_has_one_evaluator_and_reads_quantities_that_there_are() 
     named = {quantity for one in RESOURCES for quantity in one.quantities}
     known = {*READ, *RATIOS, *DERIVED}
     assert {name.partition(".")[0] for name in named - known} <= {*NOT_READ_YET}
-    assert all(one.source and 0 < one.share_limit <= 1 for one in RESOURCES)
+    assert all(one.source and 0 < one.limit <= 1 for one in RESOURCES)
 
 
 # --- waits and where the time goes ----------------------------------------------------------------

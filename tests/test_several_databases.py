@@ -38,7 +38,13 @@ from kneebench.screen.summary import printed, results_json
 from tests.recordings import section
 from tests.terminal import drawn
 
-SLOW = {"cores": 4, "cpu_per_transaction": "1ms", "read_latency": "800us", "warm_after": 200}
+SLOW = {
+    "cores": 4,
+    "cpu_per_transaction": "1ms",
+    "read_latency": "800us",
+    "warm_after": 200,
+    "checkpoint_every": "0s",
+}
 FAST = {**SLOW, "read_latency": "100us"}
 LEAN = {"engine": "simulated"}
 HEAVY = {"engine": "simulated", "settings": {"cpu_per_transaction": "2ms"}}

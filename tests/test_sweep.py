@@ -96,7 +96,7 @@ def test_crossed_sweeps_are_called_by_what_else_limits_them() -> None:
 
 def test_the_big_numbers_of_a_sweep_are_what_the_smallest_size_does_of_the_largest() -> None:
     ratio, largest, smallest = section(Brief(memory_sweep(off, scatter=0.002)), "glance").numbers
-    assert ratio.value == "0.23x"
+    assert ratio.value == "0.230x"
     assert ratio.says.endswith("with 1 GiB in place of 32 GiB")
     assert largest.says.startswith("NOPM with 32 GiB, at ")
     assert smallest.says.startswith("NOPM with 1 GiB, at ")
@@ -105,7 +105,7 @@ def test_the_big_numbers_of_a_sweep_are_what_the_smallest_size_does_of_the_large
 def test_all_bars_of_a_figure_are_relative_to_one_configuration() -> None:
     """Each storage's largest size is compared with the first storage's, the others with theirs."""
     configurations = [
-        Configuration(id=f"{name}-{n}", storage=name, memory_bytes=n * GIB)
+        Configuration(id=f"{name}-{n}", storage=name, constraint=f"{n} GiB", memory_bytes=n * GIB)
         for name in ("disk", "nvme")
         for n in (1, 2)
     ]
@@ -116,7 +116,7 @@ def test_all_bars_of_a_figure_are_relative_to_one_configuration() -> None:
     (figure,) = section(brief, "relative").figures
     values = [row["value"] for row in figure.spec["data"]["values"]]
     assert [value / values[0] for value in values] == pytest.approx([1, 2, 3, 4])
-    assert "of its own NOPM where a bar is not compared with" in figure.caption
+    assert "of a bar's own NOPM where it is not compared with disk (1 GiB)" in figure.caption
 
 
 def test_a_campaign_without_constraints_has_no_sweep_and_no_section() -> None:

@@ -145,7 +145,7 @@ def test_a_trial_is_in_a_database_of_its_own_whatever_the_plan_measures() -> Non
     assert (only_database(own).restore, own.workload.warehouses) == ("template", 1)
     server = {"engine": "sqlserver", "url": "sqlserver://me@db/tpcc", "backup": "/b/tpcc.bak"}
     own = trial_plan(Plan.model_validate({"database": server}))
-    assert own.urls == {"server": "sqlserver://me@db/tpcc_try"}
+    assert own.database.urls(own.storages) == {"server": "sqlserver://me@db/tpcc_try"}
     assert own.database.backup == "/b/tpcc.bak.try"
 
 

@@ -30,7 +30,7 @@ from kneebench.analysis.wording import capital, number_of_users
 from kneebench.records import Bottleneck, Climb, ResourceEvidence, Rung
 from kneebench.units import time
 
-LOAD_GENERATOR_BUSY = LOAD_GENERATOR.share_limit
+LOAD_GENERATOR_BUSY = LOAD_GENERATOR.limit
 WORTH_SAYING = 0.25
 OPTIONAL = ("device", "network", "lightweight locks", "memory", "other waits", "data writes")
 """Resources that a sentence does not list when they were not measured: few campaigns have them."""

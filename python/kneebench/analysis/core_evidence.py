@@ -140,7 +140,7 @@ def one_core(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
         ONE_CORE,
         short,
         f"{says}; on it: {named}" if short and named else says,
-        by=Decided(core.busy, ONE_CORE.share_limit),
+        by=Decided(core.busy, ONE_CORE.limit),
         utilization=(f"core {name} {busy(most)}", f"the {core.rest} {share(core.others)}"),
         saturation=(f"threads on it: {named}",) if named else (),
     )
@@ -152,13 +152,13 @@ def _one_busy(
     """Whether the core is the bottleneck, and what decided."""
     says = (
         f"core {core.name} was {share(core.busy)} busy and the {core.rest} {share(core.others)}"
-        f" (limits {share(ONE_CORE.share_limit)} and {share(OTHERS_IDLE)})"
+        f" (limits {share(ONE_CORE.limit)} and {share(OTHERS_IDLE)})"
     )
-    short = core.busy > ONE_CORE.share_limit and core.others < OTHERS_IDLE
+    short = core.busy > ONE_CORE.limit and core.others < OTHERS_IDLE
     foreign_share, who = taken(readings.rungs)
     foreign = foreign_share * len(readings.sources("database.busy"))
     for_drives = bool(threads and re.match(DRIVE_THREADS, threads[0][0]))
-    if short and foreign > ONE_CORE.share_limit - OTHERS_IDLE and not for_drives:
+    if short and foreign > ONE_CORE.limit - OTHERS_IDLE and not for_drives:
         return None, f"{says}, but {who} used as much as {foreign:.1f} cores"
     return short, says
 

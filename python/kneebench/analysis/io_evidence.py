@@ -45,16 +45,14 @@ def log(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     )
     write_s, shared = (found.value if found else None for found in (latency, commits))
     took = f"a log write took {time(write_s)} (mean of the window, limit {time(limit_s)})"
-    why = [took if write_s is not None else "", waited(waits, "the log", LOG.share_limit)]
+    why = [took if write_s is not None else "", waited(waits, "the log", LOG.limit)]
     late = write_s is not None and write_s > limit_s
-    short = late or (waits or 0.0) > LOG.share_limit
+    short = late or (waits or 0.0) > LOG.limit
     return evidence(
         LOG,
         None if write_s is None and waits is None else short,
         joined(why) if any(why) else "log write time and log waits were not measured",
-        by=Decided(write_s, limit_s, "s")
-        if late or waits is None
-        else Decided(waits, LOG.share_limit),
+        by=Decided(write_s, limit_s, "s") if late or waits is None else Decided(waits, LOG.limit),
         utilization=(
             f"{count(flushes)} flushes/s" if flushes is not None else "",
             _raw(readings, climb, "log writes"),
@@ -81,7 +79,7 @@ def data_reads(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     device, behind = busy_device(readings, climb), share_of_writes(readings)
     first = _limits(device) and behind is not None and behind <= 0.5
     blocked = _behind_writes(readings, device)
-    limit = BESIDE_A_BUSY_DEVICE if first else DATA_READS.share_limit
+    limit = BESIDE_A_BUSY_DEVICE if first else DATA_READS.limit
     says = waited(waits, "reads", limit)
     says += f", {rounded(each, 2)} device reads per transaction" if each is not None else ""
     says += f", {time(await_s)} each" if each is not None and await_s is not None else ""
@@ -111,18 +109,13 @@ def data_writes(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     device, both = busy_device(readings, climb), _read_share(readings) or 0.0
     both += waits or 0.0
     behind_writes = _behind_writes(readings, device)
-    by_waits, with_log = (
-        (waits or 0.0) > DATA_WRITES.share_limit,
-        log_is_with_the_data(readings.rungs),
-    )
+    by_waits, with_log = (waits or 0.0) > DATA_WRITES.limit, log_is_with_the_data(readings.rungs)
     short = by_waits or (behind_writes and both > BESIDE_A_BUSY_DEVICE)
     those = " (the log's among them)" if with_log else ""
-    says, by = (
-        [waited(waits, "writes of data", DATA_WRITES.share_limit)],
-        Decided(waits, DATA_WRITES.share_limit),
-    )
+    says = [waited(waits, "writes of data", DATA_WRITES.limit)]
+    by = Decided(waits, DATA_WRITES.limit)
     if device and behind is not None and behind > 0.5:
-        limit = BESIDE_A_BUSY_DEVICE if _limits(device) else DATA_READS.share_limit
+        limit = BESIDE_A_BUSY_DEVICE if _limits(device) else DATA_READS.limit
         says.append(
             f"writes{those} were {share(behind)} of the queue of a device that was {device.why},"
             f" and users spent {share(both)} of their time in reads and writes"
@@ -161,26 +154,24 @@ def device(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     parts = (_read_share(readings) or 0.0, readings.waiting("waits.data_write") or 0.0)
     both, found = sum(parts), busy_device(readings, climb)
     one_of_them = _limits(found) or _behind_writes(readings, found)
-    together = both > DATA_READS.share_limit >= max(parts) and not one_of_them
+    limit = DATA_READS.limit
+    together = both > limit >= max(parts) and not one_of_them
     waiting = both + (readings.waiting("waits.log") or 0.0)
     why = [
-        f"{share(most.share)} of the storage's raw {most.what} (limit {share(DEVICE.share_limit)})"
+        f"{share(most.share)} of the storage's raw {most.what} (limit {share(DEVICE.limit)})"
         if most
         else "the storage was not measured without a database"
     ]
     near = most is not None and most.near and waiting > BESIDE_A_BUSY_DEVICE
     if together:
-        why = [
-            waited(both, "reads and writes of data", DATA_READS.share_limit),
-            *(why if most else ()),
-        ]
+        why = [waited(both, "reads and writes of data", limit), *(why if most else ())]
     return evidence(
         DEVICE,
         near or together or (False if most else None),
         joined(why),
-        by=Decided(both, DATA_READS.share_limit)
+        by=Decided(both, limit)
         if together
-        else Decided(most.share if most else None, DEVICE.share_limit),
+        else Decided(most.share if most else None, DEVICE.limit),
         utilization=(
             f"{name} {busy(used)}".strip() if used is not None else "",
             f"{share(most.share)} of raw {most.what}" if most else "",
@@ -237,7 +228,7 @@ def _behind_writes(readings: KneeReadings, device: BusyDevice | None) -> bool:
         return False
     writes = _write_share(readings) or 0.0
     both = writes + (_read_share(readings) or 0.0)
-    return bool(device.limits) or (both > DATA_READS.share_limit and writes > BESIDE_A_BUSY_DEVICE)
+    return bool(device.limits) or (both > DATA_READS.limit and writes > BESIDE_A_BUSY_DEVICE)
 
 
 def _per_s(readings: KneeReadings, quantity: str) -> str:

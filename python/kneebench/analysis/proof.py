@@ -123,7 +123,7 @@ def _as_valid(rung: Rung) -> Rung:
 def _is_driven_late(rung: Rung) -> bool:
     readings = KneeReadings([rung])
     used = readings.value("load_generator.busy") or 0.0
-    return used > LOAD_GENERATOR.share_limit or delayed_share(readings) > LOAD_GENERATOR_DELAY
+    return used > LOAD_GENERATOR.limit or delayed_share(readings) > LOAD_GENERATOR_DELAY
 
 
 def is_settled(found: Proof) -> bool:

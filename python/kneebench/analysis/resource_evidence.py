@@ -41,7 +41,7 @@ def load_generator(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     cores = cpu_utilization(readings.rungs)
     idle = not cores or cores.least_busy.value < NEARLY_BUSY
     late = delayed > LOAD_GENERATOR_DELAY and idle
-    says = f"load generator threads were {busy(used)} (limit {share(LOAD_GENERATOR.share_limit)})"
+    says = f"load generator threads were {busy(used)} (limit {share(LOAD_GENERATOR.limit)})"
     if late:
         says = (
             f"the load generator delayed each transaction by {share(delayed)} of its latency (limit"
@@ -50,11 +50,9 @@ def load_generator(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     lost = sum(rung.tally.lost_users for rung in readings.rungs)
     return evidence(
         LOAD_GENERATOR,
-        None if used is None else used > LOAD_GENERATOR.share_limit or late,
+        None if used is None else used > LOAD_GENERATOR.limit or late,
         says,
-        by=Decided(delayed, LOAD_GENERATOR_DELAY)
-        if late
-        else Decided(used, LOAD_GENERATOR.share_limit),
+        by=Decided(delayed, LOAD_GENERATOR_DELAY) if late else Decided(used, LOAD_GENERATOR.limit),
         utilization=(busy(used),),
         saturation=(f"{time(delay_s)} delay per transaction",) if delay_s is not None else (),
         errors=(f"{lost} lost connections",),
@@ -83,9 +81,9 @@ def network(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
         return evidence(NETWORK, None, unknown, utilization=used, errors=errors)
     return evidence(
         NETWORK,
-        most > NETWORK.share_limit,
-        f"{interface} was {busy(most)} (limit {share(NETWORK.share_limit)} of the line rate)",
-        by=Decided(most, NETWORK.share_limit),
+        most > NETWORK.limit,
+        f"{interface} was {busy(most)} (limit {share(NETWORK.limit)} of the line rate)",
+        by=Decided(most, NETWORK.limit),
         utilization=(f"{interface} {busy(most)}", *bytes_per_s),
         errors=errors,
     )
@@ -134,12 +132,12 @@ def memory(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     own = group == "the database"
     whose = "the database's tasks" if own else "tasks on this machine"
     hits, used = readings.value("group.limit_hits"), readings.value("group.memory")
-    over = stalled > MEMORY.share_limit
+    over = stalled > MEMORY.limit
     return evidence(
         MEMORY,
         None if over and not own else over,
-        f"{whose} stalled for memory {of_the_time(stalled)} (limit {share(MEMORY.share_limit)})",
-        by=Decided(stalled, MEMORY.share_limit),
+        f"{whose} stalled for memory {of_the_time(stalled)} (limit {share(MEMORY.limit)})",
+        by=Decided(stalled, MEMORY.limit),
         utilization=(size(used),) if used is not None else (),
         saturation=(f"memory pressure on {group} {share(stalled)}",),
         errors=(f"{count(hits)}/s at the limit",) if hits is not None else (),
@@ -168,9 +166,9 @@ def _waits(
     waits = readings.waiting(*resource.quantities)
     return evidence(
         resource,
-        None if waits is None else waits > resource.share_limit,
-        waited(waits, what, resource.share_limit) or "waits were not measured",
-        by=Decided(waits, resource.share_limit),
+        None if waits is None else waits > resource.limit,
+        waited(waits, what, resource.limit) or "waits were not measured",
+        by=Decided(waits, resource.limit),
         saturation=(of_the_time(waits),),
         errors=(errors,),
     )

@@ -12,15 +12,15 @@ from typing import NamedTuple
 
 class Resource(NamedTuple):
     """One resource. `called`: in "is limited by ..."; `quantities`: what is read of it;
-    `share_limit`: of the time, the cores or what it can do (log writes have a limit in seconds too,
-    which the plan sets); `reliefs`: changes that would prove it (plan/relief.py), the best first;
+    `limit`: a share of the time, the cores or what it can do (the plan has another one for log
+    writes, in seconds); `reliefs`: changes that would prove it (plan/relief.py), the best first;
     none where kneebench can make none.
     """
 
     key: str
     called: str
     quantities: tuple[str, ...]
-    share_limit: float
+    limit: float
     source: str
     reliefs: tuple[str, ...] = ()
 
@@ -29,7 +29,7 @@ LOAD_GENERATOR = Resource(
     "load generator",
     "the load generator",
     ("load_generator.busy", "load_generator.delay"),
-    share_limit=0.80,
+    limit=0.80,
     source="method: beyond 80% its threads are measured, not the database",
     reliefs=("another load generator core",),
 )
@@ -44,7 +44,7 @@ CPU = Resource(
         "processes.run_delay",
         "pressure.cpu",
     ),
-    share_limit=0.97,
+    limit=0.97,
     source="stops.saturation of the plan; SanDisk's memory sweep has its control at 97%",
     reliefs=("more cores",),
 )
@@ -52,7 +52,7 @@ ONE_CORE = Resource(
     "one core",
     "a single core",
     ("cores.busy", "server.core_busy", "threads.cpu"),
-    share_limit=0.95,
+    limit=0.95,
     source="The Register's review: software RAID stopped with one core above 95%, the others idle",
     reliefs=("data in memory",),
 )
@@ -60,7 +60,7 @@ LOG = Resource(
     "log",
     "log writes",
     ("log.write_latency", "waits.log"),
-    share_limit=0.50,
+    limit=0.50,
     source="stops.log_latency of the plan; half of the time, as half of it could be gained",
     reliefs=("log in memory",),
 )
@@ -68,7 +68,7 @@ DATA_READS = Resource(
     "data reads",
     "data reads",
     ("waits.data_read", "device.reads", "device.read_await", "device.busy", "device.queue_depth"),
-    share_limit=0.50,
+    limit=0.50,
     source="half of the time, as half of it could be gained",
     reliefs=("more memory", "data in memory"),
 )
@@ -82,7 +82,7 @@ DATA_WRITES = Resource(
         "device.busy",
         "device.queue_depth",
     ),
-    share_limit=0.50,
+    limit=0.50,
     source="as data reads; behind a busy device its queue decides between the two",
     reliefs=("data in memory", "more memory"),
 )
@@ -90,7 +90,7 @@ DEVICE = Resource(
     "device",
     "the storage's device",
     ("device.busy", "device.queue_depth", "pressure.io"),
-    share_limit=0.80,
+    limit=0.80,
     source="own: of what the storage did without a database; above it, it may have been the limit",
     reliefs=("data in memory",),
 )
@@ -98,14 +98,14 @@ NETWORK = Resource(
     "network",
     "the network",
     ("network.busy", "network.received", "network.sent"),
-    share_limit=0.80,
+    limit=0.80,
     source="method: 80% of the line rate",
 )
 LOCKS = Resource(
     "locks",
     "locks",
     ("waits.lock",),
-    share_limit=0.20,
+    limit=0.20,
     source="own: a fifth of the time, more than any spread-out load of the workload shows",
     reliefs=("more warehouses",),
 )
@@ -113,21 +113,21 @@ LIGHTWEIGHT_LOCKS = Resource(
     "lightweight locks",
     "lightweight locks",
     ("waits.lightweight_lock",),
-    share_limit=0.20,
+    limit=0.20,
     source="own: as locks",
 )
 OTHER_WAITS = Resource(
     "other waits",
     "other waits",
     ("waits.other",),
-    share_limit=1.0,
+    limit=1.0,
     source="never named: no resource is behind them as a whole",
 )
 MEMORY = Resource(
     "memory",
     "memory",
     ("group_pressure.memory", "pressure.memory", "group.limit_hits"),
-    share_limit=0.10,
+    limit=0.10,
     source="own: a task of the database stalled for memory in a tenth of the time",
     reliefs=("more memory",),
 )

@@ -13,4 +13,4 @@ def searched(campaign: Campaign) -> str:
 def and_the_knees(campaign: Campaign) -> str:
     """What else an interval of latencies covers: nothing where the plan fixed the load."""
     fixed = campaign.resolved.fixed_load
-    return "" if fixed else "; it includes the uncertainty of the knee"
+    return "" if fixed else ", with the uncertainty of the knee"

@@ -70,7 +70,7 @@ class FinalRuns:
     ) -> None:
         self._most = ladder.most_repeats
         self._loads = FinalLoads(climbs, report)
-        alike = ladder.fixed and not ladder.checkpoints and len(self._loads.configurations) > 1
+        alike = ladder.aligned and len(self._loads.configurations) > 1
         self._firsts = {one.id: one.rungs[0] for one in climbs if alike}
         knees = {
             configuration: self._loads.searched(configuration)

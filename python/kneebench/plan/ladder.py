@@ -145,6 +145,13 @@ class Ladder(Part):
         return isinstance(self.users, int)
 
     @property
+    def aligned(self) -> bool:
+        """One load for all and no whole checkpoint cycles: the windows of all configurations begin
+        after as many transactions, and no checkpoint may fall into some of them by chance.
+        """
+        return self.fixed and self.checkpoints == 0
+
+    @property
     def first(self) -> int:
         """Users of the first search rung; 0 for as many as the database has cores."""
         return self.users if isinstance(self.users, int) else self.users[0]

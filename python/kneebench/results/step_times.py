@@ -127,7 +127,7 @@ def _alike(plan: Plan, configuration: Configuration) -> tuple[str, ...]:
     storage = plan.storages[configuration.storage]
     document = plan_document(plan.model_copy(update={"seed": 0, "question": "", "notes": {}}))
     text = json.dumps(document, sort_keys=True)
-    engine, words = plan.tables[configuration.database].engine, storage.model_dump_json()
+    engine, words = plan.databases_by_name[configuration.database].engine, storage.model_dump_json()
     kinds = ["volume" if storage.volumes else "directory" if storage.paths else "server"]
     kinds += [one.emulated for volume in storage.volumes for one in volume.emulated_drives[:1]]
     traits = (
