@@ -165,13 +165,12 @@ def device(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     near = most is not None and most.near and waiting > BESIDE_A_BUSY_DEVICE
     if together:
         why = [waited(both, "reads and writes of data", limit), *(why if most else ())]
+    by = Decided(both, limit) if together else Decided(most and most.share, DEVICE.limit)
     return evidence(
         DEVICE,
         near or together or (False if most else None),
         joined(why),
-        by=Decided(both, limit)
-        if together
-        else Decided(most.share if most else None, DEVICE.limit),
+        by=by,
         utilization=(
             f"{name} {busy(used)}".strip() if used is not None else "",
             f"{share(most.share)} of raw {most.what}" if most else "",
