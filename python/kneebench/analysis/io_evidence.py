@@ -154,9 +154,8 @@ def device(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     parts = (_read_share(readings) or 0.0, readings.waiting("waits.data_write") or 0.0)
     both, found = sum(parts), busy_device(readings, climb)
     one_of_them = _limits(found) or _behind_writes(readings, found)
-    limit = DATA_READS.limit
+    limit, waiting = DATA_READS.limit, both + (readings.waiting("waits.log") or 0.0)
     together = both > limit >= max(parts) and not one_of_them
-    waiting = both + (readings.waiting("waits.log") or 0.0)
     why = [
         f"{share(most.share)} of the storage's raw {most.what} (limit {share(DEVICE.limit)})"
         if most
