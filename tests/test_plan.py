@@ -372,6 +372,17 @@ def test_a_fixed_load_is_one_rung_and_longer_windows_take_longer() -> None:
     assert expected(longer, SMALL).total_s > expected(parse_plan(DISK), SMALL).total_s
 
 
+def test_aligned_windows_are_expected_to_wait_for_the_fastest_configuration() -> None:
+    ladder = "ladder = { users = 8, repeats = 3, checkpoints = 0, fixed_rate_share = 0 }\n"
+    both = ladder + '[storages]\na = { path = "." }\nb = { path = ".." }\n'
+    climbing = both.replace("users = 8", "users = [8, 64]")
+    aligned_s, other_s = (
+        expected(parse_plan(text), SMALL).final_runs_s for text in (both, climbing)
+    )
+    waits_s = 0.55 * parse_plan(both).ladder.cold_warm_up_limit
+    assert aligned_s - other_s == pytest.approx(6 * waits_s)
+
+
 def test_a_plan_cannot_say_where_the_servers_files_lie_or_where_it_listens() -> None:
     for name in ("data_directory", "Listen_Addresses", "port", "hba_file", "stats_temp_directory"):
         with pytest.raises(PlanFaults, match=name):

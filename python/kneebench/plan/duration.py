@@ -133,7 +133,7 @@ def _with_long_runs(climb: Steps, plan: DatabasePlan, *, first: bool) -> Steps:
     """Long runs, each on its own restore. All but one configuration need one more for the fixed
     rate, if it is a share of the knee.
     """
-    ladder, final_s, warm_s = plan.ladder, _final_s(plan), _cold_s(plan)
+    ladder, final_s, warm_s = plan.ladder, _final_s(plan), _final_warm_up_s(plan)
     fixed_rate = ladder.at_fixed_rate(1)
     again = fixed_rate and not ladder.latency_rate and not first
     restores = ladder.most_repeats + again
@@ -163,6 +163,16 @@ def restored_run_s(plan: DatabasePlan) -> float:
 def _cold_s(plan: DatabasePlan) -> float:
     """To warm up a restored database."""
     return _warm_up_s(plan.ladder, cold=plan.database.restored_cold)
+
+
+def _final_warm_up_s(plan: DatabasePlan) -> float:
+    """To warm up before a final run on a restored database. Aligned windows wait for as many
+    transactions as the fastest configuration had, whose reads take longest to fall to nothing.
+    """
+    ladder = plan.ladder
+    if ladder.aligned and ladder.warm_up == "auto" and len(plan.configurations) > 1:
+        return ladder.cold_warm_up_limit if plan.database.restored_cold else ladder.warm_up_limit
+    return _cold_s(plan)
 
 
 def _restore_s(plan: DatabasePlan, cores: int) -> float:

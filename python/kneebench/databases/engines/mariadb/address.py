@@ -22,7 +22,6 @@ from kneebench.databases.engines.mariadb.table import PASSWORD
 from kneebench.errors import PlanError
 from kneebench.secrets import without_passwords
 
-EXAMPLE = "mariadb://user@host:3306/database?sslmode=verify-full"
 PARAMETERS = ("host", "passfile", "sslmode", "sslrootcert")
 SECTIONS = ("client", "client-server", "client-mariadb", "kneebench")
 """Of an option file, the last one that has a password."""
