@@ -5,6 +5,7 @@ simulated, and on the embedded PostgreSQL.
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 
 from kneebench import run
 from kneebench.analysis.comparison import NOPM, compare, noise_floor, ratio_of
+from kneebench.analysis.headline import headline
 from kneebench.analysis.outcome import exit_code, failed_checks
 from kneebench.brief import Brief
 from kneebench.campaign import restored
@@ -71,6 +73,18 @@ def test_every_storage_has_as_many_rounds_and_as_many_latencies(results: Results
     for climb in results.climbs:
         at_fixed_rate = [rung.order.repeat for rung in climb.of("fixed_rate")]
         assert at_fixed_rate == [n for n in range(1, rounds + 1) if n % 4 in (1, 3)]
+
+
+def test_a_title_of_rounds_that_were_not_precise_enough_has_the_interval_alone(
+    results: Results, tmp_path: Path
+) -> None:
+    assert "precise" not in headline(results)
+    short_of_it = headline(run(plan(repeats=[4, 10], precision=0.0001), tmp_path))
+    assert re.fullmatch(
+        r"Simulated: Slow: 0\.\d+x to 0\.\d+x fast's NOPM, not precise enough.*", short_of_it
+    ), short_of_it
+    planned = headline(run(plan(repeats=10, precision=0.0001), tmp_path))
+    assert "precise" not in planned, "so many rounds were what the plan wanted"
 
 
 def test_the_windows_of_a_turn_begin_after_as_many_transactions_on_every_storage(

@@ -179,7 +179,8 @@ def _titles(results: Results) -> Iterator[str]:
     if len(mains) > 1:
         yield from _several(mains)
     elif mains:
-        yield from _of_storages(*mains.values())
+        [main] = mains.values()
+        yield from _of_storages(main, imprecise=_is_imprecise(results))
     elif between := _between_databases(results):
         yield from _of_databases(results, between)
     elif swept := _swept(results):
@@ -202,10 +203,19 @@ def _of_databases(results: Results, best: Comparison) -> Iterator[str]:
         yield f"{NO_DIFFERENCE} between {climb.configuration.database} and {base} on {where}"
 
 
-def _of_storages(main: _Main) -> Iterator[str]:
+def _is_imprecise(results: Results) -> bool:
+    """Whether rounds ended before their ratio was as precise as the plan wants."""
+    rounds = rounds_of(results)
+    return bool(rounds and rounds.missed)
+
+
+def _of_storages(main: _Main, *, imprecise: bool) -> Iterator[str]:
     configuration, base = capital(called(main.configuration)), called(main.base)
     latency = main.latency if main.latency and main.latency.differs else None
-    if main.best.differs:
+    if main.best.differs and imprecise:
+        low, high = times(main.best.ratio.low), times(main.best.ratio.high)
+        yield f"{configuration}: {low} to {high} {possessive(base)} NOPM, not precise enough"
+    elif main.best.differs:
         nopm = (
             f"{configuration}: {times(main.best.ratio.value)} {possessive(base)}"
             f" {NOPM.called.format(place(main.configuration))}"

@@ -48,6 +48,12 @@ class RoundsSoFar(NamedTuple):
     ended_by: EndedBy
 
     @property
+    def missed(self) -> bool:
+        """Whether they ended with a wider interval than the plan wants."""
+        wants = self.ended_by == "repeats" and self.wanted.least < self.wanted.most
+        return wants and (self.half_width or inf) > self.wanted.half_width
+
+    @property
     def sentence(self) -> str:
         """How far the rounds are, or why they ended."""
         known = self.half_width is not None
