@@ -352,6 +352,23 @@ def test_title_big_numbers_and_first_figure_speak_of_the_same_storage(results: R
     assert "tape vs. disk" in section(brief, "glance").numbers[0].says
 
 
+def test_a_knee_beside_the_plateau_that_ended_the_climb_is_explained(results: Results) -> None:
+    def seen_at(users: int) -> str:
+        disk, *others = results.climbs
+        fired = tuple(
+            one.model_copy(update={"users": users}) if one.fired else one
+            for one in disk.stop_results
+        )
+        changed = disk.model_copy(update={"stop_results": fired})
+        brief = Brief(results.model_copy(update={"climbs": (changed, *others)}))
+        return section(brief, "glance").stop_reasons[0].sentence
+
+    knee = results.climbs[0].knee_users
+    assert knee
+    assert f"put the knee at {knee} users." in seen_at(knee // 2)
+    assert "put the knee" not in seen_at(knee)
+
+
 def test_a_campaign_with_nothing_measured_renders(tmp_path: Path) -> None:
     store = Store.create(tmp_path, recorded_plan(), recorded_host())
     brief = Brief(load(store.folder))

@@ -346,3 +346,10 @@ def test_the_budget_counts_the_flat_steps_at_the_end_as_beyond_the_knee() -> Non
     ladder = Ladder(users=(1, 9))
     assert stops.find("budget").beyond(rungs(*RISING), ladder) == 0
     assert stops.find("budget").beyond(rungs(*FLAT[:-1]), ladder) == 1
+
+
+def test_a_plateau_has_the_users_from_where_it_holds() -> None:
+    assert judge("plateau", rungs(*FLAT)).users == 7
+    assert judge("plateau", rungs(*RISING)).users is None
+    hidden = rungs((2, 200.0), (4, 500.0), (8, 450.0), (16, 495.0), (32, 470.0))
+    assert judge("plateau", hidden).users == 4

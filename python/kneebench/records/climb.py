@@ -18,7 +18,7 @@ class StopResult(Record):
 
     `severity` is a caveat if the limit was exceeded without ending the climb. `value` is the number
     behind `seen` and `limit_value` that of the limit, in `unit` (share, s, users, elasticity); None
-    where there is none, and in older files.
+    where there is none, and in older files. `users`: from where it holds, if not the last rung's.
     """
 
     stop: str
@@ -30,6 +30,7 @@ class StopResult(Record):
     value: float | None = None
     limit_value: float | None = None
     unit: str = ""
+    users: int | None = None
 
     @property
     def worth_saying(self) -> bool:

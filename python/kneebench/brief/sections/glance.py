@@ -150,9 +150,16 @@ def stop_reason_sentence(view: ViewModel, climb: Climb) -> str:
             f" {number_of_users(knee.users.value)}{mark}."
         )
     stops = [_stop_sentence(climb, one) for one in climb.stop_results if one.worth_saying]
-    parts += map(as_sentence, stops)
+    parts += [*map(as_sentence, stops), *_knee_elsewhere(climb)]
     parts += [short.sentence] if short else []
     return " ".join(parts) or "Partly measured; no stop reason yet."
+
+
+def _knee_elsewhere(climb: Climb) -> Iterator[str]:
+    """Why the knee is not where the stop saw the plateau begin."""
+    knee = climb.knee_users
+    if knee and any(one.fired and one.users not in (None, knee) for one in climb.stop_results):
+        yield f"All rungs together, with their noise, put the knee at {number_of_users(knee)}."
 
 
 def _stop_sentence(climb: Climb, result: StopResult) -> str:

@@ -51,7 +51,8 @@ def judge(rungs: Sequence[Rung], limits: Plateau) -> StopResult:
         f" {number_of_users(last[-1].users)}"
         f" (elasticity {seen}; rule: {limits.flat})"
     )
-    return _result(fired, f"elasticity {seen}", limits, sentence, max(found))
+    judged = _result(fired, f"elasticity {seen}", limits, sentence, max(found))
+    return judged.model_copy(update={"users": last[0].users}) if fired else judged
 
 
 def _shown(one: float, limit: float) -> str:
@@ -88,6 +89,7 @@ def _not_exceeded(rungs: Sequence[Rung], best: int, limits: Plateau) -> StopResu
         seen=f"{len(after)} rungs",
         limit=limits.not_exceeded,
         sentence=sentence,
+        users=top.users,
     )
 
 
