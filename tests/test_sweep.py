@@ -170,7 +170,7 @@ def test_more_memory_stops_paying_at_the_smallest_configuration_within_5_percent
         (lambda gib: gib**0.3, "Disk: more memory still pays at 32 GiB, the most measured (conf"),
         (
             lambda gib: 1.0,
-            "Disk: more than 1 GiB of memory makes no difference: the least measured",
+            "Disk: more than 1 GiB of memory makes no difference to NOPM: the least measured",
         ),
     ],
     ids=["still-pays", "no-difference"],

@@ -35,7 +35,7 @@ def finding(of: Levelling) -> str:
         return f"{name}: cannot say where more {what} stop{s} paying"
     here = _amount(of.at, resource)
     if of.answer == "makes no difference":
-        return f"{name}: more than {here}{OF_WHAT[resource]} makes no difference"
+        return f"{name}: more than {here}{OF_WHAT[resource]} makes no difference to NOPM"
     if of.answer == "still pays":
         return f"{name}: more {what} still pay{s} at {here}, the most measured"
     if of.answer == "pays beyond":
