@@ -25,11 +25,6 @@ from kneebench.ladder.fixed_rate import FixedRate
 from kneebench.plan.ladder import Ladder
 from kneebench.records import Climb, Configuration, Order, Rung
 
-LATER = 1.1
-"""Of the transactions after which windows begin: a run that began so much later delays those after
-it. All begin a tick later than asked, and the next must not wait for that too.
-"""
-
 
 class Load(NamedTuple):
     """A load on a restored database before its first run; it is not quoted.
@@ -70,8 +65,7 @@ class FinalRuns:
     ) -> None:
         self._most = ladder.most_repeats
         self._loads = FinalLoads(climbs, report)
-        alike = ladder.aligned and len(self._loads.configurations) > 1
-        self._firsts = {one.id: one.rungs[0] for one in climbs if alike}
+        self._begins_at = self._foreseen(climbs) if ladder.aligned else 0
         knees = {
             configuration: self._loads.searched(configuration)
             for configuration in self._loads.configurations
@@ -90,36 +84,28 @@ class FinalRuns:
                 return
             for configuration in due:
                 steps = self._knee(configuration, repeat)
-                yield RestoredRuns((configuration,), repeat, steps, {}, self._begins_at())
+                yield RestoredRuns((configuration,), repeat, steps, {}, self._begins_at)
             for configuration in reversed(configurations):
                 if self._lacks_rate(configuration) and repeat not in self._rate.repeats(
                     configuration
                 ):
                     loads = {configuration.id: Load(self._order(configuration, repeat))}
                     steps = self._latency(configuration, repeat)
-                    yield RestoredRuns((configuration,), repeat, steps, loads, self._begins_at())
+                    yield RestoredRuns((configuration,), repeat, steps, loads, self._begins_at)
             self._loads.step_down(
                 lambda configuration: self._loads.number(configuration) >= self._most
             )
 
-    def _begins_at(self) -> int:
-        """As many transactions as the fastest configuration has had when its window begins, as the
-        climbs foresee it and the runs until now had it; 0 where windows hold whole cycles,
-        behind climbs to different loads, and with one configuration.
+    def _foreseen(self, climbs: Sequence[Climb]) -> int:
+        """As many transactions as the fastest configuration will have had when its window begins,
+        by the first rungs, which were on restored databases too; of one configuration 0.
 
         Behind a checkpoint transactions log whole pages, so those of a slow configuration would be
         heavier (analysis/order_weight.py).
         """
-        foreseen = (
-            round(self._loads.searched(one).tally.throughput_per_s * self._firsts[one.id].warm_up_s)
-            for one in self._loads.configurations
-            if one.id in self._firsts
-        )
-        begins_at = max(foreseen, default=0)
-        for rung in self._loads.runs if self._firsts else ():
-            if (rung.age_transactions or 0) > LATER * begins_at:
-                begins_at = rung.age_transactions or 0
-        return begins_at
+        firsts = [one.rungs[0] for one in climbs if one.configuration in self._loads.configurations]
+        had = (rung.tally.throughput_per_s * rung.warm_up_s for rung in firsts)
+        return round(max(had)) if len(firsts) > 1 else 0
 
     def _lacks(self, configuration: Configuration) -> bool:
         """Whether a configuration is to be measured at its load: until it and those under the same
