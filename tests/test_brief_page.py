@@ -367,6 +367,13 @@ def test_a_knee_beside_the_plateau_that_ended_the_climb_is_explained(results: Re
     assert knee
     assert f"put the knee at {knee} users." in seen_at(knee // 2)
     assert "put the knee" not in seen_at(knee)
+    disk, *others = results.climbs
+    stepped = tuple(
+        one.model_copy(update={"users": knee // 2, "fired": True}) for one in disk.stop_results
+    )
+    changed = disk.model_copy(update={"stop_results": stepped})
+    several = Brief(results.model_copy(update={"climbs": (changed, *others)}))
+    assert "put the knee" not in section(several, "glance").stop_reasons[0].sentence
 
 
 def test_a_campaign_with_nothing_measured_renders(tmp_path: Path) -> None:

@@ -175,6 +175,20 @@ def test_keys_that_an_engine_no_longer_has_leave_the_plans_of_older_folders() ->
     assert upgraded["database"] == {"engine": "sqlserver", "url": "sqlserver://me@db/x"}
     assert upgraded["databases"]["a"] == {"engine": "mysql", "url": "mysql://me@db/x"}
     assert upgraded["databases"]["b"] == of_postgres
+    unknown = {"engine": "another", "key": 1}
+    assert UPGRADES[2]({"plan": {"database": unknown}})["plan"]["database"] == unknown
+
+
+def test_a_memory_limit_that_had_no_effect_by_url_leaves_the_plans_of_older_folders() -> None:
+    limited = {"engine": "postgres", "memory": 2**30}
+    by_url = {"disk": {"url": "postgresql://me@db/x"}}
+    for plan in (
+        {"database": limited, "storages": by_url},
+        {"database": {**limited, "url": "postgresql://me@db/x"}, "storages": {"disk": {}}},
+    ):
+        assert "memory" not in UPGRADES[2]({"plan": plan})["plan"]["database"]
+    here = {"database": limited, "storages": {"disk": {"path": "."}}}
+    assert UPGRADES[2]({"plan": here})["plan"] == here
 
 
 def test_a_flag_of_format_2_is_a_caveat() -> None:

@@ -12,6 +12,7 @@ from kneebench.analysis.knee import final_rungs, knee, place
 from kneebench.analysis.levelling import Levelling, levelling
 from kneebench.analysis.levelling_words import finding
 from kneebench.analysis.levelling_words import sentence as behind
+from kneebench.analysis.rounds import half_width
 from kneebench.analysis.rounds_end import rounds_of
 from kneebench.analysis.sweep import sweeps
 from kneebench.analysis.wording import (
@@ -180,7 +181,7 @@ def _titles(results: Results) -> Iterator[str]:
         yield from _several(mains)
     elif mains:
         [main] = mains.values()
-        yield from _of_storages(main, imprecise=_is_imprecise(results))
+        yield from _of_storages(main, imprecise=_is_imprecise(main.best, results))
     elif between := _between_databases(results):
         yield from _of_databases(results, between)
     elif swept := _swept(results):
@@ -203,10 +204,12 @@ def _of_databases(results: Results, best: Comparison) -> Iterator[str]:
         yield f"{NO_DIFFERENCE} between {climb.configuration.database} and {base} on {where}"
 
 
-def _is_imprecise(results: Results) -> bool:
-    """Whether rounds ended before their ratio was as precise as the plan wants."""
+def _is_imprecise(best: Comparison, results: Results) -> bool:
+    """Whether rounds ended before this ratio was as precise as the plan wants."""
     rounds = rounds_of(results)
-    return bool(rounds and rounds.missed)
+    if not rounds or not rounds.missed:
+        return False
+    return half_width(best.ratio) > rounds.wanted.half_width
 
 
 def _of_storages(main: _Main, *, imprecise: bool) -> Iterator[str]:

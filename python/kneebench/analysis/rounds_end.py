@@ -51,7 +51,8 @@ class RoundsSoFar(NamedTuple):
     def missed(self) -> bool:
         """Whether they ended with a wider interval than the plan wants."""
         wants = self.ended_by == "repeats" and self.wanted.least < self.wanted.most
-        return wants and (self.half_width or inf) > self.wanted.half_width
+        width = inf if self.half_width is None else self.half_width
+        return wants and width > self.wanted.half_width
 
     @property
     def sentence(self) -> str:

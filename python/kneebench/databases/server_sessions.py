@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from kneebench.databases.engine import UNLOCK
 from kneebench.databases.managed.process import Process
-from kneebench.errors import DatabaseLost, InvalidMeasurement, KneebenchError
+from kneebench.errors import DatabaseLost, InvalidMeasurement, KneebenchError, PlanError
 
 KEPT = "see the server's log, then run again; completed rungs are saved"
 
@@ -85,7 +85,8 @@ class ServerSessions(ABC):
                 raise InvalidMeasurement(what, seen=seen, do=UNLOCK) from error
             if not self.is_lost(error):
                 raise
-            seen = "; ".join(filter(None, (error.seen, self.alive())))
+            refused = str(error) if isinstance(error, PlanError) else error.seen
+            seen = "; ".join(filter(None, (refused, self.alive())))
             raise DatabaseLost(what, seen=seen, do=KEPT) from error
 
     def readings(self, meter: str) -> dict[str, float]:

@@ -18,8 +18,9 @@ class DatabasePlan(NamedTuple):
 
     `name`: that of the database, "" in a plan with one. `configurations`: those with this database.
     `servers_at_once`, `databases_at_once`: how many of the whole plan are up at the same time: the
-    machine and the drives are shared out to them. `by_default`: the plan is kneebench's default,
-    which no file has.
+    machine and the drives are shared out to them. `aligned`: windows of several configurations
+    begin after as many transactions (`Ladder.aligned`). `by_default`: the plan is kneebench's
+    default, which no file has.
     """
 
     name: str
@@ -32,6 +33,7 @@ class DatabasePlan(NamedTuple):
     emulated_path: Path
     servers_at_once: int = 1
     databases_at_once: int = 1
+    aligned: bool = False
     by_default: bool = False
 
     @property

@@ -170,7 +170,7 @@ def _final_warm_up_s(plan: DatabasePlan) -> float:
     transactions as the fastest configuration had, whose reads take longest to fall to nothing.
     """
     ladder = plan.ladder
-    if ladder.aligned and ladder.warm_up == "auto" and len(plan.configurations) > 1:
+    if plan.aligned and ladder.warm_up == "auto":
         return ladder.cold_warm_up_limit if plan.database.restored_cold else ladder.warm_up_limit
     return _cold_s(plan)
 

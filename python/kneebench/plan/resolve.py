@@ -38,6 +38,7 @@ def database_plans(plan: Plan) -> dict[str, DatabasePlan]:
             emulated_path=plan.emulated_path,
             servers_at_once=len(every) if short else 1,
             databases_at_once=len(plan.databases_by_name) if short else 1,
+            aligned=plan.ladder.aligned and len(every) > 1,
             by_default=is_default(plan),
         )
         for name, database in plan.databases_by_name.items()

@@ -12,6 +12,7 @@ from kneebench.plan.database import DEFAULT
 from kneebench.plan.engine_table import table_of
 from kneebench.plan.explanation import RENAMED
 from kneebench.records import Order
+from kneebench.shelf import ENGINES
 from kneebench.workload.specification import STREAM_NAMES
 
 Document = dict[str, Any]
@@ -109,18 +110,27 @@ def _climb(climb: Document) -> Document:
     }
 
 
-def _of_its_engine(database: Document) -> Document:
-    known = table_of(database.get("engine", DEFAULT)).model_fields
-    return {name: value for name, value in database.items() if name in known}
+def _of_its_engine(database: Document, *, by_url: bool) -> Document:
+    """Of an engine that this version does not know, all of it."""
+    engine = database.get("engine", DEFAULT)
+    known = table_of(engine).model_fields if engine in ENGINES.names() else database
+    unused = ("memory",) if by_url or database.get("url") else ()
+    return {name: value for name, value in database.items() if name in known and name not in unused}
 
 
 def _of_their_engines(plan: Document) -> Document:
-    """The plan without keys that formats 1 and 2 kept for engines that do not have them."""
-    kept = dict(plan)
+    """The plan without keys that formats 1 and 2 kept for engines that do not have them, or that
+    had no effect on a server by URL.
+    """
+    kept, storages = dict(plan), plan.get("storages")
+    tables = storages.values() if isinstance(storages, dict) else ()
+    by_url = any(isinstance(one, dict) and one.get("url") for one in tables)
     if isinstance(database := plan.get("database"), dict):
-        kept["database"] = _of_its_engine(database)
+        kept["database"] = _of_its_engine(database, by_url=by_url)
     if isinstance(several := plan.get("databases"), dict):
-        kept["databases"] = {name: _of_its_engine(one) for name, one in several.items()}
+        kept["databases"] = {
+            name: _of_its_engine(one, by_url=by_url) for name, one in several.items()
+        }
     return kept
 
 

@@ -157,8 +157,9 @@ def stop_reason_sentence(view: ViewModel, climb: Climb) -> str:
 
 def _knee_elsewhere(climb: Climb) -> Iterator[str]:
     """Why the knee is not where the stop saw the plateau begin."""
-    knee = climb.knee_users
-    if knee and any(one.fired and one.users not in (None, knee) for one in climb.stop_results):
+    knee, fired = climb.knee_users, [one for one in climb.stop_results if one.fired]
+    alone = len(fired) == 1 and not climb.stepped_down
+    if knee and alone and fired[0].users not in (None, knee):
         yield f"All rungs together, with their noise, put the knee at {number_of_users(knee)}."
 
 

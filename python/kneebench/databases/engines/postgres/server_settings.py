@@ -55,12 +55,9 @@ SWITCHED_ON = (
     "log_checkpoints",
 )
 LATE = "1h"
-"""Longer than any restored database runs whose windows no checkpoint may begin in."""
-NO_BACKGROUND_WORK = {
-    "checkpoint_completion_target": "0.1",
-    "autovacuum_naptime": LATE,
-}
-"""A checkpoint is asked for at max_wal_size / (1 + target): late with a small one."""
+"""Longer than any restored database runs whose windows no checkpoint may begin in. One is also asked
+for at max_wal_size / (1 + completion target): late with a small one.
+"""
 LISTENING = {
     "listen_addresses": "",
     "unix_socket_permissions": "0700",
@@ -80,7 +77,7 @@ def rules(plan: DatabasePlan, machine: Machine) -> dict[str, str]:
     connections = min(users, plan.workload.connections or users)
     quick = plan.ladder.quick
     short = plan.ladder.rounds == "short"
-    late = short or plan.ladder.aligned
+    late = short or plan.aligned
     log_mib = log_bytes(machine.cores, machine.log_space_bytes, quick=quick and not late) // MIB
     ruled = {
         "shared_buffers": f"{cache_bytes(machine.memory_bytes, plan.workload.warehouses) // MIB}MB",
@@ -88,8 +85,8 @@ def rules(plan: DatabasePlan, machine: Machine) -> dict[str, str]:
         "max_wal_size": f"{log_mib}MB",
         "min_wal_size": f"{log_mib // 2}MB",
         "checkpoint_timeout": LATE if late else f"{checkpoint_timeout_s(quick=quick)}s",
-        "checkpoint_completion_target": "0.9",
-        **(NO_BACKGROUND_WORK if short else {}),
+        "checkpoint_completion_target": "0.1" if late else "0.9",
+        **({"autovacuum_naptime": LATE} if short else {}),
         **dict.fromkeys(SWITCHED_ON, "on"),
         "wal_level": "minimal",
         "max_wal_senders": "0",
