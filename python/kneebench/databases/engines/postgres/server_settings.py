@@ -55,8 +55,8 @@ SWITCHED_ON = (
     "log_checkpoints",
 )
 LATE = "1h"
-"""Longer than any restored database runs whose windows no checkpoint may begin in. One also comes at
-max_wal_size / (1 + completion target): late with a small one.
+"""Longer than any restored database runs whose windows no checkpoint may begin in. One also comes
+at max_wal_size / (1 + completion target): late with a small one.
 """
 LISTENING = {
     "listen_addresses": "",
