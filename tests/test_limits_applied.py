@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
@@ -268,3 +269,25 @@ def test_a_process_that_has_ended_unasked_for_is_in_no_group_and_has_not_escaped
         assert Path(f"/proc/{child.pid}").exists(), "nobody has asked for its end"
         with pytest.raises(ProcessLookupError):
             groups.without(child.pid)
+
+
+def test_a_process_that_ends_while_its_groups_are_read_has_not_escaped(tmp_path: Path) -> None:
+    processes = tmp_path / "cgroup.procs"
+    os.mkfifo(processes)
+
+    def end() -> bool:
+        with processes.open("w"):  # once it is being read
+            child.kill()
+            return wait_until(lambda: not started(child.pid))
+
+    with (
+        contextlib.ExitStack() as until,
+        subprocess.Popen(["sleep", "60"]) as child,
+        ThreadPoolExecutor() as pool,
+    ):
+        groups = Groups(Journal(tmp_path / "journal"), until)
+        groups.paths[tmp_path] = tmp_path
+        ended = pool.submit(end)
+        with pytest.raises(ProcessLookupError):
+            groups.without(child.pid)
+        assert ended.result()

@@ -152,7 +152,8 @@ class TestOnRealDrives:
         subprocess.run([sys.executable, "-c", code, drives[0], journal], check=False)
         assert drive_state(named(inventory(), drives[0])).state != "blank"
         Journal(journal).clean(Seen())
-        assert "data at byte 1,048,576" in drive_state(named(inventory(), drives[0])).why
+        why = drive_state(named(inventory(), drives[0])).why
+        assert "data at byte 1,048,5" in why, "random, so the first bytes may be zero"
         assert list(journal.iterdir()) == []
         erase_drives(inventory(drives[:1]))
         assert drive_state(named(inventory(), drives[0])).state == "blank"

@@ -90,10 +90,11 @@ class Groups:
 
     def without(self, process: int) -> list[Path]:
         """The groups that a process is not in. Raises ProcessLookupError for one that has ended,
-        also if nobody has asked for its end yet: it is in none.
+        also if nobody has asked for its end yet: it is in none, and may end while they are read.
         """
-        if not started(process):
-            raise ProcessLookupError(f"process {process} has ended")
         own = str(process)
         groups = self.paths.values()
-        return [path for path in groups if own not in (path / "cgroup.procs").read_text().split()]
+        found = [path for path in groups if own not in (path / "cgroup.procs").read_text().split()]
+        if not started(process):
+            raise ProcessLookupError(f"process {process} has ended")
+        return found
