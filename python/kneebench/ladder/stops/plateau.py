@@ -51,8 +51,8 @@ def judge(rungs: Sequence[Rung], limits: Plateau) -> StopResult:
         f" {number_of_users(last[-1].users)}"
         f" (elasticity {seen}; rule: {limits.flat})"
     )
-    judged = _result(fired, f"elasticity {seen}", limits, sentence, max(found))
-    return judged.model_copy(update={"users": last[0].users}) if fired else judged
+    users = last[0].users if fired else None
+    return _result(fired, f"elasticity {seen}", limits, sentence, max(found), users)
 
 
 def _shown(one: float, limit: float) -> str:
@@ -94,7 +94,12 @@ def _not_exceeded(rungs: Sequence[Rung], best: int, limits: Plateau) -> StopResu
 
 
 def _result(
-    fired: bool, seen: str, limits: Plateau, sentence: str, value: float | None = None
+    fired: bool,
+    seen: str,
+    limits: Plateau,
+    sentence: str,
+    value: float | None = None,
+    users: int | None = None,
 ) -> StopResult:
     return StopResult(
         stop="plateau",
@@ -105,4 +110,5 @@ def _result(
         value=value,
         limit_value=limits.elasticity,
         unit="elasticity",
+        users=users,
     )
