@@ -272,12 +272,15 @@ def test_what_disturbed_a_quoted_run_stands_beside_the_headline_everywhere(
     results = disturbed(quantity, [0.24, 0.34, 0.01])
     brief = Brief(results)
     sentence = f"{said} in 2 of {quoted(results)} quoted runs (limit {limit}; disk 2, memory 0)."
-    assert disturbances(results) == (sentence,)
+    (remark,) = disturbances(results)
+    assert (remark.words, remark.value, remark.unit) == (sentence, 0.34, "share")
+    assert f"limit {100 * (remark.limit or 0):.0f}%" == f"limit {limit}"
     assert next(one for one in brief.sections if one.name == "cautions").sentences[0] == sentence
     page = brief.html()
     title = page.index("<h1>")
     assert title < page.index(sentence.replace("'", "&#39;")) < page.index('<p class="question">')
-    assert brief.document()["disturbances"] == results_json(results)["disturbances"] == [sentence]
+    documents = (brief.document(), results_json(results))
+    assert all(one["disturbances"] == [remark.model_dump()] for one in documents)
     lines = [str(part) for part in printed(results)]
     assert lines.index(f"CAVEAT  {sentence}") < lines.index("")
 
@@ -328,4 +331,6 @@ def test_show_and_compare_read_the_sentence_from_the_campaigns_folder(tmp_path: 
     document = json.loads(
         CliRunner().invoke(app, ["compare", str(quiet), str(folder), "--json"]).stdout
     )
-    assert document["disturbances"] == [f"{load(folder).campaign.id}: {said}"]
+    [[told]] = document["disturbances"].values()
+    assert list(document["disturbances"]) == [load(folder).campaign.id]
+    assert (told["words"], told["value"]) == (said, 0.24)

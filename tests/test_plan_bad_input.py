@@ -236,13 +236,13 @@ BAD = {
         'database.engine = "simulated"\ndatabase.bin_dir = "x"\nstorages.a.simulated.cores = 1',
         2,
         "database.bin_dir",
-        "one of: engine, url, settings, restore, cores",
+        "one of: engine, settings, restore",
     ),
     "a build of an engine that has external servers alone": (
         'database.engine = "mysql"\ndatabase.bin_dir = "x"\nstorages.a.url = "mysql://me@db/x"',
         2,
         "database.bin_dir",
-        "one of: engine, url, settings, restore, cores",
+        "one of: engine, settings, restore, url, restore_command",
     ),
     "a memory limit of an external server": (
         'storages.a.url = "postgresql://me@db/x"\ndatabase.memory = "1GiB"',
@@ -254,7 +254,7 @@ BAD = {
         SIMULATED + "cores = 1\ndatabase.cores = [1]",
         3,
         "database.cores",
-        "a simulated database has no server",
+        "one of: engine, settings, restore",
     ),
     "a simulated storage by url": (
         'database.engine = "simulated"\nstorages.a.url = "postgresql://me@db/x"',

@@ -196,3 +196,11 @@ def test_a_flag_of_format_2_is_a_caveat() -> None:
     climb = {"cell": {}, "stop_results": [{**stop, "flag": True}, {**stop, "flag": False}, stop]}
     upgraded = UPGRADES[2]({"climb": climb})["climb"]["stop_results"]
     assert [StopResult(**one).severity for one in upgraded] == ["caveat", "note", "note"]
+
+
+def test_a_plan_of_format_3_loses_the_keys_that_its_engine_has_no_more() -> None:
+    plan = {"database": {"engine": "simulated", "url": "", "cores": [], "settings": {}}}
+    assert UPGRADES[3]({"plan": plan})["plan"]["database"] == {
+        "engine": "simulated",
+        "settings": {},
+    }

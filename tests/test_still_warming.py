@@ -87,9 +87,12 @@ def test_a_storage_that_never_became_steady_is_compared_with_none_and_the_brief_
     assert compare(filling) == ()
     assert exit_code(recorded()) == 0
     assert exit_code(filling) == 3
-    (sentence,) = never_steady(filling)
+    remark = never_steady(filling)["disk"]
+    sentence = remark.words
     assert sentence.startswith("disk is not compared: it never became steady")
-    assert results_json(filling)["still_warming"] == [sentence]
+    assert (remark.value, remark.unit) == (FILLING.nopm, "share")
+    assert remark.limit and FILLING.nopm > remark.limit
+    assert results_json(filling)["still_warming"] == {"disk": remark.model_dump()}
     brief = Brief(filling)
     assert section(brief, "cautions").sentences[0] == f"D{sentence[1:]}."
     assert section(brief, "glance").tables[0].rows[0].cells[3] == "not compared"

@@ -8,11 +8,12 @@ based on them reports it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
 from kneebench.analysis.comparison import called
+from kneebench.analysis.wording import capital
 from kneebench.records import Climb, Phase, Remark, Results, Rung
 from kneebench.units import size
 
@@ -74,6 +75,17 @@ class Disturbance(NamedTuple):
                 return share, what
         return None
 
+    def remark(self, share: float, words: str) -> Remark:
+        """That so much was taken, which is beyond the limit."""
+        return Remark(
+            kind=self.kind,
+            severity="caveat",
+            words=words,
+            value=share,
+            limit=self.limit,
+            unit="share",
+        )
+
 
 OTHERS = Disturbance(
     "others_cpu",
@@ -104,14 +116,7 @@ def caveats(rung: Rung) -> tuple[Remark, ...]:
     """What disturbed one rung beyond a limit and left it valid."""
     seen = [(one, found) for one in KINDS if (found := one.of(rung))]
     return tuple(
-        Remark(
-            kind=one.kind,
-            severity="caveat",
-            words=f"{one.who} {100 * share:.0f}% of {what} (limit {100 * one.limit:.0f}%)",
-            value=share,
-            limit=one.limit,
-            unit="share",
-        )
+        one.remark(share, f"{one.who} {100 * share:.0f}% of {what} (limit {100 * one.limit:.0f}%)")
         for one, (share, what) in seen
         if share > one.limit
     )
@@ -140,15 +145,21 @@ def heavier(rung: Rung, before: Sequence[Rung]) -> Iterator[str]:
             yield f"{size(value)} of {what} per transaction, {each} in the rungs before it"
 
 
-def disturbances(results: Results) -> tuple[str, ...]:
-    """What disturbed the runs that are quoted: a sentence for each kind, to be printed
-    beside the finding.
+def disturbances(results: Results) -> tuple[Remark, ...]:
+    """What disturbed the runs that are quoted: a remark for each kind, to be printed beside the
+    finding. Its value is the largest share.
     """
     quoted = {
         called(climb): [rung for rung in _quoted(climb) if not rung.invalid]
         for climb in results.climbs
     }
-    return tuple(sentence for one in KINDS for sentence in _sentence(one, quoted))
+    return tuple(found for one in KINDS if (found := _over_all(one, quoted)))
+
+
+def campaigns_disturbed(campaigns: Iterable[Results]) -> dict[str, tuple[Remark, ...]]:
+    """By campaign what disturbed its quoted runs; nothing of one that was not disturbed."""
+    found = {results.campaign.id: disturbances(results) for results in campaigns}
+    return {campaign: some for campaign, some in found.items() if some}
 
 
 def _quoted(climb: Climb) -> tuple[Rung, ...]:
@@ -157,14 +168,14 @@ def _quoted(climb: Climb) -> tuple[Rung, ...]:
     return final or climb.of(*QUOTED)
 
 
-def _sentence(one: Disturbance, quoted: dict[str, list[Rung]]) -> Iterator[str]:
+def _over_all(one: Disturbance, quoted: dict[str, list[Rung]]) -> Remark | None:
     beyond = {
         configuration: [share for share, _ in _seen(one, rungs) if share > one.limit]
         for configuration, rungs in quoted.items()
     }
     shares = [share for some in beyond.values() for share in some]
     if not shares:
-        return
+        return None
     what = next(
         what for rungs in quoted.values() for share, what in _seen(one, rungs) if share > one.limit
     )
@@ -177,7 +188,8 @@ def _sentence(one: Disturbance, quoted: dict[str, list[Rung]]) -> Iterator[str]:
     sentence = (
         f"{one.who} up to {100 * max(shares):.0f}% of {what} in {len(shares)} of {runs} quoted runs"
     )
-    yield f"{sentence[0].upper()}{sentence[1:]} (limit {100 * one.limit:.0f}%{each})."
+    words = f"{capital(sentence)} (limit {100 * one.limit:.0f}%{each})."
+    return one.remark(max(shares), words)
 
 
 def _seen(one: Disturbance, rungs: Sequence[Rung]) -> list[tuple[float, str]]:

@@ -10,11 +10,11 @@ from typing import NamedTuple
 from kneebench.analysis.background import background_checks
 from kneebench.analysis.knee import knee
 from kneebench.analysis.order_weight import weight_checks
-from kneebench.analysis.still_warming import still_moved, still_warming
+from kneebench.analysis.still_warming import still_moving, still_warming
 from kneebench.analysis.sweep import swept_configurations
 from kneebench.analysis.wording import by_finding, listed, named, number_of_users
 from kneebench.errors import CheckFailed, InvalidMeasurement
-from kneebench.records import Check, Climb, Configuration, Phase, Results
+from kneebench.records import Check, Climb, Configuration, Phase, Remark, Results
 
 
 class MissingFigure(NamedTuple):
@@ -34,7 +34,7 @@ def exit_code(results: Results) -> int:
         InvalidMeasurement.exit_code
         if any(map(_too_few_valid, results.climbs))
         or any(without_figure(results))
-        or any(never_steady(results))
+        or never_steady(results)
         else 0
     )
 
@@ -102,23 +102,38 @@ def invalid_rungs(results: Results) -> Iterator[str]:
                 )
 
 
-def never_steady(results: Results) -> Iterator[str]:
-    """A sentence for each configuration that was still warming: it is not compared, or in a sweep a
-    lower bound.
-    """
+def never_steady(results: Results) -> dict[str, Remark]:
+    """By configuration what was still warming: it is not compared, or in a sweep a lower bound."""
     apart = _apart(results)
-    for name, why in _lower_bounds(results):
-        yield f"{name} is a lower bound in its sweep{apart}: {why}"
-    for climb in _not_compared(results):
-        yield f"{climb.configuration.name} is not compared: {still_warming(climb)}"
+    bounds = {
+        climb.id: _warming(climb, f"is a lower bound in its sweep{apart}: {why}")
+        for climb, why in _lower_bounds(results)
+    }
+    left_out = {
+        climb.id: _warming(climb, f"is not compared: {still_warming(climb)}")
+        for climb in _not_compared(results)
+    }
+    return bounds | left_out
+
+
+def _warming(climb: Climb, words: str) -> Remark:
+    """With how it moved; a reference that only read more than the largest size has no number."""
+    said = f"{climb.configuration.name} {words}"
+    found = still_moving(climb) or Remark(kind="colder", severity="caveat", words=said)
+    return found.model_copy(update={"words": said})
 
 
 def never_steady_caveats(results: Results) -> Iterator[str]:
     """The same: one sentence for all lower bounds, and one for all that are not compared."""
-    bounds, every = _lower_bounds(results), len(results.climbs)
-    left_out = [(climb.configuration.name, still_moved(climb)) for climb in _not_compared(results)]
+    bounds = [(climb.configuration.name, why) for climb, why in _lower_bounds(results)]
+    every = len(results.climbs)
+    left_out = [
+        (climb.configuration.name, moving.words)
+        for climb in _not_compared(results)
+        if (moving := still_moving(climb))
+    ]
     if len(bounds) < 2 and len(left_out) < 2:
-        yield from never_steady(results)
+        yield from (one.words for one in never_steady(results).values())
         return
     if bounds:
         names = listed([name for name, _ in bounds])
@@ -146,11 +161,11 @@ def _apart(results: Results) -> str:
     return " and not compared with other storages" if several else ""
 
 
-def _lower_bounds(results: Results) -> list[tuple[str, str]]:
+def _lower_bounds(results: Results) -> list[tuple[Climb, str]]:
     """The configurations of sweeps that were still warming, and why."""
     swept = swept_configurations(results)
-    found = [(climb.configuration.name, swept.get(climb.id)) for climb in results.climbs]
-    return [(name, one.warming) for name, one in found if one and one.warming]
+    found = [(climb, swept.get(climb.id)) for climb in results.climbs]
+    return [(climb, one.warming) for climb, one in found if one and one.warming]
 
 
 def _not_compared(results: Results) -> list[Climb]:

@@ -27,7 +27,7 @@ from kneebench.analysis.final_estimates import short
 from kneebench.analysis.knee import quoted_rungs
 from kneebench.analysis.steady import READ_DRIFT, READ_TIME
 from kneebench.analysis.wording import percent, plural
-from kneebench.records import Climb, Moved, Rung
+from kneebench.records import Climb, Moved, Remark, Rung
 from kneebench.units import size
 
 
@@ -35,20 +35,25 @@ def still_warming(climb: Climb) -> str:
     """Why a configuration is not compared, as the end of a sentence; empty for one that is, and
     where older files do not say how its load moved.
     """
-    moved = still_moved(climb)
-    return f"it never became steady within its warm-up limit: {moved}" if moved else ""
+    moving = still_moving(climb)
+    return f"it never became steady within its warm-up limit: {moving.words}" if moving else ""
 
 
-def still_moved(climb: Climb) -> str:
-    """How the load of such a configuration still moved; empty for any other."""
+def still_moving(climb: Climb) -> Remark | None:
+    """How the load of such a configuration still moved, with the rise of NOPM, or else the fall of
+    its reads; None for any other.
+    """
     rungs = _judged(climb)
     moves = [rung.moved for rung in rungs if rung.moved and not rung.steady]
     if not rungs or len(moves) < len(rungs):
-        return ""
+        return None
     floor = _floor(climb)
-    found = " and ".join(filter(None, (_rise(moves, floor), _fall(moves, floor))))
+    found = [one for one in (_rise(moves, floor), _fall(moves, floor)) if one]
+    if not found:
+        return None
     runs = plural(len(rungs), "final run" if rungs[0].order.phase != "warm_up" else "warm-up rung")
-    return f"{found} in {runs} (noise floor {percent(floor)})" if found else ""
+    said = " and ".join(one.words for one in found)
+    return found[0].model_copy(update={"words": f"{said} in {runs} (noise floor {percent(floor)})"})
 
 
 def colder(reference: Climb, largest: Climb) -> str:
@@ -98,12 +103,20 @@ def _floor(climb: Climb) -> float:
     return max(FLOOR, machine, scatter([[rung.tally.nopm for rung in quoted_rungs(climb)]]))
 
 
-def _rise(moves: Sequence[Moved], floor: float) -> str:
+def _rise(moves: Sequence[Moved], floor: float) -> Remark | None:
     rise = fmean(one.nopm for one in moves)
-    return f"NOPM still rose by {percent(rise)}" if rise > floor else ""
+    return _beyond(floor, rise, f"NOPM still rose by {percent(rise)}")
 
 
-def _fall(moves: Sequence[Moved], floor: float) -> str:
+def _fall(moves: Sequence[Moved], floor: float) -> Remark | None:
     reads = [one.reads for one in moves if one.reads is not None]
     fall = -fmean(reads) if reads else 0.0
-    return f"device reads fell by {percent(fall)}" if fall > max(floor, READ_DRIFT) else ""
+    return _beyond(max(floor, READ_DRIFT), fall, f"device reads fell by {percent(fall)}")
+
+
+def _beyond(limit: float, share: float, words: str) -> Remark | None:
+    if share <= limit:
+        return None
+    return Remark(
+        kind="still_warming", severity="caveat", words=words, value=share, limit=limit, unit="share"
+    )

@@ -26,7 +26,7 @@ from kneebench.results.atomic_write import write_atomically
 from kneebench.secrets import clean
 from kneebench.shelf import SECTIONS
 
-FORMAT = 3
+FORMAT = 4
 """Of the brief's JSON."""
 
 
@@ -98,7 +98,7 @@ class Brief(Page):
             "format": FORMAT,
             "title": self.title,
             "subtitle": self.subtitle,
-            "disturbances": list(view.disturbances),
+            "disturbances": [one.model_dump() for one in view.disturbances],
             "derived": DERIVED,
             "exit_code": self.exit_code,
             "finished": view.results.finished,
@@ -147,7 +147,7 @@ def _steadiness(results: Results) -> dict[str, Any]:
     """
     return {
         "limited_memory": memory_document(results),
-        "still_warming": list(never_steady(results)),
+        "still_warming": {id: one.model_dump() for id, one in never_steady(results).items()},
         "still_steady": [one.model_dump(mode="json") for one in still_steady(results)],
     }
 

@@ -34,6 +34,7 @@ from kneebench.records import (
     Climb,
     Comparison,
     Knee,
+    Remark,
     Results,
     Rung,
     Series,
@@ -86,7 +87,7 @@ class ViewModel:
         return limited_memory(self.results)
 
     @cached_property
-    def disturbances(self) -> tuple[str, ...]:
+    def disturbances(self) -> tuple[Remark, ...]:
         """Outside disturbances of the quoted runs, for under the title and as the first caveat."""
         return disturbance.disturbances(self.results)
 

@@ -22,7 +22,7 @@ _CORES_SHOWN = 16
 
 def core_findings(plan: DatabasePlan, machine: Host) -> Iterator[Finding]:
     """Cores that the plan names and this process may not use, or that two share; the machine."""
-    database, generator = set(plan.database.cores), set(plan.workload.load_generator_cores)
+    database, generator = set(plan.database.server_cores), set(plan.workload.load_generator_cores)
     absent = sorted(core for core in database | generator if core not in _allowed_cores())
     if absent:
         named = ", ".join(map(str, absent[:_CORES_SHOWN])) + ", ..." * (len(absent) > _CORES_SHOWN)
@@ -61,7 +61,7 @@ def data_findings(plan: DatabasePlan, machine: Host) -> Iterator[Finding]:
     free = not all(one.limited for one in resources)
     data_bytes = plan.workload.warehouses * warehouse_bytes
     least_bytes = min([*limits, *([machine.memory_bytes] if free else [])])
-    cached = data_bytes < least_bytes and not plan.database.url
+    cached = data_bytes < least_bytes and not plan.database.server_url
     seen = (
         f"{plural(plan.workload.warehouses, 'warehouse')}, about {units.size(data_bytes)}, in"
         f" {_memory(limits, machine.memory_bytes if free else None)}"

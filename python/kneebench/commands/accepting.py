@@ -287,7 +287,7 @@ def _caveats(*both: Results) -> list[str]:
         for one in both
         for found in (
             invalid_rungs(one),
-            disturbances(one),
+            (remark.words for remark in disturbances(one)),
             rate_caveats(one.climbs),
         )
         for sentence in found

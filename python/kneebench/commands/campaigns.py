@@ -99,7 +99,7 @@ def compare(campaigns: CampaignNames, root: Root = CAMPAIGNS, as_json: Json = Fa
       kneebench compare before after
       kneebench compare january february march
     """
-    from kneebench.analysis.disturbance import disturbances
+    from kneebench.analysis.disturbance import campaigns_disturbed
     from kneebench.errors import PlanError
     from kneebench.results import compare_campaigns, differences
     from kneebench.results.trend import trends
@@ -114,7 +114,7 @@ def compare(campaigns: CampaignNames, root: Root = CAMPAIGNS, as_json: Json = Fa
     all_ = [load_named(name, root) for name in campaigns]
     found, trend = compare_campaigns(all_), trends(all_)
     differing = [sentence for other in all_[1:] for sentence in differences(all_[0], other)]
-    disturbed = [f"{one.campaign.id}: {sentence}" for one in all_ for sentence in disturbances(one)]
+    disturbed = campaigns_disturbed(all_)
     if as_json:
         show_json(document(found, differing, disturbed, trend))
     else:

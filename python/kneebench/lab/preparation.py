@@ -68,7 +68,7 @@ class Shares:
         first seen: a thread that is pinned later on changes nothing. A plan's own limit holds for
         each server.
         """
-        pinned = self.plan.database.cores
+        pinned = self.plan.database.server_cores
         limit = getattr(self.plan.database, "memory", None)
         return Resources(
             pinned or tuple(sorted(os.sched_getaffinity(0))),

@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 
 from kneebench.plan.server_url import UrlRule
 from kneebench.plan.storage import Storage
-from kneebench.plan.values import Cores, Name, Number, Part, Shell, Switch, Text, Whole, wrong
+from kneebench.plan.values import Name, Number, Part, Shell, Switch, Text, Whole, wrong
 
 if TYPE_CHECKING:
     from kneebench.plan.constraints import Constraint
@@ -39,7 +39,6 @@ class Database(Part):
     engine: Annotated[
         Name, Field(description="Database engine (`kneebench components` lists them)")
     ] = DEFAULT
-    url: Annotated[Text, Field(description="URL of an external server")] = ""
     settings: dict[Name, Text | Switch | Whole | Number] = Field(
         default={}, description="Server settings by name; they override the sizing rules"
     )
@@ -54,9 +53,6 @@ class Database(Part):
             )
         ),
     ] = "auto"
-    cores: Annotated[
-        Cores, Field(description="Cores that the server is pinned to; empty: all")
-    ] = ()
 
     @model_validator(mode="after")
     def _restore_is_the_engines(self) -> Self:
@@ -96,9 +92,19 @@ class Database(Part):
             sentence = "no engine_memory: this engine has no setting for its cache"
             raise wrong("constraints", sentence=sentence)
 
+    @property
+    def server_url(self) -> str:
+        """The URL of the table's external server; empty without one."""
+        return ""
+
+    @property
+    def server_cores(self) -> tuple[int, ...]:
+        """The cores that the table pins its servers to; empty: all."""
+        return ()
+
     def urls(self, storages: Mapping[str, Storage]) -> dict[str, str]:
         """The server's URL by storage; an empty text where kneebench starts the server."""
-        return {name: storage.url or self.url for name, storage in storages.items()}
+        return {name: storage.url or self.server_url for name, storage in storages.items()}
 
     def restored_by(self, urls: Mapping[str, str]) -> str:
         """How a climb gets its database, "auto" resolved; `urls` by storage."""
@@ -110,7 +116,7 @@ class Database(Part):
 
     def for_trial(self) -> Self:
         """The table by which `check --try` works in a database of its own."""
-        return self.model_copy(update={"url": self.trial_url(self.url)})
+        return self
 
     def before_backup(self) -> Self:
         """The trial's table until its backup is written; the same where it has none."""
@@ -149,8 +155,9 @@ class ServerDatabase(Database):
     url_rule: ClassVar[UrlRule]
     """How the URL of an external server is written; a table says it."""
     cannot_limit: ClassVar[tuple[str, ...]] = ()
-    managed_only: ClassVar[tuple[str, ...]] = ("settings", "cores")
+    managed_only: ClassVar[tuple[str, ...]] = ("settings",)
     """Keys that only a managed server uses."""
+    url: Annotated[Text, Field(description="URL of an external server")] = ""
     restore_command: Annotated[
         Shell,
         Field(
@@ -169,7 +176,13 @@ class ServerDatabase(Database):
 
     def for_trial(self) -> Self:
         """Nothing of the plan's command, which restores a database of the user's."""
-        return super().for_trial().model_copy(update={"restore": "auto", "restore_command": ""})
+        update = {"url": self.trial_url(self.url), "restore": "auto", "restore_command": ""}
+        return super().for_trial().model_copy(update=update)
+
+    @property
+    def server_url(self) -> str:
+        """As `url` says."""
+        return self.url
 
     @model_validator(mode="after")
     def _command_restores(self) -> Self:

@@ -145,7 +145,7 @@ def _with_long_runs(climb: Steps, plan: DatabasePlan, *, first: bool) -> Steps:
 
 
 def _cores(plan: DatabasePlan, host: Host) -> int:
-    return len(plan.database.cores) or host.cores
+    return len(plan.database.server_cores) or host.cores
 
 
 def _load_s(plan: DatabasePlan, cores: int = 2) -> float:

@@ -62,7 +62,7 @@ def keys_of(path: Sequence[str | int], engine: str = "") -> list[str]:
     >>> keys_of(["ladder", "stops"])
     ['plateau', 'log_latency', 'saturation', 'errors']
     >>> keys_of(["database"], "simulated")
-    ['engine', 'url', 'settings', 'restore', 'cores']
+    ['engine', 'settings', 'restore']
     """
     return list(at(path, engine).get("properties", {}))
 

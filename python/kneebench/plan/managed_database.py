@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from kneebench.plan.amounts import Memory
 from kneebench.plan.database import ExistingSchemaDatabase
 from kneebench.plan.storage import Storage
-from kneebench.plan.values import Directory, wrong
+from kneebench.plan.values import Cores, Directory, wrong
 
 if TYPE_CHECKING:
     from kneebench.plan.constraints import Constraint
@@ -27,6 +27,9 @@ class ManagedDatabase(ExistingSchemaDatabase):
     huge_pages_setting: ClassVar[str] = ""
     """The server setting for huge pages, which memory limits do not count; empty: it has none."""
     managed_only: ClassVar[tuple[str, ...]] = ("settings", "cores", "memory", "bin_dir")
+    cores: Annotated[
+        Cores, Field(description="Cores that the server is pinned to; empty: all")
+    ] = ()
     memory: Annotated[
         Memory | None,
         Field(
@@ -54,6 +57,11 @@ class ManagedDatabase(ExistingSchemaDatabase):
             description="Directory for the base image (the loaded database), kept for the next run"
         ),
     ] = Path(".kneebench/images")
+
+    @property
+    def server_cores(self) -> tuple[int, ...]:
+        """As `cores` says."""
+        return self.cores
 
     @property
     def restored_cold(self) -> bool:

@@ -21,7 +21,7 @@ from kneebench.results.atomic_write import write_text
 from kneebench.results.upgrades import UPGRADES, Document
 from kneebench.secrets import clean
 
-FORMAT = 3
+FORMAT = 4
 LONGEST_WORDS = 300
 """Characters of a damaged file's own words that a message repeats."""
 

@@ -119,7 +119,7 @@ def _of_its_engine(database: Document, *, by_url: bool) -> Document:
 
 
 def _of_their_engines(plan: Document) -> Document:
-    """The plan without keys that formats 1 and 2 kept for engines that do not have them, or that
+    """The plan without keys that older formats kept for engines that do not have them, or that
     had no effect on a server by URL.
     """
     kept, storages = dict(plan), plan.get("storages")
@@ -228,5 +228,10 @@ def _from_2(document: Document) -> Document:
     return _with_configuration(_changed(document, OF_FORMAT_2))
 
 
-UPGRADES: dict[int, Callable[[Document], Document]] = {1: _from_1, 2: _from_2}
+def _from_3(document: Document) -> Document:
+    """Format 3 kept the keys of a server for engines that start none."""
+    return _changed(document, {"plan": _of_their_engines})
+
+
+UPGRADES: dict[int, Callable[[Document], Document]] = {1: _from_1, 2: _from_2, 3: _from_3}
 """By old format number: the upgrade of a document to the next format."""

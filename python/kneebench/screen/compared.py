@@ -4,7 +4,7 @@ every storage against the first baseline, then the trend; the fair-use line last
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import RenderableType
@@ -23,13 +23,13 @@ from kneebench.units import count, time
 def printed(
     rows: Sequence[CampaignRow],
     differing: Sequence[str],
-    disturbed: Sequence[str] = (),
+    disturbed: Mapping[str, Sequence[Remark]] = {},
     trend: Sequence[Trend] = (),
 ) -> Iterator[RenderableType]:
     """The parts to print, in order."""
     if simulated := _simulated(rows):
         yield Text(f"SIMULATED: {' and '.join(simulated)}", style="bold")
-    yield from (Text(f"CAVEAT  {sentence}", style="yellow") for sentence in disturbed)
+    yield from caveats(disturbed)
     yield tables.campaign_rows(rows)
     if trend:
         yield Text("\nTrend, each storage against itself in the first campaign:", style="bold")
@@ -38,6 +38,17 @@ def printed(
         yield Text(f"\n{DRIFT[:1].upper()}{DRIFT[1:]}.")
     yield from tables.differences(differing)
     yield Text(f"\n{DERIVED}", style="dim")
+
+
+def caveats(disturbed: Mapping[str, Sequence[Remark]]) -> Iterator[Text]:
+    """A line for each remark, with its campaign."""
+    for campaign, remarks in disturbed.items():
+        yield from (Text(f"CAVEAT  {campaign}: {one.words}", style="yellow") for one in remarks)
+
+
+def as_documents(disturbed: Mapping[str, Sequence[Remark]]) -> dict[str, list[dict[str, Any]]]:
+    """The same for programs."""
+    return {campaign: [one.model_dump() for one in some] for campaign, some in disturbed.items()}
 
 
 def _trend_table(trend: Sequence[Trend]) -> Table:
@@ -67,7 +78,7 @@ def _point(trend: Trend, point: TrendPoint) -> str:
 def document(
     rows: Sequence[CampaignRow],
     differing: Sequence[str],
-    disturbed: Sequence[str] = (),
+    disturbed: Mapping[str, Sequence[Remark]] = {},
     trend: Sequence[Trend] = (),
 ) -> dict[str, Any]:
     """The same for programs; `simulated` where either campaign is, and each row says it of its
@@ -79,7 +90,7 @@ def document(
         "derived": DERIVED,
         "simulated": bool(_simulated(rows)),
         "drift": drift,
-        "disturbances": list(disturbed),
+        "disturbances": as_documents(disturbed),
         "storages": storages,
         "trend": [one.model_dump(mode="json") for one in trend],
         "differences": list(differing),

@@ -12,12 +12,13 @@ from rich.table import Table
 from rich.text import Text
 
 from kneebench.analysis.comparison import MEAN, NOPM, P999
-from kneebench.analysis.disturbance import disturbances
+from kneebench.analysis.disturbance import campaigns_disturbed
 from kneebench.analysis.noise_floor import ENOUGH, QUANTITIES, NoisePair, noise_floor_of, noise_pair
 from kneebench.analysis.outcome import exit_code
 from kneebench.analysis.wording import DERIVED, percent, plural, times_with_interval
 from kneebench.records import NoiseFloor, Results
 from kneebench.results.noise_pairs import MachinePairs
+from kneebench.screen.compared import as_documents, caveats
 from kneebench.screen.tables import plain_table
 from kneebench.units import rough_time
 
@@ -35,7 +36,7 @@ def printed(found: Sequence[Results], floor: NoiseFloor | None) -> Iterator[Rend
     pairs = [noise_pair(results) for results in found]
     label = f"{found[0].campaign.label.upper()}: " if found[0].campaign.label else ""
     yield Text(f"{label}{found[0].campaign.resolved.question}\n", style="bold")
-    yield from (Text(f"CAVEAT  {sentence}", style="yellow") for sentence in _disturbed(found))
+    yield from caveats(campaigns_disturbed(found))
     yield _pairs(pairs, [exit_code(results) for results in found])
     claimed = sum(bool(pair.claimed) for pair in pairs)
     yield Text(f"\n{claimed} of {plural(len(pairs), 'pair')} claimed a difference.")
@@ -57,7 +58,7 @@ def document(found: Sequence[Results], floor: NoiseFloor | None) -> dict[str, An
             for pair, results in zip(pairs, found, strict=True)
         ],
         "claimed": sum(bool(pair.claimed) for pair in pairs),
-        "disturbances": _disturbed(found),
+        "disturbances": as_documents(campaigns_disturbed(found)),
         "noise_floor": floor and floor.model_dump(mode="json"),
     }
 
@@ -87,14 +88,6 @@ def known_document(machine: MachinePairs) -> dict[str, Any]:
         for measured, pairs in machine.series()
     ]
     return {"series": series, "ignored": list(machine.ignored)}
-
-
-def _disturbed(found: Sequence[Results]) -> list[str]:
-    return [
-        f"{results.campaign.id}: {sentence}"
-        for results in found
-        for sentence in disturbances(results)
-    ]
 
 
 def _pairs(pairs: Sequence[NoisePair], codes: Sequence[int]) -> Table:

@@ -48,7 +48,7 @@ def printed(results: Results, *, every_rung: bool = False) -> Iterator[Renderabl
     yield from (Text(f"INVALID  {sentence}", style="red") for sentence in invalid_rungs(results))
     yield from (Text(f"NO FIGURE  {sentence}", style="red") for sentence in without_figure(results))
     yield from (
-        Text(f"STILL WARMING  {sentence}", style="red") for sentence in never_steady(results)
+        Text(f"STILL WARMING  {one.words}", style="red") for one in never_steady(results).values()
     )
     yield from (Text(f"CAVEAT  {sentence}", style="yellow") for sentence in _caveats(results))
     yield Text()
@@ -74,7 +74,7 @@ def printed(results: Results, *, every_rung: bool = False) -> Iterator[Renderabl
 
 def _caveats(results: Results) -> Iterator[str]:
     """What limits the figures, in the order of the brief."""
-    yield from disturbances(results)
+    yield from (one.words for one in disturbances(results))
     yield from limit_caveats(results)
     yield from rate_caveats(results.climbs)
     yield from wait_caveats(results)
@@ -104,9 +104,9 @@ def results_json(results: Results) -> dict[str, Any]:
         "exit_code": exit_code(results),
         "failed_checks": list(failed_checks(results)),
         "invalid_rungs": list(invalid_rungs(results)),
-        "disturbances": list(disturbances(results)),
+        "disturbances": [one.model_dump() for one in disturbances(results)],
         "controls": {id: found.model_dump() for id, found in controls(results.climbs).items()},
-        "still_warming": list(never_steady(results)),
+        "still_warming": {id: one.model_dump() for id, one in never_steady(results).items()},
         "without_figure": list(without_figure(results)),
         "configurations": [
             summary.model_dump(mode="json") for summary in configuration_summaries(results)

@@ -98,7 +98,7 @@ def _cautions(view: ViewModel) -> Iterator[str]:
     yield from _not_steady(view)
     yield from _drives(view)
     yield from _no_longer_steady(view)
-    yield from view.disturbances
+    yield from (one.words for one in view.disturbances)
     yield from limit_caveats(view.results)
     yield from rate_caveats(view.climbs)
     yield from wait_caveats(view.results)

@@ -26,13 +26,6 @@ class SimulatedDatabase(Database):
     )
 
     @model_validator(mode="after")
-    def _has_no_server(self) -> Self:
-        for name in ("url", "cores"):
-            if getattr(self, name):
-                raise wrong(name, sentence="no value: a simulated database has no server")
-        return self
-
-    @model_validator(mode="after")
     def _settings_are_figures(self) -> Self:
         for name in self.settings:
             if name not in SimulatedStorage.model_fields:
