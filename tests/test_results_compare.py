@@ -278,10 +278,10 @@ def test_the_trend_is_each_storage_against_itself_in_the_first_campaign() -> Non
         False,
         True,
     ]
-    table = drawn(*printed(compare_campaigns(three), [], (), found), width=200)
+    table = drawn(*printed(compare_campaigns(three), [], {}, found), width=200)
     assert re.search(r"disk +NOPM at the knee +[0-9,]+ +1\.000x .* 0\.800x ", table), table
     assert "3 third" in table
-    assert document(compare_campaigns(three), [], (), found)["trend"][0]["points"][2][
+    assert document(compare_campaigns(three), [], {}, found)["trend"][0]["points"][2][
         "campaign"
     ] == ("third")
 

@@ -106,7 +106,6 @@ def test_a_constraint_on_the_engines_memory_is_the_only_one_that_a_running_serve
         ({"settings": {"shared_buffers": "1GB"}}, "a setting that needs no restart"),
         ({"settings": {"maxdop": "all"}}, "a whole number"),
         ({"settings": {"recovery": "none"}}, "one of: simple, full, bulk_logged"),
-        ({"cores": [0]}, "only a managed server uses it"),
         ({"data_files": 0}, "greater than or equal to 1"),
     ],
 )

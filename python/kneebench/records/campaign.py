@@ -23,7 +23,7 @@ class Campaign(Record):
     older files are resolved when they are read.
     """
 
-    format: int = 3
+    format: int = 4
     id: str
     kneebench: str
     started_at: str

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kneebench.analysis.wording import DERIVED, times_with_interval
+from kneebench.records import Remark
 from kneebench.results import CampaignRow
 from kneebench.results.cross_campaign import DRIFT
 from kneebench.results.trend import Trend, TrendPoint

@@ -243,7 +243,7 @@ def _noise_floor(floor: NoiseFloor) -> str:
 
 
 def _pinned(view: ViewModel, plan: DatabasePlan) -> str:
-    server, generator = plan.database.cores, plan.workload.load_generator_cores
+    server, generator = plan.database.server_cores, plan.workload.load_generator_cores
     kind = server_provenance.kind(plan)
     if kind == "simulated":
         return (

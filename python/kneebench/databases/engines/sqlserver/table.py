@@ -39,7 +39,7 @@ class SqlServerDatabase(ExistingSchemaDatabase):
     url_rule: ClassVar[UrlRule] = URL
     cache_setting: ClassVar[str] = CACHE
     restores: ClassVar[tuple[str, ...]] = ("auto", "backup", "load", "command", "none")
-    managed_only: ClassVar[tuple[str, ...]] = ("cores",)
+    managed_only: ClassVar[tuple[str, ...]] = ()
     url: Annotated[
         Text,
         Field(
