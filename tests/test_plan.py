@@ -381,7 +381,7 @@ def test_aligned_windows_are_expected_to_wait_for_the_fastest_configuration() ->
     )
     alone = ladder + '[storages]\na = { path = "." }\n'
     assert expected(parse_plan(alone), SMALL).final_runs_s < aligned_s / 2
-    waits_s = 0.55 * parse_plan(both).ladder.cold_warm_up_limit
+    waits_s = (2 - 0.45) * parse_plan(both).ladder.cold_warm_up_limit
     assert aligned_s - other_s == pytest.approx(6 * waits_s)
 
 

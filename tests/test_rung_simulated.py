@@ -10,7 +10,7 @@ from kneebench.databases.several import engine_of
 from kneebench.errors import DatabaseLost, InvalidMeasurement
 from kneebench.lab.journal import Journal
 from kneebench.measurement.measure import MeasuredRung, measure
-from kneebench.measurement.warm_up import ColdStart
+from kneebench.measurement.warm_up import COOL_DOWN_S, SLOWER, ColdStart, schedule
 from kneebench.plan import Plan
 from kneebench.records import Configuration, Event, Order, Phase, Rung
 from tests.only import rungs_of
@@ -134,3 +134,25 @@ def test_a_cold_database_with_limited_memory_is_not_steady_before_it_can_be_full
     assert limited.warm_up_s > 2 * free.warm_up_s
     assert not large.steady
     assert any("less than 1 TiB of memory to fill" in note for note in large.notes)
+
+
+def test_a_long_final_run_waits_for_as_many_transactions_or_notes_how_many_it_lacks() -> None:
+    slow = plan(read_latency="20ms")
+    order = Order(configuration="disk", phase="final_run", users=4, repeat=1)
+    times = schedule(order, slow.ladder, 300.0)
+    longest_s = SLOWER * (slow.ladder.warm_up_limit + slow.ladder.final_window + COOL_DOWN_S)
+    assert times.aligned_s == pytest.approx(longest_s)
+
+    def run(transactions: int) -> Rung:
+        with engine_of(slow, Journal()).restored(CONFIGURATION, quiet) as server:
+            return measure(order, rungs_of(slow), server, [], quiet, transactions=transactions).rung
+
+    alone = run(0)
+    many = round(6 * slow.ladder.warm_up_limit * alone.tally.throughput_per_s)
+    waited, never = run(many // 2), run(10**9)
+    assert waited.warm_up_s > 2 * slow.ladder.warm_up_limit
+    assert (waited.discarded or 0) >= many // 2
+    assert not any("transactions earlier" in note for note in waited.notes)
+    assert never.warm_up_s >= longest_s
+    (note,) = [note for note in never.notes if "transactions earlier" in note]
+    assert note.startswith("the window began 999,")

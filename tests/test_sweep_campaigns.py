@@ -274,4 +274,4 @@ def test_the_memory_preset_has_six_sizes_and_four_times_the_largest_as_data() ->
     assert len(found) == 6 and swept.ladder.fixed and swept.ladder.repeats >= 3
     data_bytes = only_database(swept).data_bytes
     assert data_bytes >= 4 * max(configuration.memory_bytes or 0 for configuration in found)
-    assert expected(swept, host()).total_s < 40 * 60
+    assert expected(swept, host()).total_s < 65 * 60, "its first lines say an hour"

@@ -18,7 +18,7 @@ from kneebench.analysis.steady import READ_TIME, SHORTEST, Settled, settled
 from kneebench.measurement.rung_runner import RungRunner
 from kneebench.plan.ladder import ROUND_LOAD_S, ROUND_RAMP_S, Ladder
 from kneebench.records import Order
-from kneebench.units import size
+from kneebench.units import size, time
 
 SHORTEST_S, LONG_ENOUGH_S, COLD_S, QUOTED_COLD_S = 3.0, 10.0, 30.0, 120.0
 """Minimum warm-up: half the window, 3 to 10 s. After a cold start: one window, 10 to 30 s, or up to
@@ -32,9 +32,9 @@ LOG_MOST_S = 60.0
 """How much longer a warm-up may last until the log of its window is ready."""
 FULL = 0.97
 """Of a memory limit: a group that has as much can hardly have more."""
-CATCH_UP = 3.0
-"""Times a rung's own time that a warm-up may take to complete as many transactions as on a faster
-storage."""
+CATCH_UP, SLOWER = 3.0, 5.0
+"""Times its own time that a warm-up may take to complete as many transactions as on a faster
+storage; and that of a long final run, times its limit, since its window alone is quoted."""
 LATE_S = 30.0
 """How much later than its timer a checkpoint may begin (the one before it may still be writing)."""
 
@@ -63,7 +63,8 @@ class Schedule(NamedTuple):
     """The times of one rung. `stretch_s`: how long the load must have been steady before its
     window; `cycles`: whole checkpoint cycles that its window holds; `cycle_s`: the longest that one
     can take; `memory_bytes`: of a cold database, which have to be read to fill its memory;
-    `transactions`: as many a warm-up completes at least, for CATCH_UP times its time."""
+    `transactions`: as many a warm-up completes at least, within `most_s`, or `aligned_s` if that
+    is longer."""
 
     window_s: float
     stretch_s: float
@@ -75,11 +76,16 @@ class Schedule(NamedTuple):
     note: str = ""
     memory_bytes: int = 0
     transactions: int = 0
+    aligned_s: float = 0.0
 
     @property
     def shortest_s(self) -> float:
         """The shortest warm-up."""
         return self.minimum_s if self.warm_up_s is None else self.warm_up_s
+
+    def most_s(self, now_s: float) -> float:
+        """When it ends at the latest, also with fewer transactions than wanted."""
+        return max(self.aligned_s, CATCH_UP * (now_s + self.window_s + COOL_DOWN_S))
 
     @property
     def logged_s(self) -> float:
@@ -128,7 +134,12 @@ def schedule(
         cycle_s,
         note,
         start.memory_bytes,
+        aligned_s=SLOWER * (limit_s + window_s + COOL_DOWN_S) if _long_final(order) else 0.0,
     )
+
+
+def _long_final(order: Order) -> bool:
+    return order.phase == "final_run" and not order.restore
 
 
 def _least_s(stretch_s: float, *, cold: bool, quoted: bool) -> float:
@@ -155,19 +166,19 @@ def warm_up(rung: RungRunner, times: Schedule) -> WarmedUp:
     """Let the load run until the window may start."""
     if times.warm_up_s is not None:
         _pass(rung, times.warm_up_s, times)
-        _until_as_many(rung, times)
+        fewer = _until_as_many(rung, times)
         fixed: tuple[str, ...] = (times.note,) if times.note else ()
         _until_log_is_ready(rung, times)
-        return WarmedUp(True, "", (*fixed, *_until_a_checkpoint(rung, times)))
-    seen = _until_steady(rung, times)
+        return WarmedUp(True, "", (*fixed, *fewer, *_until_a_checkpoint(rung, times)))
+    seen, fewer = _until_steady(rung, times), ()
     if rung.completed < times.transactions:
-        _until_as_many(rung, times)
+        fewer = _until_as_many(rung, times)
         seen = _settled(rung, times)
     _until_log_is_ready(rung, times)
     notes = _until_a_checkpoint(rung, times)
     if times.cycles and not seen.steady:
         seen = _settled(rung, times)
-    return WarmedUp(seen.steady, seen.why, notes)
+    return WarmedUp(seen.steady, seen.why, (*fewer, *notes))
 
 
 def _second(rung: RungRunner, times: Schedule, doing: str, share: float, left_s: float) -> None:
@@ -193,16 +204,22 @@ def _pass(rung: RungRunner, until_s: float, times: Schedule) -> None:
         )
 
 
-def _until_as_many(rung: RungRunner, times: Schedule) -> None:
+def _until_as_many(rung: RungRunner, times: Schedule) -> tuple[str, ...]:
     """Let the load run until it has completed as many transactions as are wanted, unless that takes
-    several times as long as the rung.
+    several times as long as the rung; then a note says so.
     """
-    until_s = CATCH_UP * (rung.now_s + times.window_s + COOL_DOWN_S)
+    until_s = times.most_s(rung.now_s)
     while rung.completed < times.transactions and rung.now_s < until_s:
         per_s = rung.completed / rung.now_s if rung.now_s else 0.0
         left_s = (times.transactions - rung.completed) / per_s if per_s else until_s - rung.now_s
         left_s += times.window_s
         _second(rung, times, "warming up", rung.now_s / (rung.now_s + left_s), left_s)
+    if rung.completed >= times.transactions:
+        return ()
+    return (
+        f"the window began {times.transactions - rung.completed:,} transactions earlier than on"
+        f" other configurations: a warm-up takes at most {time(until_s)}",
+    )
 
 
 def _until_steady(rung: RungRunner, times: Schedule) -> Settled:

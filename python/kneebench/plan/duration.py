@@ -28,6 +28,8 @@ _RUNG_S = 1.0
 _OF_ITS_LIMIT = 0.45
 """What an automatic warm-up takes, cold or warm: from a drive nearly all of it, from memory the
 shortest there is."""
+_ALIGNED = 2.0
+"""Times its limit that the warm-up before an aligned window takes, on average over a sweep."""
 _CLOSING_S = 3.0
 """The consistency conditions, and the end of the server."""
 _RAW_PROFILE_S = 25.0
@@ -171,7 +173,8 @@ def _final_warm_up_s(plan: DatabasePlan) -> float:
     """
     ladder = plan.ladder
     if plan.aligned and ladder.warm_up == "auto":
-        return ladder.cold_warm_up_limit if plan.database.restored_cold else ladder.warm_up_limit
+        limit_s = ladder.cold_warm_up_limit if plan.database.restored_cold else ladder.warm_up_limit
+        return _ALIGNED * limit_s
     return _cold_s(plan)
 
 
