@@ -125,11 +125,9 @@ def _answer(seed: int, storage: SimulatedStorage) -> Answer:
     )
     climbed, search_s = _make_climb(plan)
     search_rungs = climbed.of("search")
-    off = (
-        throughput(storage, climbed.knee_users or 1)
-        / _dense(storage, search_rungs[0].users, 2 * search_rungs[-1].users)
-        - 1
-    )
+    users = [rung.users for rung in search_rungs]
+    dense = _dense(storage, min(users), 2 * max(users))
+    off = throughput(storage, climbed.knee_users or 1) / dense - 1
     return Answer(search_s, RUNG_S * len(search_rungs), abs(off), len(climbed.rungs))
 
 
