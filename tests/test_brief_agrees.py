@@ -67,7 +67,7 @@ def test_the_mean_latency_at_the_knee_is_one_number_wherever_it_stands(results: 
     (table, _), (figure, *_) = section(brief, "glance").tables, section(brief, "relative").figures
     assert table.rows[0].cells[4] == said
     assert f"disk {said}" in figure.caption
-    (split,) = section(brief, "bottlenecks").figures
+    (split,) = section(brief, "evidence").figures
     assert f'"whole": "{said}"' in json.dumps(split.spec)
 
 
@@ -83,7 +83,7 @@ def test_the_commits_per_flush_at_the_knee_are_one_number_wherever_they_stand(
     said = "2.52 commits per flush"
     (figure,) = section(brief, "log-writes").figures
     assert said in figure.caption
-    disk = section(brief, "bottlenecks").tables[1]
+    disk = section(brief, "evidence").tables[0]
     [log] = [row for row in disk.rows if row.cells[0] == "Log"]
     assert said in " ".join(log.cells)
 

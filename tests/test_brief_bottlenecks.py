@@ -1,5 +1,5 @@
-"""The brief's section of bottlenecks: a verdict and a table for each storage, and the bars of where
-a transaction's time went.
+"""The brief's bottlenecks: a verdict for each storage; and behind it a table of evidence for each,
+and the bars of where a transaction's time went.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def bottlenecks(brief: Brief) -> Section:
 def test_every_storage_has_a_verdict_and_a_table_of_all_resources(
     brief: Brief, bottlenecks: Section
 ) -> None:
-    verdicts, *evidence = bottlenecks.tables
+    (verdicts,), evidence = bottlenecks.tables, section(brief, "evidence").tables
     assert [row.cells[0] for row in verdicts.rows] == brief.view.names
     for table, found in zip(evidence, brief.view.bottlenecks.values(), strict=True):
         assert len(table.rows) == len(RESOURCES)
@@ -41,10 +41,8 @@ def test_a_suspected_bottleneck_names_its_proof_and_none_found_has_no_verdict(
     assert verdicts == [("log", "suspected\n(proof: log in memory)"), ("unknown", "–")]
 
 
-def test_the_bars_of_where_the_time_went_are_drawn_and_named(
-    brief: Brief, bottlenecks: Section
-) -> None:
-    (figure,) = bottlenecks.figures
+def test_the_bars_of_where_the_time_went_are_drawn_and_named(brief: Brief) -> None:
+    (figure,) = section(brief, "evidence").figures
     log = brief.view.bottlenecks["disk"].time_split["log"]
     share = f"{100 * log.share:.0f}%"
     assert figure.title == f"Disk: {share} of a transaction's time is spent on log writes"

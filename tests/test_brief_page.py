@@ -19,7 +19,16 @@ from kneebench.engine_properties import Quantity, engine_properties
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.plan.reader import read_plan
-from kneebench.records import Check, Climb, Configuration, Results, Rung, StopResult, Whereabouts
+from kneebench.records import (
+    Check,
+    Climb,
+    Configuration,
+    Remark,
+    Results,
+    Rung,
+    StopResult,
+    Whereabouts,
+)
 from kneebench.results import Store, load
 from kneebench.results.compare_plans import plan_document
 from kneebench.shelf import SECTIONS
@@ -223,6 +232,22 @@ def test_an_engine_adds_the_columns_of_its_own_quantities_to_the_costs(
     others = [title.replace("Dead rows", "Purges") for title in titles]
     assert [column.title for column in table.columns] == others
     assert {len(row.cells) for row in table.rows} == {len(titles)}
+
+
+def test_a_note_that_differs_in_its_figure_alone_is_said_once_with_the_largest(
+    results: Results,
+) -> None:
+    def delayed(rung: Rung, seconds: float) -> Rung:
+        words = f"delay {seconds:g} s"
+        remark = Remark(kind="delay", severity="note", words=words, value=seconds, unit="s")
+        return rung.model_copy(update={"remarks": (remark,)})
+
+    first, second, *others = results.climbs[0].rungs
+    changed = (delayed(first, 0.5), delayed(second, 2.0), *others)
+    (table,) = section(Brief(with_rungs(results, 0, changed)), "rungs").tables
+    number = str(table.notes.index("delay 2 s (the largest of 2 rungs)") + 1)
+    assert [row.cells[-1] for row in table.rows[:2]] == [number, number]
+    assert all(number not in row.cells[-1].split(", ") for row in table.rows[2:])
 
 
 def test_an_uncertain_percentile_is_marked_in_its_figure(results: Results) -> None:
@@ -480,6 +505,22 @@ def test_names_with_markup_are_shown_and_not_run(results: Results) -> None:
     text = Brief(results.model_copy(update={"climbs": climbs})).html()
     assert "<script>" not in text
     assert "&lt;script&gt;" in text
+
+
+def test_the_front_is_the_answer_and_the_appendix_is_folded_with_a_link_to_each_part(
+    results: Results, page: str
+) -> None:
+    brief = Brief(results)
+    parts = {one.name: one.part for one in brief.sections}
+    assert parts["glance"] == parts["bottlenecks"] == parts["cautions"] == "front"
+    assert (parts["method"], parts["machine"]) == ("method", "configuration")
+    assert {parts[name] for name in ("rungs", "evidence", "settings", "repeat")} == {"appendix"}
+    front, appendix = page.index('id="part-front"'), page.index('id="part-appendix"')
+    assert front < page.index('id="part-method"') < page.index('id="part-configuration"') < appendix
+    assert page[appendix:].count("<details>") == list(parts.values()).count("appendix")
+    linked = set(re.findall(r'<a href="#([^"]+)">', page))
+    assert linked == {name for name, part in parts.items() if part != "front"}
+    assert all(f'id="{name}"' in page for name in linked)
 
 
 def test_every_section_on_the_shelf_has_a_place_of_its_own(results: Results) -> None:
@@ -753,10 +794,12 @@ def test_what_the_brief_prints_to_repeat_it_is_the_plan_as_kneebench_reads_it(
         "url": served(results, {}, BY_URL),
         "simulated": Brief(simulated(results)),
     }[place]
-    toml, command = section(brief, "repeat").code
-    (tmp_path / "plan.toml").write_text(toml)
-    again = read_plan(tmp_path / "plan.toml")
-    assert again == Plan.model_validate(brief.view.campaign.plan)
+    written, command, whole = section(brief, "repeat").code
+    assert len(written.split()) < len(whole.split())
+    for toml in (written, whole):
+        (tmp_path / "plan.toml").write_text(toml)
+        again = read_plan(tmp_path / "plan.toml")
+        assert again == Plan.model_validate(brief.view.campaign.plan)
     assert command == "kneebench run plan.toml"
     assert ("Relative paths" in " ".join(section(brief, "repeat").sentences)) == (place == "own")
     if place != "simulated":
@@ -793,16 +836,12 @@ def test_a_note_that_all_rungs_of_a_storage_have_is_told_once_with_its_name(
     brief = Brief(with_rungs(results, 1, noted))
     assert "On memory: no device under it." in section(brief, "method").sentences
     (table,) = section(brief, "rungs").tables
-    assert not any("no device under it" in cell for row in table.rows for cell in row.cells)
+    assert "no device under it" not in table.notes
     some = Brief(with_rungs(results, 1, (*noted[1:], bare)))
-    assert (
-        sum(
-            "no device under it" in cell
-            for row in section(some, "rungs").tables[0].rows
-            for cell in row.cells
-        )
-        == len(noted) - 1
-    )
+    (table,) = section(some, "rungs").tables
+    assert table.notes.count("no device under it") == 1
+    number = str(table.notes.index("no device under it") + 1)
+    assert sum(number in row.cells[-1].split(", ") for row in table.rows) == len(noted) - 1
 
 
 def test_a_chart_that_becomes_a_part_of_others_is_neither_copied_part_by_part_nor_changed() -> None:

@@ -113,7 +113,7 @@ def test_a_single_core_is_judged_among_the_servers_and_never_among_this_machines
 
 
 def test_what_the_server_counts_of_itself_is_a_table_of_the_brief() -> None:
-    table = section(Brief(results()), "bottlenecks").tables[-1]
+    table = section(Brief(results()), "evidence").tables[-1]
     assert [column.title for column in table.columns] == ["Server", "disk", "memory"]
     shown = {row.cells[0]: row.cells[1] for row in table.rows}
     assert shown["Busiest core"].startswith("100%")
@@ -129,7 +129,7 @@ def test_what_the_server_counts_of_itself_is_a_table_of_the_brief() -> None:
 
 
 def test_without_such_readings_there_is_no_such_table() -> None:
-    tables = section(Brief(recorded()), "bottlenecks").tables
+    tables = section(Brief(recorded()), "evidence").tables
     assert not any(table.columns[0].title == "Server" for table in tables)
 
 

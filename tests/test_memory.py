@@ -15,7 +15,7 @@ from kneebench.plan import Plan
 from kneebench.plan.resolve import only_database
 from kneebench.records import Results
 from kneebench.screen.summary import printed, results_json
-from tests.recordings import recorded, recorded_host, with_plan
+from tests.recordings import recorded, recorded_host, with_campaign, with_plan
 from tests.swept import swept
 
 SWEPT = "Memory limit: 128 MiB to 1 GiB (6 sizes), and none. Data: 167 MiB, 1.3 to 0.163 times the"
@@ -49,6 +49,19 @@ def test_a_limit_of_the_plan_counts_and_a_campaign_without_one_says_nothing() ->
     database = {**recorded().campaign.plan["database"], "memory": 2**26}
     (found,) = limited_memory(with_plan(recorded(), database=database))
     assert found.sentence == "Memory limit: 64 MiB. Data: 167 MiB, 2.61 times the memory."
+
+
+def test_users_with_a_home_warehouse_each_use_fewer_than_the_data_have() -> None:
+    results = swept(storages=1)
+    resolved = results.campaign.resolved.model_copy(update={"home": "one", "warehouses": 32})
+    (found,) = limited_memory(with_campaign(results, resolved=resolved))
+    used, every = found.homes
+    assert 0 < used < every == 32
+    assert found.sentence.endswith(
+        f"Each user works mostly in its own home warehouse: {used} of 32 are one."
+    )
+    (other,) = limited_memory(results)
+    assert other.homes == () and "home warehouse" not in other.sentence
 
 
 @pytest.mark.parametrize(

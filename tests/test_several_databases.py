@@ -151,10 +151,10 @@ def test_each_database_has_its_configurations_and_the_plan_reads_back_as_written
         ),
         (TWO.replace('"simulated"\n{}', '"postgres"'), 5, "databases.heavy.engine", "models only"),
         (TWO.replace('"simulated"\n{}', '"nosuch"'), 5, "databases.heavy.engine", "one of: "),
-        (TWO.format("coresx = 1"), 6, "databases.heavy.coresx", "one of: engine, url, settings"),
+        (TWO.format("coresx = 1"), 6, "databases.heavy.coresx", "one of: engine, settings"),
         (TWO.format("settings.nosuch = 1"), 6, "databases.heavy.settings.nosuch", "a figure of"),
         (TWO.format('settings.cores = "x"'), 6, "databases.heavy.settings.cores", "a value as"),
-        (TWO.format("cores = [0]"), 6, "databases.heavy.cores", "no value: a simulated database"),
+        (TWO.format("cores = [0]"), 6, "databases.heavy.cores", "one of: engine, settings"),
         (TWO.replace("heavy", '""').format(""), 4, 'databases.""', "a name"),
         (
             "[databases]\na = {}\nb = {}\n[storages]\ndisk.url = 'postgresql://me@db/x'\n",

@@ -18,13 +18,15 @@ from kneebench.units import rounded, size
 
 class LimitedMemory(NamedTuple):
     """The memory limits of one database, the smallest first, and its data. `unlimited`: whether a
-    configuration has none. `database`: its name in a plan with several.
+    configuration has none. `database`: its name in a plan with several. `homes`: of how many
+    warehouses the users have one each, and of how many in all; empty where all users use all.
     """
 
     limits_bytes: tuple[int, ...]
     data_bytes: int
     unlimited: bool = False
     database: str = ""
+    homes: tuple[int, ...] = ()
 
     @property
     def data_to_memory(self) -> tuple[float, ...]:
@@ -48,8 +50,15 @@ class LimitedMemory(NamedTuple):
         start = f"{self.database}: memory" if self.database else "Memory"
         return (
             f"{start} limit: {limits}{many}{none}. Data: {size(self.data_bytes)}, {times} times the"
-            " memory."
+            f" memory.{self._homes}"
         )
+
+    @property
+    def _homes(self) -> str:
+        if not self.homes:
+            return ""
+        used, every = self.homes
+        return f" Each user works mostly in its own home warehouse: {used} of {every} are one."
 
 
 def limited_memory(results: Results) -> tuple[LimitedMemory, ...]:
@@ -80,7 +89,15 @@ def _of_each(results: Results) -> Iterator[LimitedMemory]:
         limits = {configuration.memory_bytes or own for configuration in configurations}
         data_bytes = _data_bytes(campaign, database, planned.engine)
         if (some := sorted(one for one in limits if one)) and data_bytes:
-            yield LimitedMemory(tuple(some), data_bytes, None in limits, database)
+            homes = _homes(results)
+            yield LimitedMemory(tuple(some), data_bytes, None in limits, database, homes)
+
+
+def _homes(results: Results) -> tuple[int, ...]:
+    planned = results.campaign.resolved
+    users = max((rung.users for climb in results.climbs for rung in climb.rungs), default=0)
+    fewer = planned.home == "one" and 0 < users < planned.warehouses
+    return (users, planned.warehouses) if fewer else ()
 
 
 def _data_bytes(campaign: Campaign, database: str, engine: str) -> int:

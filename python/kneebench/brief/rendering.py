@@ -6,10 +6,10 @@ from abc import ABC, abstractmethod
 from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from kneebench.brief import drawing
-from kneebench.brief.section import Section
+from kneebench.brief.section import Part, Section
 from kneebench.results.atomic_write import write_text
 
 
@@ -36,10 +36,22 @@ class Page(ABC):
         """The page: no script, no font, nothing from elsewhere."""
 
     @property
-    def blocks(self) -> list[tuple[bool, list[Section]]]:
-        """Neighbouring sections of nothing but figures together, to be set in two columns."""
-        calm = (section for section in self.sections if section.tone != "alarm")
-        return [(figured, list(some)) for figured, some in groupby(calm, key=_only_figures)]
+    def parts(self) -> dict[Part, list[tuple[bool, list[Section]]]]:
+        """The page in its parts; in each, neighbouring sections of nothing but figures together,
+        to be set in two columns.
+        """
+        calm = [section for section in self.sections if section.tone != "alarm"]
+        found = {part: [one for one in calm if one.part == part] for part in get_args(Part)}
+        return {
+            part: [(figured, list(some)) for figured, some in groupby(every, key=_only_figures)]
+            for part, every in found.items()
+            if every
+        }
+
+    @property
+    def contents(self) -> list[Section]:
+        """What stands behind the front."""
+        return [section for section in self.sections if section.part != "front"]
 
     @property
     def alarms(self) -> list[Section]:
@@ -68,4 +80,5 @@ class Page(ABC):
 
 
 def _only_figures(section: Section) -> bool:
-    return bool(section.figures) and not section.sentences and not section.tables
+    others = section.sentences or section.tables or section.part == "appendix"
+    return bool(section.figures) and not others

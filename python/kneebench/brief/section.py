@@ -9,6 +9,8 @@ from typing import Any, Literal
 
 from kneebench.records import Record
 
+Part = Literal["front", "method", "configuration", "appendix"]
+"""The parts of a brief, in their order: the answer, how it was tested, on what, the rest."""
 Tone = Literal["plain", "strong", "light", "alarm"]
 
 
@@ -44,13 +46,14 @@ class Row(Record):
 class Table(Record):
     """A table as people read it; `caption` is whole sentences.
 
-    `narrow`: no wider than what is in it.
+    `narrow`: no wider than what is in it. `notes`: what cells refer to by number, from 1.
     """
 
     caption: str = ""
     narrow: bool = False
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
+    notes: tuple[str, ...] = ()
 
 
 class Number(Record):
@@ -74,8 +77,8 @@ class StopReason(Record):
 
 
 class Section(Record):
-    """One part of the brief. `tone` alarm is for what the reader must see first; `fold` lets the
-    reader close what is long; `stack` sets the figures over each other in one column."""
+    """What the brief says of one subject. `tone` alarm is for what the reader must see first;
+    `stack` sets the figures over each other in one column."""
 
     name: str
     title: str
@@ -86,5 +89,5 @@ class Section(Record):
     tables: tuple[Table, ...] = ()
     code: tuple[str, ...] = ()
     tone: Literal["plain", "alarm", "note"] = "plain"
-    fold: bool = False
+    part: Part = "front"
     stack: bool = False

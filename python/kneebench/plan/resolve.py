@@ -82,6 +82,7 @@ def resolve(plan: Plan) -> ResolvedPlan:
             for name, one in plan.databases_by_name.items()
         },
         warehouses=workload.warehouses,
+        home=workload.home,
         connections=workload.connections,
         fixed_load=ladder.fixed,
         precision=ladder.precision,

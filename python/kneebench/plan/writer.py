@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from kneebench.plan.explanation import dotted
@@ -11,6 +11,8 @@ from kneebench.plan.json_schema import at, toml_text
 from kneebench.plan.plan import Plan
 
 _KEYS_BEFORE_NOTES = 44
+Pair = Callable[[tuple[str, ...], str, Any, str], str]
+"""How a key and its value are written, by the path of its table and the engine."""
 
 
 def to_toml(plan: Plan) -> str:
@@ -24,11 +26,30 @@ def to_toml(plan: Plan) -> str:
     path = "a"                                   # Directory for data (and log), relative to ...
     <BLANKLINE>
     """
-    lines = _table((), plan.model_dump(exclude_unset=True), plan.database.engine)
+    return _written(plan, plan.model_dump(exclude_unset=True), _noted_pair)
+
+
+def to_bare_toml(plan: Plan, *, defaults: bool) -> str:
+    """The same without notes; and with or without the keys that have their default.
+
+    >>> plan = Plan.model_validate({"seed": 7, "baseline": "", "storages": {"disk": {"path": "a"}}})
+    >>> print(to_bare_toml(plan, defaults=False))
+    seed = 7
+    <BLANKLINE>
+    [storages.disk]
+    path = "a"
+    <BLANKLINE>
+    """
+    kept = plan.model_dump(exclude_unset=True, exclude_defaults=not defaults)
+    return _written(plan, kept, _bare_pair)
+
+
+def _written(plan: Plan, values: dict[str, Any], pair: Pair) -> str:
+    lines = _table((), values, plan.database.engine, pair)
     return "\n".join(lines).lstrip("\n") + "\n"
 
 
-def _table(path: tuple[str, ...], values: dict[str, Any], engine: str) -> Iterator[str]:
+def _table(path: tuple[str, ...], values: dict[str, Any], engine: str, pair: Pair) -> Iterator[str]:
     engine = values.get("engine", engine)
     plain = {
         name: value
@@ -38,14 +59,17 @@ def _table(path: tuple[str, ...], values: dict[str, Any], engine: str) -> Iterat
     if path and (plain or not values):
         yield f"\n[{dotted(path)}]"
     for name, value in plain.items():
-        yield _pair(path, name, value, engine)
+        yield pair(path, name, value, engine)
     for name, value in values.items():
         if isinstance(value, dict):
-            yield from _table((*path, name), value, engine)
+            yield from _table((*path, name), value, engine, pair)
 
 
-def _pair(path: tuple[str, ...], name: str, value: Any, engine: str) -> str:
-    schema = at((*path, name), engine)
-    note = re.sub(r"\s+", " ", schema.get("description", ""))
-    pair = f"{dotted((name,))} = {toml_text(value, schema)}"
+def _bare_pair(path: tuple[str, ...], name: str, value: Any, engine: str) -> str:
+    return f"{dotted((name,))} = {toml_text(value, at((*path, name), engine))}"
+
+
+def _noted_pair(path: tuple[str, ...], name: str, value: Any, engine: str) -> str:
+    pair = _bare_pair(path, name, value, engine)
+    note = re.sub(r"\s+", " ", at((*path, name), engine).get("description", ""))
     return f"{pair:<{_KEYS_BEFORE_NOTES}} # {note}" if note else pair

@@ -35,8 +35,9 @@ class ResolvedPlan(Record):
 
     `configurations`: the baseline's first. `databases`: by name, of a plan with one database by "".
     `connections`: shared by all users, 0 for one each. `fixed_load`: the plan sets the number of
-    users. `precision`: the half-width that ends short rounds, after at least `fewest_rounds`.
-    `sysctls`: those that the plan sets. `emulated`: whether a volume is made of emulated drives.
+    users. `home`: where a user works, "all" or "one" (plan.md). `precision`: the half-width that
+    ends short rounds, after at least `fewest_rounds`. `sysctls`: those that the plan sets.
+    `emulated`: whether a volume is made of emulated drives.
 
     Of a plan that this version does not know, only what it still says.
     """
@@ -47,6 +48,7 @@ class ResolvedPlan(Record):
     storages: dict[str, PlannedStorage] = Field(default_factory=dict)
     databases: dict[str, PlannedDatabase] = Field(default_factory=dict)
     warehouses: int = 0
+    home: str = "all"
     connections: int = 0
     fixed_load: bool = False
     precision: float = 0.0

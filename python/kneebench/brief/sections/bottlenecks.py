@@ -1,59 +1,29 @@
-"""Bottlenecks: which resource each storage's database had too little of, the evidence on every
-resource, and where a transaction's time went (Fig. 7).
+"""Bottlenecks: which resource each storage's database had too little of, and what would prove
+it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from kneebench import units
-from kneebench.analysis.knee import final_rungs
-from kneebench.analysis.knee_readings import KneeReadings
-from kneebench.analysis.resources import RESOURCES
-from kneebench.analysis.time_split import CLASSES, counted_cpu_share
-from kneebench.analysis.wording import capital, percent
-from kneebench.brief.section import Column, Figure, Row, Section, Table
-from kneebench.brief.server_readings import server_readings
-from kneebench.brief.time_bars import Split, time_bars
+from kneebench.analysis.sweep import sweeps
+from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.brief.view_model import ViewModel
-from kneebench.records import Bottleneck, ResourceEvidence, TimeShare
+from kneebench.records import Bottleneck
 
-PLACE = 70
+PLACE = 52
 VERDICTS = tuple(
     Column(title=title, number=False) for title in ("Storage", "Bottleneck", "Status", "Finding")
 )
-EVIDENCE = tuple(
-    Column(title=title, number=False)
-    for title in ("Resource", "Bottleneck?", "Utilization", "Saturation", "Errors", "Decided by")
-)
-ANSWERS = {True: "yes", False: "no", None: "not judged"}
-APART, NO_TIME = 0.03, TimeShare(share=0.0, seconds=0.0)
-NAMES = {one.key: capital(one.key.replace("cpu", "CPU, all cores")) for one in RESOURCES}
 
 
 def section(view: ViewModel) -> Section | None:
-    """A row for each storage, the bars, a table of evidence for each, and the server's own
-    readings.
-    """
-    found = view.bottlenecks
+    """A row for each storage."""
+    found = view.bottlenecks.items()
     if not found:
         return None
-    return Section(
-        name="bottlenecks",
-        title="Bottlenecks",
-        figures=tuple(_figure(view)),
-        tables=(
-            Table(
-                caption=_caption(view),
-                columns=VERDICTS,
-                rows=tuple(
-                    _verdict_row(view, configuration, one) for configuration, one in found.items()
-                ),
-            ),
-            *(_evidence(view, configuration, one) for configuration, one in found.items()),
-            *server_readings(view),
-        ),
-    )
+    rows = tuple(_verdict_row(view, configuration, one) for configuration, one in found)
+    table = Table(caption=_caption(view), columns=VERDICTS, rows=rows)
+    return Section(name="bottlenecks", title="Bottlenecks", tables=(table,))
 
 
 def _caption(view: ViewModel) -> str:
@@ -71,93 +41,20 @@ def _caption(view: ViewModel) -> str:
     )
 
 
+def _with_more_memory(view: ViewModel) -> set[str]:
+    """The configurations whose sweep has larger sizes of memory, which show what it does."""
+    return {
+        one.configuration.id
+        for sweep in sweeps(view.results)
+        if sweep.resource == "memory_bytes"
+        for one in sweep.configurations[:-1]
+    }
+
+
 def _verdict_row(view: ViewModel, configuration: str, one: Bottleneck) -> Row:
     verdict = units.NOTHING if one.resource == "unknown" else one.verdict
-    relief = f"\n(proof: {one.relief})" if one.verdict == "suspected" and one.relief else ""
+    shown = one.relief == "more memory" and configuration in _with_more_memory(view)
+    proof = f"{one.relief}: see the sweep" if shown else f"proof: {one.relief}"
+    relief = f"\n({proof})" if one.verdict == "suspected" and one.relief else ""
     finding = f"{one.sentence} {one.next_limit}".strip()
     return Row(cells=(view.name(configuration), one.name, f"{verdict}{relief}", finding))
-
-
-def _evidence(view: ViewModel, configuration: str, one: Bottleneck) -> Table:
-    """Utilization, saturation and errors of each resource; light where it was not judged."""
-    caption = f"{capital(view.name(configuration))} at the {view.point}: evidence for and against."
-    return Table(
-        caption=caption,
-        columns=EVIDENCE,
-        rows=tuple(_row(row, named=row.resource == one.resource) for row in one.rows),
-    )
-
-
-def _row(row: ResourceEvidence, *, named: bool) -> Row:
-    texts = (
-        units.NOTHING if text == "not measured" else text
-        for text in (row.utilization, row.saturation, row.errors)
-    )
-    return Row(
-        cells=(capital(row.called) or NAMES[row.resource], ANSWERS[row.short], *texts, row.why),
-        tone="strong" if named else "light" if row.short is None else "plain",
-    )
-
-
-def _figure(view: ViewModel) -> Iterator[Figure]:
-    splits: dict[str, Split] = {
-        view.name(configuration): one.time_split
-        for configuration, one in view.bottlenecks.items()
-        if one.time_split
-    }
-    if not splits:
-        return
-    title = _finding(splits)
-    caption = (
-        "Mean latency of a transaction (beside the bar), divided by what the database's sessions"
-        " were found to wait for. CPU includes the time ready for a core. Rest: network and load"
-        f" generator{_unseen(view)}.{_more_cpu(view)}"
-    )
-    yield Figure(
-        name="time-split",
-        number="Fig. 7",
-        title=title,
-        caption=caption,
-        alt=f"Where a transaction's time goes. {'; '.join(map(_words, splits.items()))}.",
-        spec=time_bars(splits),
-    )
-
-
-def _unseen(view: ViewModel) -> str:
-    """What else is in the rest of results without the kernel's count."""
-    rungs = (rung for climb in view.climbs for rung in climb.rungs)
-    counted = any("processes.run_delay" in rung.quantities for rung in rungs)
-    return "" if counted else ", and waits for a core that the database does not see"
-
-
-def _more_cpu(view: ViewModel) -> str:
-    """The CPU time that the kernel counted, where sampled waits leave clearly less to the bar."""
-    more = [
-        f"{view.name(climb.id)} {percent(counted)}"
-        for climb in view.climbs
-        if (found := view.bottlenecks.get(climb.id)) and found.time_split
-        if (counted := counted_cpu_share(KneeReadings(final_rungs(climb))))
-        if counted > found.time_split.get("cpu", NO_TIME).share + APART
-    ]
-    if not more:
-        return ""
-    return (
-        " The kernel counted more CPU time for the server's processes, background work among them,"
-        f" than sampled waits leave: {', '.join(more)} of the users' time."
-    )
-
-
-def _finding(splits: dict[str, Split]) -> str:
-    """The largest part of all that has a name, for the title."""
-    name, part = max(
-        ((name, part) for name, split in splits.items() for part in split),
-        key=lambda one: (one[1] not in ("other", "rest"), splits[one[0]][one[1]].share),
-    )
-    share = percent(round(splits[name][part].share, 2))
-    return f"{capital(name)}: {share} of a transaction's time is spent on {CLASSES[part]}"
-
-
-def _words(one: tuple[str, Split]) -> str:
-    name, split = one
-    parts = ", ".join(f"{CLASSES[part]} {percent(round(x.share, 2))}" for part, x in split.items())
-    return f"{capital(name)}: {parts}"

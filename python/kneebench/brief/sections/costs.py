@@ -64,7 +64,7 @@ def section(view: ViewModel) -> Section | None:
             title="Cost per transaction",
             sentences=_drifts(view),
             tables=tables,
-            fold=True,
+            part="appendix",
         )
         if rows
         else None

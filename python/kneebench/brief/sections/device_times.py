@@ -17,7 +17,7 @@ from kneebench.brief import chart_theme
 from kneebench.brief.knee_devices import KneeDevices, SeenVolume, knee_devices
 from kneebench.brief.scales import Domain, latencies, round_numbers
 from kneebench.brief.section import Figure, Section
-from kneebench.brief.sections.over_time import MOST_CONFIGURATIONS
+from kneebench.brief.sections.over_time import chosen, left_out
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Rung
 
@@ -53,7 +53,7 @@ def section(view: ViewModel) -> Section | None:
     """One figure for each storage; equal panels have equal scales."""
     drawn = {
         climb.id: found
-        for climb in view.climbs[:MOST_CONFIGURATIONS]
+        for climb in chosen(view.climbs)
         if (devices := knee_devices(view, climb)) and (found := _drawn(devices))
     }
     if not drawn:
@@ -63,7 +63,13 @@ def section(view: ViewModel) -> Section | None:
         _figure(view, configuration, one, letter, scales)
         for (configuration, one), letter in zip(drawn.items(), ascii_lowercase, strict=False)
     )
-    return Section(name="device-times", title=f"Devices at the {view.point}", figures=figures)
+    return Section(
+        name="device-times",
+        title=f"Devices at the {view.point}",
+        sentences=left_out(view),
+        figures=figures,
+        part="appendix",
+    )
 
 
 def _drawn(devices: KneeDevices) -> Drawn | None:

@@ -51,7 +51,7 @@ def section(view: ViewModel) -> Section | None:
             for odd in volume.odd
         ),
         tables=(Table(caption=caption, columns=COLUMNS, rows=rows),),
-        fold=True,
+        part="appendix",
     )
 
 

@@ -38,6 +38,7 @@ def section(view: ViewModel) -> Section:
         title="Machine and drives",
         sentences=(*_whose(view), *host.unknown, *_written(view)),
         tables=tuple(tables),
+        part="configuration",
     )
 
 

@@ -59,14 +59,17 @@ HAMMERDB = {
 }
 """Whose tables they were, by the same."""
 
+ALIGNED = ", and until as many transactions since the restore as the fastest configuration had"
+
 
 def section(view: ViewModel) -> Section:
     """The method in sentences."""
     notes = said_once(view.campaign.notes, view.names)
     return Section(
         name="method",
-        title="Method",
+        title="How we tested",
         sentences=(*_method(view), *map(as_sentence, (*notes, *view.notes))),
+        part="method",
     )
 
 
@@ -156,7 +159,7 @@ def _quoted_runs(view: ViewModel) -> str:
         f" {units.time(ladder.cold_warm_up_limit)}"
         if ladder.warm_up == "auto"
         else units.time(float(ladder.warm_up))
-    )
+    ) + (ALIGNED if ladder.aligned and len(view.climbs) > 1 else "")
     cycles = (
         f"at least {plural(ladder.checkpoints, 'whole checkpoint cycle')} per window."
         if ladder.checkpoints

@@ -20,4 +20,4 @@ def section(view: ViewModel) -> Section | None:
         rows=rows,
         narrow=True,
     )
-    return Section(name="notes", title="Notes of the author", tables=(table,))
+    return Section(name="notes", title="Notes of the author", tables=(table,), part="configuration")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from statistics import fmean
 from string import ascii_lowercase
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from kneebench.brief import chart_theme
 from kneebench.brief.seconds import combined, thinned
 from kneebench.brief.section import Figure, Section
 from kneebench.brief.view_model import ViewModel
-from kneebench.records import Rung, Series
+from kneebench.records import Climb, Rung, Series
 
 PLACE = 60
 MOST_CONFIGURATIONS = 6
@@ -35,9 +35,7 @@ Point = dict[str, Any]
 
 def section(view: ViewModel) -> Section | None:
     """One figure for each storage, all on the same scales."""
-    shown = [(climb.id, rung) for climb in view.climbs if (rung := view.at_the_knee(climb))][
-        :MOST_CONFIGURATIONS
-    ]
+    shown = [(climb.id, rung) for climb in chosen(view.climbs) if (rung := view.at_the_knee(climb))]
     read = {
         configuration: _Read(rung, view.series(rung, *TRAFFIC, *CHECKPOINTS, *COUNTS, *CORES))
         for configuration, rung in shown
@@ -54,7 +52,30 @@ def section(view: ViewModel) -> Section | None:
         _figure(view, configuration, one, letter, scales)
         for (configuration, one), letter in zip(read.items(), ascii_lowercase, strict=False)
     )
-    return Section(name="over-time", title=f"The {view.point}, second by second", figures=figures)
+    return Section(
+        name="over-time",
+        title=f"The {view.point}, second by second",
+        sentences=left_out(view),
+        figures=figures,
+        part="appendix",
+    )
+
+
+def chosen(climbs: Sequence[Climb]) -> list[Climb]:
+    """As many configurations as are drawn second by second: of more the first, the last, and those
+    between at equal distances.
+    """
+    most = MOST_CONFIGURATIONS
+    if len(climbs) <= most:
+        return list(climbs)
+    return [climbs[round(n * (len(climbs) - 1) / (most - 1))] for n in range(most)]
+
+
+def left_out(view: ViewModel) -> tuple[str, ...]:
+    """Which configurations are not drawn; nothing where all are."""
+    drawn = chosen(view.climbs)
+    others = [view.name(climb.id) for climb in view.climbs if climb not in drawn]
+    return (f"Not drawn, for there are many: {listed(others)}.",) if others else ()
 
 
 class Scales(NamedTuple):

@@ -35,7 +35,11 @@ def section(view: ViewModel) -> Section | None:
         one.figure(f"Fig. 8{letter}") for one, letter in zip(curves, ascii_lowercase, strict=False)
     )
     return Section(
-        name="preconditioning", title="Preconditioning", sentences=sentences, figures=figures
+        name="preconditioning",
+        title="Preconditioning",
+        sentences=sentences,
+        figures=figures,
+        part="method",
     )
 
 

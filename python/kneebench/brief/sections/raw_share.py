@@ -60,6 +60,7 @@ def section(view: ViewModel) -> Section | None:
         title="Share of the raw storage",
         sentences=tuple(_sentences(view, found)),
         tables=(Table(caption=caption, columns=COLUMNS, rows=tuple(rows)),),
+        part="appendix",
     )
 
 

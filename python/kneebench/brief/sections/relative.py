@@ -86,8 +86,11 @@ def _caption(view: ViewModel, knees: list[dict[str, Any]], whole: bool) -> str:
     sure = "one run each, no interval"
     if any(bar["high"] for bar in knees):
         sure = "whiskers are 95% CIs"
-        if any(one.baseline != view.base.id for one in view.comparisons):
-            sure += f", of a bar's own NOPM where it is not compared with {view.name(view.base.id)}"
+        base = view.name(view.base.id)
+        if not view.comparisons:
+            sure += f" of each bar's own NOPM, not of its ratio to {base}"
+        elif any(one.baseline != view.base.id for one in view.comparisons):
+            sure += f", of a bar's own NOPM where it is not compared with {base}"
     lighter = (
         "Lighter bars are search rungs, one short measurement each; they are not results. "
         if whole

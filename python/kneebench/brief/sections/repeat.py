@@ -7,11 +7,15 @@ from kneebench.brief.section import Section
 from kneebench.brief.view_model import ViewModel
 from kneebench.plan import Plan
 from kneebench.plan.resolve import database_plans
-from kneebench.plan.writer import to_toml
+from kneebench.plan.writer import to_bare_toml
 from kneebench.results.compare_plans import plan_document
 
 PLACE = 130
-INSTRUCTION = "Save this plan, with all defaults filled in, as plan.toml. Then run the command."
+INSTRUCTION = (
+    "Save the first text as plan.toml, then run the command. The last text is the same plan with"
+    " the defaults of the kneebench that measured, in case a later one has others."
+)
+FOLDER = "All that was measured is in the folder of this page: campaign.json, rungs, series."
 COMMANDS = (
     'Commands are not saved because they may contain secrets: replace each "[not kept, hash ...]"'
     " with the command itself."
@@ -23,13 +27,14 @@ def section(view: ViewModel) -> Section:
     """To be repeated by anyone; passwords were never kept."""
     plan = Plan.model_validate(plan_document(view.plan))
     notes = {INSTRUCTION: True, RELATIVE: _relative(plan), COMMANDS: bool(plan.kept_commands)}
-    sentences = tuple(sentence for sentence, holds in notes.items() if holds)
+    sentences = (*(sentence for sentence, holds in notes.items() if holds), FOLDER)
+    written, whole = (to_bare_toml(plan, defaults=defaults) for defaults in (False, True))
     return Section(
         name="repeat",
         title="Reproduce this result",
         sentences=sentences,
-        code=(to_toml(plan), "kneebench run plan.toml"),
-        fold=True,
+        code=(written, "kneebench run plan.toml", whole),
+        part="appendix",
     )
 
 

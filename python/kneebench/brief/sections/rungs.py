@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from kneebench import units
 from kneebench.analysis.wording import FEW_MEANS, p999, plural, times
+from kneebench.brief.rung_notes import RungNotes
 from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.brief.view_model import ViewModel
 from kneebench.measurement.quantities import READ
@@ -73,8 +74,9 @@ def section(view: ViewModel) -> Section | None:
         for name, one in READ.items()
         if one.tpm and any(name in rung.quantities for rung in rungs)
     }
-    rows = tuple(_row(view, rung, others) for rung in rungs)
-    rows += tuple(_measured_again(_row(view, rung, others)) for rung in superseded)
+    notes = RungNotes([*rungs, *superseded], view.shared)
+    rows = tuple(_row(view, rung, others, notes) for rung in rungs)
+    rows += tuple(_measured_again(_row(view, rung, others, notes)) for rung in superseded)
     phases = {rung.order.phase for rung in rungs}
     caption = (
         f"{view.point.capitalize()}: final runs{view.own_restore}, closed loop."
@@ -90,8 +92,8 @@ def section(view: ViewModel) -> Section | None:
     return Section(
         name="rungs",
         title=f"All {plural(len(rows), 'rung')}",
-        tables=(Table(caption=caption, columns=columns, rows=rows),),
-        fold=True,
+        tables=(Table(caption=caption, columns=columns, rows=rows, notes=notes.texts),),
+        part="appendix",
     )
 
 
@@ -110,7 +112,7 @@ def label(view: ViewModel, rung: Rung) -> str:
     )
 
 
-def _row(view: ViewModel, rung: Rung, others: Collection[str]) -> Row:
+def _row(view: ViewModel, rung: Rung, others: Collection[str], notes: RungNotes) -> Row:
     tally, base = rung.tally, view.knees.get(view.base.id)
     closed = rung.order.rate_per_s is None
     tone = (
@@ -134,7 +136,7 @@ def _row(view: ViewModel, rung: Rung, others: Collection[str]) -> Row:
             p999(tally.latency),
             units.time(rung.quantity("log.write_latency")),
             _discarded(rung),
-            "; ".join(_notes(rung, view.shared[rung.order.configuration])),
+            notes.numbers(rung),
         ),
         tone=tone,
     )
@@ -157,15 +159,3 @@ def _discarded(rung: Rung) -> str:
     """What the warm-up discarded: its time, and the transactions completed in it."""
     done = "" if rung.discarded is None else f"\n({plural(rung.discarded, 'transaction')})"
     return f"{units.time(rung.warm_up_s)}{done}"
-
-
-def _notes(rung: Rung, shared: tuple[str, ...]) -> list[str]:
-    failed = [f"failed: {check.name}" for check in rung.checks if not check.passed]
-    own = [note for note in rung.notes if note not in shared]
-    says_why = any(one.kind == "not_steady" and one.words in own for one in rung.remarks)
-    return [
-        *([f"invalid: {rung.invalid}"] if rung.invalid else []),
-        *failed,
-        *([] if rung.steady or says_why else ["not steady"]),
-        *own,
-    ]

@@ -40,7 +40,7 @@ def section(view: ViewModel) -> Section | None:
         name="settings",
         title=f"All {plural(len(rows), 'setting')}",
         tables=(Table(caption=caption.strip(), narrow=True, columns=columns, rows=rows),),
-        fold=True,
+        part="appendix",
     )
 
 

@@ -144,8 +144,9 @@ def _pooled_caption(lines: Sequence[SweepLine]) -> str:
     if all(line.levelling.at is None and line.levelling.between is None for line in lines):
         return ""
     return (
-        " Each CI is by the runs of one configuration. Where more stops paying is by the noise of"
-        " all together, which is known better, so it cannot be read off the CIs."
+        " Each CI is by the runs of one configuration, that of a ratio by pairs of runs. Where more"
+        " stops paying is by the noise of all together, which is known better, so it cannot be read"
+        " off the CIs."
     )
 
 
