@@ -1,5 +1,5 @@
-"""`python -m bench`: run the benchmarks, print their table, keep them as JSON and (whole runs only)
-in docs/performance.md.
+"""`python -m bench`: run the benchmarks, print their table, keep them as JSON and, if asked to, in
+docs/performance.md.
 """
 
 from __future__ import annotations
@@ -45,13 +45,14 @@ def main(arguments: list[str] | None = None) -> int:
         )
     rows = json.loads(asked.json.read_text())["rows"] if asked.json.exists() else {}
     size, failed = Size(quick=asked.quick, images=asked.images), False
+    measured: dict[str, Sequence[Ratio]] = {}
     for name in asked.names or sorted(known):
         if reason := getattr(known[name], "unable", str)():
             print(f"{name} not run: {reason}", file=sys.stderr, flush=True)
             failed |= name in asked.names
             continue
         print(f"{name}: {known[name].ABOUT} ...", file=sys.stderr, flush=True)
-        found = known[name].measure(size)
+        found = measured[name] = known[name].measure(size)
         rows[name] = [
             row.model_dump() | {"holds": row.holds, "doubtful": row.doubtful} for row in found
         ]
@@ -62,7 +63,7 @@ def main(arguments: list[str] | None = None) -> int:
             json.dumps({"machine": host().model_dump(mode="json"), "rows": rows}, indent=2)
         )
     if asked.page:
-        PAGE.write_text(performance_page(rows, host()))
+        PAGE.write_text(performance_page(PAGE.read_text(), measured, host()))
     return int(failed)
 
 
@@ -82,7 +83,7 @@ def _parser(known: dict[str, ModuleType]) -> argparse.ArgumentParser:
     kept = f"where the rows are kept (default {KEPT})"
     quick = "only show that they run: seconds each, figures that mean nothing"
     images = "where loaded databases are kept for other benchmarks and runs (default: nowhere)"
-    page = f"also write {PAGE.parent.name}/{PAGE.name} from all rows kept so far"
+    page = f"also write {PAGE.parent.name}/{PAGE.name} with the parts that were measured"
     parser.add_argument("--json", type=Path, default=KEPT, help=kept)
     parser.add_argument("--quick", action="store_true", help=quick)
     parser.add_argument("--images", type=Path, help=images)

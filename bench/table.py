@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from textwrap import fill
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from bench.ratio import Ratio
 from kneebench.records import Host
-
-PREAMBLE = """# Performance
-
-What kneebench itself costs. Every figure is a ratio measured side by side in one run on one
-machine; `make bench` writes this page. Ratios vary less between machines than times do, but they
-are not constants: check the 95% intervals, and measure your own.
-"""
-
 
 def printed(rows: Sequence[Ratio]) -> str:
     """The rows as a table: name, ratio, interval, aim, holds or not; a line of what stands beside
@@ -47,27 +39,27 @@ def verdict(row: Ratio) -> str:
     return ("holds" if row.holds else "not") + ("?" if row.doubtful else "")
 
 
-def performance_page(rows: Mapping[str, Sequence[Mapping[str, Any]]], host: Host) -> str:
-    """docs/performance.md from all rows that are kept."""
-    parts = [PREAMBLE, _machine(host)]
-    for name, kept in sorted(rows.items()):
-        found = [
-            Ratio.model_validate({k: v for k, v in row.items() if k not in ("holds", "doubtful")})
-            for row in kept
-        ]
-        lines = [
-            f"| {r.name} | {_number(r, r.value)} | {_interval(r)} | {r.n} | {_aim(r)} |"
-            f" {verdict(r)} |"
-            for r in found
-        ]
-        notes = [
-            _wrapped(f"- {r.name}: {'; '.join(filter(None, (_beside(r), r.note)))}", indent="  ")
-            for r in found
-            if r.beside or r.note
-        ]
-        head = [f"## {name}", "", "| | ratio | 95% CI | n | goal | |", "|---|---|---|---|---|---|"]
-        parts.append("\n".join([*head, *lines, "", *notes]).rstrip() + "\n")
-    return "\n".join(parts)
+def performance_page(page: str, measured: Mapping[str, Sequence[Ratio]], host: Host) -> str:
+    """docs/performance.md with the sections that were measured in place of those it has."""
+    head, *sections = re.split(r"^## ", page, flags=re.MULTILINE)
+    texts = {one.split("\n", 1)[0]: f"## {one.rstrip()}\n" for one in sections}
+    texts |= {name: _section(name, rows, host) for name, rows in measured.items()}
+    return "\n".join([f"{head.rstrip()}\n", *(text for _, text in sorted(texts.items()))])
+
+
+def _section(name: str, rows: Sequence[Ratio], host: Host) -> str:
+    lines = [
+        f"| {r.name} | {_number(r, r.value)} | {_interval(r)} | {r.n} | {_aim(r)} | {verdict(r)} |"
+        for r in rows
+    ]
+    notes = [
+        _wrapped(f"- {r.name}: {'; '.join(filter(None, (_beside(r), r.note)))}", indent="  ")
+        for r in rows
+        if r.beside or r.note
+    ]
+    table = ["| | ratio | 95% CI | n | goal | |", "|---|---|---|---|---|---|"]
+    head = [f"## {name}", "", _machine(host), *table]
+    return "\n".join([*head, *lines, "", *notes]).rstrip() + "\n"
 
 
 def _wrapped(text: str, indent: str = "") -> str:

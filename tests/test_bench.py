@@ -8,7 +8,8 @@ import pytest
 
 from bench.__main__ import benchmarks, main
 from bench.ratio import Ratio, at_least, at_most, told, turns
-from bench.table import printed, verdict
+from bench.table import performance_page, printed, verdict
+from kneebench.lab.host import host
 from tests.loaded import shared_images
 
 SLOW = {
@@ -67,6 +68,20 @@ def test_the_table_names_each_ratio_with_its_interval_and_aim():
         word in table
         for word in ("loading", "0.9x", "0.85 to 0.95", "at least 0.8", "holds", "floor s 6")
     )
+
+
+def test_the_page_has_the_sections_that_were_measured_anew_and_keeps_the_others():
+    kept = "## loading\n\nMeasured long ago.\n"
+    old = f"# Performance\n\nWhat it costs.\n\n## brief\n\nold figures\n\n{kept}"
+    row = at_most("cost", turns([1.1, 1.2, 1.3], [1.0, 1.0, 1.0]), 1.0)
+    page = performance_page(old, {"brief": [row], "answer": [row]}, host())
+    assert [line for line in page.splitlines() if line.startswith("## ")] == [
+        *("## answer", "## brief", "## loading")
+    ]
+    assert page.startswith("# Performance\n\nWhat it costs.\n\n## answer\n\nMeasured on 2")
+    assert page.endswith(f"\n\n{kept}") and "old figures" not in page
+    assert page.count("| cost | 1.2x |") == 2
+    assert performance_page(page, {}, host()) == page
 
 
 def test_an_unknown_benchmark_is_refused_with_the_names_there_are(capsys):

@@ -42,6 +42,7 @@ QUIET = (
     "--disable-sync",
 )
 MEASURE = """<script>
+for (const folded of document.querySelectorAll("details")) folded.open = true;
 const box = element => element.getBoundingClientRect();
 const near = (a, b) => Math.abs(a - b) < 1;
 const meet = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1
