@@ -65,6 +65,11 @@ def test_writes_to_devices_are_said_and_fail_nothing() -> None:
         "writes to its devices per transaction: 29.3 KiB on disk, 9.77 KiB on memory (3.00x)"
     ]
     assert [check.passed for check in weight_checks(results)] == [True]
+    disk, memory = results.climbs
+    less = memory.configuration.model_copy(update={"memory_bytes": 2**30})
+    limited = (disk, memory.model_copy(update={"configuration": less}))
+    apart = results.model_copy(update={"climbs": limited})
+    assert [*order_weights(apart)] == [], "with less memory changed pages are written more often"
 
 
 def test_one_storage_an_unfinished_campaign_and_a_log_that_was_not_measured_have_no_check() -> None:
