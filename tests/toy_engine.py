@@ -21,6 +21,7 @@ from kneebench.plan.database_plan import DatabasePlan
 
 label = "Toy"
 postponed = ""
+publishing = ""
 measures_real_hardware = False
 server_program = ServerProgram("toyserver", stop=signal.SIGQUIT)
 own_quantities: dict[str, Quantity] = {}

@@ -111,6 +111,9 @@ class EngineProperties(Protocol):
     postponed: str
     """What short rounds set on a server that kneebench starts, as a sentence of the brief; empty:
     nothing."""
+    publishing: str
+    """What its licence asks of those who publish figures of it, as a sentence of the brief; empty:
+    nothing."""
     own_quantities: Mapping[str, Quantity]
     """Quantities that its servers read beside those of every database, by name."""
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from kneebench.analysis import resources
 from kneebench.analysis.core_evidence import cpu, one_core
 from kneebench.analysis.cpu_utilization import cpu_utilization
-from kneebench.analysis.evidence import Decided, busy, evidence, of_the_time, share, waited
+from kneebench.analysis.evidence import Decided, beside, busy, evidence, of_the_time, share, waited
 from kneebench.analysis.io_evidence import data_reads, data_writes, device, log
 from kneebench.analysis.knee_readings import KneeReadings
 from kneebench.analysis.resources import (
@@ -132,14 +132,14 @@ def memory(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     own = group == "the database"
     whose = "the database's tasks" if own else "tasks on this machine"
     hits, used = readings.value("group.limit_hits"), readings.value("group.memory")
-    over = stalled > MEMORY.limit
+    over, shown = stalled > MEMORY.limit, beside(stalled, MEMORY.limit)
     return evidence(
         MEMORY,
         None if over and not own else over,
-        f"{whose} stalled for memory {of_the_time(stalled)} (limit {share(MEMORY.limit)})",
+        f"{whose} stalled for memory {shown} of the time (limit {share(MEMORY.limit)})",
         by=Decided(stalled, MEMORY.limit),
         utilization=(size(used),) if used is not None else (),
-        saturation=(f"memory pressure on {group} {share(stalled)}",),
+        saturation=(f"memory pressure on {group} {shown}",),
         errors=(f"{count(hits)}/s at the limit",) if hits is not None else (),
     )
 

@@ -20,11 +20,12 @@ from kneebench.brief.knee_devices import KneeDevices, knee_devices
 from kneebench.brief.rendering import Page
 from kneebench.brief.section import Figure, Section
 from kneebench.brief.view_model import ViewModel
+from kneebench.engine_properties import engine_properties
 from kneebench.errors import require_kind
 from kneebench.records import Results
 from kneebench.results.atomic_write import write_atomically
 from kneebench.secrets import clean
-from kneebench.shelf import SECTIONS
+from kneebench.shelf import ENGINES, SECTIONS
 
 FORMAT = 4
 """Of the brief's JSON."""
@@ -70,6 +71,15 @@ class Brief(Page):
                 part.section(self.view) for part in sorted(parts, key=lambda part: int(part.PLACE))
             ]
         return tuple(section for section in made if section)
+
+    @property
+    def publishing(self) -> tuple[str, ...]:
+        """What the licences of the databases ask of those who publish their figures."""
+        return tuple(
+            engine_properties(engine).publishing
+            for engine in dict.fromkeys(self.view.campaign.engines.values())
+            if engine in ENGINES.names() and engine_properties(engine).publishing
+        )
 
     def html(self) -> str:
         """The page: no script, no font, nothing from elsewhere."""

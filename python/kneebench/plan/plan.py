@@ -14,6 +14,7 @@ from pydantic import ConfigDict, Field, JsonValue, field_validator, model_valida
 
 from kneebench.engine_properties import engine_properties
 from kneebench.plan.acceptance import Accept
+from kneebench.plan.authors_words import AuthorsWords
 from kneebench.plan.constraints import Constraint, Constraints, wrong_sizes
 from kneebench.plan.database import Database as Database
 from kneebench.plan.database_rules import about, check_databases, check_rounds
@@ -86,6 +87,7 @@ class Plan(Part):
             ' texts by name, such as `VT = "off"`, which the brief shows'
         ),
     )
+    brief: AuthorsWords = AuthorsWords()
     erase: Annotated[
         tuple[Name, ...],
         Field(
@@ -168,6 +170,7 @@ class Plan(Part):
     def _baseline_is_a_storage(self) -> Self:
         if self.baseline and self.baseline not in self.storages:
             raise wrong("baseline", sentence=f"a storage, one of: {', '.join(self.storages)}")
+        self.brief.check(self.storages)
         return self
 
     @model_validator(mode="after")

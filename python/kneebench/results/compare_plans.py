@@ -44,7 +44,7 @@ MATTERS = (
 """Fields of the plan that shape a figure; the most telling first. Not: where storages are, the
 question, seed, repeats, meters, budget."""
 
-RESUME_IGNORES = ("question", "notes", "ladder.budget", "accept", "erase")
+RESUME_IGNORES = ("question", "notes", "brief", "ladder.budget", "accept", "erase")
 """Fields that may change between a killed campaign and the run that resumes it."""
 
 PlanLike = Plan | Mapping[str, Any]

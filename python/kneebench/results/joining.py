@@ -107,10 +107,9 @@ def with_configurations(
 
 
 def with_notes(campaign: Campaign, plan: Plan) -> Campaign:
-    """The head with the author's notes as they are in the plan that resumes it."""
-    if campaign.plan.get("notes", {}) == plan.notes:
-        return campaign
-    return campaign.model_copy(update={"plan": {**campaign.plan, "notes": dict(plan.notes)}})
+    """The head with the author's words as they are in the plan that resumes it."""
+    words = {"notes": dict(plan.notes), "brief": plan.brief.model_dump(mode="json")}
+    return campaign.model_copy(update={"plan": {**campaign.plan, **words}})
 
 
 def sized_otherwise(

@@ -1,4 +1,4 @@
-"""The notes of the plan's author: what no file of the machine says, in their words."""
+"""What the plan's author says of the storages, and what no file of the machine says."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ COLUMNS = tuple(Column(title=title, number=False) for title in ("Note", "In the 
 
 
 def section(view: ViewModel) -> Section | None:
-    """A row for each note; nothing for a plan without any."""
-    rows = tuple(Row(cells=note) for note in view.plan.notes.items())
+    """A row for each storage that they describe, and for each note; nothing without any."""
+    storages = {f"Storage: {name}": said for name, said in view.plan.brief.storages.items()}
+    rows = tuple(Row(cells=note) for note in {**storages, **view.plan.notes}.items())
     if not rows:
         return None
     table = Table(

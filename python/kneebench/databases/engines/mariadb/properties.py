@@ -12,6 +12,7 @@ from kneebench.records import Setting
 
 label = "MariaDB"
 postponed = "InnoDB writes no page of an idle server until its log is 70% full."
+publishing = ""
 measures_real_hardware = True
 server_program: ServerProgram | None = ServerProgram("mariadbd", stop=SIGTERM)
 """SIGTERM ends the sessions and writes all pages out."""

@@ -13,5 +13,6 @@ from kneebench.databases.engines.mariadb.properties import wait_class as wait_cl
 
 label = "MySQL"
 postponed = ""
+publishing = ""
 measures_real_hardware = True
 server_program = None

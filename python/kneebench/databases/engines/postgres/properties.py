@@ -15,6 +15,7 @@ postponed = (
     "Checkpoints and the removal of old rows are set to wait for an hour, longer than a restored"
     " database is used; a full log still asks for a checkpoint."
 )
+publishing = ""
 measures_real_hardware = True
 server_program = ServerProgram("postgres", stop=SIGINT)
 """SIGINT is the fast shutdown, with a checkpoint."""

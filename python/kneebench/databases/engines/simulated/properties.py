@@ -12,6 +12,7 @@ from kneebench.records import Setting
 
 label = "Simulated"
 postponed = ""
+publishing = ""
 measures_real_hardware = False
 server_program = None
 own_quantities = {

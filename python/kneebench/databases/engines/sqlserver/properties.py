@@ -13,6 +13,10 @@ from kneebench.records import Setting
 
 label = "SQL Server"
 postponed = ""
+publishing = (
+    "Microsoft's licence terms for SQL Server forbid to disclose the results of benchmark tests of"
+    " the software without Microsoft's prior written approval: have it before you publish."
+)
 measures_real_hardware = True
 server_program: ServerProgram | None = None
 own_quantities = {
