@@ -1,4 +1,4 @@
-"""Charts drawn offline by vl-convert: as SVG without scripts for the page, as PNG for a slide."""
+"""Charts drawn offline by vl-convert: as SVG without scripts, as PNG, as PDF."""
 
 from __future__ import annotations
 
@@ -45,6 +45,14 @@ def png(figure: Figure, says: str, scale: float = 2) -> bytes:
     drawn: bytes = vl_convert.vegalite_to_png(
         _complete({**figure.spec, "title": title}), scale=scale
     )
+    return drawn
+
+
+def pdf(figure: Figure) -> bytes:
+    """The figure as a PDF of its own: vectors, with the fonts of its texts within."""
+    import vl_convert
+
+    drawn: bytes = vl_convert.vegalite_to_pdf(_complete(figure.spec))
     return drawn
 
 

@@ -73,6 +73,11 @@ class Brief(Page):
         return tuple(section for section in made if section)
 
     @property
+    def written(self) -> str:
+        """What the page was written from, for its end."""
+        return f"Written from the campaign folder by kneebench {self.version}."
+
+    @property
     def publishing(self) -> tuple[str, ...]:
         """What the licences of the databases ask of those who publish their figures."""
         return tuple(

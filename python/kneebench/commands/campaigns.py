@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -128,10 +128,20 @@ def write_brief(
         typer.Option(
             "--out",
             "-o",
-            help="Output file, .html or .json. [default: brief.html in the campaign folder]",
+            help="Output file, .html, .pdf or .json. [default: brief.html in the campaign folder]",
             show_default=False,
         ),
     ] = None,
+    pdf: Annotated[
+        bool, typer.Option("--pdf", help="Write brief.pdf in the campaign folder.")
+    ] = False,
+    paper: Annotated[
+        Literal["a4", "us-letter"], typer.Option("--paper", help="Paper of a PDF.")
+    ] = "a4",
+    appendix: Annotated[
+        bool,
+        typer.Option("--appendix", help="A PDF with every rung and setting, and the evidence."),
+    ] = False,
     root: Root = CAMPAIGNS,
 ) -> None:
     """Write a campaign's brief again from its folder.
@@ -140,8 +150,12 @@ def write_brief(
     Examples:
       kneebench brief 2025-06-01-what-does-this-storage-buy
       kneebench brief ./copied/campaign --out brief.json
+      kneebench brief ./copied/campaign --pdf --paper us-letter
     """
-    print_line(str(write(load_named(campaign, root), out)))
+    results = load_named(campaign, root)
+    if pdf and out is None:
+        out = (results.folder or Path()) / "brief.pdf"
+    print_line(str(write(results, out, paper=paper, appendix=appendix)))
 
 
 def campaign_folder(name: str, root: Path) -> Path | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
@@ -87,8 +87,16 @@ def show_json_line(document: Any) -> None:
     print_line(json.dumps(document, ensure_ascii=False))
 
 
-def write(results: Results, out: Path | None = None) -> Path:
-    """Write the brief of a campaign as HTML or, to a .json file, as JSON; return its path."""
+def write(
+    results: Results,
+    out: Path | None = None,
+    *,
+    paper: Literal["a4", "us-letter"] = "a4",
+    appendix: bool = False,
+) -> Path:
+    """Write the brief of a campaign as HTML, or by the end of the file's name as JSON or PDF;
+    return its path. `paper` and `appendix` are of a PDF.
+    """
     from kneebench.brief import Brief
     from kneebench.results.atomic_write import write_text
     from kneebench.results.campaign_folders import BRIEF
@@ -96,6 +104,10 @@ def write(results: Results, out: Path | None = None) -> Path:
     path = _checked(out or (results.folder or Path()) / BRIEF)
     if path.suffix == ".json":
         write_text(path, Brief(results).json())
+    elif path.suffix == ".pdf":
+        from kneebench.brief.pdf import write_pdf
+
+        write_pdf(Brief(results), path, paper=paper, appendix=appendix)
     else:
         Brief(results).write(path)
     return path
@@ -117,7 +129,7 @@ def write_sweep_table(results: Results, out: Path) -> Path:
     return path
 
 
-def _checked(path: Path, allowed: tuple[str, str] = (".html", ".json")) -> Path:
+def _checked(path: Path, allowed: tuple[str, ...] = (".html", ".pdf", ".json")) -> Path:
     from kneebench.results.atomic_write import require_no_drive
 
     require_no_drive(path)

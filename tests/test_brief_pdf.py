@@ -1,0 +1,73 @@
+"""The brief as a PDF: its pages, its words, and what it is made of."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from pypdf import PdfReader
+from typer.testing import CliRunner
+
+from kneebench.brief import Brief
+from kneebench.brief.pdf import Paper, pdf, write_pdf
+from kneebench.cli import app
+from tests.recordings import recorded, unpack, with_plan
+
+MOST_PAGES = 8
+"""Of a brief without its appendix."""
+WIDTHS: dict[Paper, int] = {"a4": 595, "us-letter": 612}
+"""In points."""
+
+
+def read(made: bytes) -> PdfReader:
+    return PdfReader(BytesIO(made))
+
+
+def words(made: bytes) -> str:
+    """What a PDF says, without its line breaks."""
+    return " ".join(" ".join(page.extract_text() for page in read(made).pages).split())
+
+
+@pytest.mark.parametrize("name", ["plateau", "log_bound", "saturated"])
+@pytest.mark.parametrize("paper", WIDTHS)
+def test_a_pdf_without_its_appendix_is_short_and_with_it_longer(name: str, paper: Paper) -> None:
+    brief = Brief(recorded(name))
+    short = read(pdf(brief, paper=paper))
+    assert len(short.pages) <= MOST_PAGES
+    assert round(float(short.pages[0].mediabox.width)) == WIDTHS[paper]
+    assert len(read(pdf(brief, paper=paper, appendix=True)).pages) > len(short.pages)
+
+
+def test_the_finding_its_words_and_the_authors_are_in_it() -> None:
+    title = 'A #title with *marks*, $x$ and "quotes"'
+    brief = Brief(with_plan(recorded(), brief={"title": title, "authors": ["Ada _Byron_"]}))
+    said = words(pdf(brief))
+    assert title in said and "Ada _Byron_" in said
+    assert " ".join(brief.title.split()) in said
+    assert "How we tested" in said and "Appendix" not in said
+    assert "Appendix" in words(pdf(brief, appendix=True))
+
+
+def test_the_command_writes_it_beside_the_page_and_where_it_is_wanted(tmp_path: Path) -> None:
+    folder = unpack("saturated", tmp_path)
+    runner = CliRunner()
+    answer = runner.invoke(app, ["brief", str(folder), "--pdf", "--paper", "us-letter"])
+    assert answer.exit_code == 0, answer.output
+    assert answer.output.strip() == str(folder / "brief.pdf")
+    other = tmp_path / "out.pdf"
+    assert runner.invoke(app, ["brief", str(folder), "--out", str(other)]).exit_code == 0
+    for file, width in ((folder / "brief.pdf", 612), (other, 595)):
+        assert round(float(read(file.read_bytes()).pages[0].mediabox.width)) == width
+
+
+def test_a_pdf_that_cannot_be_written_leaves_what_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "brief.pdf"
+    file.write_bytes(b"before")
+    monkeypatch.setattr("typst.compile", lambda *_, **__: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        write_pdf(Brief(recorded()), file)
+    assert [one.name for one in tmp_path.iterdir()] == ["brief.pdf"]
+    assert file.read_bytes() == b"before"
