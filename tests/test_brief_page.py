@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import subprocess
@@ -546,6 +547,24 @@ def test_figures_are_written_as_pictures(results: Results, tmp_path: Path) -> No
         "latency-p999.png",
     ]
     assert all(file.read_bytes().startswith(b"\x89PNG") for file in written)
+
+
+def test_figures_are_written_as_vectors_and_as_the_rows_that_they_draw(
+    results: Results, tmp_path: Path
+) -> None:
+    brief = Brief(results)
+    written = brief.figures(tmp_path, ("svg", "pdf", "csv"))
+    figures = {figure.name: figure for one in brief.sections for figure in one.figures}
+    ends = {end: [one.stem for one in written if one.suffix == end] for end in (".svg", ".pdf")}
+    assert ends == {".svg": [*figures], ".pdf": [*figures]}
+    assert all((tmp_path / f"{name}.csv").exists() for name in figures)
+    assert (tmp_path / "curve.pdf").read_bytes().startswith(b"%PDF-")
+    assert (tmp_path / "curve.svg").read_text().startswith("<svg")
+    with (tmp_path / "curve.csv").open(newline="") as file:
+        rows = [*csv.DictReader(file)]
+    searched = results.climbs[0].of("search")[0]
+    nopm = [float(row["nopm"]) for row in rows if row["nopm"]]
+    assert any(one == pytest.approx(searched.tally.nopm) for one in nopm)
 
 
 def test_a_page_is_written_whole(results: Results, tmp_path: Path) -> None:

@@ -35,16 +35,23 @@ def png(figure: Figure, says: str, scale: float = 2) -> bytes:
     """The figure with its title, for a slide or a mail; `says` goes wherever the picture goes."""
     import vl_convert
 
-    title = {
-        "text": _lines(f"{figure.number}  {figure.title}"),
-        "anchor": "start",
-        "fontSize": 14,
-        "subtitle": says,
-        "subtitleColor": chart_theme.FAINT,
-    }
-    drawn: bytes = vl_convert.vegalite_to_png(
-        _complete({**figure.spec, "title": title}), scale=scale
-    )
+    drawn: bytes = vl_convert.vegalite_to_png(_titled(figure, says), scale=scale)
+    return drawn
+
+
+def titled_svg(figure: Figure, says: str) -> bytes:
+    """The same as SVG, a file of its own."""
+    import vl_convert
+
+    drawn: str = vl_convert.vegalite_to_svg(_titled(figure, says))
+    return drawn.encode()
+
+
+def titled_pdf(figure: Figure, says: str) -> bytes:
+    """The same as PDF."""
+    import vl_convert
+
+    drawn: bytes = vl_convert.vegalite_to_pdf(_titled(figure, says))
     return drawn
 
 
@@ -54,6 +61,17 @@ def pdf(figure: Figure) -> bytes:
 
     drawn: bytes = vl_convert.vegalite_to_pdf(_complete(figure.spec))
     return drawn
+
+
+def _titled(figure: Figure, says: str) -> dict[str, Any]:
+    title = {
+        "text": _lines(f"{figure.number}  {figure.title}"),
+        "anchor": "start",
+        "fontSize": 14,
+        "subtitle": says,
+        "subtitleColor": chart_theme.FAINT,
+    }
+    return _complete({**figure.spec, "title": title})
 
 
 def _complete(spec: dict[str, Any]) -> dict[str, Any]:

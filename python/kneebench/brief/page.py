@@ -5,6 +5,7 @@ what went wrong.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,15 +16,15 @@ from kneebench.analysis.outcome import exit_code, never_steady
 from kneebench.analysis.quoted_load import quoted_loads
 from kneebench.analysis.still_steady import still_steady
 from kneebench.analysis.wording import DERIVED
-from kneebench.brief import chart_theme, drawing
+from kneebench.brief import chart_theme
+from kneebench.brief.figure_files import Format, write_figures
 from kneebench.brief.knee_devices import KneeDevices, knee_devices
 from kneebench.brief.rendering import Page
-from kneebench.brief.section import Figure, Section
+from kneebench.brief.section import Section
 from kneebench.brief.view_model import ViewModel
 from kneebench.engine_properties import engine_properties
 from kneebench.errors import require_kind
 from kneebench.records import Results
-from kneebench.results.atomic_write import write_atomically
 from kneebench.secrets import clean
 from kneebench.shelf import ENGINES, SECTIONS
 
@@ -90,21 +91,14 @@ class Brief(Page):
         """The page: no script, no font, nothing from elsewhere."""
         return self.render_page("page.html.j2", view=self.view, derived=DERIVED)
 
-    def figures(self, folder: str | Path) -> list[Path]:
-        """Write every figure as PNG, its title within; their paths."""
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        return [
-            self._figure(figure, folder / f"{figure.name}.png")
-            for section in self.sections
-            for figure in section.figures
-        ]
-
-    def _figure(self, figure: Figure, path: Path) -> Path:
+    def figures(self, folder: str | Path, formats: Sequence[Format] = ("png",)) -> list[Path]:
+        """Write every figure, its title within, as "svg", "png" or "pdf", and as "csv" the rows
+        that it draws; their paths.
+        """
         label = self.view.campaign.label
-        drawn = drawing.png(figure, f"{label}. {DERIVED}" if label else DERIVED)
-        write_atomically(path, lambda part: _keep(part, drawn))
-        return path
+        every = [figure for section in self.sections for figure in section.figures]
+        says = f"{label}. {DERIVED}" if label else DERIVED
+        return write_figures(every, Path(folder), says, formats)
 
     def document(self) -> dict[str, Any]:
         """The brief for programs: SI units, estimates with their intervals, no histograms."""
@@ -150,10 +144,6 @@ class Brief(Page):
     def json(self) -> str:
         """`document` as text."""
         return json.dumps(self.document(), ensure_ascii=False, indent=1)
-
-
-def _keep(part: Path, drawn: bytes) -> None:
-    part.write_bytes(drawn)
 
 
 def _steadiness(results: Results) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from kneebench.commands.output import (
     show_json,
     show_parts,
     write,
+    write_figures,
     write_sweep_table,
 )
 from kneebench.directories import CAMPAIGNS
@@ -142,6 +143,14 @@ def write_brief(
         bool,
         typer.Option("--appendix", help="A PDF with every rung and setting, and the evidence."),
     ] = False,
+    figures: Annotated[
+        Path | None,
+        typer.Option(
+            "--figures",
+            help="Write each figure to this directory: SVG, PNG, PDF, and as CSV what it draws.",
+            show_default=False,
+        ),
+    ] = None,
     root: Root = CAMPAIGNS,
 ) -> None:
     """Write a campaign's brief again from its folder.
@@ -151,8 +160,13 @@ def write_brief(
       kneebench brief 2025-06-01-what-does-this-storage-buy
       kneebench brief ./copied/campaign --out brief.json
       kneebench brief ./copied/campaign --pdf --paper us-letter
+      kneebench brief ./copied/campaign --figures figures
     """
     results = load_named(campaign, root)
+    if figures:
+        for path in write_figures(results, figures):
+            print_line(str(path))
+        return
     if pdf and out is None:
         out = (results.folder or Path()) / "brief.pdf"
     print_line(str(write(results, out, paper=paper, appendix=appendix)))

@@ -113,6 +113,15 @@ def write(
     return path
 
 
+def write_figures(results: Results, folder: Path) -> list[Path]:
+    """Write the figures of a campaign's brief in every format; return their paths."""
+    from kneebench.brief import Brief
+    from kneebench.results.atomic_write import require_no_drive
+
+    require_no_drive(folder)
+    return Brief(results).figures(folder, ("svg", "png", "pdf", "csv"))
+
+
 def write_sweep_table(results: Results, out: Path) -> Path:
     """Write the sweeps of a campaign as a table, .csv or .parquet; return its path."""
     from kneebench.analysis.sweep_rows import sweep_rows

@@ -1,0 +1,76 @@
+"""Figures as files: SVG and PDF to be set elsewhere, PNG for a slide, CSV of what is drawn."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from kneebench.brief import drawing
+from kneebench.brief.section import Figure
+from kneebench.results.atomic_write import write_atomically
+
+Format = Literal["svg", "png", "pdf", "csv"]
+
+
+def write_figures(
+    figures: Iterable[Figure], folder: Path, says: str, formats: Sequence[Format]
+) -> list[Path]:
+    """Write each figure in each format, with its title and what it `says`, by its name; the paths.
+
+    A CSV has the rows that are drawn. Where a figure is drawn from several tables, each has a file
+    of its own, numbered from 2.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    return [
+        _keep(folder / f"{figure.name}{ending}", content)
+        for figure in figures
+        for one in formats
+        for ending, content in _contents(figure, says, one)
+    ]
+
+
+def _keep(path: Path, content: bytes) -> Path:
+    def fill(part: Path) -> None:
+        part.write_bytes(content)
+
+    write_atomically(path, fill)
+    return path
+
+
+def _contents(figure: Figure, says: str, one: Format) -> Iterator[tuple[str, bytes]]:
+    """The ends of the files' names, and what is in them."""
+    if one == "csv":
+        for number, rows in enumerate(_tables(figure.spec), start=1):
+            yield f"{f'-{number}' if number > 1 else ''}.csv", _csv(rows)
+    else:
+        draw = {"svg": drawing.titled_svg, "png": drawing.png, "pdf": drawing.titled_pdf}[one]
+        yield f".{one}", draw(figure, says)
+
+
+def _tables(spec: Any) -> Iterator[list[dict[str, Any]]]:
+    """The tables that a specification draws, in its order, each once."""
+    if isinstance(spec, dict):
+        found = [*spec.get("datasets", {}).values()]
+        data = spec.get("data")
+        found += [data["values"]] if isinstance(data, dict) and "values" in data else []
+        yield from (rows for rows in found if rows and isinstance(rows[0], dict))
+        spec = [value for key, value in spec.items() if key not in ("datasets", "data")]
+    if isinstance(spec, list):
+        for part in spec:
+            yield from _tables(part)
+
+
+def _csv(rows: Sequence[dict[str, Any]]) -> bytes:
+    """
+    >>> _csv([{"users": 2, "nopm": 10.5}, {"users": 4, "p": "a,b"}])
+    b'users,nopm,p\\r\\n2,10.5,\\r\\n4,,"a,b"\\r\\n'
+    """
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, names)
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().encode()
