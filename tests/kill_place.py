@@ -45,6 +45,9 @@ disk = {{ path = "disk" }}
 memory = {{ path = "memory" }}
 """
 PLANS = {"simulated": SIMULATED, "postgres": POSTGRES}
+MOST_LINES = {"simulated": 50, "postgres": 200}
+"""Lines of output within which a kill falls: enough that a run which restores its databases first
+measures something before the next kill."""
 UP = "up"
 """The first line of a started command, printed where its own first line would run: what ends
 Python's start before it is not ours."""
@@ -65,6 +68,7 @@ class Place:
 
     def __init__(self, folder: Path, engine: str) -> None:
         self.folder, self.output, self.errors = folder, folder / "output", folder / "errors"
+        self.most_lines = MOST_LINES[engine]
         self.memory = Path(tempfile.mkdtemp(prefix="kneebench-kills-", dir="/dev/shm"))
         self.memory.chmod(0o755)
         folder.chmod(0o755)

@@ -49,16 +49,16 @@ class Moment(NamedTuple):
     delay_s: float
 
 
-def moment(random: Random, *, brief: bool) -> Moment:
+def moment(random: Random, most: int, *, brief: bool) -> Moment:
     """A quarter of the kills fall on the start, before the campaign says anything; the rest on what
-    it does, and on its end. Where only its `brief` is missing, every second run may come to its
-    end."""
+    it does, at most after so many lines, and on its end. Where only its `brief` is missing, every
+    second run may come to its end."""
     number = random.choice(SIGNALS)
     if brief:
         return Moment(number, 1, random.choice([random.uniform(0, 3.0), PATIENCE_S]))
     if random.random() < 1 / 4:
         return Moment(number, 1, random.uniform(0, 1.0))
-    return Moment(number, random.randint(2, 50), random.uniform(0, 0.3))
+    return Moment(number, random.randint(2, most), random.uniform(0, 0.3))
 
 
 class Killing:
@@ -77,7 +77,7 @@ class Killing:
 
     def once(self) -> None:
         """Start it, kill it, look; or see it end."""
-        when = moment(self.random, brief=self._finished())
+        when = moment(self.random, self.place.most_lines, brief=self._finished())
         self.last = f"{when.number.name} after line {when.lines} and {when.delay_s:.3f} s"
         process = self.place.start(*self.command)
         try:
