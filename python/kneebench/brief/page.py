@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from kneebench.analysis.all_pairs import all_pairs
 from kneebench.analysis.levelling_words import sweep_document
 from kneebench.analysis.memory import memory_document
 from kneebench.analysis.outcome import exit_code, never_steady
@@ -123,6 +124,7 @@ class Brief(Page):
             },
             "fixed_rate": {id: _fixed_rate(one) for id, one in view.fixed_rate_latency.items()},
             "comparisons": [one.model_dump(mode="json") for one in view.comparisons],
+            "pairs": [one.model_dump(mode="json") for one in all_pairs(view.results)],
             "bottlenecks": {
                 id: one.model_dump(mode="json") for id, one in view.bottlenecks.items()
             },

@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
+from kneebench.analysis.all_pairs import all_pairs
 from kneebench.analysis.comparison import compare
 from kneebench.analysis.configuration_summary import configuration_summaries
 from kneebench.analysis.control import control_caveats, controls
@@ -118,6 +119,7 @@ def results_json(results: Results) -> dict[str, Any]:
         "quoted_loads": quoted_loads(results),
         "rounds": rounds._asdict() if (rounds := rounds_of(results)) else None,
         "comparisons": [comparison.model_dump(mode="json") for comparison in compare(results)],
+        "pairs": [comparison.model_dump(mode="json") for comparison in all_pairs(results)],
         "databases": database_document(results),
         "sweep": sweep_document(results),
         "rungs": [

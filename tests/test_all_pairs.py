@@ -1,0 +1,89 @@
+"""Every pair of storages, with intervals that hold together."""
+
+from __future__ import annotations
+
+from math import log
+from random import Random
+
+import pytest
+
+from kneebench.analysis.all_pairs import all_pairs, widened
+from kneebench.analysis.comparison import compare
+from kneebench.analysis.estimate import paired_ratio
+from kneebench.brief import Brief
+from kneebench.records import Climb, Configuration, Results
+from kneebench.screen.summary import results_json
+from tests.recordings import recorded, section, with_order, with_plan, with_throughput
+
+
+def faster(climb: Climb, name: str, times: float) -> Climb:
+    """A climb of another storage whose runs did so many times as much."""
+    rungs = tuple(
+        with_throughput(with_order(rung, configuration=name), times * rung.tally.throughput_per_s)
+        for rung in climb.rungs
+    )
+    made = Configuration(id=name, storage=name)
+    return climb.model_copy(update={"configuration": made, "rungs": rungs})
+
+
+def of_storages(**times: float) -> Results:
+    """The recorded disk as several storages of which each did so many times as much."""
+    results = recorded()
+    climbs = tuple(faster(results.climbs[0], name, value) for name, value in times.items())
+    plan = {"baseline": next(iter(times)), "storages": {name: {"path": name} for name in times}}
+    return with_plan(results.model_copy(update={"climbs": climbs}), **plan)
+
+
+def test_each_pair_of_three_storages_is_compared_the_later_over_the_earlier() -> None:
+    found = all_pairs(of_storages(sata=1.0, two=3.0, four=4.5))
+    assert [(one.configuration, one.baseline) for one in found] == [
+        ("two", "sata"),
+        ("four", "sata"),
+        ("four", "two"),
+    ]
+    assert [one.ratio.value for one in found] == pytest.approx([3.0, 4.5, 1.5])
+    assert all(one.differs for one in found)
+
+
+def test_two_storages_have_no_other_pair_than_the_comparison() -> None:
+    two = of_storages(sata=1.0, nvme=3.0)
+    assert compare(two) and all_pairs(two) == ()
+    assert "pairs" not in [one.name for one in Brief(two).sections]
+
+
+def test_an_interval_is_as_much_wider_as_its_pairs_are_many() -> None:
+    ratio = paired_ratio([210.0, 198.0, 205.0, 201.0], [100.0, 101.0, 99.0, 102.0])
+    widths = [log(one.high / one.low) for pairs in (1, 3, 10) if (one := widened(ratio, pairs))]
+    assert widths[0] == log(ratio.high / ratio.low)
+    assert widths[0] < 1.4 * widths[0] < widths[1] < widths[2] < 3 * widths[0]
+
+
+def test_all_pairs_of_equal_storages_hold_together_as_often_as_they_say() -> None:
+    random, plain, together = Random(9300), 0, 0
+    for _ in range(400):
+        runs = [[100 * random.lognormvariate(0, 0.03) for _ in range(4)] for _ in range(3)]
+        ratios = [paired_ratio(runs[a], runs[b]) for a, b in ((1, 0), (2, 0), (2, 1))]
+        plain += all(one.low <= 1 <= one.high for one in ratios)
+        wide = [widened(one, 3) for one in ratios]
+        together += all(one.low <= 1 <= one.high for one in wide)
+    assert together >= 0.94 * 400 > plain
+
+
+def test_the_brief_and_the_json_have_every_pair() -> None:
+    results = of_storages(sata=1.0, two=3.0, four=3.0)
+    brief = Brief(results)
+    one = section(brief, "pairs")
+    assert one.part == "front"
+    [table] = one.tables
+    assert [row.cells[:2] for row in table.rows] == [
+        *(("Two", "sata"), ("Four", "sata"), ("Four", "two"))
+    ]
+    assert table.rows[2].cells[3] == "No difference shown"
+    assert "all 3 hold together" in table.caption
+    kept = [pair.model_dump(mode="json") for pair in all_pairs(results)]
+    assert brief.document()["pairs"] == results_json(results)["pairs"] == kept
+
+
+def test_many_pairs_are_in_the_appendix() -> None:
+    many = of_storages(a=1.0, b=1.5, c=2.0, d=2.5, e=3.0)
+    assert section(Brief(many), "pairs").part == "appendix"
