@@ -55,7 +55,7 @@ def test_an_interval_is_as_much_wider_as_its_pairs_are_many() -> None:
     ratio = paired_ratio([210.0, 198.0, 205.0, 201.0], [100.0, 101.0, 99.0, 102.0])
     widths = [log(one.high / one.low) for pairs in (1, 3, 10) if (one := widened(ratio, pairs))]
     assert widths[0] == log(ratio.high / ratio.low)
-    assert widths[0] < 1.4 * widths[0] < widths[1] < widths[2] < 3 * widths[0]
+    assert 1.4 * widths[0] < widths[1] < widths[2] < 3 * widths[0]
 
 
 def test_all_pairs_of_equal_storages_hold_together_as_often_as_they_say() -> None:
