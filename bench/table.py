@@ -13,6 +13,7 @@ from rich.table import Table
 from bench.ratio import Ratio
 from kneebench.records import Host
 
+
 def printed(rows: Sequence[Ratio]) -> str:
     """The rows as a table: name, ratio, interval, aim, holds or not; a line of what stands beside
     each.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from html import escape
 from pathlib import Path
 
 import pytest
+from markupsafe import escape
 
 from kneebench.brief import Brief
 from kneebench.errors import PlanError
@@ -13,9 +13,17 @@ from kneebench.plan import Plan
 from kneebench.plan.reader import parse_plan
 from kneebench.plan.writer import to_bare_toml, to_toml
 from kneebench.records import Results
+from kneebench.records.resolved_plan import PlannedDatabase
 from kneebench.results import load
 from kneebench.results.store import Store
-from tests.recordings import recorded, recorded_host, recorded_plan, section, with_campaign, with_plan
+from tests.recordings import (
+    recorded,
+    recorded_host,
+    recorded_plan,
+    section,
+    with_campaign,
+    with_plan,
+)
 
 WORDS = {
     "title": "Four <b>drives</b> & PostgreSQL",
@@ -55,7 +63,7 @@ def test_the_page_has_the_words_escaped_and_the_finding_stays_its_title() -> Non
     brief = Brief(worded())
     page = brief.html()
     header = page[page.index("<header>") : page.index("</header>")]
-    title = escape(WORDS["title"]) if isinstance(WORDS["title"], str) else ""
+    title = str(escape(WORDS["title"]))
     assert f'<p class="publication">{title}</p>' in header
     assert "Ada Byron, Grace Hopper, Difference Engines" in header
     assert header.index(title) < header.index(f"<h1>{escape(brief.title)}</h1>")
@@ -82,7 +90,9 @@ def test_a_campaign_is_resumed_with_other_words_and_keeps_the_latest(tmp_path: P
 
 def test_what_a_licence_asks_of_those_who_publish_stands_at_the_end_of_the_page() -> None:
     assert Brief(recorded()).publishing == ()
-    brief = Brief(with_campaign(recorded(), engines={"": "sqlserver"}))
+    databases = {"": PlannedDatabase(engine="sqlserver")}
+    resolved = recorded().campaign.resolved.model_copy(update={"databases": databases})
+    brief = Brief(with_campaign(recorded(), resolved=resolved))
     (sentence,) = brief.publishing
     assert "prior written approval" in sentence
-    assert escape(sentence) in brief.html().partition("<footer>")[2]
+    assert str(escape(sentence)) in brief.html().partition("<footer>")[2]

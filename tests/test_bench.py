@@ -70,7 +70,7 @@ def test_the_table_names_each_ratio_with_its_interval_and_aim():
     )
 
 
-def test_the_page_has_the_sections_that_were_measured_anew_and_keeps_the_others():
+def test_the_page_has_the_sections_that_were_measured_again_and_keeps_the_others():
     kept = "## loading\n\nMeasured long ago.\n"
     old = f"# Performance\n\nWhat it costs.\n\n## brief\n\nold figures\n\n{kept}"
     row = at_most("cost", turns([1.1, 1.2, 1.3], [1.0, 1.0, 1.0]), 1.0)

@@ -341,7 +341,7 @@ def test_a_brief_is_written_to_a_page_or_a_document_in_a_directory_that_is_there
 ) -> None:
     folder = str(campaigns / name_in(campaigns))
     for out, said in (
-        ("brief.pdf", "use .html or .json"),
+        ("brief.docx", "use .html, .pdf or .json"),
         ("nowhere/brief.html", "no directory nowhere"),
     ):
         answer = call("brief", folder, "--out", out)

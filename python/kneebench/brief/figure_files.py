@@ -20,8 +20,8 @@ def write_figures(
 ) -> list[Path]:
     """Write each figure in each format, with its title and what it `says`, by its name; the paths.
 
-    A CSV has the rows that are drawn. Where a figure is drawn from several tables, each has a file
-    of its own, numbered from 2.
+    A CSV has the rows that are drawn. A figure that is drawn from several tables has several, the
+    largest without a number.
     """
     folder.mkdir(parents=True, exist_ok=True)
     return [
@@ -43,15 +43,24 @@ def _keep(path: Path, content: bytes) -> Path:
 def _contents(figure: Figure, says: str, one: Format) -> Iterator[tuple[str, bytes]]:
     """The ends of the files' names, and what is in them."""
     if one == "csv":
-        for number, rows in enumerate(_tables(figure.spec), start=1):
+        for number, rows in enumerate(_distinct(figure.spec), start=1):
             yield f"{f'-{number}' if number > 1 else ''}.csv", _csv(rows)
     else:
         draw = {"svg": drawing.titled_svg, "png": drawing.png, "pdf": drawing.titled_pdf}[one]
         yield f".{one}", draw(figure, says)
 
 
+def _distinct(spec: dict[str, Any]) -> list[list[dict[str, Any]]]:
+    """Its tables, the largest first, without those whose rows are all in a larger one."""
+    kept: list[list[dict[str, Any]]] = []
+    for rows in sorted(_tables(spec), key=len, reverse=True):
+        if not any(all(row in larger for row in rows) for larger in kept):
+            kept.append(rows)
+    return kept
+
+
 def _tables(spec: Any) -> Iterator[list[dict[str, Any]]]:
-    """The tables that a specification draws, in its order, each once."""
+    """The tables that a specification draws."""
     if isinstance(spec, dict):
         found = [*spec.get("datasets", {}).values()]
         data = spec.get("data")

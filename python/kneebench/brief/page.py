@@ -123,8 +123,7 @@ class Brief(Page):
                 for id, knee in view.knees.items()
             },
             "fixed_rate": {id: _fixed_rate(one) for id, one in view.fixed_rate_latency.items()},
-            "comparisons": [one.model_dump(mode="json") for one in view.comparisons],
-            "pairs": [one.model_dump(mode="json") for one in all_pairs(view.results)],
+            **_comparisons(view),
             "bottlenecks": {
                 id: one.model_dump(mode="json") for id, one in view.bottlenecks.items()
             },
@@ -146,6 +145,11 @@ class Brief(Page):
     def json(self) -> str:
         """`document` as text."""
         return json.dumps(self.document(), ensure_ascii=False, indent=1)
+
+
+def _comparisons(view: ViewModel) -> dict[str, Any]:
+    found = {"comparisons": view.comparisons, "pairs": all_pairs(view.results)}
+    return {name: [one.model_dump(mode="json") for one in some] for name, some in found.items()}
 
 
 def _steadiness(results: Results) -> dict[str, Any]:

@@ -38,7 +38,10 @@ def pdf(brief: Brief, *, paper: Paper = "a4", appendix: bool = False) -> bytes:
     import typst
 
     parts = {name: blocks for name, blocks in brief.parts.items() if appendix or name != "appendix"}
-    sections = [*brief.alarms, *(one for some in parts.values() for _, each in some for one in each)]
+    sections = [
+        *brief.alarms,
+        *(one for some in parts.values() for _, each in some for one in each),
+    ]
     with TemporaryDirectory(prefix="kneebench-pdf-") as folder:
         place = Path(folder)
         for section in sections:

@@ -122,35 +122,37 @@ def compare(campaigns: CampaignNames, root: Root = CAMPAIGNS, as_json: Json = Fa
         show_parts(*printed(found, differing, disturbed, trend))
 
 
+Paper = Annotated[Literal["a4", "us-letter"], typer.Option("--paper", help="Paper of a PDF.")]
+Appendix = Annotated[
+    bool, typer.Option("--appendix", help="A PDF with every rung and setting, and the evidence.")
+]
+Pdf = Annotated[bool, typer.Option("--pdf", help="Write brief.pdf in the campaign folder.")]
+FiguresFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--figures",
+        help="Write each figure to this directory: SVG, PNG, PDF, and as CSV what it draws.",
+        show_default=False,
+    ),
+]
+BriefFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        "-o",
+        help="Output file, .html, .pdf or .json. [default: brief.html in the campaign folder]",
+        show_default=False,
+    ),
+]
+
+
 def write_brief(
     campaign: CampaignName,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            help="Output file, .html, .pdf or .json. [default: brief.html in the campaign folder]",
-            show_default=False,
-        ),
-    ] = None,
-    pdf: Annotated[
-        bool, typer.Option("--pdf", help="Write brief.pdf in the campaign folder.")
-    ] = False,
-    paper: Annotated[
-        Literal["a4", "us-letter"], typer.Option("--paper", help="Paper of a PDF.")
-    ] = "a4",
-    appendix: Annotated[
-        bool,
-        typer.Option("--appendix", help="A PDF with every rung and setting, and the evidence."),
-    ] = False,
-    figures: Annotated[
-        Path | None,
-        typer.Option(
-            "--figures",
-            help="Write each figure to this directory: SVG, PNG, PDF, and as CSV what it draws.",
-            show_default=False,
-        ),
-    ] = None,
+    out: BriefFile = None,
+    pdf: Pdf = False,
+    paper: Paper = "a4",
+    appendix: Appendix = False,
+    figures: FiguresFolder = None,
     root: Root = CAMPAIGNS,
 ) -> None:
     """Write a campaign's brief again from its folder.

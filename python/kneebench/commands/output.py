@@ -146,7 +146,7 @@ def _checked(path: Path, allowed: tuple[str, ...] = (".html", ".pdf", ".json")) 
         raise PlanError(
             f"cannot write {path}",
             seen=f"unsupported format {path.suffix!r}",
-            do=f"use {' or '.join(allowed)}",
+            do=f"use {', '.join(allowed[:-1])} or {allowed[-1]}",
         )
     if not path.parent.is_dir():
         raise PlanError(

@@ -13,16 +13,16 @@ from kneebench.plan.values import Name, Note, Part, Sentence, Text, wrong
 class AuthorsWords(Part):
     """What the author adds to the brief, marked as their words; kneebench's own finding stays."""
 
-    title: Annotated[
-        Sentence, Field(description="Title of the publication, above the finding")
-    ] = ""
+    title: Annotated[Sentence, Field(description="Title of the publication, above the finding")] = (
+        ""
+    )
     authors: Annotated[tuple[Name, ...], Field(max_length=20, description="Their names")] = ()
     organisation: Annotated[Name, Field(description="Whom they work for")] = ""
     summary: Annotated[
-        Text, Field(description="A paragraph below the finding, such as what it means to a buyer")
+        Text, Field(description="Paragraph below the finding, such as what it means to a buyer")
     ] = ""
     storages: dict[Name, Note] = Field(
-        default={}, max_length=100, description="What a storage is, by its name in the plan"
+        default={}, max_length=100, description="Description of a storage, by its name in the plan"
     )
 
     def check(self, storages: Iterable[str]) -> None:
