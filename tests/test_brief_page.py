@@ -53,6 +53,7 @@ from tests.recordings import (
     with_tally,
     with_throughput,
 )
+from tests.page_text import text_of
 from tests.remarks import why_invalid, with_notes
 
 DERIVED = "Derived from TPC-C, not comparable with TPC results."
@@ -522,6 +523,13 @@ def test_the_front_is_the_answer_and_the_appendix_is_folded_with_a_link_to_each_
     linked = set(re.findall(r'<a href="#([^"]+)">', page))
     assert linked == {name for name, part in parts.items() if part != "front"}
     assert all(f'id="{name}"' in page for name in linked)
+
+
+@pytest.mark.parametrize("name", ["plateau", "log_bound", "saturated", "noisy"])
+def test_the_front_has_at_most_as_many_words_as_published_briefs(name: str) -> None:
+    page = Brief(recorded(name)).html()
+    front = page[page.index("<header>") : page.index('id="part-method"')]
+    assert 300 < len(text_of(front).split()) <= 1500
 
 
 def test_every_section_on_the_shelf_has_a_place_of_its_own(results: Results) -> None:
