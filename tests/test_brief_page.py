@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from html.parser import HTMLParser
+from importlib.resources import files
 from pathlib import Path
 
 import altair
@@ -530,6 +531,26 @@ def test_the_front_has_at_most_as_many_words_as_published_briefs(name: str) -> N
     page = Brief(recorded(name)).html()
     front = page[page.index("<header>") : page.index('id="part-method"')]
     assert 300 < len(text_of(front).split()) <= 1500
+
+
+def luminance(colour: str) -> float:
+    """Of a colour as the web counts it (WCAG 2.2, relative luminance)."""
+    parts = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_text_of_the_page_has_a_contrast_of_at_least_4_5(scheme: str) -> None:
+    style = (files("kneebench.brief") / "page.css").read_text(encoding="utf-8")
+    light, _, dark = style.partition("prefers-color-scheme: dark")
+    pairs = re.findall(r"--(\w+): (#[0-9a-f]{6})", light)
+    colours = dict(pairs) | (dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", dark)) if dark and scheme == "dark" else {})
+    assert len(colours) == len(pairs) == 10
+    for text in ("ink", "faint", "alarm", "accent"):
+        for ground in ("page", "pale", "caution", "note", "alarmed"):
+            one, other = sorted((luminance(colours[text]), luminance(colours[ground])))
+            assert (other + 0.05) / (one + 0.05) >= 4.5, (text, ground)
 
 
 def test_every_section_on_the_shelf_has_a_place_of_its_own(results: Results) -> None:
