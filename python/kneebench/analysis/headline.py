@@ -26,7 +26,7 @@ from kneebench.analysis.wording import (
     times_and_interval,
 )
 from kneebench.records import Climb, Comparison, Knee, Results, configuration_name
-from kneebench.units import count
+from kneebench.units import count, significant
 
 HARDLY_ANY_READS = 0.1
 """Device reads per transaction below which the storage's reads were not tested: a log and
@@ -269,10 +269,10 @@ def _rate_per_s(climb: Climb) -> float | None:
 
 def _alone(climb: Climb, found: Knee) -> str:
     return (
-        f"{capital(called(climb))}: {count(found.nopm.value)} NOPM at"
+        f"{capital(called(climb))}: {significant(found.nopm.value)} NOPM at"
         f" {number_of_users(found.users.value)}"
     )
 
 
 def _counts(found: Knee) -> str:
-    return f"{count(found.nopm.low)} to {count(found.nopm.high)}, n={found.nopm.n}"
+    return f"{significant(found.nopm.low)} to {significant(found.nopm.high)}, n={found.nopm.n}"

@@ -87,10 +87,9 @@ def _of_each(results: Results) -> Iterator[LimitedMemory]:
             if climb.configuration.database == database
         )
         limits = {configuration.memory_bytes or own for configuration in configurations}
-        data_bytes = _data_bytes(campaign, database, planned.engine)
-        if (some := sorted(one for one in limits if one)) and data_bytes:
-            homes = _homes(results)
-            yield LimitedMemory(tuple(some), data_bytes, None in limits, database, homes)
+        loaded = data_bytes(campaign, database, planned.engine)
+        if (some := sorted(one for one in limits if one)) and loaded:
+            yield LimitedMemory(tuple(some), loaded, None in limits, database, _homes(results))
 
 
 def _homes(results: Results) -> tuple[int, ...]:
@@ -100,9 +99,11 @@ def _homes(results: Results) -> tuple[int, ...]:
     return (users, planned.warehouses) if fewer else ()
 
 
-def _data_bytes(campaign: Campaign, database: str, engine: str) -> int:
+def data_bytes(campaign: Campaign, database: str, engine: str) -> int:
+    """The loaded data of a database, by its base image, else by the number of warehouses."""
     kept = campaign.image_of(database).get("bytes", "")
     warehouses = campaign.resolved.warehouses
     if kept.isdecimal():
         return int(kept)
-    return engine_properties(engine).footprint.data_bytes(warehouses) if warehouses else 0
+    known = engine in ENGINES.names() and warehouses
+    return engine_properties(engine).footprint.data_bytes(warehouses) if known else 0

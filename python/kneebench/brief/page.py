@@ -22,6 +22,7 @@ from kneebench.brief.figure_files import Format, write_figures
 from kneebench.brief.knee_devices import KneeDevices, knee_devices
 from kneebench.brief.rendering import Page
 from kneebench.brief.section import Section
+from kneebench.brief.setup_line import setup_line
 from kneebench.brief.view_model import ViewModel
 from kneebench.engine_properties import engine_properties
 from kneebench.errors import require_kind
@@ -75,6 +76,11 @@ class Brief(Page):
         return tuple(section for section in made if section)
 
     @property
+    def setup(self) -> str:
+        """One line of conditions."""
+        return setup_line(self.view)
+
+    @property
     def written(self) -> str:
         """What the page was written from, for its end."""
         return f"Written from the campaign folder by kneebench {self.version}."
@@ -108,6 +114,7 @@ class Brief(Page):
             "format": FORMAT,
             "title": self.title,
             "subtitle": self.subtitle,
+            "setup": self.setup,
             "disturbances": [one.model_dump() for one in view.disturbances],
             "derived": DERIVED,
             "exit_code": self.exit_code,

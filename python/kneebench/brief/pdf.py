@@ -70,7 +70,11 @@ def _document(
         "byline": ", ".join(filter(None, (*words.authors, words.organisation))),
         "summary": words.summary,
         "disturbed": [one.words for one in view.disturbances],
-        "conditions": [view.plan.question, *(one.sentence for one in view.limited_memory)],
+        "conditions": [
+            view.plan.question,
+            brief.setup,
+            *(one.sentence for one in view.limited_memory),
+        ],
         "derived": DERIVED,
         "alarms": [_section(one) for one in brief.alarms],
         "parts": [
@@ -83,10 +87,18 @@ def _document(
             }
             for name, blocks in parts.items()
         ],
-        "closing": [brief.written, *brief.publishing],
+        "closing": [
+            brief.written,
+            *([] if "appendix" in parts else [ELSEWHERE]),
+            *brief.publishing,
+        ],
     }
 
 
+ELSEWHERE = (
+    "Every rung, every setting, the evidence and the plan are in brief.html and in the campaign"
+    " folder."
+)
 SIMULATED = (
     "Simulated: these figures come from a model of a database and its drives. No figure was"
     " measured on hardware."

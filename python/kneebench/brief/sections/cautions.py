@@ -47,6 +47,22 @@ def section(view: ViewModel) -> Section | None:
     )
 
 
+def _not_located(view: ViewModel) -> Iterator[str]:
+    """Knees whose interval covers every rung of their climb."""
+    names = []
+    for climb in view.climbs:
+        knee, searched = view.knees.get(climb.id), climb.of("search", "bisection")
+        users = [rung.users for rung in searched]
+        if knee and len(set(users)) > 2 and knee.users.low < knee.users.high:
+            if knee.users.low <= min(users) and knee.users.high >= max(users):
+                names.append(climb.id)
+    if names:
+        yield (
+            f"The number of users at the knee is hardly known on {view.some(names)}: its interval"
+            " covers every rung of the climb."
+        )
+
+
 def _elsewhere(view: ViewModel) -> str:
     """Where the final runs did not find again what the climbs had seen at their knees."""
     found = {view.name(climb.id): moved for climb in view.climbs if (moved := _moved(view, climb))}
@@ -93,12 +109,12 @@ def _cautions(view: ViewModel) -> Iterator[str]:
         )
         yield from filter(None, (allowed_by_class(view),))
         yield from emulation_limits(view)
+    yield from _not_located(view)
     yield from _unprofiled(view)
     yield from map(as_sentence, never_steady_caveats(view.results))
     yield from _not_steady(view)
     yield from _drives(view)
     yield from _no_longer_steady(view)
-    yield from (one.words for one in view.disturbances)
     yield from limit_caveats(view.results)
     yield from rate_caveats(view.climbs)
     yield from wait_caveats(view.results)
@@ -226,7 +242,7 @@ def _crowded(view: ViewModel) -> Iterator[str]:
     if crowded:
         fewest = warehouses / max(users.values())
         yield (
-            f"Only {fewest:.1f} warehouses per user at the {view.point} ({view.some(crowded)})."
+            f"Only {units.rounded(fewest)} warehouses per user at the {view.point} ({view.some(crowded)})."
             f" Below {WAREHOUSES_PER_USER} per user, row contention masks storage differences."
         )
 

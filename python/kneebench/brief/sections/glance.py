@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import compress
 
 from kneebench import units
 from kneebench.analysis.cpu_utilization import cpu_utilization
 from kneebench.analysis.headline import foremost
 from kneebench.analysis.knee import final_rungs, metered
+from kneebench.analysis.knee_readings import KneeReadings
 from kneebench.analysis.still_warming import still_warming
 from kneebench.analysis.wording import (
     FEW,
@@ -39,6 +41,9 @@ KNEE = (
     "Mean latency",
     "P99.9 latency",
     "Log write",
+    "CPU busy",
+    "Reads",
+    "Writes",
     "Stop reason",
 )
 RATE = ("Storage", "Share of its {point}", "Mean latency", "P99.9 latency", "Wait for a user")
@@ -67,8 +72,6 @@ def _numbers(view: ViewModel) -> Iterator[Number]:
     elif swept := [*sweep_numbers(view.results)]:
         yield from swept
         return
-    else:
-        yield from _baseline_latency(view)
     for configuration, knee in view.knees.items():
         if configuration in (best, view.base.id):
             yield Number(
@@ -76,6 +79,8 @@ def _numbers(view: ViewModel) -> Iterator[Number]:
                 says=f"NOPM on {view.name(configuration)}, at {number_of_users(knee.users.value)}",
                 sure=interval(knee.nopm),
             )
+    if not best:
+        yield from _baseline_latency(view)
 
 
 def _other(view: ViewModel, best: str) -> Iterator[Number]:
@@ -93,8 +98,15 @@ def _differences(view: ViewModel, configuration: str) -> Iterator[Number]:
         ("latency.mean", "mean latency at the fixed rate"),
         ("latency.p999", "P99.9 latency at the fixed rate"),
     ):
-        if found := view.compared(quantity, configuration):
+        found = view.compared(quantity, configuration)
+        if found and (quantity != "latency.p999" or _certain(view, found)):
             yield _difference(view, found, what)
+
+
+def _certain(view: ViewModel, found: Comparison) -> bool:
+    """Whether enough samples exceed the percentile on both sides."""
+    rates = map(view.fixed_rate_latency.get, (found.configuration, found.baseline))
+    return all(one is not None and one.p999_certain for one in rates)
 
 
 def _difference(view: ViewModel, found: Comparison, what: str) -> Number:
@@ -108,18 +120,18 @@ def _difference(view: ViewModel, found: Comparison, what: str) -> Number:
 
 def _baseline_latency(view: ViewModel) -> Iterator[Number]:
     if alone := view.fixed_rate_latency.get(view.base.id):
-        uncertain = "" if alone.p999_certain else f"{FEW}: {alone.n:,} transactions"
-        rate = f"{units.count(60 * alone.rate_per_s)} transactions per minute"
+        rate = f"{units.count(alone.rate_per_s)} transactions/s"
         yield Number(
             value=units.time(alone.mean_s.value),
             says=f"mean latency at {rate}",
             sure=time_interval(alone.mean_s),
         )
-        yield Number(
-            value=units.time(alone.p999_s.value),
-            says=f"P99.9 latency at {rate}",
-            sure=uncertain or time_interval(alone.p999_s),
-        )
+        if alone.p999_certain:
+            yield Number(
+                value=units.time(alone.p999_s.value),
+                says=f"P99.9 latency at {rate}",
+                sure=time_interval(alone.p999_s),
+            )
 
 
 def _stop_reasons(view: ViewModel) -> Iterator[StopReason]:
@@ -184,11 +196,23 @@ def _at_the_knee(view: ViewModel) -> Table:
     """Throughput, and the latency of the same runs."""
     few = any(not (knee.latency and knee.latency.p999_is_certain) for knee in view.knees.values())
     caption = (
-        f"At the {view.point} (closed loop), latency is about users / throughput and says little"
+        f"At the {view.point} (closed loop), latency roughly equals users / throughput and says little"
         " about the drive." + f" {FEW_MEANS}" * few
     )
     rows = tuple(_knee_row(view, climb) for climb in view.climbs)
-    return Table(caption=caption, columns=_columns(view, KNEE), rows=rows)
+    return _without_empty(Table(caption=caption, columns=_columns(view, KNEE), rows=rows))
+
+
+def _without_empty(table: Table) -> Table:
+    """The table without columns in which nothing is known."""
+    known = [
+        any(row.cells[n] != units.NOTHING for row in table.rows)
+        for n in range(len(table.columns))
+    ]
+    rows = tuple(
+        row.model_copy(update={"cells": tuple(compress(row.cells, known))}) for row in table.rows
+    )
+    return table.model_copy(update={"columns": tuple(compress(table.columns, known)), "rows": rows})
 
 
 def _knee_row(view: ViewModel, climb: Climb) -> Row:
@@ -216,17 +240,33 @@ def _knee_row(view: ViewModel, climb: Climb) -> Row:
                 else units.NOTHING
             ),
             ratio,
-            units.time(knee.latency_s.value) if knee else units.NOTHING,
+            _mean_latency(knee.latency_s) if knee else units.NOTHING,
             (
                 _percentile(knee.p999_s, bool(knee.latency and knee.latency.p999_is_certain))
                 if knee
                 else units.NOTHING
             ),
             units.time(log_write.value) if log_write else units.NOTHING,
+            *_used(climb),
             stop_reason(climb.stopped_by) or units.NOTHING,
         ),
         tone="strong" if against and against.differs else "plain",
     )
+
+
+def _mean_latency(mean_s: Estimate) -> str:
+    shown = units.time(mean_s.value)
+    return _below(shown, time_interval(mean_s)) if mean_s.n > 1 else shown
+
+
+def _used(climb: Climb) -> Iterator[str]:
+    """How busy the cores were, and what the devices read and wrote."""
+    rungs = final_rungs(climb)
+    used, readings = cpu_utilization(rungs), KneeReadings(rungs)
+    yield percent(round(used.mean.value, 2)) if used and used.mean else units.NOTHING
+    for quantity in ("device.read_bytes", "device.write_bytes"):
+        per_s = readings.value(quantity)
+        yield units.NOTHING if per_s is None else f"{units.rounded(per_s / 1e6)} MB/s"
 
 
 def _at_the_rate(view: ViewModel) -> Table | None:
@@ -237,9 +277,9 @@ def _at_the_rate(view: ViewModel) -> Table | None:
     if not found:
         return None
     few = any(not rate.p999_certain for rate in found.values())
-    per_min = units.count(60 * min(one.rate_per_s for one in found.values()))
+    rate_per_s = units.count(min(one.rate_per_s for one in found.values()))
     caption = (
-        f"At a fixed rate: open loop, {per_min} transactions per minute on every storage; latency"
+        f"At a fixed rate: open loop, {rate_per_s} transactions/s on every storage; latency"
         " counts from the intended start. Wait for a user: its share of the mean latency."
         + f" {FEW_MEANS}"
         * few

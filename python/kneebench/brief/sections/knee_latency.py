@@ -51,8 +51,9 @@ def _caption(view: ViewModel, which: Which) -> str:
     )
     loads = f"NOPM: {nopm}. " if view.direct else ""
     here = (
-        f"Closed loop at each {view.point}, as published briefs show it. {loads}Latency is"
-        " about users / throughput, so it says more about the number of users than about the drive."
+        f"Closed loop at each {view.point}, as published briefs show it. {loads}Latency roughly"
+        " equals users / throughput, so it says more about the number of users than about the"
+        " drive."
     )
     if view.fixed_rate_latency:
         here += " Figs. 2a and 2b compare storages under one load."
@@ -60,7 +61,7 @@ def _caption(view: ViewModel, which: Which) -> str:
         return f"{here} Whiskers are 95% CIs{and_the_knees(view.campaign)}."
     few = f" {FEW_MEANS}" if not all(map(_is_certain, view.knees.values())) else ""
     return (
-        f"{here} The histograms of all final runs are merged. Whiskers combine run-to-run"
+        f"The runs of Fig. 2c. The histograms of all of them are merged. Whiskers combine run-to-run"
         f" variation and the percentile's sampling error{and_the_knees(view.campaign)}.{few}"
     )
 

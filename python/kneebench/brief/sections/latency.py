@@ -48,7 +48,7 @@ def _figure(view: ViewModel, which: Which) -> Figure:
 def _caption(view: ViewModel, which: Which) -> str:
     first = next(iter(view.fixed_rate_latency.values()))
     rate = (
-        f"Open loop at {units.count(60 * first.rate_per_s)} transactions per minute on every"
+        f"Open loop at {units.count(first.rate_per_s)} transactions/s on every"
         f" storage{_share(view)}"
     )
     if which == "mean":

@@ -23,7 +23,7 @@ def section(view: ViewModel) -> Section:
     kinds = server_provenance.kinds(view.plan)
     facts = {
         **dict(host_facts(host, settings_of_the_plan(view.campaign))),
-        **{f"Base image: {name.replace('_', ' ')}": value for name, value in image.items()},
+        **{f"Base image: {name}": value for name, value in image.items() if _is_told(name)},
         **_volumes(view),
         "kneebench": view.campaign.kneebench,
         "Started": view.campaign.started_at,
@@ -40,6 +40,11 @@ def section(view: ViewModel) -> Section:
         tables=tuple(tables),
         part="configuration",
     )
+
+
+def _is_told(fact: str) -> bool:
+    """Its name, and whose tables it has; not how many rows, bytes and seconds it took."""
+    return fact.rpartition(": ")[2] in ("key", "restored_by", "schema_from", "server")
 
 
 def _volumes(view: ViewModel) -> dict[str, str]:

@@ -93,6 +93,8 @@ def _method(view: ViewModel) -> Iterator[str]:
         "Throughput counts completions in the window; latency covers transactions that started in"
         " it, followed to their end."
     )
+    if not view.campaign.simulated:
+        yield "Power was not measured."
     yield f"Intervals are 95% CIs; {_sampling_unit(view)}.{_paired(view)}"
     if view.campaign.noise_floor:
         yield _noise_floor(view.campaign.noise_floor)
@@ -180,7 +182,14 @@ def _fixed_rate(view: ViewModel) -> Iterator[str]:
             if waits
             else ""
         )
-        yield f"Fixed rate: an open loop of {many} per storage{waited}."
+        ladder = view.plan.ladder
+        chosen = (
+            "the plan's"
+            if ladder.latency_rate
+            else f"{percent(ladder.fixed_rate_share)} of what the slowest storage did when it was"
+            " chosen, after its first final run or rounds"
+        )
+        yield f"Fixed rate: {chosen}; an open loop of {many} per storage{waited}."
 
 
 def _times(view: ViewModel) -> str:
@@ -217,7 +226,7 @@ def _paired(view: ViewModel) -> str:
     if not view.comparisons:
         return ""
     return (
-        " A ratio pairs the runs of a repeat, so what both have in common is not in its interval."
+        " A ratio pairs the runs of a repeat, so variation common to both cancels."
     )
 
 

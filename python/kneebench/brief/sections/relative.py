@@ -89,7 +89,9 @@ def _caption(view: ViewModel, knees: list[dict[str, Any]], whole: bool) -> str:
         base = view.name(view.base.id)
         if not view.comparisons:
             sure += f" of each bar's own NOPM, not of its ratio to {base}"
-        elif any(one.baseline != view.base.id for one in view.comparisons):
+        elif view.direct:
+            sure += f", of {base} those of its own NOPM and of the others those of the ratio"
+        if view.comparisons and any(one.baseline != view.base.id for one in view.comparisons):
             sure += f", of a bar's own NOPM where it is not compared with {base}"
     lighter = (
         "Lighter bars are search rungs, one short measurement each; they are not results. "
