@@ -275,4 +275,6 @@ def _pinned(view: ViewModel, plan: DatabasePlan) -> str:
 
 
 def _cores(cores: tuple[int, ...]) -> str:
-    return f"cores {', '.join(map(str, cores))}" if cores else "no cores"
+    if not cores:
+        return "no cores"
+    return f"{'core' if len(cores) == 1 else 'cores'} {', '.join(map(str, cores))}"
