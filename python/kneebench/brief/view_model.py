@@ -88,7 +88,7 @@ class ViewModel:
 
     @cached_property
     def disturbances(self) -> tuple[Remark, ...]:
-        """Outside disturbances of the quoted runs, for under the title and as the first caveat."""
+        """Outside disturbances of the quoted runs, for under the title."""
         return disturbance.disturbances(self.results)
 
     @cached_property
