@@ -248,7 +248,7 @@ def test_the_title_claims_no_latency_that_only_scatters() -> None:
 
 
 def test_one_configuration_alone_gives_its_knee() -> None:
-    assert headline(results(DISK)).startswith("Disk: 27,0")
+    assert headline(results(DISK)).startswith("Disk: 27,100 NOPM")
     assert headline(results(DISK)).endswith("at 16 users")
 
 

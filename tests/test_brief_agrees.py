@@ -47,7 +47,7 @@ def test_the_log_write_at_the_knee_is_one_number_wherever_it_stands(results: Res
     results = with_rungs(results, 0, rungs)
     brief = Brief(results)
     said = "2.52 ms"  # the geometric mean, as of throughput
-    (table, _), (figure,) = section(brief, "glance").tables, section(brief, "log-writes").figures
+    (table, *_), (figure,) = section(brief, "glance").tables, section(brief, "log-writes").figures
     assert table.rows[0].cells[6] == said
     assert f"disk {said}" in figure.caption
     assert f"a log write took {said}" in " ".join(bottleneck(results.climbs[0]).evidence)
@@ -64,7 +64,7 @@ def test_the_mean_latency_at_the_knee_is_one_number_wherever_it_stands(results: 
     )
     brief = Brief(with_rungs(results, 0, rungs))
     said = "5.04 ms"  # the geometric mean, as of throughput
-    (table, _), (figure, *_) = section(brief, "glance").tables, section(brief, "relative").figures
+    (table, *_), (figure, *_) = section(brief, "glance").tables, section(brief, "relative").figures
     assert table.rows[0].cells[4] == said
     assert f"disk {said}" in figure.caption
     (split,) = section(brief, "evidence").figures
@@ -121,7 +121,7 @@ def test_a_percentile_at_the_knee_with_too_few_samples_says_so(results: Results)
     runs = memory.of("final_run")
     enough = 100_000 // sum(rung.tally.latency.n for rung in runs) + 1
     more = (with_order(run, repeat=run.order.repeat + 3 * n) for n in range(enough) for run in runs)
-    table, _ = section(Brief(with_rungs(results, 1, (*memory.rungs, *more))), "glance").tables
+    table, *_ = section(Brief(with_rungs(results, 1, (*memory.rungs, *more))), "glance").tables
     assert table.rows[0].cells[5].endswith("\n(n too small)")
     assert "n too small" not in table.rows[1].cells[5]
 

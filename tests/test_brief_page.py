@@ -35,6 +35,7 @@ from kneebench.results import Store, load
 from kneebench.results.compare_plans import plan_document
 from kneebench.shelf import SECTIONS
 from kneebench.units import time
+from tests.page_text import text_of
 from tests.recordings import (
     changed,
     each,
@@ -54,7 +55,6 @@ from tests.recordings import (
     with_tally,
     with_throughput,
 )
-from tests.page_text import text_of
 from tests.remarks import why_invalid, with_notes
 
 DERIVED = "Derived from TPC-C, not comparable with TPC results."
@@ -159,7 +159,7 @@ def test_every_storage_has_a_verdict_with_what_stopped_it(results: Results) -> N
 
 
 def test_the_glance_table_has_latency_beside_every_relative_nopm(results: Results) -> None:
-    table, _ = section(Brief(results), "glance").tables
+    table, *_ = section(Brief(results), "glance").tables
     assert [column.title for column in table.columns][2:6] == [
         "NOPM",
         "Vs. baseline",
@@ -178,7 +178,7 @@ def test_the_glance_table_has_latency_beside_every_relative_nopm(results: Result
 def test_the_latency_at_the_fixed_rate_has_a_table_of_its_own_with_its_share_of_each_knee(
     results: Results,
 ) -> None:
-    _, table = section(Brief(results), "glance").tables
+    _, table, *_ = section(Brief(results), "glance").tables
     (rate,) = {r.order.rate_per_s for climb in results.climbs for r in climb.of("fixed_rate")}
     assert table.caption.startswith(
         f"At a fixed rate: open loop, {rate:,.0f} transactions/s on every storage"
@@ -435,7 +435,7 @@ def test_few_warehouses_and_quick_windows_are_caveats(results: Results) -> None:
     warehouses = results.campaign.plan["workload"]["warehouses"]
     each_has = warehouses / max(climb.knee_users or 0 for climb in results.climbs)
     assert (
-        f"Only {each_has:.1f} warehouses per user at the knee (all storages). Below 4 per user, row"
+        f"Only {each_has:g} warehouses per user at the knee (all storages). Below 4 per user, row"
         " contention masks storage differences." in sentences
     )
     assert any(
@@ -472,7 +472,7 @@ def test_with_hardly_any_device_reads_the_title_says_data_cached(results: Result
 def test_a_fixed_load_is_called_so_and_never_a_knee(results: Results) -> None:
     users = results.climbs[0].knee_users
     brief = Brief(with_ladder(results, users=users))
-    table, rate = section(brief, "glance").tables
+    table, rate, *_ = section(brief, "glance").tables
     assert table.columns[1].title == "Users at the fixed load"
     assert rate.columns[1].title == "Share of its fixed load"
     assert section(brief, "curve").figures[0].title.startswith(f"Fixed loads: disk, {users} users")
@@ -545,7 +545,9 @@ def test_every_text_of_the_page_has_a_contrast_of_at_least_4_5(scheme: str) -> N
     style = (files("kneebench.brief") / "page.css").read_text(encoding="utf-8")
     light, _, dark = style.partition("prefers-color-scheme: dark")
     pairs = re.findall(r"--(\w+): (#[0-9a-f]{6})", light)
-    colours = dict(pairs) | (dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", dark)) if dark and scheme == "dark" else {})
+    colours = dict(pairs) | (
+        dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", dark)) if dark and scheme == "dark" else {}
+    )
     assert len(colours) == len(pairs) == 10
     for text in ("ink", "faint", "alarm", "accent"):
         for ground in ("page", "pale", "caution", "note", "alarmed"):

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from kneebench.analysis.wording import plural
 from kneebench.engine_properties import engine_properties
 from kneebench.records import Campaign, Results
+from kneebench.shelf import ENGINES
 from kneebench.units import rounded, size
 
 

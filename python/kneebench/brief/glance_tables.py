@@ -31,11 +31,9 @@ KNEE = (
     "Mean latency",
     "P99.9 latency",
     "Log write",
-    "CPU busy",
-    "Reads",
-    "Writes",
     "Stop reason",
 )
+USED = ("Storage", "CPU busy", "Reads", "Writes")
 RATE = ("Storage", "Share of its {point}", "Mean latency", "P99.9 latency", "Wait for a user")
 TEXTS = ("Storage", "Stop reason")
 
@@ -50,8 +48,8 @@ def at_the_knee(view: ViewModel) -> Table:
     """Throughput, and the latency of the same runs."""
     few = any(not (knee.latency and knee.latency.p999_is_certain) for knee in view.knees.values())
     caption = (
-        f"At the {view.point} (closed loop), latency roughly equals users / throughput and says little"
-        " about the drive." + f" {FEW_MEANS}" * few
+        f"At the {view.point} (closed loop), latency roughly equals users / throughput and says"
+        " little about the drive." + f" {FEW_MEANS}" * few
     )
     rows = tuple(_knee_row(view, climb) for climb in view.climbs)
     return _without_empty(Table(caption=caption, columns=_columns(view, KNEE), rows=rows))
@@ -60,8 +58,7 @@ def at_the_knee(view: ViewModel) -> Table:
 def _without_empty(table: Table) -> Table:
     """The table without columns in which nothing is known."""
     known = [
-        any(row.cells[n] != units.NOTHING for row in table.rows)
-        for n in range(len(table.columns))
+        any(row.cells[n] != units.NOTHING for row in table.rows) for n in range(len(table.columns))
     ]
     rows = tuple(
         row.model_copy(update={"cells": tuple(compress(row.cells, known))}) for row in table.rows
@@ -94,23 +91,26 @@ def _knee_row(view: ViewModel, climb: Climb) -> Row:
                 else units.NOTHING
             ),
             ratio,
-            _mean_latency(knee.latency_s) if knee else units.NOTHING,
+            units.time(knee.latency_s.value) if knee else units.NOTHING,
             (
                 _percentile(knee.p999_s, bool(knee.latency and knee.latency.p999_is_certain))
                 if knee
                 else units.NOTHING
             ),
             units.time(log_write.value) if log_write else units.NOTHING,
-            *_used(climb),
             stop_reason(climb.stopped_by) or units.NOTHING,
         ),
         tone="strong" if against and against.differs else "plain",
     )
 
 
-def _mean_latency(mean_s: Estimate) -> str:
-    shown = units.time(mean_s.value)
-    return _below(shown, time_interval(mean_s)) if mean_s.n > 1 else shown
+def while_measured(view: ViewModel) -> Table | None:
+    """What cores and devices did in the final runs; None where none of it was measured."""
+    rows = tuple(Row(cells=(view.name(climb.id), *_used(climb))) for climb in view.climbs)
+    caption = "In the final runs, means of their windows. Power was not measured."
+    columns = _columns(view, USED)
+    table = _without_empty(Table(caption=caption, narrow=True, columns=columns, rows=rows))
+    return table if len(table.columns) > 1 else None
 
 
 def _used(climb: Climb) -> Iterator[str]:

@@ -107,14 +107,15 @@ class Brief(Page):
         says = f"{label}. {DERIVED}" if label else DERIVED
         return write_figures(every, Path(folder), says, formats)
 
+    def _words(self) -> dict[str, str]:
+        return {"title": self.title, "subtitle": self.subtitle, "setup": self.setup}
+
     def document(self) -> dict[str, Any]:
         """The brief for programs: SI units, estimates with their intervals, no histograms."""
         view = self.view
         return {
             "format": FORMAT,
-            "title": self.title,
-            "subtitle": self.subtitle,
-            "setup": self.setup,
+            **self._words(),
             "disturbances": [one.model_dump() for one in view.disturbances],
             "derived": DERIVED,
             "exit_code": self.exit_code,

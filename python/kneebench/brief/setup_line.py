@@ -9,12 +9,7 @@ from kneebench.analysis.memory import data_bytes
 from kneebench.analysis.wording import plural
 from kneebench.brief.view_model import ViewModel
 from kneebench.engine_properties import engine_properties
-from kneebench.records import Setting
 from kneebench.shelf import ENGINES
-
-CACHES = ("shared_buffers", "innodb_buffer_pool_size", "max server memory (MB)")
-"""Server settings for the size of the database's own cache."""
-VERSIONS = ("server_version", "version", "ProductVersion")
 
 
 def setup_line(view: ViewModel) -> str:
@@ -27,10 +22,10 @@ def _parts(view: ViewModel) -> Iterator[str]:
     for database, engine in campaign.engines.items():
         if engine in ENGINES.names():
             yield f"{f'{database}: ' if database else ''}{_database(view, database, engine)}"
-    data = units.size(max((data_bytes(campaign, *one) for one in campaign.engines.items())))
+    data = units.size(max(data_bytes(campaign, *one) for one in campaign.engines.items()))
     yield f"TPROC-C, {plural(workload.warehouses, 'warehouse')}, {data} of data"
     host = campaign.host
-    if not campaign.simulated:
+    if view.plan.measures_real_hardware:
         yield f"{plural(host.cores, 'core')}, {units.size(host.memory_bytes)} of memory"
     ladder = view.plan.ladder
     if ladder.most_repeats:
@@ -45,12 +40,14 @@ def _database(view: ViewModel, database: str, engine: str) -> str:
         for climb in view.climbs
         if climb.configuration.database == database
     ]
-    version, cache = (_common(settings, names) for names in (VERSIONS, CACHES))
-    named = " ".join(filter(None, (engine_properties(engine).label, version)))
-    return f"{named}, {cache} of own cache" if cache else named
+    properties = engine_properties(engine)
+    version = _common({properties.major_version(some) for some in settings})
+    setting = view.plan.databases_by_name[database].cache_setting
+    cache = _common({one.value for some in settings for one in some if one.name == setting})
+    named = f"{properties.label} {version}".strip()
+    return f"{named}, cache {cache}" if cache else named
 
 
-def _common(settings: list[tuple[Setting, ...]], names: tuple[str, ...]) -> str:
-    """The value that a setting of one of these names has on all servers; else nothing."""
-    found = {one.value for some in settings for one in some if one.name in names}
+def _common(found: set[str]) -> str:
+    """What all servers have alike; else nothing."""
     return found.pop() if len(found) == 1 else ""

@@ -32,7 +32,7 @@ from kneebench.brief.section import Section
 from kneebench.brief.view_model import ViewModel
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.ladder import WAREHOUSES_PER_USER
-from kneebench.records import Climb
+from kneebench.records import Climb, Estimate
 
 PLACE = 15
 
@@ -53,14 +53,17 @@ def _not_located(view: ViewModel) -> Iterator[str]:
     for climb in view.climbs:
         knee, searched = view.knees.get(climb.id), climb.of("search", "bisection")
         users = [rung.users for rung in searched]
-        if knee and len(set(users)) > 2 and knee.users.low < knee.users.high:
-            if knee.users.low <= min(users) and knee.users.high >= max(users):
-                names.append(climb.id)
+        if knee and len(set(users)) > 2 and _covers(knee.users, users):
+            names.append(climb.id)
     if names:
         yield (
             f"The number of users at the knee is hardly known on {view.some(names)}: its interval"
             " covers every rung of the climb."
         )
+
+
+def _covers(knee: Estimate, users: Sequence[int]) -> bool:
+    return knee.low < knee.high and knee.low <= min(users) and knee.high >= max(users)
 
 
 def _elsewhere(view: ViewModel) -> str:
@@ -242,8 +245,9 @@ def _crowded(view: ViewModel) -> Iterator[str]:
     if crowded:
         fewest = warehouses / max(users.values())
         yield (
-            f"Only {units.rounded(fewest)} warehouses per user at the {view.point} ({view.some(crowded)})."
-            f" Below {WAREHOUSES_PER_USER} per user, row contention masks storage differences."
+            f"Only {units.rounded(fewest)} warehouses per user at the {view.point}"
+            f" ({view.some(crowded)}). Below {WAREHOUSES_PER_USER} per user, row contention masks"
+            " storage differences."
         )
 
 

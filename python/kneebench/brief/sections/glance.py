@@ -3,33 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import compress
 
 from kneebench import units
 from kneebench.analysis.cpu_utilization import cpu_utilization
 from kneebench.analysis.headline import foremost
-from kneebench.analysis.knee import final_rungs, metered
-from kneebench.analysis.knee_readings import KneeReadings
-from kneebench.analysis.still_warming import still_warming
+from kneebench.analysis.knee import final_rungs
 from kneebench.analysis.wording import (
-    FEW,
-    FEW_MEANS,
     NO_DIFFERENCE,
     as_sentence,
     interval,
     number_of_users,
-    percent,
-    stop_reason,
     time_interval,
     times_and_interval,
     times_with_interval,
 )
 from kneebench.brief import chart_theme
-from kneebench.brief.glance_tables import at_the_knee, at_the_rate
-from kneebench.brief.section import Column, Number, Row, Section, StopReason, Table
+from kneebench.brief.glance_tables import at_the_knee, at_the_rate, while_measured
+from kneebench.brief.section import Number, Section, StopReason
 from kneebench.brief.sweep_numbers import sweep_numbers
 from kneebench.brief.view_model import ViewModel
-from kneebench.records import Climb, Comparison, Estimate, StopResult
+from kneebench.records import Climb, Comparison, StopResult
 
 PLACE = 10
 FLAT = ("plateau", "saturation")
@@ -39,7 +32,7 @@ FLAT = ("plateau", "saturation")
 def section(view: ViewModel) -> Section:
     """The campaign in half a page."""
     numbers = tuple(_numbers(view))[:4]
-    tables = tuple(filter(None, (at_the_knee(view), at_the_rate(view))))
+    tables = tuple(filter(None, (at_the_knee(view), at_the_rate(view), while_measured(view))))
     return Section(
         name="glance",
         title="At a glance",

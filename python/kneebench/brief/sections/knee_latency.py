@@ -61,8 +61,9 @@ def _caption(view: ViewModel, which: Which) -> str:
         return f"{here} Whiskers are 95% CIs{and_the_knees(view.campaign)}."
     few = f" {FEW_MEANS}" if not all(map(_is_certain, view.knees.values())) else ""
     return (
-        f"The runs of Fig. 2c. The histograms of all of them are merged. Whiskers combine run-to-run"
-        f" variation and the percentile's sampling error{and_the_knees(view.campaign)}.{few}"
+        "The runs of Fig. 2c. The histograms of all of them are merged. Whiskers combine"
+        " run-to-run variation and the percentile's sampling"
+        f" error{and_the_knees(view.campaign)}.{few}"
     )
 
 

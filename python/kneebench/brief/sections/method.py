@@ -93,8 +93,6 @@ def _method(view: ViewModel) -> Iterator[str]:
         "Throughput counts completions in the window; latency covers transactions that started in"
         " it, followed to their end."
     )
-    if not view.campaign.simulated:
-        yield "Power was not measured."
     yield f"Intervals are 95% CIs; {_sampling_unit(view)}.{_paired(view)}"
     if view.campaign.noise_floor:
         yield _noise_floor(view.campaign.noise_floor)
@@ -225,9 +223,7 @@ def _paired(view: ViewModel) -> str:
     """Why the interval of a ratio may be narrower than those of its parts."""
     if not view.comparisons:
         return ""
-    return (
-        " A ratio pairs the runs of a repeat, so variation common to both cancels."
-    )
+    return " A ratio pairs the runs of a repeat, so variation common to both cancels."
 
 
 def _sampling_unit(view: ViewModel) -> str:

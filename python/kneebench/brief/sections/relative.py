@@ -90,7 +90,7 @@ def _caption(view: ViewModel, knees: list[dict[str, Any]], whole: bool) -> str:
         if not view.comparisons:
             sure += f" of each bar's own NOPM, not of its ratio to {base}"
         elif view.direct:
-            sure += f", of {base} those of its own NOPM and of the others those of the ratio"
+            sure += f", for {base} of its NOPM, for the others of the ratio"
         if view.comparisons and any(one.baseline != view.base.id for one in view.comparisons):
             sure += f", of a bar's own NOPM where it is not compared with {base}"
     lighter = (
