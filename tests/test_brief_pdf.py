@@ -35,6 +35,8 @@ def test_a_pdf_without_its_appendix_is_short_and_with_it_longer(name: str, paper
     brief = Brief(recorded(name))
     short = read(pdf(brief, paper=paper))
     assert len(short.pages) <= MOST_PAGES
+    begins = [n for n, page in enumerate(short.pages) if "How we tested" in page.extract_text()]
+    assert begins[:1] == [2], "the front has two pages"
     assert round(float(short.pages[0].mediabox.width)) == WIDTHS[paper]
     assert len(read(pdf(brief, paper=paper, appendix=True)).pages) > len(short.pages)
 

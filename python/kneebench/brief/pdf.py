@@ -63,6 +63,7 @@ def _document(
         "paper": paper,
         "title": brief.title,
         "subtitle": brief.subtitle,
+        "date": campaign.started_at[:10],
         "kicker": f"kneebench brief · {campaign.started_at[:10]} · {campaign.id}",
         "banner": [SIMULATED] if campaign.simulated else [],
         "publication": words.title,

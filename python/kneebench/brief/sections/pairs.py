@@ -7,7 +7,7 @@ from kneebench.analysis.wording import NO_DIFFERENCE, capital, times_with_interv
 from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.brief.view_model import ViewModel
 
-PLACE = 22
+PLACE = 51
 COLUMNS = tuple(
     Column(title=title, number=number)
     for title, number in (("Storage", False), ("Over", False), ("NOPM", True), ("Finding", False))
