@@ -59,7 +59,7 @@ class LimitedMemory(NamedTuple):
         if not self.homes:
             return ""
         used, every = self.homes
-        return f" Each user works mostly in its own home warehouse: {used} of {every} are one."
+        return f" Users work mostly in {used} of the {every} warehouses, one each."
 
 
 def limited_memory(results: Results) -> tuple[LimitedMemory, ...]:
