@@ -299,8 +299,9 @@ def test_mean_and_p999_at_each_knee_are_drawn_and_called_closed_loop(results: Re
     assert (mean.number, tail.number) == ("Fig. 2c", "Fig. 2d")
     for figure in (mean, tail):
         assert "at each knee, in a closed loop" in figure.title
-        assert "Latency is about users / throughput" in figure.caption
-        assert "Figs. 2a and 2b compare storages under one load" in figure.caption
+    assert "Latency roughly equals users / throughput" in mean.caption
+    assert "Figs. 2a and 2b compare storages under one load" in mean.caption
+    assert tail.caption.startswith("The runs of Fig. 2c.")
     knees = brief.view.knees.values()
     for figure, which in ((mean, "latency_s"), (tail, "p999_s")):
         drawn_ms = re.findall(r'"name": "(\w+)", "value": ([\d.]+)', json.dumps(figure.spec))
