@@ -57,9 +57,7 @@ def test_users_with_a_home_warehouse_each_use_fewer_than_the_data_have() -> None
     (found,) = limited_memory(with_campaign(results, resolved=resolved))
     used, every = found.homes
     assert 0 < used < every == 32
-    assert found.sentence.endswith(
-        f"Users work mostly in {used} of the 32 warehouses, one each."
-    )
+    assert found.sentence.endswith(f"Users work mostly in {used} of the 32 warehouses, one each.")
     (other,) = limited_memory(results)
     assert other.homes == () and "one each" not in other.sentence
 
