@@ -248,7 +248,7 @@ def test_a_note_that_differs_in_its_figure_alone_is_said_once_with_the_largest(
     first, second, *others = results.climbs[0].rungs
     changed = (delayed(first, 0.5), delayed(second, 2.0), *others)
     (table,) = section(Brief(with_rungs(results, 0, changed)), "rungs").tables
-    number = str(table.notes.index("delay 2 s (the largest of 2 rungs)") + 1)
+    number = str(table.notes.index("delay 2 s (the worst of 2 rungs)") + 1)
     assert [row.cells[-1] for row in table.rows[:2]] == [number, number]
     assert all(number not in row.cells[-1].split(", ") for row in table.rows[2:])
 

@@ -61,8 +61,8 @@ class RungNotes:
 def _said(notes: Sequence[Note]) -> str:
     """
     >>> _said([Note("kind delay", "delay 5 µs", 5e-6), Note("kind delay", "delay 9 µs", 9e-6)])
-    'delay 9 µs (the largest of 2 rungs)'
+    'delay 9 µs (the worst of 2 rungs)'
     """
     most = max(notes, key=lambda one: one.value)
     differ = any(one.words != most.words for one in notes)
-    return f"{most.words} (the largest of {len(notes)} rungs)" if differ else most.words
+    return f"{most.words} (the worst of {len(notes)} rungs)" if differ else most.words
