@@ -8,7 +8,7 @@ from kneebench.analysis.cpu_utilization import cpu_utilization
 from kneebench.analysis.knee import final_rungs
 from kneebench.brief import Brief
 from kneebench.records import Results
-from tests.recordings import recorded, section, with_plan
+from tests.recordings import recorded, section, with_campaign, with_plan
 
 
 @pytest.fixture
@@ -38,6 +38,14 @@ def test_a_model_has_no_machine_in_that_line(results: Results) -> None:
     models = {"disk": {"simulated": {}}, "memory": {"simulated": {"cores": 8}}}
     plan = with_plan(results, database={"engine": "simulated"}, storages=models)
     assert not any(word in Brief(plan).setup for word in ("GiB of memory", "PostgreSQL"))
+
+
+def test_a_campaign_whose_databases_are_not_known_has_the_rest_of_that_line(
+    results: Results,
+) -> None:
+    resolved = results.campaign.resolved.model_copy(update={"databases": {}})
+    brief = Brief(with_campaign(results, resolved=resolved))
+    assert brief.setup.startswith("TPROC-C, 1 warehouse · 2 cores")
 
 
 def test_the_table_says_how_busy_the_cores_were_at_each_knee(results: Results) -> None:

@@ -13,6 +13,7 @@ from itertools import combinations
 from math import exp, log
 
 from kneebench.analysis.comparison import NOPM, is_claimed, ratio_of
+from kneebench.analysis.student import student_t
 from kneebench.records import Climb, Comparison, Estimate, Results
 
 FREEDOM = 3
@@ -65,16 +66,9 @@ def widened(ratio: Estimate, pairs: int) -> Estimate:
     if pairs < 2 or ratio.n < 2 or ratio.low <= 0:
         return ratio
     freedom = min(ratio.n - 1, FREEDOM)
-    times = _t(freedom, 0.05 / pairs) / _t(freedom, 0.05)
+    times = student_t(freedom, 1 - 0.025 / pairs) / student_t(freedom)
     low, high = (
         ratio.value * exp(times * log(end / ratio.value)) for end in (ratio.low, ratio.high)
     )
     method = f"{ratio.method}, widened for {pairs} pairs"
     return ratio.model_copy(update={"low": low, "high": high, "method": method})
-
-
-def _t(freedom: float, share: float) -> float:
-    """Student's t of which this share lies outside, on both sides."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, 1 - share / 2))

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from kneebench.analysis.steady import widened
 from kneebench.analysis.steady_state import SLOPE
+from kneebench.analysis.student import student_t
 
 LIMIT = log(1 + SLOPE)
 SURE, WITHIN = 0.995, 0.95
@@ -31,12 +32,12 @@ class DriftLine(NamedTuple):
 
     def is_beyond(self, level: float = SURE) -> bool:
         """It moves by more than the limit, with certainty."""
-        return abs(self.move) - _t(level, self.freedom) * self.error > LIMIT
+        return abs(self.move) - student_t(self.freedom, level) * self.error > LIMIT
 
     @property
     def interval(self) -> tuple[float, float]:
         """The 90% interval of its move."""
-        half = _t(WITHIN, self.freedom) * self.error
+        half = student_t(self.freedom, WITHIN) * self.error
         return self.move - half, self.move + half
 
     @property
@@ -60,10 +61,3 @@ def line(values: Sequence[float]) -> DriftLine:
     # variance of the slope: residual variance / sum (x - mean x)^2, which is n (n^2 - 1) / 12
     error = sqrt(squares / (n - 2) / (n * (n * n - 1) / 12)) * widened(residuals, squares)
     return DriftLine(found.slope * (n - 1), error * (n - 1), n - 2)
-
-
-def _t(level: float, freedom: int) -> float:
-    """Student's t; scipy is imported where it is first used, as it takes long."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, level))

@@ -23,6 +23,7 @@ from typing import Literal, NamedTuple
 
 from kneebench.analysis.estimate import estimate
 from kneebench.analysis.final_estimates import quotient
+from kneebench.analysis.student import student_t
 from kneebench.records import Estimate
 
 Judgement = Literal["better", "same", "same or better", "worse", "cannot say"]
@@ -136,9 +137,7 @@ def _deviation(one: Estimate) -> float:
 
 def _half_of_deviation(n: int) -> float:
     """The half-width of the 95% interval of n runs, over their standard deviation."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(n - 1, 0.975)) / sqrt(n) if n > 1 else inf
+    return student_t(n - 1) / sqrt(n) if n > 1 else inf
 
 
 def _gain(ratio: Estimate, more_is_better: bool) -> tuple[float, float, float]:

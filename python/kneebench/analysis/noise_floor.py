@@ -30,6 +30,7 @@ from kneebench.analysis.comparison import (
     ratio_of,
 )
 from kneebench.analysis.drift import FLOOR
+from kneebench.analysis.student import student_t
 from kneebench.records import Climb, Estimate, NoiseFloor, Record, Results
 
 LOG_WRITE = ComparedQuantity(
@@ -114,7 +115,7 @@ def floor(ratios: Sequence[NoiseRatio]) -> float:
     if len(ratios) < ENOUGH:
         reach = max(*map(abs, logs), *(2 * one.error for one in ratios))
     else:
-        reach = _t(len(logs)) * sqrt(sum(one**2 for one in logs) / len(logs))
+        reach = student_t(len(logs)) * sqrt(sum(one**2 for one in logs) / len(logs))
     return max(FLOOR, expm1(reach))
 
 
@@ -143,10 +144,3 @@ def largest(floors: Iterable[NoiseFloor]) -> NoiseFloor | None:
         pairs=sum(one.pairs for one in found),
         measured_at=max(one.measured_at for one in found),
     )
-
-
-def _t(freedom: int) -> float:
-    """Student's t, 97.5%; scipy is imported where it is first used, as it takes long."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, 0.975))

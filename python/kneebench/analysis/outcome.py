@@ -105,15 +105,14 @@ def invalid_rungs(results: Results) -> Iterator[str]:
 def never_steady(results: Results) -> dict[str, Remark]:
     """By configuration what was still warming: it is not compared, or in a sweep a lower bound."""
     apart = _apart(results)
-    bounds = {
+    bounds, left_out = _still_warming(results)
+    said = {
         climb.id: _warming(climb, f"is a lower bound in its sweep{apart}: {why}")
-        for climb, why in _lower_bounds(results)
+        for climb, why in bounds
     }
-    left_out = {
-        climb.id: _warming(climb, f"is not compared: {still_warming(climb)}")
-        for climb in _not_compared(results)
+    return said | {
+        climb.id: _warming(climb, f"is not compared: {still_warming(climb)}") for climb in left_out
     }
-    return bounds | left_out
 
 
 def _warming(climb: Climb, words: str) -> Remark:
@@ -125,11 +124,12 @@ def _warming(climb: Climb, words: str) -> Remark:
 
 def never_steady_caveats(results: Results) -> Iterator[str]:
     """The same: one sentence for all lower bounds, and one for all that are not compared."""
-    bounds = [(climb.configuration.name, why) for climb, why in _lower_bounds(results)]
+    swept, apart = _still_warming(results)
+    bounds = [(climb.configuration.name, why) for climb, why in swept]
     every = len(results.climbs)
     left_out = [
         (climb.configuration.name, moving.words)
-        for climb in _not_compared(results)
+        for climb in apart
         if (moving := still_moving(climb))
     ]
     if len(bounds) < 2 and len(left_out) < 2:
@@ -161,18 +161,12 @@ def _apart(results: Results) -> str:
     return " and not compared with other storages" if several else ""
 
 
-def _lower_bounds(results: Results) -> list[tuple[Climb, str]]:
-    """The configurations of sweeps that were still warming, and why."""
+def _still_warming(results: Results) -> tuple[list[tuple[Climb, str]], list[Climb]]:
+    """(the configurations of sweeps that were still warming, and why; the others that were)."""
     swept = swept_configurations(results)
     found = [(climb, swept.get(climb.id)) for climb in results.climbs]
-    return [(climb, one.warming) for climb, one in found if one and one.warming]
-
-
-def _not_compared(results: Results) -> list[Climb]:
-    swept = swept_configurations(results)
-    return [
-        one for one in results.climbs if one.configuration.id not in swept and still_warming(one)
-    ]
+    bounds = [(climb, one.warming) for climb, one in found if one and one.warming]
+    return bounds, [climb for climb, one in found if not one and still_warming(climb)]
 
 
 def without_figure(results: Results) -> Iterator[str]:

@@ -23,6 +23,7 @@ from statistics import fmean, variance
 from typing import NamedTuple
 
 from kneebench.analysis.estimate import estimate
+from kneebench.analysis.student import student_t
 from kneebench.records import Estimate
 
 Restores = Sequence[Sequence[float]]
@@ -153,7 +154,7 @@ def independent_rounds(values: Sequence[float], spacing: float = 1.0) -> float:
 
 def _by_round(values: Sequence[float], spacing: float) -> float:
     n = independent_rounds(values, spacing)
-    return _t(n - 1) * sqrt(variance(values) / n)
+    return student_t(n - 1) * sqrt(variance(values) / n)
 
 
 def _by_restore(restores: Restores) -> float:
@@ -163,7 +164,7 @@ def _by_restore(restores: Restores) -> float:
         return 0.0
     mean, n = fmean(chain.from_iterable(units)), sum(map(len, units))
     between = sum(len(unit) * (fmean(unit) - mean) ** 2 for unit in units) / (len(units) - 1)
-    return _t(len(units) - 1) * sqrt(between / n)
+    return student_t(len(units) - 1) * sqrt(between / n)
 
 
 def _units(restores: Restores) -> list[list[float]]:
@@ -195,13 +196,6 @@ def unit_rounds(restores: Restores, least: int = UNIT_ROUNDS) -> list[list[float
     if len(units) > 1 and 2 * len(units[-1]) < len(units[-2]):
         units[-2:] = [units[-2] + units[-1]]
     return units
-
-
-def _t(freedom: float) -> float:
-    """Student's t, 97.5%; scipy is imported where it is first used, as it takes long."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, 0.975))
 
 
 def _restores(count: int) -> str:

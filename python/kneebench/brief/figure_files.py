@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from kneebench.brief import drawing
 from kneebench.brief.section import Figure
-from kneebench.results.atomic_write import write_atomically
+from kneebench.results.atomic_write import write_bytes
 
 Format = Literal["svg", "png", "pdf", "csv"]
 
@@ -24,20 +24,13 @@ def write_figures(
     largest without a number.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    return [
-        _keep(folder / f"{figure.name}{ending}", content)
-        for figure in figures
-        for one in formats
-        for ending, content in _contents(figure, says, one)
-    ]
-
-
-def _keep(path: Path, content: bytes) -> Path:
-    def fill(part: Path) -> None:
-        part.write_bytes(content)
-
-    write_atomically(path, fill)
-    return path
+    written = []
+    for figure in figures:
+        for one in formats:
+            for ending, content in _contents(figure, says, one):
+                written.append(folder / f"{figure.name}{ending}")
+                write_bytes(written[-1], content)
+    return written
 
 
 def _contents(figure: Figure, says: str, one: Format) -> Iterator[tuple[str, bytes]]:

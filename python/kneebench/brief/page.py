@@ -32,6 +32,11 @@ from kneebench.shelf import ENGINES, SECTIONS
 
 FORMAT = 4
 """Of the brief's JSON."""
+SIMULATED = (
+    "Simulated: these figures come from a model of a database and its drives. No figure was"
+    " measured on hardware."
+)
+WHOSE = "In the author's words, not kneebench's."
 
 
 class Brief(Page):
@@ -76,6 +81,23 @@ class Brief(Page):
         return tuple(section for section in made if section)
 
     @property
+    def kicker(self) -> str:
+        """What it is, of when and of which campaign: the line above all."""
+        campaign = self.view.campaign
+        return f"kneebench brief · {campaign.started_at[:10]} · {campaign.id}"
+
+    @property
+    def banner(self) -> str:
+        """That a model was measured; empty for hardware."""
+        return SIMULATED if self.view.campaign.simulated else ""
+
+    @property
+    def byline(self) -> str:
+        """The authors and whom they work for."""
+        words = self.view.plan.brief
+        return ", ".join(filter(None, (*words.authors, words.organisation)))
+
+    @property
     def setup(self) -> str:
         """One line of conditions."""
         return setup_line(self.view)
@@ -96,7 +118,7 @@ class Brief(Page):
 
     def html(self) -> str:
         """The page: no script, no font, nothing from elsewhere."""
-        return self.render_page("page.html.j2", view=self.view, derived=DERIVED)
+        return self.render_page("page.html.j2", view=self.view, derived=DERIVED, whose=WHOSE)
 
     def figures(self, folder: str | Path, formats: Sequence[Format] = ("png",)) -> list[Path]:
         """Write every figure, its title within, as "svg", "png" or "pdf", and as "csv" the rows

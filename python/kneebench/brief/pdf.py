@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 from kneebench.analysis.wording import DERIVED
 from kneebench.brief import drawing
-from kneebench.brief.page import Brief
+from kneebench.brief.page import WHOSE, Brief
 from kneebench.brief.section import Section
-from kneebench.results.atomic_write import write_atomically
+from kneebench.results.atomic_write import write_bytes
 
 Paper = Literal["a4", "us-letter"]
 
@@ -24,13 +24,8 @@ def write_pdf(brief: Brief, path: Path, *, paper: Paper = "a4", appendix: bool =
     setting, the evidence and the plan too.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    made = pdf(brief, paper=paper, appendix=appendix)
-    write_atomically(path, lambda part: _keep(part, made))
+    write_bytes(path, pdf(brief, paper=paper, appendix=appendix))
     return path
-
-
-def _keep(part: Path, made: bytes) -> None:
-    part.write_bytes(made)
 
 
 def pdf(brief: Brief, *, paper: Paper = "a4", appendix: bool = False) -> bytes:
@@ -58,18 +53,18 @@ def _document(
     brief: Brief, parts: dict[Any, list[tuple[bool, list[Section]]]], paper: Paper
 ) -> dict[str, Any]:
     view, words = brief.view, brief.view.plan.brief
-    campaign = view.campaign
     return {
         "paper": paper,
         "title": brief.title,
         "subtitle": brief.subtitle,
-        "date": campaign.started_at[:10],
-        "kicker": f"kneebench brief · {campaign.started_at[:10]} · {campaign.id}",
-        "banner": [SIMULATED] if campaign.simulated else [],
+        "date": view.campaign.started_at[:10],
+        "kicker": brief.kicker,
+        "banner": brief.banner,
         "publication": words.title,
         "authors": list(words.authors),
-        "byline": ", ".join(filter(None, (*words.authors, words.organisation))),
+        "byline": brief.byline,
         "summary": words.summary,
+        "whose": WHOSE,
         "disturbed": [one.words for one in view.disturbances],
         "conditions": [
             view.plan.question,
@@ -99,10 +94,6 @@ def _document(
 ELSEWHERE = (
     "Every rung, every setting, the evidence and the plan are in brief.html and in the campaign"
     " folder."
-)
-SIMULATED = (
-    "Simulated: these figures come from a model of a database and its drives. No figure was"
-    " measured on hardware."
 )
 
 

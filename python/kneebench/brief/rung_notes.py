@@ -29,11 +29,11 @@ class RungNotes:
         for rung in rungs:
             for note in self._of(rung):
                 self._found.setdefault(note.about, []).append(note)
+        self._numbers = {about: number for number, about in enumerate(self._found, start=1)}
 
     def numbers(self, rung: Rung) -> str:
         """Those of a rung, as its cell."""
-        every = list(self._found)
-        found = {every.index(note.about) + 1 for note in self._of(rung)}
+        found = {self._numbers[note.about] for note in self._of(rung)}
         return ", ".join(map(str, sorted(found)))
 
     @property

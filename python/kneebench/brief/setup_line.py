@@ -22,8 +22,9 @@ def _parts(view: ViewModel) -> Iterator[str]:
     for database, engine in campaign.engines.items():
         if engine in ENGINES.names():
             yield f"{f'{database}: ' if database else ''}{_database(view, database, engine)}"
-    data = units.size(max(data_bytes(campaign, *one) for one in campaign.engines.items()))
-    yield f"TPROC-C, {plural(workload.warehouses, 'warehouse')}, {data} of data"
+    loaded = max((data_bytes(campaign, *one) for one in campaign.engines.items()), default=0)
+    data = f", {units.size(loaded)} of data" if loaded else ""
+    yield f"TPROC-C, {plural(workload.warehouses, 'warehouse')}{data}"
     host = campaign.host
     if view.plan.measures_real_hardware:
         yield f"{plural(host.cores, 'core')}, {units.size(host.memory_bytes)} of memory"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.segment import Segment
 
+    from kneebench.brief.pdf import Paper
     from kneebench.records import Event, Results
 
 EVERY_S = 2.0
@@ -91,7 +92,7 @@ def write(
     results: Results,
     out: Path | None = None,
     *,
-    paper: Literal["a4", "us-letter"] = "a4",
+    paper: Paper = "a4",
     appendix: bool = False,
 ) -> Path:
     """Write the brief of a campaign as HTML, or by the end of the file's name as JSON or PDF;

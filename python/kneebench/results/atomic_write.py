@@ -50,7 +50,12 @@ def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """`write_atomically` for a text."""
-    write_atomically(path, lambda part: _keep(part, text))
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """`write_atomically` for what is made already."""
+    write_atomically(path, lambda part: _keep(part, content))
 
 
 def is_stream(path: Path) -> bool:
@@ -143,8 +148,8 @@ def _open_number(path: Path) -> int | None:
     return None
 
 
-def _keep(part: Path, text: str) -> None:
-    part.write_text(text, encoding="utf-8")
+def _keep(part: Path, content: bytes) -> None:
+    part.write_bytes(content)
 
 
 def _sync(path: Path) -> None:

@@ -21,7 +21,8 @@ def section(view: ViewModel) -> Section | None:
     found = view.bottlenecks.items()
     if not found:
         return None
-    rows = tuple(_verdict_row(view, configuration, one) for configuration, one in found)
+    tried = _with_more_memory(view)
+    rows = tuple(_verdict_row(view, configuration, one, tried) for configuration, one in found)
     table = Table(caption=_caption(view), columns=VERDICTS, rows=rows)
     return Section(name="bottlenecks", title="Bottlenecks", tables=(table,))
 
@@ -51,9 +52,9 @@ def _with_more_memory(view: ViewModel) -> set[str]:
     }
 
 
-def _verdict_row(view: ViewModel, configuration: str, one: Bottleneck) -> Row:
+def _verdict_row(view: ViewModel, configuration: str, one: Bottleneck, tried: set[str]) -> Row:
     verdict = units.NOTHING if one.resource == "unknown" else one.verdict
-    shown = one.relief == "more memory" and configuration in _with_more_memory(view)
+    shown = one.relief == "more memory" and configuration in tried
     proof = f"{one.relief}: see the sweep" if shown else f"proof: {one.relief}"
     relief = f"\n({proof})" if one.verdict == "suspected" and one.relief else ""
     finding = f"{one.sentence} {one.next_limit}".strip()

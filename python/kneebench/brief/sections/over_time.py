@@ -73,8 +73,8 @@ def chosen(climbs: Sequence[Climb]) -> list[Climb]:
 
 def left_out(view: ViewModel) -> tuple[str, ...]:
     """Which configurations are not drawn; nothing where all are."""
-    drawn = chosen(view.climbs)
-    others = [view.name(climb.id) for climb in view.climbs if climb not in drawn]
+    drawn = {climb.id for climb in chosen(view.climbs)}
+    others = [view.name(climb.id) for climb in view.climbs if climb.id not in drawn]
     return (f"Not drawn, for there are many: {listed(others)}.",) if others else ()
 
 
