@@ -11,6 +11,7 @@ from kneebench.analysis.fixed_rate import rate_caveats
 from kneebench.analysis.outcome import never_steady_caveats
 from kneebench.brief import Brief
 from kneebench.records import Moved, Results, Rung
+from kneebench.records.remark import noted
 from tests.recordings import (
     each,
     metered,
@@ -66,6 +67,18 @@ def test_final_runs_that_were_not_steady_are_one_caveat(eight: Results) -> None:
     [caveat] = caveats(every(eight, unsteady), "seen to be steady")
     assert caveat.endswith(" on all 8 configurations.")
     assert caveats(eight, "seen to be steady") == []
+
+
+def test_final_runs_before_which_memory_was_not_filled_are_another_caveat(eight: Results) -> None:
+    def unfilled(rung: Rung) -> Rung:
+        cold = rung.order.phase == "final_run" and rung.order.repeat == 1
+        said = noted("not_filled", "not steady: 1 GiB read, less than 2 GiB of memory to fill")
+        return rung.model_copy(update={"steady": False, "remarks": said}) if cold else rung
+
+    results = every(eight, unfilled)
+    [caveat] = caveats(results, "as the memory holds")
+    assert caveat.endswith(" on all 8 configurations.")
+    assert caveats(results, "seen to be steady") == []
 
 
 def test_final_runs_that_differ_from_eight_climbs_are_one_caveat(eight: Results) -> None:

@@ -133,7 +133,8 @@ def test_a_cold_database_with_limited_memory_is_not_steady_before_it_can_be_full
     assert free.steady
     assert limited.warm_up_s > 2 * free.warm_up_s
     assert not large.steady
-    assert any("less than 1 TiB of memory to fill" in note for note in large.notes)
+    [why] = [one for one in large.remarks if "less than 1 TiB of memory to fill" in one.words]
+    assert why.kind == "not_filled"
 
 
 def test_a_long_final_run_waits_for_as_many_transactions_or_notes_how_many_it_lacks() -> None:

@@ -153,7 +153,7 @@ def test_more_memory_stops_paying_at_the_smallest_configuration_within_5_percent
     found = told(memory_sweep(off))
     assert found.startswith(
         "Disk: more memory stops paying at 8 GiB: the least within 5% of the best (confidence"
-        " above 99%). Up to there, each GiB buys "
+        " above 99%). Up to there, NOPM rises by "
     )
     (one,) = sweeps(memory_sweep(off))
     gain = levelling(one).gain
@@ -162,6 +162,21 @@ def test_more_memory_stops_paying_at_the_smallest_configuration_within_5_percent
     assert gain.nopm.low < gain.nopm.value < gain.nopm.high
     nopm = [27_000 * off(gib) for gib in (1, 2, 4, 8)]
     assert gain.nopm.value == pytest.approx(np.polyfit((1, 2, 4, 8), nopm, 1)[0], rel=0.05)
+
+
+def test_the_largest_size_whose_limit_was_not_reached_is_not_said_to_need_more() -> None:
+    def largest_used(hits: float) -> Results:
+        results, seen = memory_sweep(lambda gib: gib**0.3), {"group__limit_hits": hits}
+        for number in range(len(results.climbs)):
+            results = each(results, number, lambda r: metered(r, group__memory=20 * GIB, **seen))
+        return results
+
+    found = told(largest_used(0.0))
+    assert found.startswith(
+        "Disk: more memory pays up to 32 GiB, whose limit was not reached (confidence above 99%;"
+        " 12 GiB of it unused in the windows)."
+    )
+    assert "still pays at 32 GiB, the most measured (conf" in told(largest_used(0.1))
 
 
 @pytest.mark.parametrize(
@@ -234,7 +249,7 @@ def test_larger_sizes_that_were_still_warming_bound_the_answer() -> None:
     assert told(results).endswith(
         " 1.8 GiB had at least 1.46x the NOPM of 1.35 GiB (95% CI 1.44x to 1.49x, n=3)."
         " Where it stops paying is not known, because 1.58 GiB and 1.8 GiB were still warming."
-        " The database is limited by log writes from 230 MiB to 1.35 GiB."
+        " The database is probably limited by log writes from 230 MiB to 1.35 GiB."
     )
     assert headline(results).startswith("Disk: more memory still pays beyond 1.35 GiB")
     (document,) = sweep_document(results)["levelling"]
@@ -304,8 +319,8 @@ def test_without_a_shown_gain_a_warming_largest_size_leaves_the_end_open() -> No
     flat = (0.60, 0.88, 0.97, 0.98, 0.99, 1.0, 1.0, 1.0)
     assert told(eighths(7, rose=flat)) == (
         "Disk: cannot say where more memory stops paying; it is 691 MiB or more (confidence 95%),"
-        " because 1.8 GiB was still warming. The database is limited by log writes from 230 MiB to"
-        " 1.8 GiB."
+        " because 1.8 GiB was still warming. The database is probably limited by log writes from"
+        " 230 MiB to 1.8 GiB."
     )
     (document,) = sweep_document(eighths(7, rose=flat))["levelling"]
     assert document["between"] == ["disk (691 MiB)", None]
@@ -411,8 +426,8 @@ def test_the_answer_says_what_limits_the_database_from_which_size_to_which() -> 
     ]
     (one,) = sweeps(results.model_copy(update={"climbs": tuple(climbs)}))
     assert sentence(levelling(one)).endswith(
-        " The database is limited by data reads from 128 MiB to 384 MiB and log writes from 512 MiB"
-        " to 1 GiB."
+        " The database is probably limited by data reads from 128 MiB to 384 MiB and log writes"
+        " from 512 MiB to 1 GiB."
     )
 
 

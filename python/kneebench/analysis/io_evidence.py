@@ -54,7 +54,7 @@ def log(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
         joined(why) if any(why) else "log write time and log waits were not measured",
         by=Decided(write_s, limit_s, "s") if late or waits is None else Decided(waits, LOG.limit),
         utilization=(
-            f"{count(flushes)} flushes/s" if flushes is not None else "",
+            f"{count(flushes)} log flushes/s by the database" if flushes is not None else "",
             _raw(readings, climb, "log writes"),
         ),
         saturation=(

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from kneebench import units
-from kneebench.analysis.bottleneck import BY_KEY, bottleneck
+from kneebench.analysis.bottleneck import BY_KEY, PROBABLY, bottleneck
 from kneebench.analysis.levelling import WITHIN, Gain, Levelling, Warming, levelling
 from kneebench.analysis.sweep import Resource, Sweep, SweptConfiguration, amount, sweeps, value_of
 from kneebench.analysis.sweep_rows import sweep_rows
@@ -37,6 +37,8 @@ def finding(of: Levelling) -> str:
     if of.answer == "makes no difference":
         return f"{name}: more than {here}{OF_WHAT[resource]} makes no difference to NOPM"
     if of.answer == "still pays":
+        if of.at.spare_bytes is not None:
+            return f"{name}: more {what} pay{s} up to {here}, whose limit was not reached"
         return f"{name}: more {what} still pay{s} at {here}, the most measured"
     if of.answer == "pays beyond":
         return f"{name}: more {what} still pay{s} beyond {here}"
@@ -58,10 +60,17 @@ def _answer(of: Levelling) -> str:
         return f"{said}: the least measured is within {percent(WITHIN)} of the best ({sure})."
     bought = _bought(of.gain, of.sweep.resource)
     if of.answer == "still pays":
-        return f"{said} ({sure}).{bought}"
+        return f"{said} ({sure}{_unused(of.at)}).{bought}"
     if of.beyond:
         return f"{said} ({sure}).{bought} {_at_least(of.beyond, of)}"
     return f"{said}: the least within {percent(WITHIN)} of the best ({sure}).{bought}"
+
+
+def _unused(at: SweptConfiguration) -> str:
+    """What its limit on memory left unused; empty where it was reached, or that is not known."""
+    if at.spare_bytes is None:
+        return ""
+    return f"; {units.size(at.spare_bytes)} of it unused in the windows"
 
 
 def _limited(sweep: Sweep) -> str:
@@ -69,7 +78,7 @@ def _limited(sweep: Sweep) -> str:
     found = [(_limit(one), one) for one in sweep.configurations if one.nopm]
     if not any(name for name, _ in found):
         return ""
-    return f" The database is limited by {listed([*_stretches(found, sweep.resource)])}."
+    return f" The database {PROBABLY[0]} {listed([*_stretches(found, sweep.resource)])}."
 
 
 def _limit(one: SweptConfiguration) -> str:
@@ -166,8 +175,8 @@ def _bought(gain: Gain | None, resource: Resource) -> str:
     )
     step = "core" if resource == "cores" else units.size(gain.step).removeprefix("1 ")
     return (
-        f" Up to there, each {step} buys {value} NOPM on average (95% CI {low} to {high}, by the"
-        " noise of the runs)."
+        f" Up to there, NOPM rises by {value} for each {step} (slope of a straight line through"
+        f" those configurations; 95% CI {low} to {high}, by the noise of the runs)."
     )
 
 

@@ -34,7 +34,8 @@ class SweptConfiguration(NamedTuple):
 
     `relative`: its NOPM as a ratio to the largest configuration's, which `bound` qualifies. Device
     rates are means over the windows at the knee. `warming`: why its NOPM is a lower bound; empty if
-    it was steady.
+    it was steady. `spare_bytes`: what its limit on memory left unused, where the limit was not
+    reached once in the windows.
     """
 
     climb: Climb
@@ -48,6 +49,7 @@ class SweptConfiguration(NamedTuple):
     read_bytes_per_transaction: Estimate | None
     warming: str = ""
     bound: Bound = ""
+    spare_bytes: float | None = None
 
     @property
     def configuration(self) -> Configuration:
@@ -204,7 +206,16 @@ def _configuration(climb: Climb, largest: Climb, warming: str) -> SweptConfigura
         _bound(warming=bool(warming), largest=bool(still_warming(largest)))
         if climb is not largest
         else "",
+        _spare_bytes(climb.configuration, KneeReadings(rungs)),
     )
+
+
+def _spare_bytes(configuration: Configuration, readings: KneeReadings) -> float | None:
+    """What a limit on memory left unused; None where it was reached, or that was not measured."""
+    hits, used = readings.value("group.limit_hits"), readings.value("group.memory")
+    if configuration.memory_bytes is None or hits is None or hits > 0 or used is None:
+        return None
+    return max(configuration.memory_bytes - used, 0.0)
 
 
 def _rate(rungs: Sequence[Rung], quantity: str) -> Estimate | None:

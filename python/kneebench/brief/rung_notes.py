@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 from kneebench.records import Rung
 
+UNSTEADY = ("not_steady", "not_filled")
+"""Kinds of remarks that say why a rung is not steady."""
+
 
 class Note(NamedTuple):
     """What is noted on one rung. `about` is shared by all that is said once."""
@@ -49,7 +52,7 @@ class RungNotes:
                 yield Note(f"check {check.name}", f"failed: {check.name}")
         shared = self._shared.get(rung.order.configuration, ())
         own = [one for one in rung.remarks if one.severity != "invalid" and one.words not in shared]
-        if not rung.steady and not any(one.kind == "not_steady" for one in own):
+        if not rung.steady and not any(one.kind in UNSTEADY for one in own):
             yield Note("not steady", "not steady")
         for one in own:
             if one.value is None:

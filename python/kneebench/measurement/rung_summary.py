@@ -112,7 +112,7 @@ def _remarks(evidence: CheckInput, record: RungRecord) -> tuple[Remark, ...]:
         ("sequential scans not checked: no meter reports them",) if evidence.scans is None else ()
     )
     return (
-        *noted("not_steady", *unsteady),
+        *noted("not_steady" if warmed.filled else "not_filled", *unsteady),
         *noted("warm_up", *warmed.notes),
         *noted("window", *record.load.held.notes),
         *few_warehouses(evidence.order, evidence.workload, evidence.tally),

@@ -40,11 +40,12 @@ LATE_S = 30.0
 
 
 class WarmedUp(NamedTuple):
-    """How the warm-up ended; `why` it is not steady, and `notes` for the reader."""
+    """How it ended; `why` it is not steady, `notes`, and whether limited memory could be full."""
 
     steady: bool
     why: str
     notes: tuple[str, ...] = ()
+    filled: bool = True
 
 
 class ColdStart(NamedTuple):
@@ -178,7 +179,8 @@ def warm_up(rung: RungRunner, times: Schedule) -> WarmedUp:
     notes = _until_a_checkpoint(rung, times)
     if times.cycles and not seen.steady:
         seen = _settled(rung, times)
-    return WarmedUp(seen.steady, seen.why, (*fewer, *notes))
+    filled = not _unfilled(rung, times.memory_bytes)
+    return WarmedUp(seen.steady, seen.why, (*fewer, *notes), filled)
 
 
 def _second(rung: RungRunner, times: Schedule, doing: str, share: float, left_s: float) -> None:

@@ -60,8 +60,13 @@ class Ladder(Part):
             ),
         ),
     ] = 120.0
-    window: Annotated[WhileSeconds, Field(description="Window of a search rung")] = 30.0
-    final_window: Annotated[WhileSeconds, Field(description="Window of a final run")] = 300.0
+    window: Annotated[
+        WhileSeconds,
+        Field(description="Window of a search rung; without effect where `users` is one number"),
+    ] = 30.0
+    final_window: Annotated[
+        WhileSeconds, Field(description="Window of a final run, and of a fixed load's first rung")
+    ] = 300.0
     checkpoints: Annotated[
         Whole,
         Field(

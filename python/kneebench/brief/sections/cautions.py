@@ -186,16 +186,25 @@ def _unprofiled(view: ViewModel) -> Iterator[str]:
 
 
 def _not_steady(view: ViewModel) -> Iterator[str]:
-    """Final runs whose warm-up reached its limit before the load was steady."""
-    found = []
+    """Final runs whose warm-up reached its limit, by why."""
+    drifting, cold = list[tuple[str, str]](), list[tuple[str, str]]()
     for climb in view.climbs:
         runs = [rung for rung in climb.of("final_run") if not rung.invalid]
-        if late := sum(not rung.steady for rung in runs):
-            found.append((view.name(climb.id), f"{late} of {len(runs)}"))
-    if found:
+        unsteady = [rung for rung in runs if not rung.steady]
+        unfilled = sum(any(one.kind == "not_filled" for one in rung.remarks) for rung in unsteady)
+        for found, late in ((cold, unfilled), (drifting, len(unsteady) - unfilled)):
+            if late:
+                found.append((view.name(climb.id), f"{late} of {len(runs)}"))
+    if drifting:
         yield (
             "The warm-up reached its limit before the load was seen to be steady in these final"
-            f" runs: {by_finding(found, len(view.climbs))}."
+            f" runs: {by_finding(drifting, len(view.climbs))}."
+        )
+    if cold:
+        yield (
+            "The warm-up reached its limit before as much was read as the memory holds, so that it"
+            " may not have been full, in these final runs:"
+            f" {by_finding(cold, len(view.climbs))}."
         )
 
 

@@ -39,7 +39,9 @@ def section(view: ViewModel) -> Section | None:
         f"Means over the windows at the {view.point}. The row of a volume counts each"
         " I/O once: rates and queues are sums, an await is the mean over all its I/Os, utilization"
         " the mean of its drives. The kernel counts a flush as a write, too: writes with data are"
-        " writes less flushes, and the write await is the mean of both."
+        " writes less flushes, and the write await is the mean of both. A device"
+        " counts every flush that reaches it, also those of the file system; the database counts"
+        " those that it asked for."
     )
     return Section(
         name="devices",

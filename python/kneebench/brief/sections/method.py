@@ -9,6 +9,7 @@ from kneebench import units
 from kneebench.analysis.knee_fit import LOWER
 from kneebench.analysis.noise_floor import QUANTITIES
 from kneebench.analysis.rounds_end import rounds_of
+from kneebench.analysis.steady import READ_TIME
 from kneebench.analysis.wording import (
     as_sentence,
     listed,
@@ -158,7 +159,7 @@ def _quoted_runs(view: ViewModel) -> str:
             " fixed rate; "
         )
     warm_up = (
-        "until throughput and device reads are steady, for at most"
+        f"until throughput and device reads are steady{_filled(view)}, for at most"
         f" {units.time(ladder.cold_warm_up_limit)}"
         if ladder.warm_up == "auto"
         else units.time(float(ladder.warm_up))
@@ -169,6 +170,16 @@ def _quoted_runs(view: ViewModel) -> str:
         else "checkpoint cycles are not awaited."
     )
     return f"{runs}windows of {units.time(ladder.final_window)}, warm-up {warm_up}; {cycles}"
+
+
+def _filled(view: ViewModel) -> str:
+    """What a warm-up with limited memory waits for besides."""
+    if all(climb.configuration.memory_bytes is None for climb in view.climbs):
+        return ""
+    return (
+        " and, with limited memory, as much was read as it holds or reads take at most"
+        f" {percent(READ_TIME)} of the users' time"
+    )
 
 
 def _fixed_rate(view: ViewModel) -> Iterator[str]:
