@@ -30,7 +30,7 @@ from kneebench.lab.journal import Journal
 from kneebench.measurement.measure import measure as measure_rung
 from kneebench.plan import Plan
 from kneebench.plan.configurations import configurations
-from kneebench.plan.resolve import only_database, rung_plan
+from kneebench.plan.resolve import campaign_plan, only_database
 from kneebench.records import Order
 
 NAME = "restore"
@@ -257,7 +257,7 @@ def _nopm(engine: OwnPostgres, plan: Plan, repeat: int) -> float:
         )
         rung = measure_rung(
             order,
-            rung_plan(plan, configuration),
+            campaign_plan(plan).rungs(configuration),
             server,
             [path for path in [plan.storages[configuration.storage].path] if path],
             unwatched,

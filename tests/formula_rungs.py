@@ -11,6 +11,7 @@ from kneebench.campaign.restored import Context, Restored
 from kneebench.lab.host import host
 from kneebench.measurement.measure import measure
 from kneebench.plan import Plan
+from kneebench.plan.resolve import campaign_plan
 from kneebench.records import Configuration, Order, Rung, Watch
 from kneebench.results import Store
 from tests.formula import Formula
@@ -52,7 +53,7 @@ def kept(server: Formula, folder: Path, order: Order = SEARCH) -> tuple[Rung, li
     told: list[str] = []
     with Store.create(folder, plan(), host()) as store:
         context = Context(
-            plan(),
+            campaign_plan(plan()),
             Engine(server),
             store,
             lambda event: told.append(event.doing) if event.kind == "warning" else None,

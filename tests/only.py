@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from kneebench.plan import Plan
 from kneebench.plan.configurations import configurations
-from kneebench.plan.resolve import rung_plan
+from kneebench.plan.resolve import campaign_plan
 from kneebench.plan.rung_plan import RungPlan
 
 
 def rungs_of(plan: Plan) -> RungPlan:
     """That of the first configuration."""
-    return rung_plan(plan, configurations(plan)[0])
+    return campaign_plan(plan).rungs(configurations(plan)[0])

@@ -20,31 +20,12 @@ from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.plan.configurations import configurations
+from kneebench.plan.resolve import campaign_plan
 from kneebench.records import Check, Event, Results, Watch, Whereabouts
 from kneebench.results import Store, load
 from kneebench.results.campaign_reader import kept_rungs
+from tests.simulated_campaign import FAST, SLOW, plan
 from tests.simulated_truth import bound
-
-FAST = {"log_latency": "1ms", "cores": 4, "cpu_per_transaction": "4ms"}
-SLOW = {**FAST, "read_latency": "10ms", "read_channels": 8}
-
-
-def plan(**changes: object) -> Plan:
-    """Two simulated storages: one bound by its cores, one by its data drive's reads."""
-    fields: dict[str, object] = {
-        "database": {"engine": "simulated"},
-        "workload": {"warehouses": 400},
-        "storages": {"fast": {"simulated": FAST}, "slow": {"simulated": SLOW}},
-        "ladder": {
-            "users": [2, 64],
-            "step": 2,
-            "warm_up_limit": "10s",
-            "window": "6s",
-            "final_window": "20s",
-            "checkpoints": 0,
-        },
-    }
-    return Plan.model_validate({**fields, **changes})
 
 
 def fixed_load() -> Plan:
@@ -400,7 +381,7 @@ def test_the_climb_of_a_server_by_url_begins_at_one_user_and_says_so(
     remote = plan(**{**url, "ladder": {"users": [0, 64]}})
     store = Store.create(tmp_path, remote, host())
     engine = engine_of(plan(), Journal(tmp_path / "journal"))
-    bench = Bench(Context(remote, engine, store, lambda event: None))
+    bench = Bench(Context(campaign_plan(remote), engine, store, lambda event: None))
     assert bench._cores(configurations(remote)[0]) == 1
     assert "the climb started at 1 user" in store.finish().campaign.notes[0]
 

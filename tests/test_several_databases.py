@@ -17,7 +17,7 @@ from kneebench.analysis.headline import headline, subtitle
 from kneebench.analysis.sweep import sweeps
 from kneebench.analysis.sweep_rows import sweep_rows
 from kneebench.brief import Brief
-from kneebench.campaign.expected_duration import configuration_findings
+from kneebench.campaign.expected_duration import configuration_findings, expected_duration
 from kneebench.campaign.preflight import preflight_checks, shelves
 from kneebench.databases.several import engine_of, together
 from kneebench.errors import PlanError
@@ -122,7 +122,8 @@ def test_check_prints_the_configurations_of_all_databases_with_what_each_needs()
     assert "configuration 4 of 4" in subjects
     assert subjects.count("storage slow") == 1, "what is the same for all is said once"
     alone = plan(databases={}, database=LEAN)
-    assert not list(configuration_findings(alone, host())), (
+    databases, parts = database_plans(alone), expected_duration(alone, host())
+    assert not list(configuration_findings(configurations(alone), databases, parts)), (
         "one database without constraints: as before"
     )
 

@@ -13,7 +13,7 @@ from kneebench.databases.engines.sqlserver.table import sqlserver_table
 from kneebench.plan import Plan
 from kneebench.plan.configurations import configurations
 from kneebench.plan.duration import expected
-from kneebench.plan.resolve import only_database
+from kneebench.plan.resolve import database_plans, only_database
 from kneebench.records import Host
 from kneebench.results.compare_plans import plan_document
 
@@ -76,13 +76,19 @@ def test_the_restore_is_by_backup_where_the_plan_names_one() -> None:
 
 
 def test_loading_again_before_each_climb_takes_longer_and_hammerdbs_schema_is_not_loaded() -> None:
-    kept, by_load = (expected(one, MACHINE) for one in (plan(restore="none"), plan()))
+    kept, by_load, existing = (
+        expected(database_plans(one), MACHINE)
+        for one in (
+            plan(restore="none"),
+            plan(),
+            plan(schema_from="hammerdb", restore="none"),
+        )
+    )
     assert kept.load_s == by_load.load_s > 0
     assert by_load.climbs_s > kept.climbs_s
     assert by_load.final_runs_s > kept.final_runs_s
-    existing = plan(schema_from="hammerdb", restore="none")
-    assert expected(existing, MACHINE).load_s == 0
-    assert "loading" not in duration_finding(existing, MACHINE).seen
+    assert existing.load_s == 0
+    assert "loading" not in duration_finding(existing, databases=1, real=True).seen
 
 
 def test_a_constraint_on_the_engines_memory_is_the_only_one_that_a_running_server_takes() -> None:

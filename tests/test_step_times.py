@@ -14,6 +14,7 @@ from kneebench.plan import Plan
 from kneebench.plan.configurations import configurations
 from kneebench.plan.duration import expected, steps
 from kneebench.plan.ladder import Ladder
+from kneebench.plan.resolve import database_plans, only_database
 from kneebench.records import Climb, Finding, Host, Order, Results, Rung
 from kneebench.results import step_times
 from tests.recordings import recorded, recorded_host, recorded_plan
@@ -41,7 +42,7 @@ def lasted_s(results: Results) -> float:
 
 
 def foreseen_s(plan: Plan, host: Host) -> float:
-    parts = expected(plan, host, step_times.as_before(host, plan))
+    parts = expected(database_plans(plan), host, step_times.as_before(host, plan))
     return parts.climbs_s + parts.final_runs_s
 
 
@@ -111,9 +112,9 @@ def test_the_turns_of_other_configurations_are_no_part_of_a_configurations_runs(
         by_configuration[configuration].append(model.model_copy(update=one))
         clock += 100.0
     every = [*by_configuration[first][:1], *by_configuration[second], *by_configuration[first][1:]]
-    groups = step_times._groups(every, plan)
+    groups = step_times._groups(every, short=False)
     assert [len(group) for group in groups] == [1, 2, 1]
-    took = dict(step_times._final_steps(groups, every, plan))
+    took = dict(step_times._final_steps(groups, every, only_database(plan)))
     assert took["run_s"] < 100.0
 
 
@@ -131,7 +132,7 @@ def test_counts_say_nothing_of_another_plan() -> None:
     step_times.keep(host, plan, ran)
     other = recorded_plan(question="another", workload={"warehouses": 9})
     [configuration, *_] = configurations(other)
-    modelled = steps(other, configuration, host)
+    modelled = steps(only_database(other), configuration, host)
     found = step_times.as_before(host, other)(configuration, modelled)
     assert (found.rungs, found.runs, found.restores) == (
         modelled.rungs,
@@ -177,7 +178,7 @@ def test_a_damaged_file_is_ignored_and_only_the_newest_are_kept(
     assert folder.stat().st_mode & 0o077 == 0
     for file in kept:
         file.write_text("{")
-    unknown = expected(plan, host)
+    unknown = expected(database_plans(plan), host)
     assert foreseen_s(plan, host) == unknown.climbs_s + unknown.final_runs_s
 
 
@@ -207,5 +208,5 @@ def test_short_rounds_are_counted_by_restore() -> None:
         plan,
         with_rungs_of(recorded(), lambda climb: by_configuration[climb.id]),
     )
-    found = expected(plan, host, step_times.as_before(host, plan)).final_runs_s
+    found = expected(database_plans(plan), host, step_times.as_before(host, plan)).final_runs_s
     assert found == pytest.approx(2 * 20 + 8 * 5, rel=0.15)

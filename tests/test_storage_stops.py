@@ -15,7 +15,7 @@ from kneebench.plan import Plan
 from kneebench.plan.configurations import configurations
 from kneebench.plan.faults import Fault, PlanFaults
 from kneebench.plan.reader import parse_plan
-from kneebench.plan.resolve import rung_plan
+from kneebench.plan.resolve import campaign_plan
 from kneebench.plan.writer import to_toml
 from kneebench.records import Limits
 from kneebench.results.compare_plans import compare_plans, plan_document, resumable
@@ -62,7 +62,7 @@ def test_a_storage_has_its_own_conditions_and_else_those_of_the_ladder() -> None
     assert limits(plan, "nvme") == Limits(elasticity=0.07, log_write_s=0.002, cores_busy=0.9)
     assert plan.ladder.stops.log_latency.limit == 0.008
     by_storage = {
-        configuration.storage: rung_plan(plan, configuration).ladder.stops
+        configuration.storage: campaign_plan(plan).rungs(configuration).ladder.stops
         for configuration in configurations(plan)
     }
     assert by_storage["nvme"].limits == limits(plan, "nvme")

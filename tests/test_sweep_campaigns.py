@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kneebench.analysis.control import control, control_caveats
-from kneebench.campaign.expected_duration import configuration_findings
+from kneebench.campaign.expected_duration import configuration_findings, expected_duration
 from kneebench.campaign.flow import run
 from kneebench.campaign.preflight import preflight_checks
 from kneebench.databases.several import engine_of
@@ -20,7 +20,7 @@ from kneebench.plan.configurations import configurations
 from kneebench.plan.duration import expected
 from kneebench.plan.preset import preset_text
 from kneebench.plan.reader import parse_plan
-from kneebench.plan.resolve import only_database
+from kneebench.plan.resolve import database_plans, only_database
 from kneebench.records import Configuration, Event, Order, Results, Setting
 from kneebench.results import load
 from kneebench.results.joining import sized_otherwise, with_configurations
@@ -148,7 +148,8 @@ def test_check_prints_the_configurations_in_running_order_with_time_and_bytes(
         database={},
         storages={"disk": {"path": tmp_path / "disk"}},
     )
-    first, _ = configuration_findings(real, host())
+    databases, parts = database_plans(real), expected_duration(real, host())
+    first, _ = configuration_findings(configurations(real), databases, parts)
     assert first.subject == "configuration 1 of 2" and "3 restores of up to" in first.seen
 
 
@@ -274,4 +275,4 @@ def test_the_memory_preset_has_six_sizes_and_four_times_the_largest_as_data() ->
     assert len(found) == 6 and swept.ladder.fixed and swept.ladder.repeats >= 3
     data_bytes = only_database(swept).data_bytes
     assert data_bytes >= 4 * max(configuration.memory_bytes or 0 for configuration in found)
-    assert expected(swept, host()).total_s < 65 * 60, "its first lines say an hour"
+    assert expected(database_plans(swept), host()).total_s < 65 * 60, "its first lines say an hour"

@@ -15,7 +15,7 @@ from kneebench.ladder.climb import climb, measure_orders
 from kneebench.ladder.final_runs import FinalRuns, RestoredRuns
 from kneebench.ladder.rounds import Rounds
 from kneebench.measurement.profile.storage_profile import storage_profile
-from kneebench.plan.configurations import configurations, running_order
+from kneebench.plan.configurations import running_order
 from kneebench.records import Climb, Configuration, Event, Rung, StopResult
 
 
@@ -49,11 +49,11 @@ class Bench:
             self.context.watch(
                 Event(kind="stop", doing=configuration.name, data=result.model_dump())
             )
-        limits = self.context.plan.ladder_on(configuration.storage).stops.limits
+        limits = self.context.plan.rungs(configuration).ladder.stops.limits
         return climbed.model_copy(update={"limits": limits})
 
     def _make_climb(self, configuration: Configuration) -> Climb:
-        ladder = self.context.plan.ladder_on(configuration.storage)
+        ladder = self.context.plan.rungs(configuration).ladder
         with Restored(self.context, configuration) as restored:
             climbed = measure_orders(
                 climb(configuration, ladder, self._cores(configuration)), restored.rung
@@ -70,11 +70,10 @@ class Bench:
         """What the configuration's storage does without its database, if the plan asks for it:
         after the first climb on it, when the server is idle and its data are written out.
         """
-        context, storage = self.context, self.context.plan.storages[configuration.storage]
-        wanted = context.plan.raw_profile and (storage.path or storage.volumes)
-        same = [
-            one.id for one in configurations(context.plan) if one.storage == configuration.storage
-        ]
+        context, plan = self.context, self.context.plan
+        storage = plan.database(configuration).storages[configuration.storage]
+        wanted = plan.database(configuration).raw_profile and (storage.path or storage.volumes)
+        same = [one.id for one in plan.configurations if one.storage == configuration.storage]
         profiles = context.store.campaign.raw_profiles
         if kept := next((profiles[id] for id in same if id in profiles), None):
             context.store.put_raw_profile(configuration, kept)

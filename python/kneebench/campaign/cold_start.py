@@ -7,21 +7,24 @@ one's memory holds, and warms at least as long as that one has taken so far.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kneebench.measurement.warm_up import ColdStart
-from kneebench.plan import Plan
-from kneebench.plan.configurations import configurations, largest_beside
+from kneebench.plan.configurations import largest_beside
 from kneebench.records import Configuration
 from kneebench.results.campaign_reader import rungs_in, workload
 from kneebench.results.store import Store
 
 
-def cold_start(configuration: Configuration, plan: Plan, store: Store, *, cold: bool) -> ColdStart:
-    """That of a configuration, by the rungs that the campaign has measured until now; nothing for a
-    database that is not `cold`.
+def cold_start(
+    configuration: Configuration, every: Sequence[Configuration], store: Store, *, cold: bool
+) -> ColdStart:
+    """That of a configuration among all of its campaign, by the rungs measured until now; nothing
+    for a database that is not `cold`.
     """
     if not cold:
         return ColdStart()
-    largest = largest_beside(configuration, configurations(plan))
+    largest = largest_beside(configuration, every)
     if largest is None:
         return ColdStart(configuration.memory_bytes or 0)
     rungs = rungs_in(store.folder, workload(store.campaign))

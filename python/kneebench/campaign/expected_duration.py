@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 
 from kneebench import units
@@ -11,10 +11,11 @@ from kneebench.errors import KneebenchError
 from kneebench.lab.journal import Journal
 from kneebench.lab.volumes import preconditioning_s
 from kneebench.plan import Plan
-from kneebench.plan.configurations import configurations, running_order
+from kneebench.plan.configurations import running_order
+from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.duration import Expected, expected
-from kneebench.plan.resolve import rung_plan
-from kneebench.records import Finding, Host
+from kneebench.plan.resolve import database_plans
+from kneebench.records import Configuration, Finding, Host
 from kneebench.results.step_times import as_before
 
 
@@ -22,7 +23,7 @@ def expected_duration(plan: Plan, machine: Host, *, loaded: bool | None = None) 
     """The parts of the duration, as such steps took here before, with what the drives of volumes
     take; `loaded`: whether the databases are there, None if that is to be found out.
     """
-    parts = expected(plan, machine, as_before(machine, plan))
+    parts = expected(database_plans(plan), machine, as_before(machine, plan))
     there = _finds_loaded(plan) if loaded is None else loaded
     load_s = 0.0 if there else parts.load_s
     return parts._replace(load_s=load_s, drives_s=preconditioning_s(plan))
@@ -49,29 +50,30 @@ def is_loaded(of_engine: Sequence[Finding]) -> bool:
 
 
 def configuration_findings(
-    plan: Plan, machine: Host, *, loaded: bool | None = None
+    configurations: Sequence[Configuration],
+    databases: Mapping[str, DatabasePlan],
+    parts: Expected,
 ) -> Iterator[Finding]:
     """The configurations of a plan with constraints or several databases in running order, with the
     time and the bytes that each takes; none for other plans.
     """
-    crossed = plan.has_constraints or plan.databases
-    order = running_order(configurations(plan)) if crossed else ()
-    parts = expected_duration(plan, machine, loaded=loaded)
+    crossed = any(one.database or one.constraint for one in configurations)
+    order = running_order(configurations) if crossed else ()
     for place, configuration in enumerate(order, start=1):
-        each_s = (parts.total_s - parts.load_s) / len(order)
+        each_s, plan = (
+            (parts.total_s - parts.load_s) / len(order),
+            databases[configuration.database],
+        )
         seen = f"{configuration.name}: about {units.rough_time(each_s)}"
-        if plan.measures_real_hardware:
-            restores = plan.ladder.most_restores
-            footprint = rung_plan(plan, configuration).engine.footprint
-            needs = units.size(footprint.climb_bytes(plan.workload.warehouses))
-            seen += f", {restores} restores of up to {needs}"
+        if plan.engine.measures_real_hardware:
+            needs = units.size(plan.engine.footprint.climb_bytes(plan.workload.warehouses))
+            seen += f", {plan.ladder.most_restores} restores of up to {needs}"
         yield Finding(level="ok", subject=f"configuration {place} of {len(order)}", seen=seen)
 
 
-def duration_finding(plan: Plan, machine: Host, *, loaded: bool = False) -> Finding:
-    """The duration and its parts; `loaded`: the database is there."""
-    parts = expected_duration(plan, machine, loaded=loaded)
-    if not plan.measures_real_hardware:
+def duration_finding(parts: Expected, *, databases: int, real: bool) -> Finding:
+    """The duration and its parts; `databases`: how many are loaded; `real`: the clock is."""
+    if not real:
         return Finding(
             level="ok",
             subject="duration",
@@ -79,7 +81,7 @@ def duration_finding(plan: Plan, machine: Host, *, loaded: bool = False) -> Find
             takes_s=parts.total_s,
         )
     drives = f"drives {units.rough_time(parts.drives_s)}, " if parts.drives_s else ""
-    once = "once for each database" if plan.databases else "once"
+    once = "once for each database" if databases > 1 else "once"
     loading = f"loading {units.rough_time(parts.load_s)} ({once}), " if parts.load_s else ""
     breakdown = (
         f"{drives}{loading}climbs {units.rough_time(parts.climbs_s)},"

@@ -29,6 +29,7 @@ from kneebench.lab.kernel_settings import sysctls
 from kneebench.lab.volumes import erase_drives
 from kneebench.plan import Plan
 from kneebench.plan.configurations import configurations
+from kneebench.plan.resolve import campaign_plan
 from kneebench.records import (
     DriveLoad,
     Event,
@@ -40,6 +41,8 @@ from kneebench.records import (
     WholeDrive,
 )
 from kneebench.results import step_times
+from kneebench.results.event_log import EventLog
+from kneebench.results.logo import keep_logo
 from kneebench.results.noise_pairs import known_noise_floor
 from kneebench.results.notebook import LoadedResults
 from kneebench.results.store import Store
@@ -67,7 +70,7 @@ def run(
     >>> results.finished, results.campaign.simulated
     (True, True)
     """
-    plan = as_plan(plan)
+    plan, watch = as_plan(plan), _Logging(watch)
     with contextlib.ExitStack() as stack:
         # 1. Undo what a killed run left, and check the plan against the machine.
         engine = stack.enter_context(_check(plan, journal := Journal(), erase, watch))
@@ -79,12 +82,12 @@ def run(
         _put_before(store, plan, paths, known_noise_floor(machine, plan, watch))
         erase_drives(erase, watch)
         # 3. Climb on every configuration, measure the knees in turn, prove what limits them.
-        context = Context(plan, engine, store, _keeping(store, watch), in_force)
+        context = Context(campaign_plan(plan), engine, store, _keeping(store, watch), in_force)
         resumed = bool(store.rungs)
         Bench(context).measure()
-        prove(context, journal, reliefs)
+        prove(context, plan, journal, reliefs)
         # 4. Keep the drives as they are now, and how long it took.
-        return _finish(context, machine, paths, resumed=resumed, brief=brief)
+        return _finish(plan, store, machine, paths, resumed=resumed, brief=brief)
 
 
 @contextlib.contextmanager
@@ -113,10 +116,11 @@ def _machine(plan: Plan, paths: Iterable[Path]) -> Host:
 
 
 def _put_before(store: Store, plan: Plan, paths: Iterable[Path], floor: NoiseFloor | None) -> None:
-    """Keep the machine's noise floor, and the drives as they are. Raises Refused if a resumed
-    campaign had other ones for its volumes.
+    """Keep the machine's noise floor, the author's logo, and the drives as they are. Raises Refused
+    if a resumed campaign had other ones for its volumes.
     """
     store.put_noise_floor(floor)
+    keep_logo(store.folder, plan.brief.logo)
     drives = drives_called(plan.drives)
     before = {one.wwid for one in store.campaign.drives_before if one.wwid}
     now = {one.wwid for one in drives if one.wwid}
@@ -129,14 +133,29 @@ def _put_before(store: Store, plan: Plan, paths: Iterable[Path], floor: NoiseFlo
 
 
 def _finish(
-    context: Context, machine: Host, paths: Iterable[Path], *, resumed: bool, brief: bool
+    plan: Plan, store: Store, machine: Host, paths: Iterable[Path], *, resumed: bool, brief: bool
 ) -> LoadedResults:
     """The results of a campaign that has nothing left to measure."""
-    plan, store = context.plan, context.store
     store.put_drives_after((*drives_under(paths), *drives_called(plan.drives)))
     results = store.finish(exit_code, awaits_brief=brief)
     step_times.keep(machine, plan, results, resumed=resumed)
     return results
+
+
+class _Logging:
+    """The watcher; from when the campaign's folder is known, what happens is also kept there."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._log: EventLog | None = None
+
+    def __call__(self, event: Event) -> None:
+        """Keep what happened, and pass it on."""
+        if isinstance(folder := event.data.get("folder"), str):
+            self._log = EventLog(Path(folder))
+        if self._log:
+            self._log.write(event)
+        self._watch(event)
 
 
 def _keeping(store: Store, watch: Watch) -> Watch:

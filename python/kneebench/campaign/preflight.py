@@ -9,7 +9,12 @@ from functools import partial
 from pathlib import Path
 
 from kneebench.analysis.wording import number_of_users, plural
-from kneebench.campaign.expected_duration import configuration_findings, duration_finding, is_loaded
+from kneebench.campaign.expected_duration import (
+    configuration_findings,
+    duration_finding,
+    expected_duration,
+    is_loaded,
+)
 from kneebench.campaign.machine_findings import (
     core_findings,
     data_findings,
@@ -35,11 +40,13 @@ from kneebench.measurement.log_trace import PROGRAM_NAME, missing
 from kneebench.measurement.meters import log_histogram
 from kneebench.measurement.present_load import present_load
 from kneebench.plan import Plan, reader
+from kneebench.plan.configurations import configurations
 from kneebench.plan.duration import rungs
 from kneebench.plan.ladder import WAREHOUSES_PER_USER
 from kneebench.plan.preset import preset_text
 from kneebench.plan.resolve import database_plans
 from kneebench.records import Finding, Host, Watch, WholeDrive, unwatched
+from kneebench.results.logo import read_logo
 from kneebench.shelf import ENGINES, METERS
 
 
@@ -59,6 +66,7 @@ def preflight_checks(
     databases = database_plans(plan)
     each = partial(of_each_database, databases)
     loaded = is_loaded(of_engine := tuple(engine.findings()))
+    parts = expected_duration(plan, machine, loaded=loaded)
     return (
         *of_engine,
         *volume_findings(plan, erase=erase, watch=watch),
@@ -77,8 +85,8 @@ def preflight_checks(
         *(rounds_findings(next(iter(databases.values()))) if real else []),
         *(others(journal) if real else []),
         *left_over(journal),
-        *configuration_findings(plan, machine, loaded=loaded),
-        duration_finding(plan, machine, loaded=loaded),
+        *configuration_findings(configurations(plan), databases, parts),
+        duration_finding(parts, databases=len(databases), real=real),
     )
 
 
@@ -135,6 +143,11 @@ def _parts(plan: Plan) -> Iterator[Finding]:
 
 def _notes(plan: Plan) -> Iterator[Finding]:
     """What the author says of the machine, as the brief will show it."""
+    if plan.brief.logo:
+        try:
+            read_logo(plan.brief.logo)
+        except PlanError as error:
+            yield Finding(level="error", subject=error.what, seen=error.seen, do=error.do)
     for name, text in plan.notes.items():
         yield Finding(level="ok", subject=f"notes: {name}", seen=f'"{text}" (the author\'s words)')
 

@@ -28,9 +28,10 @@ from kneebench.errors import KneebenchError
 from kneebench.lab.journal import Journal
 from kneebench.lab.limit_findings import constraint_findings
 from kneebench.lab.volumes import volume_findings
+from kneebench.plan import Plan
 from kneebench.plan.duration import restored_run_s
 from kneebench.plan.relief import ReliefError, Side, Spare, as_it_was, relieved
-from kneebench.plan.resolve import only_database
+from kneebench.plan.resolve import campaign_plan, only_database
 from kneebench.records import Climb, Configuration, Event, Order, Proof, Watch
 from kneebench.results import load
 from kneebench.results.store import Store
@@ -59,7 +60,7 @@ class Tried:
         self.sides = [one for one in self.sides if one[0] is not side]
 
 
-def prove(campaign: Context, journal: Journal, reliefs: Sequence[str] | None) -> None:
+def prove(campaign: Context, plan: Plan, journal: Journal, reliefs: Sequence[str] | None) -> None:
     """Relieve what was short at every knee that was measured, and keep what that gained.
 
     `reliefs`: those to try; if empty, what looks short; None: nothing is proved. A relief that was
@@ -73,7 +74,8 @@ def prove(campaign: Context, journal: Journal, reliefs: Sequence[str] | None) ->
         kept = store.campaign.proofs.get(climb.id)
         users, wanted = users_to_prove(climb), still_to_try(climb, reliefs, kept)
         if users and wanted:
-            tried = _open_sides(campaign, climb, users, wanted, journal)
+            before = _as_it_was(campaign, plan, climb, users)
+            tried = _open_sides(before, climb, wanted, journal, watch)
             watch(Event(kind="start", doing=_announced(climb.configuration, tried)))
             found = _measure_sides(tried, climb.configuration, users, store, watch)
             store.put_proof(found.and_before(kept))
@@ -95,25 +97,28 @@ def _announced(configuration: Configuration, tried: Tried) -> str:
     return f"proving what limits {configuration.name}{time}: {sides}, in turn"
 
 
+def _as_it_was(campaign: Context, plan: Plan, climb: Climb, users: int) -> Side:
+    """The knee, with the sizes that the campaign's server had."""
+    place = climb.configuration
+    kept = campaign.store.campaign.settings.get(place.id, ())
+    database = campaign.plan.database(place)
+    names = () if database.urls[place.storage] else database.database.sized_settings
+    sized = {one.name: one.value for one in kept if one.name in names}
+    return as_it_was(plan, place, users, sized)
+
+
 def _open_sides(
-    campaign: Context, climb: Climb, users: int, reliefs: Sequence[Reliefs], journal: Journal
+    before: Side, climb: Climb, reliefs: Sequence[Reliefs], journal: Journal, watch: Watch
 ) -> Tried:
     """The knee as it was, and of each resource the first relief that is possible here."""
-    tried, place = Tried(), climb.configuration
-    kept = campaign.store.campaign.settings.get(place.id, ())
-    table = campaign.plan.databases_by_name[place.database]
-    by_url = table.urls(campaign.plan.storages)[place.storage]
-    names = () if by_url else table.sized_settings
-    sized = {one.name: one.value for one in kept if one.name in names}
-    before = as_it_was(campaign.plan, place, users, sized)
-    engine = _engine(before, journal, campaign.watch)
+    tried, engine = Tried(), _engine(before, journal, watch)
     tried.sides.append((before, engine))
     spare = _spare(engine, before.configuration, climb)
     for alternatives in reliefs:
         for name in alternatives:
             try:
                 side = relieved(before, name, spare)
-                tried.sides.append((side, _engine(side, journal, campaign.watch)))
+                tried.sides.append((side, _engine(side, journal, watch)))
                 break
             except ReliefError as error:
                 tried.impossible[name] = str(error)
@@ -151,12 +156,16 @@ def _measure_sides(
         found = Proof(configuration=configuration.id, users=users, relieved=())
         for repeat in range(1, MOST_RUNS + 1):
             for side, engine in [*tried.sides] if repeat % 2 else tried.sides[::-1]:
-                _run_side(tried, Context(side.plan, engine, kept, watch), side, users, repeat)
+                _run_side(tried, _context(side, engine, kept, watch), side, users, repeat)
             found = with_gains(found, load(kept.folder), tried.reliefs)
             if repeat >= LEAST_RUNS and is_settled(found):
                 break
         kept.finish()
     return found.model_copy(update={"impossible": tried.impossible})
+
+
+def _context(side: Side, engine: Engine, store: Store, watch: Watch) -> Context:
+    return Context(campaign_plan(side.plan), engine, store, watch)
 
 
 def _run_side(tried: Tried, context: Context, side: Side, users: int, repeat: int) -> None:

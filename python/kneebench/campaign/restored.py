@@ -15,7 +15,6 @@ from kneebench.analysis.disturbance import CLIMBING, TRIES, caveats, heavier
 from kneebench.analysis.wording import number_of_users
 from kneebench.campaign.cold_start import cold_start
 from kneebench.databases.engine import Engine, Server
-from kneebench.engine_properties import engine_properties
 from kneebench.lab.preparation import Shares
 from kneebench.lab.topology import as_list
 from kneebench.ladder.final_runs import Load
@@ -25,10 +24,8 @@ from kneebench.measurement.measure import MeasuredRung, measure
 from kneebench.measurement.meters import log_histogram
 from kneebench.measurement.rung_runner import described
 from kneebench.measurement.warm_up import COOL_DOWN_S
-from kneebench.plan import Plan
-from kneebench.plan.configurations import configurations
+from kneebench.plan.campaign_plan import CampaignPlan
 from kneebench.plan.ladder import ROUND_RAMP_S
-from kneebench.plan.resolve import database_plans, rung_plan
 from kneebench.plan.rung_plan import RungPlan
 from kneebench.records import Configuration, Event, Order, Remark, Rung, Setting, Watch, noted
 from kneebench.results.joining import sized_otherwise
@@ -48,7 +45,7 @@ RESUMED_ROUNDS = (
 class Context(NamedTuple):
     """What every measurement of a campaign needs."""
 
-    plan: Plan
+    plan: CampaignPlan
     engine: Engine
     store: Store
     watch: Watch
@@ -57,9 +54,9 @@ class Context(NamedTuple):
 
     def with_its_cores(self, configuration: Configuration) -> RungPlan:
         """The plan of a configuration's rungs, with the cores that its load generator has."""
-        shares = Shares(database_plans(self.plan)[configuration.database])
+        shares = Shares(self.plan.database(configuration))
         cores = shares.load_generator_cores(configuration)
-        plan = rung_plan(self.plan, configuration)
+        plan = self.plan.rungs(configuration)
         return plan._replace(workload=on_cores(plan.workload, cores))
 
     def report_rung(self, rung: Rung, *, kept: bool) -> None:
@@ -103,7 +100,7 @@ class Restored:
     ) -> None:
         self.context, self.configuration, self.restore = context, configuration, restore
         self._plan = context.with_its_cores(configuration)
-        self._database = context.plan.databases_by_name[configuration.database]
+        self._database = context.plan.database(configuration).database
         self._stack = contextlib.ExitStack()
         self._server: Server | None = None
         self._log_trace: LogTrace | str = NO_TRACE
@@ -149,7 +146,7 @@ class Restored:
         store, database = self.context.store, self._database
         store.put_settings(self.configuration, settings)
         sized = [one for one in database.sized_settings if one != database.cache_setting]
-        every, own = configurations(self.context.plan), self.configuration.database
+        every, own = self.context.plan.configurations, self.configuration.database
         others = [one.id for one in every if one.database != own]
         if note := sized_otherwise(store.campaign, self.configuration, sized, others):
             store.put_note(note)
@@ -227,8 +224,8 @@ class Restored:
         checkpoint, so that the next attempt is alike on all.
         """
         servers = self._beside.servers() if self._beside else {}
-        engines = {one.engine for one in self.context.plan.databases_by_name.values()}
-        kinds = background_kinds(*(engine_properties(one).own_quantities for one in engines))
+        databases = self.context.plan.databases.values()
+        kinds = background_kinds(*(one.engine.own_quantities for one in databases))
         background = BackgroundWork(servers, kinds)
         measured = self._measure(order, cold=cold)
         if not (began := background.began()) or not self._beside:
@@ -238,8 +235,11 @@ class Restored:
         return measured._replace(rung=measured.rung.with_remarks(remark))
 
     def _measure(self, order: Order, *, cold: bool, warm_up_s: float | None = None) -> MeasuredRung:
-        plan, server = self._plan, self.server
+        context, plan, server = self.context, self._plan, self.server
         cold = cold and self._database.restored_cold
+        start = cold_start(
+            self.configuration, context.plan.configurations, context.store, cold=cold
+        )
         measured = measure(
             order,
             plan,
@@ -248,7 +248,7 @@ class Restored:
             self.context.watch,
             cold=cold,
             warm_up_s=warm_up_s,
-            start=cold_start(self.configuration, self.context.plan, self.context.store, cold=cold),
+            start=start,
             log_trace=self._log_trace,
             transactions=self._missing(order),
         )

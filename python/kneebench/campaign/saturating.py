@@ -12,7 +12,6 @@ from kneebench.errors import KneebenchError
 from kneebench.ladder.saturating import next_try, saturated
 from kneebench.measurement.measure import measure
 from kneebench.measurement.warm_up import ColdStart
-from kneebench.plan.configurations import configurations
 from kneebench.records import Configuration, Event, Order
 
 
@@ -21,9 +20,7 @@ def with_cores(context: Context) -> tuple[Configuration, ...]:
     before the campaign was resumed. Raises KneebenchError where the load of the cores is not
     measured.
     """
-    plan, every = context.plan, configurations(context.plan)
-    constraints = [plan.constraints_of(database) for database in plan.databases_by_name.values()]
-    names = {name for some in constraints for name, one in some.items() if one.saturating}
+    every, names = context.plan.configurations, context.plan.saturating
     if not names:
         return every
     some = [configuration for configuration in every if configuration.constraint in names]
@@ -44,7 +41,7 @@ def _roomy(configuration: Configuration) -> tuple[bool, float]:
 
 
 def _found(context: Context, configuration: Configuration) -> int:
-    busy = context.plan.ladder_on(configuration.storage).stops.saturation.busy
+    busy = context.plan.rungs(configuration).ladder.stops.saturation.busy
     every = configuration.model_copy(update={"cores": 10**6})
     most = len(context.engine.where(every).cores)
     tried = dict(context.store.campaign.saturation)

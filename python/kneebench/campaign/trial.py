@@ -20,10 +20,10 @@ from kneebench.errors import CheckFailed, KneebenchError, PlanError
 from kneebench.lab.journal import Journal
 from kneebench.measurement.quantities import READ
 from kneebench.plan import Plan
-from kneebench.plan.configurations import configurations
 from kneebench.plan.constraints import Constraints
+from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.plan import Workload
-from kneebench.plan.resolve import database_plans
+from kneebench.plan.resolve import only_database
 from kneebench.records import TRANSACTIONS, Check, Configuration, Finding, Order, Tally, Watch
 from kneebench.workload import generator_spec, running_load
 
@@ -128,10 +128,9 @@ def _steps(plan: Plan, engine: Engine, journal: Journal, watch: Watch) -> Iterat
         yield saved
         if saved.level == "error":
             plan, engine = unsaved, loading
-    for configuration in {
-        configuration.storage: configuration for configuration in reversed(configurations(plan))
-    }.values():
-        yield from Trial(plan, engine, configuration, watch).steps()
+    database = only_database(plan)
+    for configuration in {one.storage: one for one in reversed(database.configurations)}.values():
+        yield from Trial(database, engine, configuration, watch).steps()
 
 
 def _loaded(facts: Mapping[str, str]) -> str:
@@ -156,10 +155,9 @@ class Trial:
     """The trial of one storage's server."""
 
     def __init__(
-        self, plan: Plan, engine: Engine, configuration: Configuration, watch: Watch
+        self, plan: DatabasePlan, engine: Engine, configuration: Configuration, watch: Watch
     ) -> None:
         self.plan, self.engine, self.configuration, self.watch = plan, engine, configuration, watch
-        self._restore = database_plans(plan)[configuration.database].restore
         self._fresh_ids = 0
         self._read: defaultdict[str, set[str]] = defaultdict(set)
         self._unread: dict[str, str] = {}
@@ -181,7 +179,7 @@ class Trial:
             except KneebenchError as error:
                 yield Finding(level="error", subject=subject, seen=str(error))
                 return
-            how = f"{units.time(server.restore_s)} ({self._restore})"
+            how = f"{units.time(server.restore_s)} ({self.plan.restore})"
             yield Finding(level="ok", subject=subject, seen=how)
             yield from (Finding(level="note", subject=subject, seen=one) for one in server.notes)
             yield from steps(server)

@@ -19,8 +19,9 @@ class DatabasePlan(NamedTuple):
     `name`: that of the database, "" in a plan with one. `configurations`: those with this database.
     `servers_at_once`, `databases_at_once`: how many of the whole plan are up at the same time: the
     machine and the drives are shared out to them. `aligned`: windows of several configurations
-    begin after as many transactions (`Ladder.aligned`). `by_default`: the plan is kneebench's
-    default, which no file has.
+    begin after as many transactions (`Ladder.aligned`). `raw_profile`: its storages are measured
+    without it, too. `first_id`: the configuration of the whole plan that is measured first.
+    `by_default`: the plan is kneebench's default, which no file has.
     """
 
     name: str
@@ -34,12 +35,23 @@ class DatabasePlan(NamedTuple):
     servers_at_once: int = 1
     databases_at_once: int = 1
     aligned: bool = False
+    raw_profile: bool = False
+    first_id: str = ""
     by_default: bool = False
 
     @property
     def engine(self) -> EngineProperties:
         """The properties of its engine. Raises UnknownPart where there is no such engine."""
         return engine_properties(self.database.engine)
+
+    def ladder_on(self, storage: str) -> Ladder:
+        """The ladder with the stop conditions of a storage."""
+        return self.ladder.on(self.storages[storage].stops)
+
+    @property
+    def drains(self) -> bool:
+        """Whether a drive is drained before each restore."""
+        return any(volume.drain for one in self.storages.values() for volume in one.volumes)
 
     @property
     def urls(self) -> dict[str, str]:

@@ -8,14 +8,11 @@ included, on 2 cores); a parallel copy restores about 1 GB/s from memory to a lo
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from kneebench.plan.configurations import configurations
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.ladder import ROUND_RAMP_S, Ladder
-from kneebench.plan.plan import Plan
-from kneebench.plan.resolve import database_plans
 from kneebench.records import Configuration, Host
 
 _LOAD_S = 0.95
@@ -92,32 +89,40 @@ def unadjusted(configuration: Configuration, steps: Steps) -> Steps:
     return steps
 
 
-def expected(plan: Plan, host: Host, adjust: Adjust = unadjusted) -> Expected:
-    """The parts of the duration: loading (once for each database), the climbs, the final runs."""
-    loads_s = [_load_s(one, _cores(one, host)) for one in database_plans(plan).values()]
+def expected(
+    databases: Mapping[str, DatabasePlan], host: Host, adjust: Adjust = unadjusted
+) -> Expected:
+    """The parts of the duration: loading (once for each database), the climbs, the final runs.
+
+    `databases`: those of a plan by name (plan/resolve.py).
+    """
+    plans = databases.values()
     every = [
-        adjust(configuration, steps(plan, configuration, host))
-        for configuration in configurations(plan)
+        (plan.ladder.budget, adjust(one, steps(plan, one, host)))
+        for plan in plans
+        for one in plan.configurations
     ]
-    climbs_s = sum(one.climb_s(plan.ladder.budget) for one in every)
-    runs = sum(one.runs for one in every)
-    return Expected(sum(loads_s), climbs_s, sum(one.final_runs_s for one in every), final_runs=runs)
+    return Expected(
+        load_s=sum(_load_s(plan, _cores(plan, host)) for plan in plans),
+        climbs_s=sum(one.climb_s(budget_s) for budget_s, one in every),
+        final_runs_s=sum(one.final_runs_s for _, one in every),
+        final_runs=sum(one.runs for _, one in every),
+    )
 
 
-def steps(plan: Plan, configuration: Configuration, host: Host) -> Steps:
+def steps(plan: DatabasePlan, configuration: Configuration, host: Host) -> Steps:
     """The steps of a configuration by the constants: right within a factor of about two."""
-    one = database_plans(plan)[configuration.database]
-    if not one.engine.measures_real_hardware:
+    if not plan.engine.measures_real_hardware:
         return Steps(1.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0, 1.0)
-    ladder, cores = plan.ladder_on(configuration.storage), _cores(one, host)
-    restore_s = _restore_s(one, cores)
-    first_s = restore_s + _cold_s(one) + ladder.window + _RUNG_S
+    ladder, cores = plan.ladder_on(configuration.storage), _cores(plan, host)
+    restore_s = _restore_s(plan, cores)
+    first_s = restore_s + _cold_s(plan) + ladder.window + _RUNG_S
     rung_s = _warm_up_s(ladder) + ladder.window + _RUNG_S
     closing_s = _CLOSING_S + (_RAW_PROFILE_S if plan.raw_profile else 0.0)
     climb = Steps(first_s, rungs(ladder, cores), rung_s, closing_s, 0.0, restore_s, 0.0, 0.0)
     if ladder.rounds == "short":
-        return _with_rounds(climb, one)
-    return _with_long_runs(climb, one, first=configuration.id == configurations(plan)[0].id)
+        return _with_rounds(climb, plan)
+    return _with_long_runs(climb, plan, first=configuration.id == plan.first_id)
 
 
 def _with_rounds(climb: Steps, plan: DatabasePlan) -> Steps:

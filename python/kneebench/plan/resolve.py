@@ -1,5 +1,5 @@
-"""A plan resolved, by its own rules: for the engines of its databases, for the rungs of its
-configurations, and for those who read its results.
+"""A plan resolved, by its own rules: for the engines of its databases, for the campaign that
+measures it, and for those who read its results.
 """
 
 from __future__ import annotations
@@ -9,13 +9,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from kneebench.engine_properties import engine_properties
+from kneebench.plan.campaign_plan import CampaignPlan
 from kneebench.plan.configurations import configurations
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.default import is_default
 from kneebench.plan.plan import Plan
-from kneebench.plan.rung_plan import RungPlan
-from kneebench.records import Configuration, PlannedDatabase, PlannedStorage, ResolvedPlan
+from kneebench.records import PlannedDatabase, PlannedStorage, ResolvedPlan
 
 
 def database_plans(plan: Plan) -> dict[str, DatabasePlan]:
@@ -39,6 +38,8 @@ def database_plans(plan: Plan) -> dict[str, DatabasePlan]:
             servers_at_once=len(every) if short else 1,
             databases_at_once=len(plan.databases_by_name) if short else 1,
             aligned=plan.ladder.aligned and len(every) > 1,
+            raw_profile=plan.raw_profile,
+            first_id=every[0].id,
             by_default=is_default(plan),
         )
         for name, database in plan.databases_by_name.items()
@@ -51,14 +52,18 @@ def only_database(plan: Plan) -> DatabasePlan:
     return found
 
 
-def rung_plan(plan: Plan, configuration: Configuration) -> RungPlan:
-    """What the plan says of the rungs of a configuration."""
-    return RungPlan(
-        engine=engine_properties(plan.databases_by_name[configuration.database].engine),
-        ladder=plan.ladder_on(configuration.storage),
+def campaign_plan(plan: Plan) -> CampaignPlan:
+    """What the campaign that measures a plan needs of it."""
+    constraints = [plan.constraints_of(one) for one in plan.databases_by_name.values()]
+    return CampaignPlan(
+        configurations=configurations(plan),
+        databases=database_plans(plan),
+        ladder=plan.ladder,
         workload=plan.workload,
-        seed=plan.seed,
         meters=plan.meters,
+        saturating=frozenset(
+            name for some in constraints for name, one in some.items() if one.saturating
+        ),
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -21,8 +21,9 @@ from kneebench.errors import KneebenchError
 from kneebench.lab.host import machine_key
 from kneebench.measurement.warm_up import COOL_DOWN_S
 from kneebench.plan import Plan
-from kneebench.plan.configurations import configurations
+from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.duration import Adjust, Steps, steps
+from kneebench.plan.resolve import database_plans
 from kneebench.records import Configuration, Host, Record, Results, Rung
 from kneebench.results.compare_plans import plan_document
 from kneebench.results.formats import FORMAT, read_kept, write_kept
@@ -62,7 +63,8 @@ def keep(host: Host, plan: Plan, results: Results, *, resumed: bool = False) -> 
     """
     if not resumed and plan.measures_real_hardware:
         with contextlib.suppress(*UNFORESEEN):
-            _write(host, results.campaign.id, _times(host, plan, results))
+            times = _times(host, database_plans(plan), _digest(plan), results)
+            _write(host, results.campaign.id, times)
 
 
 def _write(host: Host, name: str, times: CampaignTimes) -> None:
@@ -72,27 +74,30 @@ def _write(host: Host, name: str, times: CampaignTimes) -> None:
         old.unlink(missing_ok=True)
 
 
-def _times(host: Host, plan: Plan, results: Results) -> CampaignTimes:
+def _times(
+    host: Host, databases: Mapping[str, DatabasePlan], digest: str, results: Results
+) -> CampaignTimes:
     every = sorted(
         (rung for climb in results.climbs for rung in (*climb.superseded, *climb.rungs)), key=_start
     )
     found = tuple(
         ConfigurationTimes(
-            alike=_alike(plan, configuration),
+            alike=_alike(digest, plan, configuration),
             took=dict(_took(configuration, plan, every)),
             expected=steps(plan, configuration, host)._asdict(),
         )
-        for configuration in configurations(plan)
+        for plan in databases.values()
+        for configuration in plan.configurations
     )
     return CampaignTimes(finished_at=datetime.now(UTC).isoformat(), configurations=found)
 
 
 def as_before(host: Host, plan: Plan) -> Adjust:
     """Steps as they were here before, on the configurations that are most alike."""
-    known = list(_known(host))
+    known, digest, databases = list(_known(host)), _digest(plan), database_plans(plan)
 
     def adjusted(configuration: Configuration, expected: Steps) -> Steps:
-        wanted = _alike(plan, configuration)
+        wanted = _alike(digest, databases[configuration.database], configuration)
         return expected._replace(
             **{
                 name: value * _factor(name, wanted, known)
@@ -120,18 +125,22 @@ def _factor(name: str, wanted: Sequence[str], known: Sequence[ConfigurationTimes
     return 1.0
 
 
-def _alike(plan: Plan, configuration: Configuration) -> tuple[str, ...]:
+def _digest(plan: Plan) -> str:
+    """Of all that a plan measures."""
+    document = plan_document(plan.model_copy(update={"seed": 0, "question": "", "notes": {}}))
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+
+
+def _alike(digest: str, plan: DatabasePlan, configuration: Configuration) -> tuple[str, ...]:
     """The same plan; the same engine, storage and constraint; the same engine and kind of storage;
     the same engine.
     """
     storage = plan.storages[configuration.storage]
-    document = plan_document(plan.model_copy(update={"seed": 0, "question": "", "notes": {}}))
-    text = json.dumps(document, sort_keys=True)
-    engine, words = plan.databases_by_name[configuration.database].engine, storage.model_dump_json()
+    engine, words = plan.database.engine, storage.model_dump_json()
     kinds = ["volume" if storage.volumes else "directory" if storage.paths else "server"]
     kinds += [one.emulated for volume in storage.volumes for one in volume.emulated_drives[:1]]
     traits = (
-        (hashlib.sha256(text.encode()).hexdigest(), configuration.id),
+        (digest, configuration.id),
         (
             engine,
             plan.ladder.rounds,
@@ -148,7 +157,7 @@ def _alike(plan: Plan, configuration: Configuration) -> tuple[str, ...]:
 
 
 def _took(
-    configuration: Configuration, plan: Plan, every: Sequence[Rung]
+    configuration: Configuration, plan: DatabasePlan, every: Sequence[Rung]
 ) -> Iterator[tuple[str, float]]:
     own = [rung for rung in every if rung.order.configuration == configuration.id]
     climbed = [rung for rung in own if rung.order.phase not in FINAL]
@@ -156,7 +165,8 @@ def _took(
     if climbed:
         yield from _climb_steps(climbed, every)
     if final:
-        groups = _groups([rung for rung in every if rung.order.phase in FINAL], plan)
+        short = plan.ladder.rounds == "short"
+        groups = _groups([rung for rung in every if rung.order.phase in FINAL], short=short)
         yield "runs", len(final)
         yield "restores", sum(any(rung in final for rung in group) for group in groups)
         yield from _final_steps(groups, every, plan)
@@ -175,17 +185,16 @@ def _climb_steps(climbed: Sequence[Rung], every: Sequence[Rung]) -> Iterator[tup
 
 
 def _final_steps(
-    groups: Sequence[Sequence[Rung]], every: Sequence[Rung], plan: Plan
+    groups: Sequence[Sequence[Rung]], every: Sequence[Rung], plan: DatabasePlan
 ) -> Iterator[tuple[str, float]]:
     """Of the final runs of all configurations, which take turns: each configuration's part. What
     precedes a restore is unknown where drives are drained then, which is counted apart.
     """
-    side_by_side = len(configurations(plan)) if plan.ladder.rounds == "short" else 1
     openings, runs = list[float](), list[float]()
     for group in groups:
         before = [rung for rung in every if _start(rung) < _start(group[0])]
-        if before and not any(volume.drain for volume in plan.volumes):
-            openings.append((_start(group[0]) - _end(before[-1])) / side_by_side)
+        if before and not plan.drains:
+            openings.append((_start(group[0]) - _end(before[-1])) / plan.servers_at_once)
         runs += [_start(b) - _start(a) for a, b in pairwise(group)]
         runs += [_end(group[-1]) - _start(group[-1])]
     if openings:
@@ -193,14 +202,14 @@ def _final_steps(
     yield "run_s", fmean(runs)
 
 
-def _groups(final: Sequence[Rung], plan: Plan) -> list[list[Rung]]:
-    """Final runs by restore, in the order of measurement."""
+def _groups(final: Sequence[Rung], *, short: bool) -> list[list[Rung]]:
+    """Final runs by restore, in the order of measurement; `short`: they are short rounds."""
     found = list[list[Rung]]()
     for rung in final:
         last = found[-1][-1].order if found else None
         same = last and (
             last.restore == rung.order.restore
-            if plan.ladder.rounds == "short"
+            if short
             else last.configuration == rung.order.configuration and rung.restore_s is None
         )
         if same:
