@@ -59,7 +59,7 @@ docs: ready  ## regenerate the plan and command references
 	$(BIN)/python docs/generate.py
 
 lock: .tools/bin/uv  ## update the lock file of Python packages
-	uv pip compile -q pyproject.toml --group dev --universal --generate-hashes --upgrade \
+	uv pip compile -q pyproject.toml --group dev --extra live --universal --generate-hashes --upgrade \
 		--python-version 3.11 --custom-compile-command "make lock" -o requirements.lock
 
 clean:  ## remove what make built

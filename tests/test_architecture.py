@@ -44,6 +44,7 @@ GROUND = (
 ABOVE = (
     "campaign",
     "screen",
+    "live",
     "exit_handling",
     "commands",
     "cli",

@@ -22,7 +22,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from kneebench.campaign import flow
-from kneebench.cli import app
+from kneebench.cli import app, printing_plans
 from kneebench.commands import measuring, plans
 from kneebench.commands.plan_selection import selected_plan
 from kneebench.errors import PlanError
@@ -341,7 +341,7 @@ def test_a_brief_is_written_to_a_page_or_a_document_in_a_directory_that_is_there
 ) -> None:
     folder = str(campaigns / name_in(campaigns))
     for out, said in (
-        ("brief.docx", "use .html, .pdf or .json"),
+        ("brief.docx", "use .html, .pdf, .md or .json"),
         ("nowhere/brief.html", "no directory nowhere"),
     ):
         answer = call("brief", folder, "--out", out)
@@ -559,3 +559,14 @@ def test_a_folder_that_is_not_there_is_not_called_empty(place: Path) -> None:
         call("list", "--in", "nowhere").output
         == "no campaigns in nowhere (no such folder); `kneebench run` creates one\n"
     )
+
+
+COMMANDS = [one.name or "" for one in app.registered_commands]
+COMMANDS += [f"plan {one.name}" for one in printing_plans.registered_commands]
+
+
+@pytest.mark.parametrize("command", ["", "plan", *COMMANDS])
+def test_help_fits_80_columns(command: str) -> None:
+    said = CliRunner().invoke(app, [*command.split(), "--help"], env={"COLUMNS": "80"})
+    assert said.exit_code == 0
+    assert [line for line in said.stdout.splitlines() if len(line) > 80] == []

@@ -27,6 +27,7 @@ COMMANDS = {
     "drives",
     "profile",
     "plan",
+    "live",
     "list",
     "show",
     "compare",

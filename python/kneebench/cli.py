@@ -15,6 +15,7 @@ from kneebench.commands import (
     accepting,
     campaigns,
     drives,
+    following,
     measuring,
     noise,
     plans,
@@ -48,17 +49,17 @@ def kneebench(
     each storage and its confidence interval.
 
     \b
-    The default plan needs no root and no second drive: the disk under this directory vs. the same
-    database in memory.
-      kneebench check              dry run: prerequisites, paths, disk space, duration
-      kneebench run                measure; the path of the brief is printed at the end
+    The default plan needs no root and no second drive: the disk under this
+    directory vs. the same database in memory.
+      kneebench check              dry run: prerequisites, disk space, duration
+      kneebench run                measure; prints the path of the brief
 
     \b
     With your own plan:
       kneebench plan preset quick > plan.toml
       kneebench check plan.toml
       kneebench run plan.toml
-      kneebench accept CAMPAIGN    later: run its plan again; better, same or worse?
+      kneebench accept CAMPAIGN    later: its plan again; better or worse?
 
     \b
     A complete campaign in seconds, on a simulated database:
@@ -66,9 +67,10 @@ def kneebench(
       kneebench run simulated.toml
 
     \b
-    Exit codes: 0 success; 1 other handled error, or internal error (please report); 2 wrong plan,
-    path or option; 3 invalid measurement, or no usable figure for a storage; 4 failed self-check;
-    5 refused for safety; 6 worse than the baseline, 7 cannot say (both: accept); 130 interrupted.
+    Exit codes: 0 success; 1 other handled error, or internal error (please
+    report); 2 wrong plan, path or option; 3 invalid measurement, or no usable
+    figure for a storage; 4 failed self-check; 5 refused for safety; 6 worse than
+    the baseline, 7 cannot say (both: accept); 130 interrupted.
     """
     if version:
         from importlib.metadata import version as version_of
@@ -87,6 +89,7 @@ app.add_typer(printing_plans, name="plan")
 printing_plans.command("default")(plans.default)
 printing_plans.command("preset")(plans.preset)
 printing_plans.command("schema")(plans.schema)
+app.command("live")(following.live)
 app.command("list")(campaigns.list_campaigns)
 app.command("show")(campaigns.show)
 app.command("compare")(campaigns.compare)

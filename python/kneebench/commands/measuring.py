@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from kneebench.commands.erasing import confirm_erasing
+from kneebench.commands.following import Live, Prometheus, followed, page_address
 from kneebench.commands.options import Json, PlanFile
 from kneebench.commands.output import (
     print_line,
@@ -105,6 +106,8 @@ def run(
     erase: Erase = False,
     prove: Prove = False,
     relieve: Relieve = None,
+    live: Live = False,
+    prometheus: Prometheus = None,
 ) -> None:
     """Measure the plan and write the brief.
 
@@ -113,24 +116,23 @@ def run(
 
     \b
     Examples:
-      kneebench run                          the disk under this directory against memory
-      kneebench run plan.toml --json | jq .  for programs: one event per line
-      kneebench run --users 8 --for 5min     8 users for 5 min, once on each storage
-      kneebench run drives.toml --erase      the plan's drives contain data that may be lost
+      kneebench run                          this directory's disk against memory
+      kneebench run plan.toml --json | jq .  one event per line
+      kneebench run --users 8 --for 5min     8 users, once on each storage
+      kneebench run drives.toml --erase      its drives' data may be lost
+      kneebench run plan.toml --live         watch it in a browser
     """
-    from kneebench.campaign.flow import run as measure
-    from kneebench.screen.watching import watching
+    from kneebench.campaign import flow
 
-    reliefs = _reliefs(relieve or [], wanted=prove)
+    reliefs, page = _reliefs(relieve or [], wanted=prove), page_address(prometheus, live=live)
     clean_up()
     selected = selected_plan(plan, None if fresh else out, single_load(users, window), brief=brief)
     _write_missing_brief(selected, out, wanted=brief and not fresh, as_json=as_json)
     expecting = _confirm_duration(selected, sure=yes or as_json)
     drives = confirm_erasing(selected, wanted=erase)
     with Resumable() as resumable:
-        with watching(selected, expecting, as_json=as_json) as seen:
-            watch = resumable.watcher(seen)
-            results = measure(selected, out, watch, fresh, brief, erase=drives, reliefs=reliefs)
+        with followed(resumable, selected, expecting, page, as_json=as_json) as watch:
+            results = flow.run(selected, out, watch, fresh, brief, erase=drives, reliefs=reliefs)
         _print_results(results, brief, as_json)
 
 
@@ -148,8 +150,8 @@ def check(plan: PlanFile = None, as_json: Json = False, trial: Try = False) -> N
       kneebench check                what `kneebench run` would do here
       kneebench check plan.toml
       kneebench check --try plan.toml
-    Exit code 0: the plan can run; 2: something is wrong; 5: the run would be refused. With --try
-    also 4: something does not work on this server.
+    Exit code 0: the plan can run; 2: something is wrong; 5: the run would be
+    refused. With --try also 4: something does not work on this server.
     """
     from kneebench.commands.checking import print_findings
     from kneebench.commands.trying import try_out

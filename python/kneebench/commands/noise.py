@@ -47,10 +47,10 @@ def noise(
 
     \b
     Examples:
-      kneebench noise                        one pair on the disk under this directory
+      kneebench noise                        one pair on this directory's disk
       kneebench noise /mnt/nvme --pairs 3
       kneebench noise plan.toml              with the plan's workload and ladder
-      kneebench noise --show                 the noise floors of this machine, and their age
+      kneebench noise --show                 this machine's noise floors
     """
     from kneebench.lab.host import host
     from kneebench.results import noise_pairs

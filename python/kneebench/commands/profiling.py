@@ -80,10 +80,10 @@ def profile(
 
     \b
     Examples:
-      kneebench profile                       the drive under this directory, about two minutes
+      kneebench profile                       the drive under this directory
       kneebench profile /mnt/nvme --size 64GiB --seconds 30
       kneebench profile /mnt/nvme --datasheet nvme.toml --out nvme.html
-      kneebench profile /mnt/nvme0 /mnt/nvme1     headline rows, each alone and then together
+      kneebench profile /mnt/nvme0 /mnt/nvme1     each alone, then together
       kneebench profile nvme1n1                   a whole drive, read only
       kneebench profile nvme1n1 --write --precondition snia
 

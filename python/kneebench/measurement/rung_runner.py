@@ -9,10 +9,11 @@ from math import fsum
 from kneebench.analysis.wording import named, number_of_users
 from kneebench.databases.engine import MakesLogFiles, Server
 from kneebench.errors import DatabaseLost, KneebenchError
+from kneebench.measurement.quantities import RATIOS
 from kneebench.measurement.sampler import Sampler
 from kneebench.measurement.stuck import EVERY_S, refuse_stuck
-from kneebench.measurement.summaries import Values, between, combined
-from kneebench.records import Event, Order, Second, Tick, Watch
+from kneebench.measurement.summaries import Values, between, combined, quotient
+from kneebench.records import Event, LiveSecond, Order, Second, Tick, Watch
 from kneebench.workload import RunningLoad
 
 
@@ -89,9 +90,13 @@ class RungRunner:
             read_s = combined(seen, "device.read_time") or 0.0
             self.read_time.append(read_s / self._busy_users(tick.seconds))
             self.read_bytes += combined(seen, "device.read_bytes") or 0.0
+        self._report(doing, share, left_s, live_second(self.nopm, tick, seen))
+
+    def _report(self, doing: str, share: float, left_s: float, second: LiveSecond) -> None:
         data: dict[str, object] = {
             "order": self.order.model_dump(),
-            "nopm": self.nopm[-1] if self.nopm else 0.0,
+            "nopm": second.nopm,
+            "second": second.model_dump(exclude_none=True),
         }
         self._watch(
             Event(
@@ -140,6 +145,28 @@ class RungRunner:
             if key.partition("|")[0] in ("checkpoints.timed", "checkpoints.requested")
         ]
         return fsum(counts) if counts else None
+
+
+def live_second(nopm: Sequence[float], tick: Tick, seen: Values) -> LiveSecond:
+    """The second that has just ended: New-Orders per minute so far, the load generator's report,
+    and what the meters read.
+    """
+    done = [one.committed + one.rolled_back for one in tick.seconds]
+    spent_s = sum(one.mean_s * n for one, n in zip(tick.seconds, done, strict=True))
+    log_write, read, write = (
+        quotient(seen, RATIOS[name])
+        for name in ("log.write_latency", "device.read_await", "device.write_await")
+    )
+    return LiveSecond(
+        nopm=nopm[-1] if nopm else 0.0,
+        mean_s=spent_s / sum(done) if sum(done) else None,
+        failed=sum(one.failed for one in tick.seconds),
+        late_s=tick.late_s,
+        log_write_s=log_write,
+        read_await_s=read,
+        write_await_s=write,
+        cores=seen.get("cores.busy", {}),
+    )
 
 
 def described(order: Order) -> str:

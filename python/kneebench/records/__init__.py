@@ -63,7 +63,7 @@ from kneebench.records.rung import (
     Tally,
     TransactionTally,
 )
-from kneebench.records.seconds import Second, Series, Tick
+from kneebench.records.seconds import LiveSecond, Second, Series, Tick
 
 __all__ = [
     "TRANSACTIONS",
@@ -91,6 +91,7 @@ __all__ = [
     "Knee",
     "Latency",
     "Limits",
+    "LiveSecond",
     "LoadInterval",
     "LogHistogram",
     "LoopFile",

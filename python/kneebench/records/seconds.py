@@ -37,6 +37,25 @@ class Second(Record):
     histogram: str = Field(default="", repr=False)
 
 
+class LiveSecond(Record):
+    """What is known of a second of a rung when it ends, for a watcher; None where it was not
+    measured.
+
+    `mean_s`: of all transactions; `failed`: of them; `late_s`: the longest delay of the load
+    generator's clock; `log_write_s`, `read_await_s`, `write_await_s`: means of the log's writes and
+    of the devices' reads and writes; `cores`: how busy each of the database's is, as a share.
+    """
+
+    nopm: float = 0.0
+    mean_s: float | None = None
+    failed: int = 0
+    late_s: float = 0.0
+    log_write_s: float | None = None
+    read_await_s: float | None = None
+    write_await_s: float | None = None
+    cores: dict[str, float] = Field(default_factory=dict)
+
+
 class Tick(Record):
     """The load generator's report of one second.
 

@@ -110,6 +110,13 @@ def _finished(folder: Path) -> Finished | None:
     return end
 
 
+def rung_file(folder: Path, key: str) -> Path:
+    """The file of the rung with a key. Raises KneebenchError for a key that is no file's name."""
+    if Path(key).name != key or key.startswith("."):
+        raise KneebenchError(f"cannot read a rung of {folder}", seen=f"its key is {key!r}")
+    return folder / "rungs" / f"{key}.json"
+
+
 def rung_files(folder: Path) -> list[Path]:
     """The files of all saved rungs."""
     return _documents(folder, "rungs")

@@ -13,11 +13,11 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from kneebench.analysis.wording import FEW_MEANS
 from kneebench.records import Event, Watch
 from kneebench.screen import tables
 from kneebench.screen.progress import Progress, message_of
-from kneebench.units import rough_time
+from kneebench.screen.rung_rows import RungRows
+from kneebench.units import count, rough_time
 from kneebench.visible import visible
 
 
@@ -38,12 +38,12 @@ class Picture:
             if progress.left_s > 0
             else "longer than expected"
         )
-        rounds = f"; {progress.rounds}" if progress.rounds else ""
+        times = f"elapsed {_clock(progress.elapsed_s)}, {remaining}"
         return Group(
             Text(),
             _cut(progress.doing),
             self._step(),
-            _cut(f"elapsed {_clock(progress.elapsed_s)}, {remaining}{rounds}", "dim"),
+            _cut("; ".join(filter(None, (times, progress.position))), "dim"),
         )
 
     def _step(self) -> Table:
@@ -55,7 +55,8 @@ class Picture:
             else Text("")
         )
         remaining = f"{rough_time(progress.step_left_s)} remaining" if progress.step_left_s else ""
-        row.add_row(bar, _cut(", ".join(part for part in (progress.rate, remaining) if part)))
+        now = f"{count(progress.second.nopm)} NOPM now" if progress.second else ""
+        row.add_row(bar, _cut(", ".join(filter(None, (now, progress.rate, remaining)))))
         return row
 
 
@@ -66,7 +67,7 @@ class Scrolling:
 
     def __init__(self, progress: Progress, console: Console) -> None:
         self._progress, self._console = progress, console
-        self._rows = tables.RungRows(progress.names, console.width)
+        self._rows = RungRows(progress.names, console.width)
 
     def receive(self, event: Event) -> None:
         """Take in what happened, and print what is done."""
@@ -81,7 +82,7 @@ class Scrolling:
         if note:
             yield Text(f"  {visible(note)}", style="yellow")
         if self._progress.first_doubt:
-            yield Text(f"  {FEW_MEANS}")
+            yield Text(f"  {tables.MARK_MEANS}")
 
 
 @contextmanager

@@ -7,15 +7,26 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from kneebench.lab.preparation import Shares
-from kneebench.plan import Plan
-from kneebench.plan.configurations import configurations
+from kneebench.plan.campaign_plan import CampaignPlan
 from kneebench.plan.duration import Expected, rungs
-from kneebench.plan.resolve import database_plans
-from kneebench.records import Configuration, Event, Phase, Rung, StopResult, configuration_name
+from kneebench.records import (
+    Configuration,
+    Event,
+    LiveSecond,
+    Order,
+    Phase,
+    Rung,
+    StopResult,
+    configuration_name,
+)
 
 _FASTER, _SLOWER = 3.0, 4.0
 """The pace of what is measured may be so many times off what was expected: a first short rung says
 little."""
+
+
+QUOTED_APART: tuple[Phase, ...] = ("final_run", "fixed_rate")
+"""Phases after the climbs."""
 
 
 class RungLine(NamedTuple):
@@ -102,12 +113,16 @@ class Work:
     climb with its drives before it, the final runs' rungs.
     """
 
-    def __init__(self, plan: Plan, expected: Expected) -> None:
-        names = [configuration.name for configuration in configurations(plan)]
+    def __init__(self, plan: CampaignPlan, expected: Expected) -> None:
+        names = [configuration.name for configuration in plan.configurations]
         self._load_s, self._climb_s = expected.load_s, expected.climbs_s / len(names)
-        first = next(iter(database_plans(plan).values()))
-        self._climb_rung_s = self._climb_s / rungs(plan.ladder, len(Shares(first).resources.cores))
+        first = next(iter(plan.databases.values()))
+        self.climb_rungs = rungs(plan.ladder, len(Shares(first).resources.cores))
+        """Rungs of one climb, roughly."""
+        self._climb_rung_s = self._climb_s / self.climb_rungs
         runs = expected.final_runs or plan.ladder.final_rungs * len(names)
+        self.final_runs = round(runs)
+        """Final runs, at the least, those at the fixed rate included."""
         self._report_rung_s = expected.final_runs_s / max(1.0, runs)
         with_drives_s = self._climb_s + expected.drives_s / len(names)
         self._climbs_left_s = dict.fromkeys(names, with_drives_s)
@@ -124,7 +139,7 @@ class Work:
         The last part of a climb is left until its stop_results are known.
         """
         self._load_s = 0.0
-        if phase in ("final_run", "fixed_rate"):
+        if phase in QUOTED_APART:
             self._report_left_s = max(0.0, self._report_left_s - self._report_rung_s)
             return self._report_rung_s
         if configuration in self._climbs_left_s:
@@ -141,10 +156,10 @@ class Progress:
     """The state: feed it events, read its fields."""
 
     def __init__(
-        self, plan: Plan, expected: Expected, clock: Callable[[], float] = time.monotonic
+        self, plan: CampaignPlan, expected: Expected, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.configurations = {
-            configuration.id: configuration for configuration in configurations(plan)
+            configuration.id: configuration for configuration in plan.configurations
         }
         self._work, self._clock, self._began_s = Work(plan, expected), clock, clock()
         self._told_s, self._done_s, self._took_s = 0.0, 0.0, 0.0
@@ -154,7 +169,13 @@ class Progress:
         self.rate = ""
         self.rounds = ""
         """How far the rounds are; empty before the first."""
+        self.order: Order | None = None
+        """What is measured now, or was last."""
+        self.second: LiveSecond | None = None
+        """The latest second of the rung under way; None between rungs."""
         self.lines: list[RungLine] = []
+        self.climbed: dict[str, int] = {}
+        """Rungs of each climb so far, by the configuration's id, in the order begun."""
 
     def receive(self, event: Event) -> None:
         """Take in what happened."""
@@ -163,15 +184,48 @@ class Progress:
             self.share = 1.0 if event.kind == "end" else event.share
             self.step_left_s = event.left_s
             self.rate = rate(event)
+            self._take_second(event)
         elif event.kind == "rung":
-            self.lines.append(
-                rung_line(Rung.model_validate(event.data["rung"]), self.configurations)
-            )
-            self._count(self.lines[-1], kept=bool(event.data.get("kept")))
+            rung = Rung.model_validate(event.data["rung"])
+            self._take_rung(rung, kept=bool(event.data.get("kept")))
         elif event.kind == "round":
             self.rounds = event.doing
         elif event.kind == "stop":
             self._work.end_climb(event.doing)
+
+    def _take_rung(self, rung: Rung, *, kept: bool) -> None:
+        self.lines.append(rung_line(rung, self.configurations))
+        self._count(self.lines[-1], kept=kept)
+        self.order, self.second = rung.order, None
+        if rung.order.phase not in QUOTED_APART:
+            id = rung.order.configuration
+            self.climbed[id] = self.climbed.get(id, 0) + 1
+
+    def _take_second(self, event: Event) -> None:
+        self.second = None
+        if (order := event.data.get("order")) and (second := event.data.get("second")):
+            self.order = Order.model_validate(order)
+            self.second = LiveSecond.model_validate(second)
+            if self.order.phase not in QUOTED_APART:
+                self.climbed.setdefault(self.order.configuration, 0)
+
+    @property
+    def position(self) -> str:
+        """Where the campaign is: which configuration and rung of the climbs, or which final run;
+        empty before the first rung.
+        """
+        if self.order is None:
+            return ""
+        if self.order.phase in QUOTED_APART:
+            done = sum(line.phase in QUOTED_APART for line in self.lines)
+            most = max(self._work.final_runs, done + 1)
+            return self.rounds or f"final run {done + 1} of about {most}"
+        id = self.order.configuration
+        number, done = [*self.climbed].index(id) + 1, self.climbed[id]
+        return (
+            f"configuration {number} of {len(self.configurations)},"
+            f" rung {done + 1} of about {max(self._work.climb_rungs, done + 1)}"
+        )
 
     @property
     def names(self) -> Sequence[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from rich.cells import cell_len, set_cell_size
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
@@ -17,7 +16,7 @@ from kneebench.analysis.configuration_summary import (
     shown_time,
     shown_users,
 )
-from kneebench.analysis.wording import FEW, FEW_MEANS, named, times_with_interval
+from kneebench.analysis.wording import FEW_MEANS, named, times_with_interval
 from kneebench.records import Comparison, Finding
 from kneebench.results import CampaignRow, Listed
 from kneebench.screen.progress import RungLine
@@ -27,15 +26,9 @@ _STORAGES_A_TABLE = 3
 _SUBJECT_COLUMNS = 24
 """The widest subject of a finding; a longer one is folded, so that the finding itself has room in
 80 columns."""
-_RUNG_COLUMNS = (
-    ("<phase", 11),
-    ("users", 5),
-    ("NOPM", 7),
-    ("mean", 7),
-    ("<P99.9", 21),
-    ("log write", 9),
-)
-"""Those beside the storage, with their widths; one that begins with < is aligned to the left."""
+MARK = "*"
+"""Beside a percentile that too few samples exceed."""
+MARK_MEANS = f"{MARK} {FEW_MEANS}"
 LEVELS = {
     "ok": "[green]ok[/]",
     "note": "[cyan]note[/]",
@@ -56,68 +49,24 @@ def rungs(lines: Sequence[RungLine], title: str = "") -> Table:
             named(line.phase),
             str(line.users),
             units.count(line.nopm),
-            *_times_of(line),
+            *times_of(line),
             f"[yellow]{escape(line.note)}[/]",
         )
-    _explain(table, (line.p999_certain for line in lines))
+    _explain(table, (line.p999_certain for line in lines), MARK_MEANS)
     return table
 
 
-class RungRows:
-    """The same, a rung at a time, for a terminal that scrolls: the widths are fixed before the
-    rungs are known. Notes stand elsewhere.
-    """
-
-    def __init__(self, storages: Iterable[str], columns: int) -> None:
-        rest = sum(width + 2 for _, width in _RUNG_COLUMNS)
-        self._storage_width = min(
-            max(map(cell_len, ("storage", *storages))), max(len("storage"), columns - rest)
-        )
-        self._headed = False
-
-    def row(self, line: RungLine) -> Iterator[Text]:
-        """The rung's row; above the first of all, the heading.
-
-        A terminal that is too narrow wraps it and drops nothing.
-        """
-        if not self._headed:
-            self._headed = True
-            yield Text(
-                self._aligned("storage", [name.lstrip("<") for name, _ in _RUNG_COLUMNS]),
-                style="bold",
-            )
-        yield Text(
-            self._aligned(
-                line.name,
-                [named(line.phase), str(line.users), units.count(line.nopm), *_times_of(line)],
-            )
-        )
-
-    def _aligned(self, storage: str, cells: Sequence[str]) -> str:
-        """A storage's name that is too long has a line of its own."""
-        width = self._storage_width
-        first = (
-            set_cell_size(storage, width)
-            if cell_len(storage) <= width
-            else f"{storage}\n{' ' * width}"
-        )
-        aligned = (
-            cell.ljust(width) if name.startswith("<") else cell.rjust(width)
-            for cell, (name, width) in zip(cells, _RUNG_COLUMNS, strict=True)
-        )
-        return "  ".join([first, *aligned])
-
-
-def _times_of(line: RungLine) -> Iterator[str]:
+def times_of(line: RungLine) -> Iterator[str]:
+    """Its mean, P99.9 and log write, for a table."""
     yield _time(line.mean_s)
-    yield _time(line.p999_s) + ("" if line.p999_certain else f" ({FEW})")
+    yield _time(line.p999_s) + ("" if line.p999_certain else f" {MARK}")
     yield _time(line.log_write_s)
 
 
-def _explain(table: Table, certain: Iterable[bool]) -> None:
+def _explain(table: Table, certain: Iterable[bool], means: str = FEW_MEANS) -> None:
     """Put what the words mean below the table, where they are in it."""
     if not all(certain):
-        table.caption, table.caption_justify = FEW_MEANS, "left"
+        table.caption, table.caption_justify = means, "left"
 
 
 def findings(found: Iterable[Finding]) -> Table:

@@ -15,6 +15,7 @@ from kneebench import units
 from kneebench.analysis.wording import FEW, FEW_MEANS, named, number_of_users
 from kneebench.plan import Plan
 from kneebench.plan.duration import Expected
+from kneebench.plan.resolve import campaign_plan
 from kneebench.records import Event, Rung, Watch
 from kneebench.screen.progress import Progress, RungLine, message_of, rung_line
 from kneebench.units import rough_time
@@ -29,7 +30,7 @@ def watching(plan: Plan, expected: Expected, *, as_json: bool = False) -> Iterat
     """The watcher that fits: JSON lines when asked for, else live where stderr is a terminal, else
     plain lines.
     """
-    progress = Progress(plan, expected)
+    progress = Progress(campaign_plan(plan), expected)
     if as_json:
         yield JsonLines(progress, sys.stdout)
     elif sys.stderr.isatty():

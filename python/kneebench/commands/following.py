@@ -1,0 +1,174 @@
+"""A page on which a campaign is followed: `kneebench live`, and the process of it that `run --live`
+starts.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kneebench.commands.options import Root
+from kneebench.commands.output import print_line
+from kneebench.commands.resuming import Resumable
+from kneebench.directories import CAMPAIGNS
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from kneebench.plan import Plan
+    from kneebench.plan.duration import Expected
+    from kneebench.records import Event, Watch
+
+NICE = 10
+"""The page never takes a core from what is measured."""
+LAST_LOOK_S = 1.5
+"""So long the page of a finished run is still there, for browsers to see the end."""
+EXTRA = ("fastapi", "uvicorn", "prometheus_client")
+
+Campaign = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="CAMPAIGN",
+        help="Campaign folder, or campaign name within --in; without one, the newest.",
+        show_default=False,
+    ),
+]
+Listen = Annotated[
+    str,
+    typer.Option(
+        "--listen",
+        metavar="ADDRESS",
+        help="Where the page is served, [HOST:]PORT. Another host than loopback needs the token"
+        " that is printed. Port 0: any that is free.",
+    ),
+]
+Live = Annotated[
+    bool, typer.Option("--live", help="Serve a page on which the run is followed (see `live`).")
+]
+Prometheus = Annotated[
+    str | None,
+    typer.Option(
+        "--prometheus",
+        metavar="ADDRESS",
+        help="Serve the figures of each second for Prometheus at [HOST:]PORT/metrics.",
+        show_default=False,
+    ),
+]
+ADDRESS = "127.0.0.1:8650"
+
+
+def live(campaign: Campaign = None, root: Root = CAMPAIGNS, listen: Listen = ADDRESS) -> None:
+    """Follow a campaign on a page: how far it is, its seconds, its curve, how near it is to a stop.
+
+    The page reads the campaign's folder alone: it may be measured by another process, be finished,
+    or be a copy. A browser that lost its connection finds back. /metrics has the same figures for
+    Prometheus. Ctrl-C ends the page; the campaign goes on.
+
+    \b
+    Examples:
+      kneebench live                       the newest campaign here
+      kneebench live ./copied/campaign --listen 8651
+      kneebench run plan.toml --live       the run and its page at once
+    """
+    require_extra()
+    from kneebench.commands.campaigns import folder_named, newest
+    from kneebench.live.address import parse_address
+    from kneebench.live.campaign_state import CampaignState
+    from kneebench.live.page_server import serve
+
+    address = parse_address(listen)
+    state = CampaignState(folder_named(campaign, root) if campaign else newest(root))
+    os.nice(NICE)
+    with suppress(KeyboardInterrupt):  # how a page is ended
+        serve(state, address, lambda url: print_line(f"live page: {url}", err=True))
+
+
+def require_extra() -> None:
+    """Raises PlanError where the packages of the page are not installed."""
+    from importlib.util import find_spec
+
+    from kneebench.errors import PlanError
+
+    if missing := [name for name in EXTRA if find_spec(name) is None]:
+        raise PlanError(
+            "the live page",
+            seen=f"{missing[0].replace('_', '-')} is not installed",
+            do="install kneebench[live]",
+        )
+
+
+def page_address(prometheus: str | None, *, live: bool) -> str | None:
+    """Where the page of a run is served; None where it is not wanted. Raises PlanError for an
+    address that is none.
+    """
+    if not live and prometheus is None:
+        return None
+    require_extra()
+    from kneebench.live.address import parse_address
+
+    return parse_address(prometheus or ADDRESS).text
+
+
+@contextmanager
+def followed(
+    resumable: Resumable, plan: Plan, expecting: Expected, page: str | None, *, as_json: bool
+) -> Iterator[Watch]:
+    """The watcher of a run that may be resumed: in the terminal, and on a page where an address for
+    one is given.
+    """
+    from kneebench.screen.watching import watching
+
+    with LivePage(page) as live_page, watching(plan, expecting, as_json=as_json) as seen:
+        yield resumable.watcher(live_page.watcher(seen))
+
+
+class LivePage:
+    """The page of a run, in a process of its own, from when the campaign's folder is known; none
+    without an address.
+    """
+
+    def __init__(self, address: str | None) -> None:
+        self._address = address
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> LivePage:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        if self._process and self._process.poll() is None:
+            if error is None or isinstance(error, typer.Exit):
+                time.sleep(LAST_LOOK_S)
+            self._process.terminate()
+            self._process.wait()
+
+    def watcher(self, watch: Watch) -> Watch:
+        """`watch`; the page is started when the campaign's folder is there."""
+
+        def receive(event: Event) -> None:
+            watch(event)
+            if "folder" in event.data and self._address and self._process is None:
+                self._process = _serve(str(event.data["folder"]), self._address)
+
+        return receive
+
+
+def _serve(folder: str, address: str) -> subprocess.Popen[bytes]:
+    """The page's process, which ends with this one, however that ends."""
+    from kneebench.lab.programs import ending_with_us
+
+    command = [sys.executable, "-m", "kneebench", "live", folder, "--listen", address]
+    return subprocess.Popen(
+        ending_with_us(command), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+    )

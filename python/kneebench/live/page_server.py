@@ -1,0 +1,167 @@
+"""The page's server: the page, its events, and the same figures for Prometheus.
+
+It answers on loopback alone unless told otherwise, and then only to those who know its token.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
+from importlib.resources import files
+
+import uvicorn
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, StreamingResponse
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+
+from kneebench.errors import PlanError
+from kneebench.live.address import Address
+from kneebench.live.campaign_state import CampaignState
+from kneebench.live.metrics import exposition
+
+EVERY_S = 0.5
+"""Between two looks at the folder."""
+RETRY_MS = 1000
+"""After which a page that lost its connection tries again."""
+HERE = ["127.0.0.1", "localhost"]
+"""Names by which a page on loopback may be asked for: another name that leads here (DNS rebinding)
+is refused.
+"""
+NO_SCRIPTS_FROM_ELSEWHERE = "default-src 'none'; style-src 'unsafe-inline'; script-src 'self'"
+POLICY = f"{NO_SCRIPTS_FROM_ELSEWHERE}; connect-src 'self'; img-src data:; frame-ancestors 'none'"
+
+
+class Follower:
+    """Looks at the folder again and again, and tells all who listen what has changed."""
+
+    def __init__(self, state: CampaignState) -> None:
+        self.state = state
+        self._changed = asyncio.Condition()
+        self._number, self._whole = 0, 0
+
+    async def follow(self) -> None:
+        """Until it is cancelled."""
+        status = None
+        while True:
+            heard_s, before = self.state.heard_s, status
+            status = (self.state.finished, self.state.running)
+            if self.state.refresh() or status != before:
+                await asyncio.to_thread(self.state.analyse)
+                await self._tell(whole=True)
+            elif self.state.heard_s != heard_s:
+                await self._tell(whole=False)
+            await asyncio.sleep(EVERY_S)
+
+    async def _tell(self, *, whole: bool) -> None:
+        async with self._changed:
+            self._number += 1
+            self._whole = self._number if whole else self._whole
+            self._changed.notify_all()
+
+    async def events(self) -> AsyncIterator[str]:
+        """Server-sent events: all of the state, then each second alone until more has changed."""
+        seen, name = self._number, "state"
+        yield f"retry: {RETRY_MS}\n\n"
+        while True:
+            said = self.state.whole() if name == "state" else self.state.now()
+            yield f"event: {name}\ndata: {json.dumps(said)}\n\n"
+            number = await self._after(seen)
+            name, seen = "state" if self._whole > seen else "second", number
+
+    async def _after(self, number: int) -> int:
+        """Wait for the next change; its number."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._number > number)
+            return self._number
+
+
+def application(state: CampaignState, *, token: str = "", loopback: bool = True) -> FastAPI:
+    """The page's server; with a token, only for those who know it."""
+    follower = Follower(state)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        following = asyncio.create_task(follower.follow())
+        yield
+        following.cancel()
+
+    app = FastAPI(title="Kneebench live", lifespan=lifespan, docs_url=None, redoc_url=None)
+    if loopback:
+        app.add_middleware(TrustedHostMiddleware, allowed_hosts=HERE)
+    app.middleware("http")(partial(_guarded, token))
+    _add_answers(app, state, follower)
+    return app
+
+
+async def _guarded(
+    token: str, request: Request, answer: Callable[[Request], Awaitable[Response]]
+) -> Response:
+    """Ask for the token, if there is one, once: a cookie keeps it."""
+    given = request.query_params.get("token") or request.cookies.get("token") or ""
+    bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
+    if token and not any(
+        secrets.compare_digest(one.encode(), token.encode()) for one in (given, bearer)
+    ):
+        return PlainTextResponse("add ?token=... as kneebench printed it", status_code=401)
+    response = await answer(request)
+    response.headers["Content-Security-Policy"] = POLICY
+    response.headers["Cache-Control"] = "no-store"
+    if token and given:
+        response.set_cookie("token", token, httponly=True, samesite="strict")
+    return response
+
+
+def _add_answers(app: FastAPI, state: CampaignState, follower: Follower) -> None:
+    """What is answered, by path."""
+
+    @app.get("/")
+    def page() -> HTMLResponse:
+        return HTMLResponse(_asset("live.html").replace("/*style*/", _asset("live.css")))
+
+    @app.get("/live.js")
+    def script() -> Response:
+        return Response(_asset("live.js"), media_type="text/javascript")
+
+    @app.get("/state")
+    async def whole() -> JSONResponse:
+        return JSONResponse(state.whole())
+
+    @app.get("/events")
+    async def events() -> StreamingResponse:
+        return StreamingResponse(follower.events(), media_type="text/event-stream")
+
+    @app.get("/metrics")
+    async def metrics() -> PlainTextResponse:
+        text, media_type = exposition(state)
+        return PlainTextResponse(text, media_type=media_type)
+
+
+def serve(state: CampaignState, at: Address, report: Callable[[str], None]) -> None:
+    """Serve the page until Ctrl-C; `report` is told its URL once it answers. Raises PlanError where
+    the address is taken.
+    """
+    token = "" if at.loopback else secrets.token_urlsafe(16)
+    named = at.loopback and ":" not in at.host
+    app = application(state, token=token, loopback=named)
+    config = uvicorn.Config(
+        app, host=at.host, port=at.port, log_level="error", timeout_graceful_shutdown=1
+    )
+    try:
+        listening = config.bind_socket()
+    except SystemExit as error:
+        raise PlanError(
+            "--listen", seen=f"{at.text} cannot be listened on", do="use another port, or 0"
+        ) from error
+    listening.listen()
+    port = listening.getsockname()[1]
+    query = f"?token={token}" if token else ""
+    report(f"http://{at._replace(port=port).text}/{query}")
+    uvicorn.Server(config).run(sockets=[listening])
+
+
+def _asset(name: str) -> str:
+    return (files("kneebench.live") / name).read_text(encoding="utf-8")

@@ -1,0 +1,296 @@
+"""The live page: what it says of a campaign's folder, who may ask it, and how it looks."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from kneebench.analysis.headline import headline
+from kneebench.analysis.knee import knee
+from kneebench.campaign.flow import run
+from kneebench.errors import KneebenchError
+from kneebench.live.address import Address, parse_address
+from kneebench.live.campaign_state import CampaignState
+from kneebench.live.metrics import exposition
+from kneebench.results import load
+from kneebench.results.event_log import FILE
+from kneebench.units import significant
+from tests.browser import BROWSER, Tab
+from tests.recorded.record import unpack
+from tests.recordings import PLATEAU
+from tests.simulated_campaign import plan
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished campaign on the simulated engine."""
+    results = run(plan(), tmp_path_factory.mktemp("campaigns"))
+    assert results.folder
+    return results.folder
+
+
+def unfinished(folder: Path, to: Path, lines: int) -> Path:
+    """A copy of a campaign as it was after so many events."""
+    copy = Path(shutil.copytree(folder, to / "copy"))
+    (copy / "finished.json").unlink()
+    kept = (folder / FILE).read_text().splitlines(keepends=True)[:lines]
+    (copy / FILE).write_text("".join(kept))
+    if lines < len((folder / FILE).read_text().splitlines()):
+        measured = {str(json.loads(line)["data"].get("key")) for line in kept}
+        for file in (copy / "rungs").iterdir():
+            if file.stem not in measured:
+                file.unlink()
+        shutil.rmtree(copy / "climbs")
+    return copy
+
+
+def seen(folder: Path) -> CampaignState:
+    state = CampaignState(folder)
+    state.refresh()
+    state.analyse()
+    return state
+
+
+# --- what it says -------------------------------------------------------------------------------
+
+
+def test_a_finished_campaign_has_its_finding_its_knees_and_every_rung(folder: Path) -> None:
+    results, said = load(folder), seen(folder).whole()
+    assert said["sentence"] == headline(results)
+    knees = {climb.configuration.name: knee(climb) for climb in results.climbs}
+    assert {name: one["nopm"] for name, one in said["knees"].items()} == {
+        name: found.nopm.value for name, found in knees.items() if found
+    }
+    assert len(said["rungs"]) == sum(len(climb.rungs) for climb in results.climbs)
+    assert (said["now"]["finished"], said["now"]["running"]) == (True, False)
+    assert "left_s" not in said["now"]
+    json.dumps(said)
+
+
+def test_in_a_climb_it_says_which_rung_it_is_and_how_near_each_stop_is(
+    folder: Path, tmp_path: Path
+) -> None:
+    events = [json.loads(line) for line in (folder / FILE).read_text().splitlines()]
+    rungs = [n for n, event in enumerate(events) if event["kind"] == "rung"]
+    state = seen(unfinished(folder, tmp_path, rungs[3] + 4))
+    said = state.whole()
+    assert said["now"]["position"].startswith("configuration 1 of 2, rung 5 of about ")
+    assert said["now"]["second"]["nopm"] == events[rungs[3] + 3]["data"]["second"]["nopm"]
+    stops = {one["stop"]: one for one in said["stops"]}
+    assert {"plateau", "log_latency", "saturation", "budget"} <= {*stops}
+    log = stops["log_latency"]
+    assert log["share"] == pytest.approx(log["value"] / log["limit_value"])
+    assert said["health"][0]["words"].startswith("load generator ")
+    assert said["now"]["left_s"] > 0
+    best = max(rung["nopm"] for rung in said["rungs"][1:])
+    assert said["sentence"].startswith(f"So far: fast {significant(best)} NOPM at ")
+
+
+def test_in_the_final_runs_it_says_which_one_and_the_terminal_the_same(
+    folder: Path, tmp_path: Path
+) -> None:
+    events = [json.loads(line) for line in (folder / FILE).read_text().splitlines()]
+    finals = [
+        n
+        for n, event in enumerate(events)
+        if event["kind"] == "progress" and event["data"].get("order", {}).get("repeat")
+    ]
+    state = seen(unfinished(folder, tmp_path, finals[0] + 1))
+    assert re.fullmatch(r"final run 1 of about \d+", state.now()["position"])
+
+
+def test_a_campaign_that_was_resumed_counts_each_of_its_rungs_once(
+    folder: Path, tmp_path: Path
+) -> None:
+    copy = unfinished(folder, tmp_path, 10**6)
+    with (copy / FILE).open("a") as file:
+        file.write((folder / FILE).read_text())
+    assert len(seen(copy).whole()["rungs"]) == len([*(folder / "rungs").iterdir()])
+
+
+def test_a_recording_without_events_is_followed_too(tmp_path: Path) -> None:
+    said = seen(unpack(PLATEAU, tmp_path)).whole()
+    assert said["sentence"] and said["knees"]
+    assert said["now"]["position"] == ""
+
+
+def test_a_key_in_the_events_names_no_file_elsewhere(folder: Path, tmp_path: Path) -> None:
+    copy = unfinished(folder, tmp_path, 1)
+    with (copy / FILE).open("a") as file:
+        line = {"at": 1.0, "kind": "rung", "doing": "8 users", "data": {"key": "../../secret"}}
+        file.write(json.dumps(line) + "\n")
+    said = seen(copy).whole()
+    assert said["rungs"] == []
+    assert "its key is '../../secret'" in said["messages"][-1]
+
+
+def test_what_is_no_campaign_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(KneebenchError):
+        CampaignState(tmp_path)
+
+
+def test_prometheus_gets_the_figures_of_the_second(folder: Path, tmp_path: Path) -> None:
+    events = [json.loads(line) for line in (folder / FILE).read_text().splitlines()]
+    last = max(n for n, event in enumerate(events) if "second" in event.get("data", {}))
+    state = seen(unfinished(folder, tmp_path, last + 1))
+    text, _ = exposition(state)
+    nopm = events[last]["data"]["second"]["nopm"]
+    assert re.search(rf'kneebench_nopm{{campaign="[^"]+"}} {nopm}\n', text)
+    assert "kneebench_left_seconds" in text and "kneebench_core_busy_ratio" in text
+    done, _ = exposition(seen(folder))
+    assert "kneebench_nopm" not in done and "kneebench_running" in done
+
+
+# --- who may ask ----------------------------------------------------------------------------------
+
+
+@contextmanager
+def served(folder: Path, listen: str = "0") -> Iterator[str]:
+    """The page of a folder by the command, at its URL."""
+    command = [sys.executable, "-m", "kneebench", "live", str(folder), "--listen", listen]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr
+        line = process.stderr.readline()
+        try:
+            yield line.removeprefix("live page: ").strip()
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def get(url: str, **headers: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers)) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def test_the_page_its_state_and_its_events_are_served_on_loopback(folder: Path) -> None:
+    with served(folder) as url:
+        assert url.startswith("http://127.0.0.1:")
+        assert "<title>Kneebench live</title>" in get(url)[1]
+        assert json.loads(get(f"{url}state")[1])["configurations"] == ["fast", "slow"]
+        assert "kneebench_rungs" in get(f"{url}metrics")[1]
+        with urllib.request.urlopen(f"{url}events", timeout=10) as events:
+            lines = [events.readline().decode() for _ in range(4)]
+        assert lines[0] == "retry: 1000\n" and lines[2] == "event: state\n"
+        assert json.loads(lines[3].removeprefix("data: "))["now"]["finished"] is True
+        assert get(url, Host="evil.example")[0] == 400
+
+
+def test_elsewhere_only_those_who_know_the_token_are_answered(folder: Path) -> None:
+    with served(folder, "0.0.0.0:0") as url:
+        here, _, token = url.replace("0.0.0.0", "127.0.0.1").partition("?token=")
+        assert len(token) > 20
+        assert get(here)[0] == get(f"{here}state?token=wrong")[0] == 401
+        assert get(f"{here}metrics", Authorization=f"Bearer {token}")[0] == 200
+        with urllib.request.urlopen(f"{here}?token={token}") as answer:
+            cookie = answer.headers["Set-Cookie"]
+        assert "HttpOnly" in cookie and "SameSite=strict" in cookie
+        assert get(f"{here}state", Cookie=cookie.partition(";")[0])[0] == 200
+
+
+def test_an_address_that_is_none_or_taken_is_an_error(folder: Path) -> None:
+    assert parse_address("127.0.0.1:9") == Address(port=9)
+    for text in ("here", "1:x", "127.0.0.1:99999"):
+        with pytest.raises(KneebenchError, match="is no address"):
+            parse_address(text)
+    with served(folder) as url:
+        taken = url.removeprefix("http://").strip("/")
+        command = [sys.executable, "-m", "kneebench", "live", str(folder), "--listen", taken]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert "cannot be listened on; use another port" in ended.stderr
+
+
+def test_the_process_that_measures_imports_nothing_of_the_page() -> None:
+    code = (
+        "import sys, kneebench.cli, kneebench.campaign.flow, kneebench.screen.watching\n"
+        "found = {'fastapi', 'uvicorn', 'prometheus_client', 'kneebench.live.page_server'}\n"
+        "print(sorted(found & set(sys.modules)))"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout == "[]\n"
+
+
+def test_a_run_serves_its_page_until_it_ends(tmp_path: Path) -> None:
+    file = tmp_path / "plan.toml"
+    file.write_text(
+        '[database]\nengine = "simulated"\n[ladder]\nusers = [1, 8]\n'
+        "[storages]\na = { simulated = {} }\nb = { simulated = {} }\n"
+    )
+    command = [sys.executable, "-m", "kneebench", "run", str(file), "--out", str(tmp_path)]
+    ended = subprocess.run(
+        [*command, "--prometheus", "127.0.0.1:0"], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    url = re.search(r"live page: (\S+)", ended.stderr)
+    assert url
+    with pytest.raises(OSError):
+        urllib.request.urlopen(url[1], timeout=5)
+
+
+# --- how it looks ---------------------------------------------------------------------------------
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(not BROWSER, reason="Chromium is not installed")
+def test_a_browser_shows_it_on_one_screen_without_a_word_on_the_console(
+    folder: Path, tmp_path: Path
+) -> None:
+    with served(folder) as url, opened(tmp_path, 1440, 1000) as tab:
+        tab.open(url)
+        tab.wait_until(f"{SENTENCE} === {json.dumps(headline(load(folder)))}")
+        assert tab.evaluate("document.querySelectorAll('svg').length") == 4
+        assert tab.evaluate("document.documentElement.scrollHeight <= innerHeight")
+        assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        said = tab.evaluate("document.body.innerText")
+        assert "log latency" in said and "checks of the last rung hold" in said
+        assert tab.console == []
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(not BROWSER, reason="Chromium is not installed")
+def test_a_page_whose_connection_was_cut_finds_back_and_shows_what_it_missed(
+    folder: Path, tmp_path: Path
+) -> None:
+    copy = unfinished(folder, tmp_path, 40)
+    rest = (folder / FILE).read_text().splitlines(keepends=True)[40:]
+    with opened(tmp_path, 390, 800) as tab:
+        with served(copy) as url:
+            tab.open(url)
+            tab.wait_until("document.querySelectorAll('svg').length > 2")
+            assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        tab.wait_until(f"{CONNECTION}.includes('connection lost')")
+        shutil.copytree(folder / "rungs", copy / "rungs", dirs_exist_ok=True)
+        with (copy / FILE).open("a") as file:
+            file.writelines(rest)
+        with served(copy, url.removeprefix("http://").strip("/")):
+            tab.wait_until(f"{CONNECTION} === ''")
+            tab.wait_until("document.getElementById('position').textContent.startsWith('final ')")
+            rungs = len([*(folder / "rungs").iterdir()])
+            assert tab.evaluate("state.rungs.length") == rungs
+
+
+SENTENCE = "document.getElementById('sentence').textContent"
+CONNECTION = "document.getElementById('connection').textContent"
+
+
+@contextmanager
+def opened(tmp_path: Path, width: int, height: int) -> Iterator[Tab]:
+    tab = Tab(tmp_path / "profile", width, height)
+    try:
+        yield tab
+    finally:
+        tab.close()
