@@ -82,7 +82,7 @@ def test_each_resource_is_named_when_it_alone_is_short(resource: str, seen: dict
     assert found.resource == resource
     assert found.evidence[0].startswith(f"for {resource}: ")
     assert "limit" in found.evidence[0]
-    assert found.sentence.startswith("Disk is limited by ")
+    assert found.sentence.startswith("Disk is probably limited by ")
 
 
 def test_nothing_short_is_unknown_and_every_rule_is_told_as_evidence_against() -> None:
@@ -390,7 +390,7 @@ def test_the_writes_of_a_device_that_has_the_log_too_are_called_so(
     busy |= ONE_AT_A_TIME
     found = judged(waits={"data_read": 6.0, **SAMPLED}, devices=devices, **busy)
     assert (found.resource, found.name) == ("data writes", name)
-    assert found.sentence.startswith(f"Disk is limited by {name} at the knee: ")
+    assert found.sentence.startswith(f"Disk is probably limited by {name} at the knee: ")
     assert found.evidence[0].startswith(f"for {name}: ")
     assert ("the log's among them" in found.sentence) == (name == "data and log writes")
 

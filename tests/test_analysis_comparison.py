@@ -225,7 +225,7 @@ def test_the_title_is_the_largest_difference_and_the_subtitle_has_its_interval()
         == "Memory: 2.5x disk's NOPM at the knee, 0.50x its mean latency at a fixed rate"
     )
     assert subtitle(found).startswith(
-        "NOPM at the knee 2.50x (95% CI 2.46x to 2.53x, n=3); mean latency 0.50x"
+        "NOPM at the knee 2.50x, 150% more (95% CI 2.46x to 2.53x, n=3); mean latency 0.50x"
     )
 
 

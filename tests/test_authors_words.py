@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import base64
+import shutil
 from pathlib import Path
 
 import pytest
 from markupsafe import escape
+from pydantic import ValidationError
 
 from kneebench.brief import Brief
+from kneebench.brief.pdf import pdf
+from kneebench.campaign.flow import run
 from kneebench.errors import PlanError
 from kneebench.plan import Plan
 from kneebench.plan.reader import parse_plan
@@ -24,6 +29,7 @@ from tests.recordings import (
     with_campaign,
     with_plan,
 )
+from tests.simulated_campaign import plan as simulated
 
 WORDS = {
     "title": "Four <b>drives</b> & PostgreSQL",
@@ -47,7 +53,7 @@ def test_the_table_is_written_and_read_back() -> None:
 @pytest.mark.parametrize(
     ("table", "allowed"),
     [
-        ('titel = "x"', "one of: title, authors, organisation, summary, storages"),
+        ('titel = "x"', "one of: title, authors, organisation, logo, summary, storages"),
         ('title = "two\\nlines"', "one line of text"),
         ('storages.tape = "x"', "a storage, one of: disk"),
         ('storages.disk = ""', "a text that is not empty"),
@@ -96,3 +102,26 @@ def test_what_a_licence_asks_of_those_who_publish_stands_at_the_end_of_the_page(
     (sentence,) = brief.publishing
     assert "prior written approval" in sentence
     assert str(escape(sentence)) in brief.html().partition("<footer>")[2]
+
+
+def test_the_logo_is_copied_into_the_folder_and_stands_in_the_page_and_the_pdf(
+    tmp_path: Path,
+) -> None:
+    picture = '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20"><rect/></svg>'
+    (tmp_path / "ours.svg").write_text(picture)
+    brief = {"logo": tmp_path / "ours.svg", "organisation": "Example"}
+    results = run(simulated(brief=brief), tmp_path)
+    assert results.folder and (results.folder / "logo.svg").read_text() == picture
+    (tmp_path / "ours.svg").unlink()
+    copied = load(shutil.copytree(results.folder, tmp_path / "copied"))
+    page = Brief(copied).html()
+    encoded = base64.b64encode(picture.encode()).decode()
+    assert f'src="data:image/svg+xml;base64,{encoded}" alt="Example"' in page
+    assert len(pdf(Brief(copied))) > 1000
+    with pytest.raises(PlanError, match="No such file"):
+        run(simulated(brief=brief, seed=2), tmp_path)
+
+
+def test_a_logo_that_is_no_picture_is_an_error_of_the_plan() -> None:
+    with pytest.raises(ValidationError, match=r"ends in \.svg or \.png"):
+        simulated(brief={"logo": "logo.exe"})

@@ -18,13 +18,25 @@ use crate::session::tls;
 /// Merged statistics of base64 HDR histograms (V2).
 #[pyfunction]
 fn merge_histograms(py: Python<'_>, histograms: Vec<String>) -> PyResult<Latency> {
-    let merged = py.detach(|| {
-        histograms.iter().try_fold(Latencies::default(), |mut sum, text| {
-            sum.merge(&Latencies::decode(text)?);
-            Ok(sum)
-        })
-    });
-    Ok(merged.map_err(PyValueError::new_err::<String>)?.statistics())
+    Ok(py.detach(|| merged(&histograms))?.statistics())
+}
+
+/// Quantiles, in seconds, of all samples of base64 HDR histograms (V2).
+#[pyfunction]
+fn merged_quantiles(
+    py: Python<'_>,
+    histograms: Vec<String>,
+    shares: Vec<f64>,
+) -> PyResult<Vec<f64>> {
+    let all = py.detach(|| merged(&histograms))?;
+    Ok(shares.into_iter().map(|share| all.quantile_s(share)).collect())
+}
+
+fn merged(histograms: &[String]) -> PyResult<Latencies> {
+    histograms.iter().try_fold(Latencies::default(), |mut sum, text| {
+        sum.merge(&Latencies::decode(text).map_err(PyValueError::new_err::<String>)?);
+        Ok(sum)
+    })
 }
 
 /// The file of the machine's own root certificates; None if there is none.
@@ -42,6 +54,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<loading::Loading>()?;
     module.add_class::<simulated::SimulatedServer>()?;
     module.add_function(wrap_pyfunction!(merge_histograms, module)?)?;
+    module.add_function(wrap_pyfunction!(merged_quantiles, module)?)?;
     module.add_function(wrap_pyfunction!(system_roots, module)?)?;
     errors::register(module)?;
     protocols::register(module)

@@ -34,6 +34,8 @@ LOAD_GENERATOR_BUSY = LOAD_GENERATOR.limit
 WORTH_SAYING = 0.25
 OPTIONAL = ("device", "network", "lightweight locks", "memory", "other waits", "data writes")
 """Resources that a sentence does not list when they were not measured: few campaigns have them."""
+PROBABLY = ("is probably limited by", "is limited by")
+"""Said of a suspicion, and of one that was proved."""
 BY_KEY = {resource.key: resource for resource in RESOURCES}
 
 
@@ -105,7 +107,7 @@ def _sentence(
     rest = ", ".join(row.name for row in short[1:] if row.resource != same)
     also = f" (also over its limit: {rest})" if rest else ""
     return (
-        f"{capital(climb.configuration.unlimited_name)} is limited by"
+        f"{capital(climb.configuration.unlimited_name)} {PROBABLY[0]}"
         f" {short[0].called or resource.called} at {place(climb)}: {short[0].why}{also}."
         f"{_not_the_storage(climb, readings, short)}"
     )

@@ -25,8 +25,8 @@ from kneebench.analysis.wording import (
     capital,
     number_of_users,
     percent,
-    possessive,
     times,
+    times_another,
     times_with_interval,
 )
 from kneebench.errors import require_kind
@@ -134,7 +134,7 @@ def ratio_of(
     floor = max(own, machine)
     beyond, differs = is_beyond(ratio, floor), is_claimed(ratio, floor)
     base = _called_beside(climb, against)
-    sentence = f"{capital(called(climb))}: {times_with_interval(ratio)} {possessive(base)} {what}"
+    sentence = f"{capital(called(climb))}: {times_another(times_with_interval(ratio), base, what)}"
     if not differs:
         unsure = "the interval includes 1x" if ratio.n > 1 else "one pair of runs is too few"
         why = unsure if beyond else _within(own, machine)

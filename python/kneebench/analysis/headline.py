@@ -20,10 +20,12 @@ from kneebench.analysis.wording import (
     capital,
     known,
     listed,
+    more_or_less,
     number_of_users,
     possessive,
     times,
     times_and_interval,
+    times_another,
 )
 from kneebench.records import Climb, Comparison, Knee, Results, configuration_name
 from kneebench.units import count, significant
@@ -196,9 +198,9 @@ def _of_databases(results: Results, best: Comparison) -> Iterator[str]:
     climbs = {climb.id: climb for climb in results.climbs}
     climb, base = climbs[best.configuration], climbs[best.baseline].configuration.database
     if best.differs:
-        ratio = f"{times(best.ratio.value)} {possessive(base)}"
-        yield f"{capital(called(climb))}: {ratio} {NOPM.called.format(place(climb))}"
-        yield f"{capital(called(climb))}: {ratio} NOPM"
+        ratio, name = times(best.ratio.value), capital(called(climb))
+        yield f"{name}: {times_another(ratio, base, NOPM.called.format(place(climb)))}"
+        yield f"{name}: {times_another(ratio, base, 'NOPM')}"
     else:
         where = _without_database(climb)
         yield f"{NO_DIFFERENCE} between {climb.configuration.database} and {base} on {where}"
@@ -217,23 +219,20 @@ def _of_storages(main: _Main, *, imprecise: bool) -> Iterator[str]:
     latency = main.latency if main.latency and main.latency.differs else None
     if main.best.differs and imprecise:
         low, high = times(main.best.ratio.low), times(main.best.ratio.high)
-        yield f"{configuration}: {low} to {high} {possessive(base)} NOPM, not precise enough"
+        ratio = times_another(f"{low} to {high}", base, "NOPM")
+        yield f"{configuration}: {ratio}, not precise enough"
     elif main.best.differs:
-        nopm = (
-            f"{configuration}: {times(main.best.ratio.value)} {possessive(base)}"
-            f" {NOPM.called.format(place(main.configuration))}"
-        )
+        ratio, at_knee = times(main.best.ratio.value), NOPM.called.format(place(main.configuration))
+        nopm, short = (times_another(ratio, base, what) for what in (at_knee, "NOPM"))
         if latency:
-            yield f"{nopm}, {times(latency.ratio.value)} its mean latency at a fixed rate"
-            yield (
-                f"{configuration}: {times(main.best.ratio.value)} {possessive(base)} NOPM,"
-                f" {times(latency.ratio.value)} its mean latency at a fixed rate"
-            )
-        yield nopm
+            beside = f"{times(latency.ratio.value)} its mean latency at a fixed rate"
+            yield f"{configuration}: {nopm}, {beside}"
+            yield f"{configuration}: {short}, {beside}"
+        yield f"{configuration}: {nopm}"
     elif latency:
         yield (
             f"{configuration} {'cuts' if latency.ratio.value < 1 else 'raises'} mean latency to"
-            f" {times(latency.ratio.value)} of {possessive(base)}"
+            f" {times(latency.ratio.value)} {_of(base)}"
         )
         yield (
             f"{configuration} {'cuts' if latency.ratio.value < 1 else 'raises'} mean latency to"
@@ -241,6 +240,10 @@ def _of_storages(main: _Main, *, imprecise: bool) -> Iterator[str]:
         )
     else:
         yield f"{NO_DIFFERENCE} between {called(main.configuration)} and {base}"
+
+
+def _of(base: str) -> str:
+    return f"that of {base}" if base[:1].isdigit() else f"of {possessive(base)}"
 
 
 def _behind(main: _Main) -> str:
@@ -257,7 +260,7 @@ def _part(one: Comparison, what: str, at: str) -> str:
     value, sure = times_and_interval(one.ratio)
     interval = sure if not known(one.ratio) else f"{CI} {sure}"
     return (
-        f"{what} {value}{at} ({interval})"
+        f"{what} {value}{at}, {more_or_less(one.ratio.value)} ({interval})"
         if one.differs
         else f"{NO_DIFFERENCE.lower()} in {what}{at} ({value}, {interval})"
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kneebench.analysis.bottleneck import BY_KEY, bottleneck, generator_bound_rung
+from kneebench.analysis.bottleneck import BY_KEY, PROBABLY, bottleneck, generator_bound_rung
 from kneebench.analysis.comparison import NOPM, ratio_of
 from kneebench.analysis.knee_readings import KneeReadings
 from kneebench.analysis.resource_evidence import delayed_share
@@ -90,7 +90,10 @@ def proved(found: Bottleneck, proof: Proof | None) -> Bottleneck:
     verdict = {"verdict": own[0].verdict, "gain": own[0].gain} if own else {}
     said = [one.sentence for one in proof.relieved]
     said += [f"Not tried: {relief} ({why})." for relief, why in proof.impossible.items()]
-    return found.model_copy(update={**verdict, "next_limit": " ".join(said)})
+    sentence = found.sentence
+    if own and own[0].verdict == "proved":
+        sentence = sentence.replace(*PROBABLY, 1)
+    return found.model_copy(update={**verdict, "sentence": sentence, "next_limit": " ".join(said)})
 
 
 def with_gains(proof: Proof, measured: Results, reliefs: Mapping[str, str]) -> Proof:

@@ -111,6 +111,28 @@ def possessive(name: str) -> str:
     return f"{name}'" if name.endswith("s") else f"{name}'s"
 
 
+def times_another(ratio: str, name: str, what: str = "") -> str:
+    """A ratio to what another has. Between two numbers stands a word.
+
+    >>> times_another("2.5x", "disk", "NOPM"), times_another("2.5x", "8x SATA", "NOPM")
+    ("2.5x disk's NOPM", '2.5x the NOPM of 8x SATA')
+    """
+    if name[:1].isdigit():
+        return f"{ratio} the {what} of {name}"
+    return f"{ratio} {possessive(name)} {what}"
+
+
+def more_or_less(ratio: float) -> str:
+    """A ratio as a percentage.
+
+    >>> more_or_less(1.35), more_or_less(0.82), more_or_less(1.004)
+    ('35% more', '18% less', '0.4% more')
+    """
+    change = 100 * abs(ratio - 1)
+    shown = f"{change:.0f}" if change >= 1 else f"{change:.1f}"
+    return f"{shown}% {'more' if ratio >= 1 else 'less'}"
+
+
 def number_of_users(users: float) -> str:
     """Number of users in words.
 

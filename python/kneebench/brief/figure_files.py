@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from kneebench.brief import drawing
 from kneebench.brief.section import Figure
@@ -31,6 +32,30 @@ def write_figures(
                 written.append(folder / f"{figure.name}{ending}")
                 write_bytes(written[-1], content)
     return written
+
+
+class Download(NamedTuple):
+    """A file that a page carries: its name, what it is called, and where a browser finds it."""
+
+    name: str
+    called: str
+    href: str
+
+
+def downloads(figure: Figure, svg: str) -> list[Download]:
+    """The figure as it was drawn and the rows that it draws, as files within the page; of several
+    tables the largest, as `--figures` writes them all.
+    """
+    tables = [rows for _, rows in _contents(figure, "", "csv")][:1]
+    return [
+        _download(f"{figure.name}.svg", "SVG", "image/svg+xml", svg.encode()),
+        *(_download(f"{figure.name}.csv", "CSV", "text/csv", rows) for rows in tables),
+    ]
+
+
+def _download(name: str, called: str, media_type: str, content: bytes) -> Download:
+    encoded = base64.b64encode(content).decode()
+    return Download(name, called, f"data:{media_type};base64,{encoded}")
 
 
 def _contents(figure: Figure, says: str, one: Format) -> Iterator[tuple[str, bytes]]:

@@ -18,6 +18,7 @@ from kneebench.analysis.quoted_load import quoted_loads
 from kneebench.analysis.still_steady import still_steady
 from kneebench.analysis.wording import DERIVED
 from kneebench.brief import chart_theme
+from kneebench.brief.caveat_figures import caveat_figures
 from kneebench.brief.figure_files import Format, write_figures
 from kneebench.brief.knee_devices import KneeDevices, knee_devices
 from kneebench.brief.rendering import Page
@@ -27,6 +28,7 @@ from kneebench.brief.view_model import ViewModel
 from kneebench.engine_properties import engine_properties
 from kneebench.errors import require_kind
 from kneebench.records import Results
+from kneebench.results.logo import as_uri, kept_logo
 from kneebench.secrets import clean
 from kneebench.shelf import ENGINES, SECTIONS
 
@@ -97,6 +99,12 @@ class Brief(Page):
         words = self.view.plan.brief
         return ", ".join(filter(None, (*words.authors, words.organisation)))
 
+    @cached_property
+    def logo(self) -> tuple[str, bytes] | None:
+        """The author's, by its file's ending."""
+        folder = self.view.results.folder
+        return kept_logo(folder) if folder and self.view.plan.brief.logo else None
+
     @property
     def setup(self) -> str:
         """One line of conditions."""
@@ -118,7 +126,10 @@ class Brief(Page):
 
     def html(self) -> str:
         """The page: no script, no font, nothing from elsewhere."""
-        return self.render_page("page.html.j2", view=self.view, derived=DERIVED, whose=WHOSE)
+        logo = as_uri(self.logo) if self.logo else ""
+        return self.render_page(
+            "page.html.j2", view=self.view, derived=DERIVED, whose=WHOSE, logo=logo
+        )
 
     def figures(self, folder: str | Path, formats: Sequence[Format] = ("png",)) -> list[Path]:
         """Write every figure, its title within, as "svg", "png" or "pdf", and as "csv" the rows
@@ -141,6 +152,7 @@ class Brief(Page):
             "disturbances": [one.model_dump() for one in view.disturbances],
             "derived": DERIVED,
             "exit_code": self.exit_code,
+            "caveat_figures": caveat_figures(view),
             "finished": view.results.finished,
             "campaign": clean(view.campaign.model_dump(mode="json")),
             "failed_checks": [

@@ -5,6 +5,7 @@ within.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,6 +14,7 @@ from typing import Any, Literal
 from kneebench.analysis.wording import DERIVED
 from kneebench.brief import drawing
 from kneebench.brief.page import WHOSE, Brief
+from kneebench.brief.rendering import Page
 from kneebench.brief.section import Section
 from kneebench.results.atomic_write import write_bytes
 
@@ -30,19 +32,29 @@ def write_pdf(brief: Brief, path: Path, *, paper: Paper = "a4", appendix: bool =
 
 def pdf(brief: Brief, *, paper: Paper = "a4", appendix: bool = False) -> bytes:
     """The brief as a PDF. The same results give the same pages; no font of the machine is used."""
-    import typst
-
     parts = {name: blocks for name, blocks in brief.parts.items() if appendix or name != "appendix"}
     sections = [
         *brief.alarms,
         *(one for some in parts.values() for _, each in some for one in each),
     ]
+    logo = {f"logo{brief.logo[0]}": brief.logo[1]} if brief.logo else {}
+    return compiled(sections, _document(brief, parts, paper) | {"logo": [*logo]}, logo)
+
+
+def compiled(
+    sections: Sequence[Section], document: dict[str, Any], pictures: Mapping[str, bytes] = {}
+) -> bytes:
+    """A PDF of what a page says, with the figures of its sections, and other pictures by name."""
+    import typst
+
     with TemporaryDirectory(prefix="kneebench-pdf-") as folder:
         place = Path(folder)
         for section in sections:
             for figure in section.figures:
                 (place / _file(figure.name)).write_bytes(drawing.pdf(figure))
-        (place / "brief.json").write_text(json.dumps(_document(brief, parts, paper)))
+        for name, picture in pictures.items():
+            (place / name).write_bytes(picture)
+        (place / "brief.json").write_text(json.dumps(document))
         source = place / "page.typ"
         source.write_text((files("kneebench.brief") / "page.typ").read_text(encoding="utf-8"))
         made: bytes = typst.compile(source, root=place, ignore_system_fonts=True)
@@ -53,26 +65,58 @@ def _document(
     brief: Brief, parts: dict[Any, list[tuple[bool, list[Section]]]], paper: Paper
 ) -> dict[str, Any]:
     view, words = brief.view, brief.view.plan.brief
-    return {
-        "paper": paper,
-        "title": brief.title,
-        "subtitle": brief.subtitle,
-        "date": view.campaign.started_at[:10],
-        "kicker": brief.kicker,
-        "banner": brief.banner,
+    elsewhere = [] if "appendix" in parts else [ELSEWHERE]
+    plain = plain_document(
+        brief,
+        paper,
+        kicker=brief.kicker,
+        banner=brief.banner,
+        subtitle=brief.subtitle,
+        closing=[brief.written, *elsewhere, *brief.publishing],
+        parts=parts,
+    )
+    return plain | {
         "publication": words.title,
         "authors": list(words.authors),
         "byline": brief.byline,
         "summary": words.summary,
-        "whose": WHOSE,
         "disturbed": [one.words for one in view.disturbances],
         "conditions": [
             view.plan.question,
             brief.setup,
             *(one.sentence for one in view.limited_memory),
         ],
+    }
+
+
+def plain_document(
+    page: Page,
+    paper: Paper,
+    *,
+    kicker: str,
+    banner: str,
+    subtitle: str,
+    closing: Sequence[str],
+    parts: dict[Any, list[tuple[bool, list[Section]]]] | None = None,
+) -> dict[str, Any]:
+    """What page.typ sets of any page; `parts`: those of it, if not all."""
+    shown = page.parts if parts is None else parts
+    return {
+        "paper": paper,
+        "title": page.title,
+        "subtitle": subtitle,
+        "kicker": kicker,
+        "banner": banner,
+        "logo": [],
+        "publication": "",
+        "authors": [],
+        "byline": "",
+        "summary": "",
+        "whose": WHOSE,
+        "disturbed": [],
+        "conditions": [],
         "derived": DERIVED,
-        "alarms": [_section(one) for one in brief.alarms],
+        "alarms": [_section(one) for one in page.alarms],
         "parts": [
             {
                 "name": name,
@@ -81,13 +125,9 @@ def _document(
                     for figured, some in blocks
                 ],
             }
-            for name, blocks in parts.items()
+            for name, blocks in shown.items()
         ],
-        "closing": [
-            brief.written,
-            *([] if "appendix" in parts else [ELSEWHERE]),
-            *brief.publishing,
-        ],
+        "closing": list(closing),
     }
 
 

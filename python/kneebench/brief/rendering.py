@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from kneebench.brief import drawing
+from kneebench.brief.figure_files import downloads
 from kneebench.brief.section import Part, Section
 from kneebench.results.atomic_write import write_text
 
@@ -75,7 +76,7 @@ class Page(ABC):
         shelf.trim_blocks = shelf.lstrip_blocks = shelf.keep_trailing_newline = True
         style = (files("kneebench.brief") / "page.css").read_text(encoding="utf-8")
         return shelf.get_template(template).render(
-            brief=self, style=style, svg=drawing.svg, **values
+            brief=self, style=style, svg=drawing.svg, downloads=downloads, **values
         )
 
 

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from kneebench.commands.campaigns import campaign_folder, load_named
+from kneebench.commands.junit_file import JUnitFile, require_place
 from kneebench.commands.measuring import Fresh, WithBrief, Yes, clean_up, confirm
-from kneebench.commands.options import Json, Root
+from kneebench.commands.options import Json, PageFile, Root
 from kneebench.commands.output import print_line, show_json, show_parts, write
 from kneebench.commands.resuming import Resumable
 from kneebench.directories import CAMPAIGNS
-from kneebench.errors import Refused
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from kneebench.analysis.acceptance import Margins
     from kneebench.plan import Plan
     from kneebench.records import Results
-    from kneebench.results.acceptance import Acceptance
 
 Baseline = Annotated[
     str,
@@ -99,6 +95,7 @@ def accept(
     latency_margin: LatencyMargin = None,
     p999_margin: P999Margin = None,
     junit: JUnit = None,
+    page: PageFile = None,
     as_json: Json = False,
     fresh: Fresh = False,
     brief: WithBrief = True,
@@ -114,83 +111,21 @@ def accept(
 
     \b
     Examples:
-      kneebench accept before                 run the baseline's plan again, and judge
+      kneebench accept before                 run its plan again, and judge
       kneebench accept before after           judge a campaign that is finished
       kneebench accept before new-server.toml run another plan, and judge
-      kneebench accept before --junit accept.xml --yes
-    Exit code 0: better, same, or one of both; 6: worse; 7: cannot say; 3 and 4 as for `run`.
+      kneebench accept before --junit accept.xml --page accept.pdf --yes
+    Exit code 0: better, same, or one of both; 6: worse; 7: cannot say;
+    3 and 4 as for `run`.
     """
-    _require_place(junit)
-    with _JUnitFile(junit, judged or baseline) as file:
+    require_place(junit, page)
+    with JUnitFile(junit, judged or baseline) as file:
         _check(margin, latency_margin, p999_margin)
         base = load_named(baseline, root)
-        if plan := _plan(judged, base, root):
-            results = _measure(plan, base, out or root, fresh, brief, yes)
-        else:
-            results = load_named(judged or "", root)
+        plan, new = _plan(judged, base, root), (out or root, fresh, brief, yes)
+        results = _measure(plan, base, *new) if plan else load_named(judged or "", root)
         margins = _margins(results, margin, latency_margin, p999_margin)
-        _print_accepted(results, base, margins, file, as_json)
-
-
-class _JUnitFile:
-    """The file of `--junit`, if there is one: an error from the beginning on, and in the end the
-    answer or what prevented it. However the command ends, an earlier answer does not remain.
-    """
-
-    def __init__(self, path: Path | None, judged: str) -> None:
-        self._path, self._judged = path, judged
-
-    def __enter__(self) -> _JUnitFile:
-        from kneebench.results.atomic_write import is_stream
-
-        if self._path and not is_stream(self._path):
-            self._put("Unfinished", "kneebench accept has not finished")
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        where: TracebackType | None,
-    ) -> None:
-        if error is not None and not isinstance(error, typer.Exit):
-            with contextlib.suppress(OSError, Refused):  # the error itself is reported
-                words = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
-                self._put(type(error).__name__, words or "no answer")
-
-    def write(self, found: Acceptance, results: Results) -> None:
-        """Write the answer."""
-        from kneebench.screen.junit import junit
-
-        self._write(junit(found, started_at=results.campaign.started_at))
-
-    def _put(self, kind: str, message: str) -> None:
-        from kneebench.screen.junit import junit_without_answer
-
-        self._write(junit_without_answer(self._judged, kind, message))
-
-    def _write(self, text: str) -> None:
-        from kneebench.results.atomic_write import write_where_named
-
-        if self._path:
-            write_where_named(self._path, text)
-
-
-def _require_place(junit: Path | None) -> None:
-    """Raise PlanError where `--junit` names a file in a directory that is missing, and Refused
-    where it names a drive.
-    """
-    from kneebench.errors import PlanError
-    from kneebench.results.atomic_write import require_no_drive
-
-    if junit and not junit.absolute().parent.is_dir():
-        raise PlanError(
-            f"cannot write {junit}",
-            seen=f"no directory {junit.parent}",
-            do="create it, or choose another path",
-        )
-    if junit:
-        require_no_drive(junit)
+        _print_accepted(results, base, margins, file, page, as_json)
 
 
 def _check(*margins: float | None) -> None:
@@ -259,7 +194,12 @@ def _margins(results: Results, *given: float | None) -> Margins:
 
 
 def _print_accepted(
-    results: Results, base: Results, margins: Margins, file: _JUnitFile, as_json: bool
+    results: Results,
+    base: Results,
+    margins: Margins,
+    file: JUnitFile,
+    page: Path | None,
+    as_json: bool,
 ) -> NoReturn:
     """The answer; the exit code of the measurement itself counts first."""
     from kneebench.analysis.outcome import exit_code
@@ -269,6 +209,10 @@ def _print_accepted(
     found = accepted(baseline=base, campaign=results, margins=margins)
     caveats = _caveats(results, base)
     file.write(found, results)
+    if page:
+        from kneebench.brief.campaigns import AcceptancePage
+
+        AcceptancePage(found, base, results, caveats).write(page)
     if as_json:
         show_json(screen.document(found, caveats))
     else:

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from kneebench.commands.options import CampaignName, Json, Root
+from kneebench.commands.options import CampaignName, Json, PageFile, Root
 from kneebench.commands.output import (
+    checked_page,
     print_line,
+    print_text,
     show_json,
     show_parts,
     write,
@@ -86,7 +88,12 @@ def show(
         show_parts(*printed(results, every_rung=True))
 
 
-def compare(campaigns: CampaignNames, root: Root = CAMPAIGNS, as_json: Json = False) -> None:
+def compare(
+    campaigns: CampaignNames,
+    root: Root = CAMPAIGNS,
+    page: PageFile = None,
+    as_json: Json = False,
+) -> None:
     """Compare campaigns, storage by storage, and show the trend.
 
     Every storage is compared with the first campaign's baseline. The trend compares each storage
@@ -99,23 +106,33 @@ def compare(campaigns: CampaignNames, root: Root = CAMPAIGNS, as_json: Json = Fa
     Examples:
       kneebench compare before after
       kneebench compare january february march
+      kneebench compare january february march --page trend.pdf
     """
-    from kneebench.analysis.disturbance import campaigns_disturbed
     from kneebench.errors import PlanError
-    from kneebench.results import compare_campaigns, differences
-    from kneebench.results.trend import trends
-    from kneebench.screen.compared import document, printed
 
+    checked_page(page)
     if len(campaigns) < 2:
         raise PlanError(
             "cannot compare campaigns",
             seen=f"only {campaigns[0]} is named",
             do="name at least two; `kneebench list` shows them",
         )
-    all_ = [load_named(name, root) for name in campaigns]
-    found, trend = compare_campaigns(all_), trends(all_)
-    differing = [sentence for other in all_[1:] for sentence in differences(all_[0], other)]
-    disturbed = campaigns_disturbed(all_)
+    _show_compared([load_named(name, root) for name in campaigns], page, as_json=as_json)
+
+
+def _show_compared(campaigns: list[Results], page: Path | None, *, as_json: bool) -> None:
+    from kneebench.analysis.disturbance import campaigns_disturbed
+    from kneebench.results import compare_campaigns, differences
+    from kneebench.results.trend import trends
+    from kneebench.screen.compared import document, printed
+
+    found, trend = compare_campaigns(campaigns), trends(campaigns)
+    differing = [one for other in campaigns[1:] for one in differences(campaigns[0], other)]
+    disturbed = campaigns_disturbed(campaigns)
+    if page:
+        from kneebench.brief.campaigns import ComparisonPage
+
+        ComparisonPage(campaigns, found, trend, differing, disturbed).write(page)
     if as_json:
         show_json(document(found, differing, disturbed, trend))
     else:
@@ -127,6 +144,9 @@ Appendix = Annotated[
     bool, typer.Option("--appendix", help="A PDF with every rung and setting, and the evidence.")
 ]
 Pdf = Annotated[bool, typer.Option("--pdf", help="Write brief.pdf in the campaign folder.")]
+Markdown = Annotated[
+    bool, typer.Option("--markdown", help="Print the answer as Markdown, without its figures.")
+]
 FiguresFolder = Annotated[
     Path | None,
     typer.Option(
@@ -140,7 +160,7 @@ BriefFile = Annotated[
     typer.Option(
         "--out",
         "-o",
-        help="Output file, .html, .pdf or .json. [default: brief.html in the campaign folder]",
+        help="Output file, .html, .pdf, .md or .json. [default: brief.html in the campaign folder]",
         show_default=False,
     ),
 ]
@@ -153,6 +173,7 @@ def write_brief(
     paper: Paper = "a4",
     appendix: Appendix = False,
     figures: FiguresFolder = None,
+    markdown: Markdown = False,
     root: Root = CAMPAIGNS,
 ) -> None:
     """Write a campaign's brief again from its folder.
@@ -163,8 +184,15 @@ def write_brief(
       kneebench brief ./copied/campaign --out brief.json
       kneebench brief ./copied/campaign --pdf --paper us-letter
       kneebench brief ./copied/campaign --figures figures
+      kneebench brief ./copied/campaign --markdown
     """
     results = load_named(campaign, root)
+    if markdown and out is None:
+        from kneebench.brief import Brief
+        from kneebench.brief.markdown import markdown as as_markdown
+
+        print_text(as_markdown(Brief(results)))
+        return
     if figures:
         for path in write_figures(results, figures):
             print_line(str(path))
@@ -183,8 +211,25 @@ def campaign_folder(name: str, root: Path) -> Path | None:
 
 def load_named(name: str, root: Path) -> Results:
     """The campaign of that name; raises PlanError where there is none."""
-    from kneebench.errors import PlanError
     from kneebench.results import load
+
+    return load(folder_named(name, root))
+
+
+def newest(root: Path) -> Path:
+    """The folder of the newest campaign; raises PlanError where there is none."""
+    from kneebench.errors import PlanError
+    from kneebench.results import campaigns
+
+    if not (found := campaigns(root)):
+        do = "name one, or start one with `kneebench run`"
+        raise PlanError("kneebench live", seen=f"no campaign in {root}", do=do)
+    return found[0].folder
+
+
+def folder_named(name: str, root: Path) -> Path:
+    """The folder of the campaign of that name; raises PlanError where there is none."""
+    from kneebench.errors import PlanError
 
     folder = campaign_folder(name, root)
     if folder is None:
@@ -193,4 +238,4 @@ def load_named(name: str, root: Path) -> Results:
             seen=f"no such campaign; looked in {name} and {root / name}",
             do="see `kneebench list`",
         )
-    return load(folder)
+    return folder

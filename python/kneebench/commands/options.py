@@ -23,5 +23,14 @@ CampaignName = Annotated[
         show_default=False,
     ),
 ]
+PageFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--page",
+        metavar="FILE",
+        help="Write the answer as a page, .html or .pdf, or its figures as .csv.",
+        show_default=False,
+    ),
+]
 Root = Annotated[Path, typer.Option("--in", help="Folder that contains campaigns.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]

@@ -30,6 +30,12 @@ def print_line(text: str, *, err: bool = False) -> None:
     typer.echo(visible(text), err=err)
 
 
+def print_text(text: str) -> None:
+    """Print lines as they are, without control characters."""
+    for line in text.splitlines():
+        print_line(line)
+
+
 class ReadingProgress:
     """Prints, every two seconds, how far a drive has been read, and how long that still takes."""
 
@@ -95,8 +101,8 @@ def write(
     paper: Paper = "a4",
     appendix: bool = False,
 ) -> Path:
-    """Write the brief of a campaign as HTML, or by the end of the file's name as JSON or PDF;
-    return its path. `paper` and `appendix` are of a PDF.
+    """Write the brief of a campaign as HTML, or by the end of the file's name as JSON, PDF or
+    Markdown; return its path. `paper` and `appendix` are of a PDF.
     """
     from kneebench.brief import Brief
     from kneebench.results.atomic_write import write_text
@@ -105,6 +111,10 @@ def write(
     path = _checked(out or (results.folder or Path()) / BRIEF)
     if path.suffix == ".json":
         write_text(path, Brief(results).json())
+    elif path.suffix == ".md":
+        from kneebench.brief.markdown import markdown
+
+        write_text(path, markdown(Brief(results)))
     elif path.suffix == ".pdf":
         from kneebench.brief.pdf import write_pdf
 
@@ -139,7 +149,15 @@ def write_sweep_table(results: Results, out: Path) -> Path:
     return path
 
 
-def _checked(path: Path, allowed: tuple[str, ...] = (".html", ".pdf", ".json")) -> Path:
+def checked_page(path: Path | None) -> None:
+    """Before anything is measured: raises PlanError where such a page cannot be
+    written.
+    """
+    if path:
+        _checked(path, (".html", ".pdf", ".csv"))
+
+
+def _checked(path: Path, allowed: tuple[str, ...] = (".html", ".pdf", ".md", ".json")) -> Path:
     from kneebench.results.atomic_write import require_no_drive
 
     require_no_drive(path)

@@ -15,6 +15,8 @@ from kneebench.brief.view_model import ViewModel
 from kneebench.records import Climb
 
 PLACE = 40
+MOST_LISTED = 3
+"""Storages whose points have their users in the caption."""
 
 
 def section(view: ViewModel) -> Section | None:
@@ -67,7 +69,7 @@ def _figure(view: ViewModel, points: list[dict[str, Any]]) -> Figure:
     caption = (
         f"Each point is one {searched(view.campaign)} (closed loop){_line(view)}. The circle is the"
         f" {view.point} from the final runs. Its box is the 95% CI of NOPM and of mean latency"
-        f"{and_the_knees(view.campaign)}."
+        f"{and_the_knees(view.campaign)}.{_users(view, points)}"
     )
     return Figure(
         name="curve",
@@ -77,6 +79,17 @@ def _figure(view: ViewModel, points: list[dict[str, Any]]) -> Figure:
         alt=f"Mean latency vs. NOPM. {title}.",
         spec=_spec(view, points, knees),
     )
+
+
+def _users(view: ViewModel, points: list[dict[str, Any]]) -> str:
+    """The users of each point along the lines, of few storages."""
+    if not view.direct or len(view.names) > MOST_LISTED or view.campaign.resolved.fixed_load:
+        return ""
+    lines = (
+        f"{name} {', '.join(str(one['users']) for one in points if one['name'] == name)}"
+        for name in view.names
+    )
+    return f" Users of the points along each line: {'; '.join(lines)}."
 
 
 def _line(view: ViewModel) -> str:

@@ -36,10 +36,9 @@ def _figure(view: ViewModel, which: Which) -> Figure:
         for configuration, knee in view.knees.items()
     ]
     number = "Fig. 2c" if which == "mean" else "Fig. 2d"
-    title = (
-        f"{WORDS[which]} at each {view.point}, in a closed loop: every storage has its own"
-        " throughput"
-    )
+    title = f"{WORDS[which]} at each {view.point}, in a closed loop"
+    if view.climbs[1:]:
+        title += ": every storage has its own throughput"
     text = Text(number, "knee-latency", title, _caption(view, which))
     return latency_figure(view, which, rows, text)
 

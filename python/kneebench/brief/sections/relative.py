@@ -13,8 +13,8 @@ from kneebench.analysis.wording import (
     NO_DIFFERENCE,
     capital,
     number_of_users,
-    possessive,
     times,
+    times_another,
     times_with_interval,
 )
 from kneebench.brief import chart_theme
@@ -57,9 +57,7 @@ def _figure(view: ViewModel, letter: str) -> Figure:
     data = [bar for climb in view.climbs for bar in _bars(view, climb)]
     knees = [bar for bar in data if bar["kind"] == "knee"]
     levels = [_level(view, bar) for bar in knees]
-    spec = (
-        _panels(view, data) if whole else bars(view, levels, f"NOPM, baseline's {view.point} = 1")
-    )
+    spec = _panels(view, data) if whole else bars(view, levels, f"NOPM, {_whose(view)} = 1")
     beyond = (
         any(bar["high"] and bar["high"] > _reach(data) for bar in knees)
         if whole
@@ -70,7 +68,8 @@ def _figure(view: ViewModel, letter: str) -> Figure:
     title = f"NOPM at the {view.point}"
     if best:
         name = view.name(best.configuration)
-        ratio = f"{times_with_interval(best.ratio)} {possessive(view.name(best.baseline))} NOPM"
+        base = view.name(best.baseline)
+        ratio = times_another(times_with_interval(best.ratio), base, "NOPM")
         title = f"{capital(name)}: {ratio}" if best.differs else f"{NO_DIFFERENCE}: {name} {ratio}"
     return Figure(
         name=f"relative-nopm{letter and '-'}{letter}",
@@ -80,6 +79,10 @@ def _figure(view: ViewModel, letter: str) -> Figure:
         alt=f"Bars of relative NOPM. {title}.",
         spec=spec,
     )
+
+
+def _whose(view: ViewModel) -> str:
+    return f"baseline's {view.point}" if view.climbs[1:] else view.point
 
 
 def _caption(view: ViewModel, knees: list[dict[str, Any]], whole: bool) -> str:
@@ -94,7 +97,8 @@ def _caption(view: ViewModel, knees: list[dict[str, Any]], whole: bool) -> str:
         if view.comparisons and any(one.baseline != view.base.id for one in view.comparisons):
             sure += f", of a bar's own NOPM where it is not compared with {base}"
     lighter = (
-        "Lighter bars are search rungs, one short measurement each; they are not results. "
+        "Lighter bars are search rungs, one short measurement each; they are not results. Where"
+        " final runs were made, they stand in the search rung's place. "
         if whole
         else ""
     )
@@ -213,7 +217,7 @@ def _panel(
 
     scale = alt.Scale(domain=[0, top], nice=False)
     axis = (
-        alt.Axis(title="NOPM, baseline's knee = 1", format=".2~f")
+        alt.Axis(title=f"NOPM, {_whose(view)} = 1", format=".2~f")
         if first
         else alt.Axis(labels=False, title=None)
     )

@@ -1,0 +1,138 @@
+"""The page of an acceptance: the answer, each figure, what was compared, and room to sign."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from kneebench.analysis.acceptance import Judged, ratio_texts
+from kneebench.analysis.wording import as_sentence, percent
+from kneebench.brief import chart_theme
+from kneebench.brief.campaigns.campaigns_page import CampaignsPage, compared_section
+from kneebench.brief.campaigns.trend_figure import trend_section
+from kneebench.brief.section import Column, Row, Section, Table, Tone
+from kneebench.records import Results
+from kneebench.results.acceptance import Acceptance
+from kneebench.results.trend import trends
+from kneebench.units import NOTHING, count, time
+
+TONES: dict[str, Tone] = {"worse": "alarm", "not judged": "light"}
+COLUMNS = (
+    Column(title="Answer", number=False),
+    Column(title="Storage", number=False),
+    Column(title="Figure", number=False),
+    Column(title="Baseline"),
+    Column(title="Now"),
+    Column(title="Ratio"),
+    Column(title="95% CI"),
+    Column(title="Margin"),
+)
+CAPTION = (
+    "Ratio: now over baseline. same: the 90% interval is within the margin, by two one-sided tests;"
+    " worse: a loss is shown and is probably larger than the margin; cannot say: neither."
+)
+SIGNED = ("Accepted", "Name", "Date", "Signature")
+
+
+class AcceptancePage(CampaignsPage):
+    """An acceptance as a page; `caveats` are of either campaign."""
+
+    what = "acceptance"
+
+    def __init__(
+        self,
+        found: Acceptance,
+        baseline: Results,
+        campaign: Results,
+        caveats: Sequence[str] = (),
+    ) -> None:
+        self.found, self.campaigns, self.caveats = found, (baseline, campaign), caveats
+
+    @property
+    def title(self) -> str:
+        """The answer."""
+        return self.found.sentence
+
+    @property
+    def subtitle(self) -> str:
+        """The two campaigns."""
+        return f"{self.found.campaign} vs. baseline {self.found.baseline}"
+
+    @property
+    def figures(self) -> list[dict[str, Any]]:
+        """A row for each figure that was judged."""
+        return [_flat(one) for one in self.found.figures]
+
+    @cached_property
+    def sections(self) -> tuple[Section, ...]:
+        """The figures first, then what was compared, the trend, and room to sign."""
+        with chart_theme.without_validation():
+            trend = trend_section(trends(self.campaigns), "Baseline and now")
+        made = (
+            self._caveats(),
+            self._answers(),
+            self._open(),
+            trend,
+            compared_section(self.campaigns),
+        )
+        return (*(one for one in made if one), *self._differences(), _signature())
+
+    def _caveats(self) -> Section | None:
+        if not self.caveats:
+            return None
+        sentences = tuple(map(as_sentence, self.caveats))
+        return Section(name="caveats", title="Caveats", sentences=sentences, tone="note")
+
+    def _answers(self) -> Section:
+        rows = tuple(map(_row, self.found.figures))
+        return Section(
+            name="answers",
+            title="Each figure",
+            tables=(Table(caption=CAPTION, columns=COLUMNS, rows=rows),),
+        )
+
+    def _open(self) -> Section | None:
+        """What would decide the figures that are undecided, and what no interval holds."""
+        undecided = [
+            one.sentence
+            for one in self.found.figures
+            if one.judgement in ("cannot say", "not judged")
+        ]
+        said = tuple(map(as_sentence, (*undecided, *self.found.matching, self.found.drift)))
+        return Section(name="open", title="What is left open", sentences=said) if said else None
+
+    def _differences(self) -> tuple[Section, ...]:
+        if not self.found.differences:
+            return ()
+        title = "What else differs"
+        return (Section(name="differences", title=title, sentences=self.found.differences),)
+
+
+def _row(one: Judged) -> Row:
+    value = count if one.quantity == "nopm" else time
+    ratio, sure = ratio_texts(one.ratio) if one.ratio else (NOTHING, NOTHING)
+    sides = (value(side.value if side else None) for side in (one.baseline, one.campaign))
+    cells = (one.judgement, one.storage, one.called, *sides, ratio, sure, percent(one.margin))
+    return Row(cells=cells, tone=TONES.get(one.judgement, "plain"))
+
+
+def _flat(one: Judged) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "storage": one.storage,
+        "quantity": one.quantity,
+        "answer": one.judgement,
+        "margin": one.margin,
+    }
+    for name, of in (("baseline", one.baseline), ("now", one.campaign), ("ratio", one.ratio)):
+        found[name] = of.value if of else None
+        found[f"{name}_low"], found[f"{name}_high"] = (of.low, of.high) if of else (None, None)
+        found[f"{name}_n"] = of.n if of else None
+    return found
+
+
+def _signature() -> Section:
+    """Lines to be filled in by hand."""
+    rows = tuple(Row(cells=("", "", "", "")) for _ in range(2))
+    columns = tuple(Column(title=title, number=False) for title in SIGNED)
+    return Section(name="signature", title="Signature", tables=(Table(columns=columns, rows=rows),))

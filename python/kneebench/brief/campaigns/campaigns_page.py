@@ -1,0 +1,119 @@
+"""What the pages of `accept` and `compare` have in common: HTML and PDF, and a CSV of their
+figures.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from abc import abstractmethod
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from kneebench.analysis.wording import DERIVED
+from kneebench.brief.pdf import Paper, compiled, plain_document
+from kneebench.brief.rendering import Page
+from kneebench.brief.section import Column, Row, Section, Table
+from kneebench.records import Results
+from kneebench.results.atomic_write import write_bytes
+
+COMPARED = tuple(
+    Column(title=title, number=False)
+    for title in ("Campaign", "Measured", "Machine", "Kneebench", "Databases", "Question")
+)
+SIMULATED = "Simulated: at least one of these campaigns measured a model, not hardware."
+
+
+class CampaignsPage(Page):
+    """A page over several campaigns. `what`: the command that makes it."""
+
+    what: str
+    campaigns: Sequence[Results]
+
+    @property
+    def version(self) -> str:
+        """The kneebench that compares."""
+        return version("kneebench")
+
+    @property
+    @abstractmethod
+    def subtitle(self) -> str:
+        """What was compared with what."""
+
+    @property
+    @abstractmethod
+    def figures(self) -> list[dict[str, Any]]:
+        """Every figure as a flat row."""
+
+    @property
+    def kicker(self) -> str:
+        """What it is, and from when to when was measured."""
+        days = sorted({one.campaign.started_at[:10] for one in self.campaigns})
+        return f"kneebench {self.what} · {' to '.join(dict.fromkeys((days[0], days[-1])))}"
+
+    @property
+    def banner(self) -> str:
+        """That a model was measured; empty for hardware."""
+        return SIMULATED if any(one.campaign.simulated for one in self.campaigns) else ""
+
+    @property
+    def closing(self) -> list[str]:
+        """The end of the page."""
+        return [f"{DERIVED} Written from the campaign folders by kneebench {self.version}."]
+
+    def html(self) -> str:
+        """The page: no script, no font, nothing from elsewhere."""
+        return self.render_page("campaigns/page.html.j2")
+
+    def pdf(self, paper: Paper = "a4") -> bytes:
+        """The same as a PDF."""
+        document = plain_document(
+            self,
+            paper,
+            kicker=self.kicker,
+            banner=self.banner,
+            subtitle=self.subtitle,
+            closing=self.closing,
+        )
+        return compiled(self.sections, document)
+
+    def csv(self) -> str:
+        """Its figures as CSV, in SI units."""
+        rows, text = self.figures, io.StringIO(newline="")
+        writer = csv.DictWriter(text, list(rows[0]) if rows else [])
+        writer.writeheader()
+        writer.writerows(rows)
+        return text.getvalue()
+
+    def write(self, path: str | Path, *, paper: Paper = "a4") -> Path:
+        """Write it by the end of the file's name: .html, .pdf or .csv; whole or not at all."""
+        path = Path(path)
+        if path.suffix == ".html":
+            return super().write(path)
+        write_bytes(path, self.pdf(paper) if path.suffix == ".pdf" else self.csv().encode())
+        return path
+
+
+def compared_section(campaigns: Sequence[Results]) -> Section:
+    """Which campaigns stand against each other, and where each was measured."""
+    return Section(
+        name="campaigns",
+        title="What was compared",
+        tables=(Table(columns=COMPARED, rows=tuple(map(_campaign_row, campaigns))),),
+    )
+
+
+def _campaign_row(results: Results) -> Row:
+    campaign = results.campaign
+    host = campaign.host
+    cells = (
+        campaign.id,
+        campaign.started_at[:16].replace("T", " "),
+        f"{host.cores} cores, {host.cpu}",
+        campaign.kneebench,
+        ", ".join(dict.fromkeys(campaign.engines.values())),
+        campaign.resolved.question,
+    )
+    return Row(cells=cells)

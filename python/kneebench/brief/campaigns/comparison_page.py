@@ -1,0 +1,129 @@
+"""The page of a comparison: every configuration of several campaigns, their trend, and what
+differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from kneebench.analysis.headline import headline
+from kneebench.analysis.wording import as_sentence, capital, plural, times_with_interval
+from kneebench.brief import chart_theme
+from kneebench.brief.campaigns.campaigns_page import CampaignsPage, compared_section
+from kneebench.brief.campaigns.trend_figure import trend_section
+from kneebench.brief.section import Column, Row, Section, Table
+from kneebench.records import Estimate, Remark, Results
+from kneebench.results import CampaignRow
+from kneebench.results.cross_campaign import DRIFT
+from kneebench.results.trend import Trend
+from kneebench.units import NOTHING, count, significant, time
+
+
+class ComparisonPage(CampaignsPage):
+    """Campaigns side by side as a page."""
+
+    what = "comparison"
+
+    def __init__(
+        self,
+        campaigns: Sequence[Results],
+        rows: Sequence[CampaignRow],
+        trend: Sequence[Trend],
+        differing: Sequence[str] = (),
+        disturbed: Mapping[str, Sequence[Remark]] = {},
+    ) -> None:
+        self.campaigns, self.rows, self.trend = campaigns, rows, trend
+        self.differing, self.disturbed = differing, disturbed
+
+    @property
+    def title(self) -> str:
+        """How many campaigns, and the finding of the last."""
+        return (
+            f"{plural(len(self.campaigns), 'campaign')}; the last: {headline(self.campaigns[-1])}"
+        )
+
+    @property
+    def subtitle(self) -> str:
+        """What stands against what."""
+        return f"Every storage vs. the baseline of {self.campaigns[0].campaign.id}"
+
+    @property
+    def figures(self) -> list[dict[str, Any]]:
+        """A row for each configuration of each campaign."""
+        return [_flat(row) for row in self.rows]
+
+    @cached_property
+    def sections(self) -> tuple[Section, ...]:
+        """The knees first, then the trend, the campaigns, and what else differs."""
+        with chart_theme.without_validation():
+            trend = trend_section(self.trend, "Trend: each storage against itself")
+        made = (self._caveats(), self._knees(), trend, compared_section(self.campaigns))
+        return (*(one for one in made if one), *self._differences())
+
+    def _caveats(self) -> Section | None:
+        said = tuple(
+            as_sentence(f"{campaign}: {one.words}")
+            for campaign, some in self.disturbed.items()
+            for one in some
+        )
+        return (
+            Section(name="caveats", title="Caveats", sentences=said, tone="note") if said else None
+        )
+
+    def _knees(self) -> Section:
+        rate_per_s, point = self.rows[0].rate_per_s, self.rows[0].point
+        at = f"at {count(rate_per_s)}/s" if rate_per_s else f"at the {point}"
+        columns = (
+            Column(title="Campaign", number=False),
+            Column(title="Storage", number=False),
+            Column(title=f"{capital(point)}, users"),
+            Column(title="NOPM (95% CI)"),
+            Column(title=f"Mean latency {at}"),
+            Column(title="Over the first baseline", number=False),
+        )
+        return Section(
+            name="knees",
+            title=f"NOPM at each {point}",
+            sentences=() if all(row.interleaved for row in self.rows) else (f"{capital(DRIFT)}.",),
+            tables=(Table(columns=columns, rows=tuple(map(_row, self.rows))),),
+        )
+
+    def _differences(self) -> Iterator[Section]:
+        if self.differing:
+            title = "What else differs from the first campaign"
+            yield Section(name="differences", title=title, sentences=tuple(self.differing))
+
+
+def _row(row: CampaignRow) -> Row:
+    users, nopm = NOTHING, NOTHING
+    if row.knee:
+        users, found = count(row.knee.users.value), row.knee.nopm
+        low, high = significant(found.low), significant(found.high)
+        nopm = f"{significant(found.value)} ({low} to {high}, n={found.n})"
+    against = times_with_interval(row.against.ratio) if row.against else "baseline"
+    mean_s = row.mean_s.value if row.mean_s else None
+    cells = (row.campaign, row.name, users, nopm, time(mean_s), against)
+    return Row(cells=cells, tone="plain" if row.against else "strong")
+
+
+def _flat(row: CampaignRow) -> dict[str, Any]:
+    ratio = row.against.ratio if row.against else None
+    return {
+        "campaign": row.campaign,
+        "storage": row.storage,
+        "constraint": row.constraint,
+        "database": row.database,
+        "users": row.knee.users.value if row.knee else None,
+        **_estimate("nopm", row.knee.nopm if row.knee else None),
+        "rate_per_s": row.rate_per_s,
+        **_estimate("mean_s", row.mean_s),
+        **_estimate("ratio", ratio),
+    }
+
+
+def _estimate(name: str, found: Estimate | None) -> dict[str, Any]:
+    if found is None:
+        return dict.fromkeys((name, f"{name}_low", f"{name}_high"))
+    return {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}

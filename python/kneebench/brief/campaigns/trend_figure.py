@@ -1,0 +1,97 @@
+"""A figure over several campaigns: each storage against itself in the first one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kneebench.analysis.wording import NO_DIFFERENCE, times_with_interval
+from kneebench.brief import chart_theme
+from kneebench.brief.section import Column, Figure, Row, Section, Table
+from kneebench.results.trend import Trend, TrendPoint
+from kneebench.units import NOTHING, count, time
+
+COLUMNS = (
+    Column(title="Storage", number=False),
+    Column(title="Figure", number=False),
+    Column(title="Campaign", number=False),
+    Column(title="Value"),
+    Column(title="Over the first", number=False),
+)
+DRIFT = "The campaigns were not interleaved: no interval holds what drifted between them."
+
+
+def trend_section(found: Sequence[Trend], title: str) -> Section | None:
+    """A chart for each quantity, and its figures; None without a storage that two campaigns
+    have.
+    """
+    if not found:
+        return None
+    quantities = dict.fromkeys(one.quantity for one in found)
+    figures = tuple(
+        _figure([one for one in found if one.quantity == quantity], f"Fig. {number}")
+        for number, quantity in enumerate(quantities, start=1)
+    )
+    rows = tuple(_row(one, point) for one in found for point in one.points)
+    return Section(
+        name="trend",
+        title=title,
+        figures=figures,
+        tables=(Table(caption=DRIFT, columns=COLUMNS, rows=rows),),
+    )
+
+
+def _row(trend: Trend, point: TrendPoint) -> Row:
+    shown = count if trend.quantity == "nopm" else time
+    value = shown(point.value.value) if point.value else NOTHING
+    against = NOTHING
+    if point.against:
+        unshown = "" if point.against.differs else f" ({NO_DIFFERENCE.lower()})"
+        against = f"{times_with_interval(point.against.ratio)}{unshown}"
+    cells = (trend.storage, trend.called, point.campaign, value, against)
+    return Row(cells=cells, tone="plain" if point.against else "light")
+
+
+def _figure(trends: Sequence[Trend], number: str) -> Figure:
+    """The ratio to the first campaign, by campaign in the order given."""
+    import altair as alt
+
+    first = trends[0]
+    rows = [row for one in trends for row in _rows(one)]
+    names = list(dict.fromkeys(one.storage for one in trends))
+    colours = [chart_theme.colour(n) for n in range(len(names))]
+    order = list(dict.fromkeys(point.campaign for one in trends for point in one.points))
+    x = alt.X("number:O", title="Campaign", sort=None, axis=alt.Axis(labelAngle=0))
+    up = alt.Scale(zero=False)
+    colour = chart_theme.colour_by_name(names, colours, chart_theme.legend(names))
+    beside = alt.XOffset("name:N", sort=names, scale=alt.Scale(paddingInner=0, paddingOuter=4))
+    drawn = chart_theme.chart(rows).encode(x=x, xOffset=beside, color=colour)
+    lines = drawn.mark_line(point={"size": 50}).encode(
+        y=alt.Y("ratio:Q", title=f"{first.called}, first = 1", scale=up)
+    )
+    whiskers = drawn.mark_rule(strokeWidth=2, opacity=0.6).encode(
+        y=alt.Y("low:Q", scale=up), y2="high:Q"
+    )
+    campaigns = ", ".join(f"{n}: {name}" for n, name in enumerate(order, start=1))
+    return Figure(
+        name=f"trend-{first.quantity.replace('.', '-')}",
+        number=number,
+        title=f"{first.called[:1].upper()}{first.called[1:]} over the campaigns",
+        caption=f"Each storage over itself in the first campaign, with 95% CIs. {campaigns}.",
+        alt=f"Lines of {first.called} by campaign, the first as 1.",
+        spec=chart_theme.specification(
+            alt.layer(lines, whiskers, width=chart_theme.WIDTH, height=chart_theme.HEIGHT)
+        ),
+    )
+
+
+def _rows(trend: Trend) -> list[dict[str, Any]]:
+    found = []
+    for number, point in enumerate(trend.points, start=1):
+        if point.against:
+            ratio = point.against.ratio
+            row = {"ratio": ratio.value, "low": ratio.low, "high": ratio.high}
+        else:
+            row = {"ratio": 1.0, "low": 1.0, "high": 1.0}
+        found.append({"name": trend.storage, "number": number, **row})
+    return found

@@ -1,0 +1,78 @@
+"""The front of a brief as Markdown, for a wiki or a pull request: without its figures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from kneebench.analysis.wording import DERIVED
+from kneebench.brief.page import WHOSE, Brief
+from kneebench.brief.section import Section, Table
+
+_SPECIAL = re.compile(r"([\\`*_\[\]<>|])")
+ELSEWHERE = "Figures, method, every rung and the evidence are in the brief: brief.html or its PDF."
+
+
+def markdown(brief: Brief) -> str:
+    """The title, what limits it, the front's sections and tables, and where the rest is.
+
+    Figures are named with what they say. Tables are those of GitHub and GitLab.
+    """
+    return "\n\n".join(filter(None, _blocks(brief))) + "\n"
+
+
+def _blocks(brief: Brief) -> Iterator[str]:
+    words = brief.view.plan.brief
+    yield text(brief.kicker)
+    yield from (_section(one) for one in brief.alarms)
+    yield f"# {text(words.title)}" if words.title else ""
+    yield text(brief.byline)
+    yield f"{'#' if not words.title else '##'} {text(brief.title)}"
+    yield f"**{text(brief.banner)}**" if brief.banner else ""
+    yield text(brief.subtitle)
+    yield from (f"**{text(one.words)}**" for one in brief.view.disturbances)
+    yield text(brief.view.plan.question)
+    yield text(brief.setup)
+    yield from (text(one.sentence) for one in brief.view.limited_memory)
+    if words.summary:
+        yield f"> {text(words.summary)}\n>\n> {text(WHOSE)}"
+    front = [one for _, some in brief.parts.get("front", ()) for one in some]
+    yield from map(_section, front)
+    yield text(f"{DERIVED} {brief.written} {ELSEWHERE}")
+    yield from map(text, brief.publishing)
+
+
+def _section(section: Section) -> str:
+    parts = [f"### {text(section.title)}"]
+    parts += [
+        "\n".join(
+            f"- **{text(one.value)}** {text(one.says)}{f' ({text(one.sure)})' if one.sure else ''}"
+            for one in section.numbers
+        ),
+        "\n".join(f"- **{text(one.name)}** {text(one.sentence)}" for one in section.stop_reasons),
+        "\n".join(f"- {text(one)}" for one in section.sentences),
+        *(
+            f"**{text(one.number)}** {text(one.title)}. {text(one.caption)}"
+            for one in section.figures
+        ),
+        *map(_table, section.tables),
+    ]
+    return "\n\n".join(filter(None, parts))
+
+
+def _table(table: Table) -> str:
+    rule = "|".join("---:" if column.number else "---" for column in table.columns)
+    head = " | ".join(text(column.title) for column in table.columns)
+    rows = (f"| {' | '.join(map(text, row.cells))} |" for row in table.rows)
+    notes = "\n".join(f"{n}. {text(note)}" for n, note in enumerate(table.notes, start=1))
+    lines = "\n".join((f"| {head} |", f"|{rule}|", *rows))
+    return "\n\n".join(filter(None, (text(table.caption), lines, notes)))
+
+
+def text(words: str) -> str:
+    """Words that Markdown leaves as they are, on one line.
+
+    >>> text("a*b | c\\nd")
+    'a\\\\*b \\\\| c d'
+    """
+    return _SPECIAL.sub(r"\\\1", " ".join(words.split()))
