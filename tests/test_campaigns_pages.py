@@ -20,7 +20,7 @@ from kneebench.results import compare_campaigns, load
 from kneebench.results.acceptance import accept
 from kneebench.results.trend import trends
 from tests.recorded.record import unpack
-from tests.recordings import recorded, with_campaign
+from tests.recordings import each, recorded, with_campaign, with_throughput
 
 
 def named(results: Results, name: str) -> Results:
@@ -49,28 +49,51 @@ def test_an_acceptance_shows_its_answer_each_figure_and_room_to_sign(
     assert [row["ratio"] and float(row["ratio"]) for row in rows] == ratios
 
 
-def test_a_comparison_draws_the_trend_of_every_campaign(both: tuple[Results, Results]) -> None:
-    every = (*both, named(recorded(), "wednesday"))
+def scaled(results: Results, name: str, factor: float) -> Results:
+    """The campaign at so many times the throughput."""
+    for climb in range(len(results.climbs)):
+        results = each(
+            results,
+            climb,
+            lambda rung: with_throughput(rung, factor * rung.tally.throughput_per_s),
+        )
+    return named(results, name)
+
+
+def test_a_comparison_draws_each_campaign_where_it_stands_and_nothing_that_it_lacks() -> None:
+    first = named(recorded(), "monday")
+    first = first.model_copy(update={"climbs": first.climbs[:1]})
+    every = (first, scaled(recorded(), "tuesday", 0.5), scaled(recorded(), "wednesday", 0.25))
     rows, trend = compare_campaigns(every), trends(every)
     page = ComparisonPage(every, rows, trend, ["memory differs"])
     said = page.html()
-    assert said.count("<svg") == 2
     assert "memory differs" in said and "3 campaigns; the last: " in said
     (section,) = [one for one in page.sections if one.name == "trend"]
-    _, rows_drawn = downloads(section.figures[0], "")
-    drawn = base64.b64decode(rows_drawn.href.partition(",")[2]).decode()
-    ratios = {
-        point.against.ratio.value
-        for one in trend
-        if one.quantity == "nopm"
-        for point in one.points
-        if point.against
+    _, file = downloads(section.figures[0], "<svg />", "")
+    drawn = csv.DictReader(io.StringIO(base64.b64decode(file.href.partition(",")[2]).decode()))
+    points = {(row["name"], row["number"]): float(row["ratio"]) for row in drawn}
+    assert points == {
+        ("disk", "1"): 1.0,
+        ("disk", "2"): pytest.approx(0.5, rel=0.01),
+        ("disk", "3"): pytest.approx(0.25, rel=0.01),
+        ("memory", "2"): 1.0,
+        ("memory", "3"): pytest.approx(0.5, rel=0.01),
     }
-    assert ratios <= {float(row["ratio"]) for row in csv.DictReader(io.StringIO(drawn))}
     found = [*csv.DictReader(io.StringIO(page.csv()))]
     assert [(row["campaign"], float(row["nopm"])) for row in found] == [
         (row.campaign, row.knee.nopm.value if row.knee else None) for row in rows
     ]
+
+
+def test_a_storage_without_a_figure_is_not_called_the_baseline() -> None:
+    second = named(recorded(), "tuesday")
+    bare = second.climbs[1].model_copy(update={"rungs": ()})
+    second = second.model_copy(update={"climbs": (second.climbs[0], bare)})
+    every = (named(recorded(), "monday"), second)
+    page = ComparisonPage(every, compare_campaigns(every), trends(every))
+    (section,) = [one for one in page.sections if one.name == "knees"]
+    last = section.tables[0].rows[-1]
+    assert "baseline" not in last.cells[-1] and last.tone == "light"
 
 
 def test_the_commands_write_a_page_a_pdf_or_a_csv(tmp_path: Path) -> None:

@@ -44,15 +44,16 @@ def test_no_rung_and_no_password_is_in_the_file(tmp_path: Path) -> None:
 
 def test_a_reader_gets_each_event_once_and_waits_for_the_end_of_a_line(tmp_path: Path) -> None:
     log, reader = EventLog(tmp_path), EventReader(tmp_path)
-    assert reader.new() == []
+    assert [*reader.new()] == []
     log.write(Event(kind="start", doing="one"))
     assert [one.event.doing for one in reader.new()] == ["one"]
     whole = json.dumps({"at": 1.5, "kind": "start", "doing": "two"}) + "\n"
     with (tmp_path / FILE).open("a") as file:
         file.write(whole[:20])
         file.flush()
-        assert reader.new() == []
+        assert [*reader.new()] == []
         file.write(whole[20:] + "no JSON\n[1]\n" + '{"at": 2, "kind": "odd"}\n')
+        file.write('{"at": NaN, "kind": "start", "doing": "x"}\n' + "[" * 100_000 + "\n")
     log.write(Event(kind="start", doing="three"))
     assert [(one.event.doing, one.at_s > 1) for one in reader.new()] == [
         ("two", True),
@@ -64,4 +65,10 @@ def test_where_nothing_can_be_written_the_campaign_goes_on(tmp_path: Path) -> No
     (tmp_path / FILE).mkdir()
     EventLog(tmp_path).write(Event(kind="start", doing="one"))
     with pytest.raises(KneebenchError, match="a directory"):
-        EventReader(tmp_path).new()
+        next(EventReader(tmp_path).new())
+
+
+def test_a_name_that_is_no_text_ends_no_campaign(tmp_path: Path) -> None:
+    EventLog(tmp_path).write(Event(kind="start", doing="drive \udcff"))
+    EventLog(tmp_path).write(Event(kind="start", doing="after it"))
+    assert [*EventReader(tmp_path).new()][-1].event.doing == "after it"

@@ -22,7 +22,10 @@ from kneebench.errors import KneebenchError
 from kneebench.live.address import Address, parse_address
 from kneebench.live.campaign_state import CampaignState
 from kneebench.live.metrics import exposition
-from kneebench.results import load
+from kneebench.plan.ladder import Ladder
+from kneebench.plan.preset import preset_text
+from kneebench.plan.reader import parse_plan
+from kneebench.results import Store, load
 from kneebench.results.event_log import FILE
 from kneebench.units import significant
 from tests.browser import BROWSER, Tab
@@ -96,9 +99,7 @@ def test_in_a_climb_it_says_which_rung_it_is_and_how_near_each_stop_is(
     assert said["sentence"].startswith(f"So far: fast {significant(best)} NOPM at ")
 
 
-def test_in_the_final_runs_it_says_which_one_and_the_terminal_the_same(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_in_the_final_runs_it_says_which_one(folder: Path, tmp_path: Path) -> None:
     events = [json.loads(line) for line in (folder / FILE).read_text().splitlines()]
     finals = [
         n
@@ -116,6 +117,47 @@ def test_a_campaign_that_was_resumed_counts_each_of_its_rungs_once(
     with (copy / FILE).open("a") as file:
         file.write((folder / FILE).read_text())
     assert len(seen(copy).whole()["rungs"]) == len([*(folder / "rungs").iterdir()])
+
+
+def test_a_page_opened_late_says_how_long_the_campaign_has_taken_since_its_start(
+    folder: Path, tmp_path: Path
+) -> None:
+    copy = unfinished(folder, tmp_path, 10**6)
+    lines = [json.loads(line) for line in (copy / FILE).read_text().splitlines()]
+    for number, line in enumerate(lines):
+        line["at"] = 1000.0 + number
+    (copy / FILE).write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    now_s = 1000.0 + len(lines) + 9
+    with Store.open(copy):
+        state = CampaignState(copy, lambda: now_s)
+        state.refresh()
+        now = state.now()
+    assert now["running"] and now["elapsed_s"] == now_s - 1000.0
+
+
+def test_a_single_load_of_the_default_plan_has_a_page_too() -> None:
+    once = parse_plan(preset_text("quick")).ladder.once(4, 20.0)
+    Ladder.model_validate(once.model_dump())
+
+
+def test_what_cannot_be_understood_is_left_out_with_a_message(folder: Path, tmp_path: Path) -> None:
+    copy = unfinished(folder, tmp_path, 10**6)
+    with (copy / FILE).open("a") as file:
+        odd = {"at": 1e9, "kind": "stop", "doing": "fast", "data": {"stop": 1}}
+        file.write(json.dumps(odd) + "\n")
+    said = seen(copy).whole()
+    assert said["messages"][-1].startswith("an event was left out: ")
+
+
+def test_a_rung_of_a_proof_is_none_of_the_campaign(folder: Path, tmp_path: Path) -> None:
+    copy = unfinished(folder, tmp_path, 10**6)
+    rungs = len(seen(copy).whole()["rungs"])
+    lines = (copy / FILE).read_text().splitlines()
+    key = next(json.loads(one)["data"]["key"] for one in lines if '"key"' in one)
+    with (copy / FILE).open("a") as file:
+        data = {"key": key, "in": f"{folder}/proofs/fast"}
+        file.write(json.dumps({"at": 1e9, "kind": "rung", "doing": "", "data": data}) + "\n")
+    assert len(seen(copy).whole()["rungs"]) == rungs
 
 
 def test_a_recording_without_events_is_followed_too(tmp_path: Path) -> None:
@@ -187,6 +229,7 @@ def test_the_page_its_state_and_its_events_are_served_on_loopback(folder: Path) 
         assert lines[0] == "retry: 1000\n" and lines[2] == "event: state\n"
         assert json.loads(lines[3].removeprefix("data: "))["now"]["finished"] is True
         assert get(url, Host="evil.example")[0] == 400
+        assert get(url, Host="localhost:1")[0] == 200
 
 
 def test_elsewhere_only_those_who_know_the_token_are_answered(folder: Path) -> None:

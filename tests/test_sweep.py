@@ -179,6 +179,19 @@ def test_the_largest_size_whose_limit_was_not_reached_is_not_said_to_need_more()
     assert "still pays at 32 GiB, the most measured (conf" in told(largest_used(0.1))
 
 
+def test_a_sweep_over_cores_says_nothing_of_a_limit_on_memory_beside_it() -> None:
+    results = memory_sweep(lambda gib: gib**0.3)
+    climbs = []
+    for one in results.climbs:
+        cores = (one.configuration.memory_bytes or 0) // GIB
+        update = {"memory_bytes": 64 * GIB, "cores": cores}
+        configuration = one.configuration.model_copy(update=update)
+        rungs = tuple(metered(r, group__memory=GIB, group__limit_hits=0.0) for r in one.rungs)
+        climbs.append(one.model_copy(update={"configuration": configuration, "rungs": rungs}))
+    said = told(results.model_copy(update={"climbs": tuple(climbs)}))
+    assert "more cores still pay at 32 cores" in said and "unused" not in said
+
+
 @pytest.mark.parametrize(
     ("course", "said"),
     [

@@ -37,7 +37,7 @@ def finding(of: Levelling) -> str:
     if of.answer == "makes no difference":
         return f"{name}: more than {here}{OF_WHAT[resource]} makes no difference to NOPM"
     if of.answer == "still pays":
-        if of.at.spare_bytes is not None:
+        if _spare(of) is not None:
             return f"{name}: more {what} pay{s} up to {here}, whose limit was not reached"
         return f"{name}: more {what} still pay{s} at {here}, the most measured"
     if of.answer == "pays beyond":
@@ -60,17 +60,19 @@ def _answer(of: Levelling) -> str:
         return f"{said}: the least measured is within {percent(WITHIN)} of the best ({sure})."
     bought = _bought(of.gain, of.sweep.resource)
     if of.answer == "still pays":
-        return f"{said} ({sure}{_unused(of.at)}).{bought}"
+        spare = _spare(of)
+        unused = "" if spare is None else f"; {units.size(spare)} of it unused in the windows"
+        return f"{said} ({sure}{unused}).{bought}"
     if of.beyond:
         return f"{said} ({sure}).{bought} {_at_least(of.beyond, of)}"
     return f"{said}: the least within {percent(WITHIN)} of the best ({sure}).{bought}"
 
 
-def _unused(at: SweptConfiguration) -> str:
-    """What its limit on memory left unused; empty where it was reached, or that is not known."""
-    if at.spare_bytes is None:
-        return ""
-    return f"; {units.size(at.spare_bytes)} of it unused in the windows"
+def _spare(of: Levelling) -> float | None:
+    """What the limit on memory left unused, in a sweep over memory; None where it was reached, or
+    that is not known.
+    """
+    return of.at.spare_bytes if of.at and of.sweep.resource == "memory_bytes" else None
 
 
 def _limited(sweep: Sweep) -> str:

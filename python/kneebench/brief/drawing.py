@@ -9,6 +9,7 @@ from kneebench.brief import chart_theme
 from kneebench.brief.section import Figure
 
 _ID = re.compile(r'(\bid="|url\(#|href="#)')
+_BOX = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 _SIZE = re.compile(r'<svg ([^>]*?)width="([\d.]+)" height="([\d.]+)"')
 
 
@@ -45,6 +46,29 @@ def titled_svg(figure: Figure, says: str) -> bytes:
 
     drawn: str = vl_convert.vegalite_to_svg(_titled(figure, says))
     return drawn.encode()
+
+
+def standing_alone(figure: Figure, within: str, says: str) -> str:
+    """The figure as it stands within a page, as a file of its own: with its size, its title and
+    what it `says`, without being drawn again.
+    """
+    box = _BOX.search(within)
+    wide, high = (float(box[1]), float(box[2])) if box else (600.0, 400.0)
+    lines = _lines(f"{figure.number}  {figure.title}")
+    top = 18.0 * len(lines) + 26
+    texts = [_text(18.0 * n, line, "bold", chart_theme.INK) for n, line in enumerate(lines, 1)]
+    texts.append(_text(18.0 * len(lines) + 16, says, "normal", chart_theme.FAINT))
+    sized = within.replace("<svg ", f'<svg y="{top:g}" width="{wide:g}" height="{high:g}" ', 1)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{max(wide, 600):g}"'
+        f' height="{top + high:g}"><rect width="100%" height="100%" fill="white"/>'
+        f"{''.join(texts)}{sized}</svg>"
+    )
+
+
+def _text(y: float, words: str, weight: str, colour: str) -> str:
+    font = f'font-family="{_attribute(chart_theme.FONT)}" font-size="13" font-weight="{weight}"'
+    return f'<text x="14" y="{y:g}" {font} fill="{colour}">{_attribute(words)}</text>'
 
 
 def titled_pdf(figure: Figure, says: str) -> bytes:

@@ -42,13 +42,14 @@ class Download(NamedTuple):
     href: str
 
 
-def downloads(figure: Figure, svg: str) -> list[Download]:
-    """The figure as it was drawn and the rows that it draws, as files within the page; of several
-    tables the largest, as `--figures` writes them all.
+def downloads(figure: Figure, svg: str, says: str) -> list[Download]:
+    """The figure as it was drawn, with its title and what it `says`, and the rows that it draws, as
+    files within the page; of several tables the largest, as `--figures` writes them all.
     """
     tables = [rows for _, rows in _contents(figure, "", "csv")][:1]
+    alone = drawing.standing_alone(figure, svg, says)
     return [
-        _download(f"{figure.name}.svg", "SVG", "image/svg+xml", svg.encode()),
+        _download(f"{figure.name}.svg", "SVG", "image/svg+xml", alone.encode()),
         *(_download(f"{figure.name}.csv", "CSV", "text/csv", rows) for rows in tables),
     ]
 

@@ -9,7 +9,8 @@ from kneebench.analysis.wording import DERIVED
 from kneebench.brief.page import WHOSE, Brief
 from kneebench.brief.section import Section, Table
 
-_SPECIAL = re.compile(r"([\\`*_\[\]<>|])")
+_SPECIAL = re.compile(r"([\\`*_\[\]<>|&#~$@])|^([-+]|\d+(?=[.)]\s))")
+"""What Markdown reads as a mark: anywhere, or where a text begins."""
 ELSEWHERE = "Figures, method, every rung and the evidence are in the brief: brief.html or its PDF."
 
 
@@ -75,4 +76,9 @@ def text(words: str) -> str:
     >>> text("a*b | c\\nd")
     'a\\\\*b \\\\| c d'
     """
-    return _SPECIAL.sub(r"\\\1", " ".join(words.split()))
+    return _SPECIAL.sub(_escaped, " ".join(words.split()))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    number = found[0].isdigit()
+    return f"{found[0]}\\" if number else f"\\{found[0]}"

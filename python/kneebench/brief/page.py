@@ -135,10 +135,14 @@ class Brief(Page):
         """Write every figure, its title within, as "svg", "png" or "pdf", and as "csv" the rows
         that it draws; their paths.
         """
-        label = self.view.campaign.label
         every = [figure for section in self.sections for figure in section.figures]
-        says = f"{label}. {DERIVED}" if label else DERIVED
-        return write_figures(every, Path(folder), says, formats)
+        return write_figures(every, Path(folder), self.says, formats)
+
+    @property
+    def says(self) -> str:
+        """What goes wherever one of its figures goes: what it must not be taken for."""
+        label = self.view.campaign.label
+        return f"{label}. {DERIVED}" if label else DERIVED
 
     def _words(self) -> dict[str, str]:
         return {"title": self.title, "subtitle": self.subtitle, "setup": self.setup}

@@ -4,6 +4,7 @@ within.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
@@ -37,8 +38,13 @@ def pdf(brief: Brief, *, paper: Paper = "a4", appendix: bool = False) -> bytes:
         *brief.alarms,
         *(one for some in parts.values() for _, each in some for one in each),
     ]
-    logo = {f"logo{brief.logo[0]}": brief.logo[1]} if brief.logo else {}
-    return compiled(sections, _document(brief, parts, paper) | {"logo": [*logo]}, logo)
+    document = _document(brief, parts, paper)
+    if brief.logo:
+        ending, picture = brief.logo
+        name = f"logo{ending}"
+        with contextlib.suppress(RuntimeError):  # typst cannot draw every picture of browsers
+            return compiled(sections, document | {"logo": [name]}, {name: picture})
+    return compiled(sections, document)
 
 
 def compiled(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import partial
 from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
 from typing import Any, get_args
 
+from kneebench.analysis.wording import DERIVED
 from kneebench.brief import drawing
 from kneebench.brief.figure_files import downloads
 from kneebench.brief.section import Part, Section
@@ -31,6 +33,11 @@ class Page(ABC):
     @abstractmethod
     def sections(self) -> tuple[Section, ...]:
         """All that the page says below its title."""
+
+    @property
+    def says(self) -> str:
+        """What goes wherever one of its figures goes."""
+        return DERIVED
 
     @abstractmethod
     def html(self) -> str:
@@ -76,7 +83,11 @@ class Page(ABC):
         shelf.trim_blocks = shelf.lstrip_blocks = shelf.keep_trailing_newline = True
         style = (files("kneebench.brief") / "page.css").read_text(encoding="utf-8")
         return shelf.get_template(template).render(
-            brief=self, style=style, svg=drawing.svg, downloads=downloads, **values
+            brief=self,
+            style=style,
+            svg=drawing.svg,
+            downloads=partial(downloads, says=self.says),
+            **values,
         )
 
 

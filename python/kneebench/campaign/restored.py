@@ -61,7 +61,7 @@ class Context(NamedTuple):
 
     def report_rung(self, rung: Rung, *, kept: bool) -> None:
         """Report a rung to the watcher: measured now, or kept from before."""
-        data = {"rung": rung, "kept": kept}
+        data = {"rung": rung, "kept": kept, "in": str(self.store.folder)}
         self.watch(Event(kind="rung", doing=number_of_users(rung.users), data=data))
 
 

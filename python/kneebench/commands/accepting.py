@@ -209,14 +209,14 @@ def _print_accepted(
     found = accepted(baseline=base, campaign=results, margins=margins)
     caveats = _caveats(results, base)
     file.write(found, results)
-    if page:
-        from kneebench.brief.campaigns import AcceptancePage
-
-        AcceptancePage(found, base, results, caveats).write(page)
     if as_json:
         show_json(screen.document(found, caveats))
     else:
         show_parts(*screen.printed(found, caveats))
+    if page:
+        from kneebench.brief.campaigns import AcceptancePage
+
+        AcceptancePage(found, base, results, caveats).write(page)
     raise typer.Exit(exit_code(results) or found.exit_code)
 
 

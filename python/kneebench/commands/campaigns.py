@@ -186,8 +186,12 @@ def write_brief(
       kneebench brief ./copied/campaign --figures figures
       kneebench brief ./copied/campaign --markdown
     """
+    from kneebench.errors import PlanError
+
     results = load_named(campaign, root)
-    if markdown and out is None:
+    if markdown and (out or pdf or figures):
+        raise PlanError("--markdown", seen="another form is asked for", do="use --out FILE.md")
+    if markdown:
         from kneebench.brief import Brief
         from kneebench.brief.markdown import markdown as as_markdown
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from kneebench.plan.duration import Expected
     from kneebench.records import Event, Watch
 
-NICE = 10
-"""The page never takes a core from what is measured."""
+NICE = 19
+"""The page has hardly any of a core that is wanted by what is measured."""
 LAST_LOOK_S = 1.5
 """So long the page of a finished run is still there, for browsers to see the end."""
 EXTRA = ("fastapi", "uvicorn", "prometheus_client")
@@ -105,15 +105,20 @@ def require_extra() -> None:
 
 
 def page_address(prometheus: str | None, *, live: bool) -> str | None:
-    """Where the page of a run is served; None where it is not wanted. Raises PlanError for an
-    address that is none.
+    """Where the page of a run is served, which is printed; None where it is not wanted. Raises
+    PlanError for an address that is none, or is taken.
     """
     if not live and prometheus is None:
         return None
     require_extra()
-    from kneebench.live.address import parse_address
+    from kneebench.live.address import TOKEN, free_address, parse_address, token_for
 
-    return parse_address(prometheus or ADDRESS).text
+    found = free_address(parse_address(prometheus or ADDRESS))
+    token = token_for(found)
+    if token:
+        os.environ[TOKEN] = token  # for the page's own process
+    print_line(f"live page: {found.url(token)}", err=True)
+    return found.text
 
 
 @contextmanager
@@ -169,6 +174,5 @@ def _serve(folder: str, address: str) -> subprocess.Popen[bytes]:
     from kneebench.lab.programs import ending_with_us
 
     command = [sys.executable, "-m", "kneebench", "live", folder, "--listen", address]
-    return subprocess.Popen(
-        ending_with_us(command), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
-    )
+    silent = subprocess.DEVNULL  # the terminal is the run's
+    return subprocess.Popen(ending_with_us(command), stdin=silent, stdout=silent, stderr=silent)

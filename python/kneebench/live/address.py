@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import secrets
+import socket
 from ipaddress import ip_address
 from typing import NamedTuple
 
 from kneebench.errors import PlanError
+
+TOKEN = "KNEEBENCH_LIVE_TOKEN"  # noqa: S105
+"""The environment variable with a token of the reader's choice, for a scrape configuration."""
 
 
 class Address(NamedTuple):
@@ -24,6 +30,10 @@ class Address(NamedTuple):
         except ValueError:
             return False
 
+    def url(self, token: str = "") -> str:
+        """The page's."""
+        return f"http://{self.text}/{f'?token={token}' if token else ''}"
+
     @property
     def text(self) -> str:
         """As in a URL."""
@@ -41,3 +51,23 @@ def parse_address(text: str) -> Address:
     if not port.isdecimal() or int(port) > 65535:
         raise PlanError("--listen", seen=f"{text!r} is no address", do="write it as 127.0.0.1:8650")
     return Address(host, int(port))
+
+
+def token_for(at: Address) -> str:
+    """What those must know who ask from elsewhere: that of the environment, else a new one; empty
+    on loopback.
+    """
+    return "" if at.loopback else os.environ.get(TOKEN) or secrets.token_urlsafe(16)
+
+
+def free_address(at: Address) -> Address:
+    """The address with a port that is free now. Raises PlanError where it is taken."""
+    family = socket.AF_INET6 if ":" in at.host else socket.AF_INET
+    with socket.socket(family) as tried:
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            tried.bind((at.host, at.port))
+        except OSError as error:
+            seen = f"{at.text} cannot be listened on ({error.strerror})"
+            raise PlanError("--listen", seen=seen, do="use another port, or 0") from error
+        return at._replace(port=tried.getsockname()[1])

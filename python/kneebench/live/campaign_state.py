@@ -16,6 +16,7 @@ from kneebench.analysis.headline import headline
 from kneebench.analysis.knee import knee
 from kneebench.analysis.wording import listed, number_of_users
 from kneebench.errors import KneebenchError
+from kneebench.lab.volumes import preconditioning_s
 from kneebench.ladder import stops
 from kneebench.plan import Plan
 from kneebench.plan.duration import expected
@@ -34,6 +35,8 @@ from kneebench.units import significant
 
 SECONDS, MESSAGES = 300, 20
 """How many of the latest are kept."""
+UNFORESEEN = (ValueError, TypeError, LookupError, ArithmeticError, OSError, RecursionError)
+"""Of a folder that is damaged, or was written by another version: the page goes on without it."""
 SPARING = 200
 """The analysis takes a moment: so many times as long is waited before it is made again, so that it
 costs half a percent of a core."""
@@ -51,7 +54,8 @@ class CampaignState:
         self._campaign = read_head(folder)
         self._plan = _plan(folder, self._campaign.plan)
         self._rules = campaign_plan(self._plan)
-        self._reader, self.heard_s = EventReader(folder), 0.0
+        self._reader, self.heard_s, self._now_s = EventReader(folder), 0.0, 0.0
+        self._written_to = ""
         self._progress = self._begin()
         self.seconds: deque[dict[str, Any]] = deque(maxlen=SECONDS)
         self.messages: deque[str] = deque(maxlen=MESSAGES)
@@ -65,19 +69,26 @@ class CampaignState:
         return self._campaign.id
 
     def refresh(self) -> bool:
-        """Read what is new; whether more than a second's figures is."""
+        """Read what is new; whether more than a second's figures is. What cannot be understood is
+        left out, with a message.
+        """
         more = False
         for logged in self._reader.new():
-            self._take(logged)
             more |= "second" not in logged.event.data
+            try:
+                self._take(logged)
+            except UNFORESEEN as error:
+                self.messages.append(f"an event was left out: {error}")
         return more
 
     def now(self) -> dict[str, Any]:
         """What changes from second to second."""
+        if self.running:
+            self._now_s = self._clock()
         progress = self._progress
         ends = {} if self.finished else {"left_s": round(progress.left_s, 1)}
         return {
-            "at_s": self._clock(),
+            "at_s": self._now_s,
             "heard_s": self.heard_s,
             "running": self.running,
             "finished": self.finished,
@@ -99,7 +110,10 @@ class CampaignState:
             "configurations": [one.name for one in self._rules.configurations],
             "seconds": list(self.seconds),
             "messages": list(self.messages),
-            "rungs": [{**one._asdict(), "name": one.name} for one in self._progress.lines],
+            "rungs": [
+                {**one._asdict(), "name": one.name, "invalid": one.note.startswith("invalid")}
+                for one in self._progress.lines
+            ],
             "knees": self._knees,
             "stops": [*self._stops()],
             "health": [*self._health()],
@@ -117,7 +131,7 @@ class CampaignState:
         """Whether a process measures into the folder, on this machine."""
         try:
             return held(self.folder)
-        except KneebenchError:
+        except (KneebenchError, OSError):
             return False
 
     def analyse(self) -> None:
@@ -129,8 +143,8 @@ class CampaignState:
             results = load(self.folder)
             finals = any(climb.of("final_run", "fixed_load") for climb in results.climbs)
             self._sentence = headline(results) if finals else so_far(results)
-        except KneebenchError as error:
-            self._sentence = f"not known: {error}"
+        except (KneebenchError, *UNFORESEEN) as error:
+            self._sentence = f"Not known: {error}"
         else:
             self._knees = {
                 climb.configuration.name: {"users": found.users.value, "nopm": found.nopm.value}
@@ -143,17 +157,18 @@ class CampaignState:
     def _begin(self) -> Progress:
         host = self._campaign.host
         parts = expected(self._rules.databases, host, as_before(host, self._plan))
-        return Progress(self._rules, parts, self._time)
-
-    def _time(self) -> float:
-        """Of the campaign: that of a finished one stands still."""
-        return self._clock() if self.running else self.heard_s
+        loads_s = 0.0 if self._campaign.base_image else parts.load_s
+        parts = parts._replace(load_s=loads_s, drives_s=preconditioning_s(self._plan))
+        return Progress(self._rules, parts, lambda: self._now_s)
 
     def _take(self, logged: Logged) -> None:
-        event, self.heard_s = logged.event, logged.at_s
+        event = logged.event
+        self.heard_s = self._now_s = logged.at_s
         if "folder" in event.data:  # a campaign that is resumed reports what it kept once more
-            self._progress = self._begin()
+            self._progress, self._written_to = self._begin(), str(event.data["folder"])
             self.rungs.clear()
+        if event.data.get("in", self._written_to) != self._written_to:
+            return  # a rung of a proof
         if event.kind == "rung":
             event = self._with_rung(event)
             if "rung" not in event.data:
@@ -196,7 +211,9 @@ class CampaignState:
         if not (searched := self._climb()):
             return
         by_id = {one.id: one for one in self._rules.configurations}
-        ladder = self._rules.rungs(by_id[searched[-1].order.configuration]).ladder
+        if not (configuration := by_id.get(searched[-1].order.configuration)):
+            return
+        ladder = self._rules.rungs(configuration).ladder
         for name in STOPS.names():
             result = stops.find(name).judge(searched, stops.limits(name, ladder))
             yield {**result.model_dump(mode="json"), "share": _nearness(result)}

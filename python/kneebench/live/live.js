@@ -24,7 +24,9 @@ function clock(seconds) {
 }
 
 const hour = (at_s, second) => new Date(at_s * 1000).toLocaleTimeString([], {
-  hour: "2-digit", minute: "2-digit", second, hour12: false });
+  hour: "2-digit", minute: "2-digit", second, hourCycle: "h23" });
+const day = (at_s) => new Date(at_s * 1000).toLocaleDateString([], {
+  weekday: "short", day: "numeric", month: "short" });
 const count = (value) => Math.round(value).toLocaleString("en-US");
 const colour = (n) => `var(--c${n % COLOURS})`;
 
@@ -67,7 +69,7 @@ function chart(id, series, { x, shown, axis, dots }) {
     svg.append(element("line", { x1: LEFT, x2: wide - RIGHT, y1: y, y2: y, class: "axis" }));
     svg.append(element("text", { x: LEFT - 6, y: y + 4, "text-anchor": "end" }, shown(value)));
   }
-  for (const value of [least, most]) {
+  for (const value of new Set(xs.length > 1 ? [least, most] : [least])) {
     const end = value === least ? "start" : "end";
     svg.append(element("text", { x: across(value), y: HIGH - 4, "text-anchor": end }, x(value)));
   }
@@ -125,7 +127,7 @@ function curve() {
   const shownPhases = ["search", "bisection", "fixed_load"];
   const series = names.map((name, n) => {
     const knee = state.knees[name];
-    const rungs = state.rungs.filter((one) => one.name === name
+    const rungs = state.rungs.filter((one) => one.name === name && !one.invalid
       && shownPhases.includes(one.phase));
     const points = rungs.map((one) => [one.users, one.nopm, knee && one.users === knee.users]);
     return { colour: n, points: points.sort((a, b) => a[0] - b[0]) };
@@ -190,7 +192,8 @@ function times() {
   const parts = [`elapsed ${clock(now.elapsed_s)}`];
   if (!now.running && !now.finished) parts.push("not running: the same command resumes it");
   else if (!now.finished) {
-    const ends = hour(now.at_s + now.left_s);
+    const end_s = now.at_s + now.left_s;
+    const ends = now.left_s > 43200 ? `${day(end_s)}, ${hour(end_s)}` : hour(end_s);
     parts.push(now.left_s > 0 ? `about ${clock(now.left_s)} left, until about ${ends}`
       : "longer than expected");
     if (now.at_s - now.heard_s > 30) parts.push(`nothing new for ${clock(now.at_s - now.heard_s)}`);

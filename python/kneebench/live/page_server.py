@@ -9,17 +9,16 @@ import asyncio
 import contextlib
 import json
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
 from importlib.resources import files
 
 import uvicorn
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, StreamingResponse
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-from kneebench.errors import PlanError
-from kneebench.live.address import Address
+from kneebench.errors import KneebenchError, PlanError
+from kneebench.live.address import Address, token_for
 from kneebench.live.campaign_state import CampaignState
 from kneebench.live.metrics import exposition
 
@@ -27,9 +26,9 @@ EVERY_S = 0.5
 """Between two looks at the folder."""
 RETRY_MS = 1000
 """After which a page that lost its connection tries again."""
-HERE = ["127.0.0.1", "localhost"]
-"""Names by which a page on loopback may be asked for: another name that leads here (DNS rebinding)
-is refused.
+HERE = ("127.0.0.1", "localhost", "::1")
+"""Names by which a page on loopback may be asked for, besides its own: another name that leads here
+(DNS rebinding) is refused.
 """
 NO_SCRIPTS_FROM_ELSEWHERE = "default-src 'none'; style-src 'unsafe-inline'; script-src 'self'"
 POLICY = f"{NO_SCRIPTS_FROM_ELSEWHERE}; connect-src 'self'; img-src data:; frame-ancestors 'none'"
@@ -49,7 +48,12 @@ class Follower:
         while True:
             heard_s, before = self.state.heard_s, status
             status = (self.state.finished, self.state.running)
-            if self.state.refresh() or status != before:
+            try:
+                more = self.state.refresh()
+            except (KneebenchError, OSError) as error:  # the folder was moved, or is damaged
+                self.state.messages.append(str(error))
+                more = False
+            if more or status != before:
                 await asyncio.to_thread(self.state.analyse)
                 await self._tell(whole=True)
             elif self.state.heard_s != heard_s:
@@ -79,8 +83,8 @@ class Follower:
             return self._number
 
 
-def application(state: CampaignState, *, token: str = "", loopback: bool = True) -> FastAPI:
-    """The page's server; with a token, only for those who know it."""
+def application(state: CampaignState, *, token: str = "", names: Sequence[str] = HERE) -> FastAPI:
+    """The page's server; with a token only for those who know it, else under these names alone."""
     follower = Follower(state)
 
     @contextlib.asynccontextmanager
@@ -90,17 +94,22 @@ def application(state: CampaignState, *, token: str = "", loopback: bool = True)
         following.cancel()
 
     app = FastAPI(title="Kneebench live", lifespan=lifespan, docs_url=None, redoc_url=None)
-    if loopback:
-        app.add_middleware(TrustedHostMiddleware, allowed_hosts=HERE)
-    app.middleware("http")(partial(_guarded, token))
+    app.middleware("http")(partial(_guarded, token, names))
     _add_answers(app, state, follower)
     return app
 
 
 async def _guarded(
-    token: str, request: Request, answer: Callable[[Request], Awaitable[Response]]
+    token: str,
+    names: Sequence[str],
+    request: Request,
+    answer: Callable[[Request], Awaitable[Response]],
 ) -> Response:
-    """Ask for the token, if there is one, once: a cookie keeps it."""
+    """Ask for the token, if there is one, once: a cookie keeps it; else for a name of this
+    machine.
+    """
+    if not token and request.url.hostname not in names:
+        return PlainTextResponse("unknown host", status_code=400)
     given = request.query_params.get("token") or request.cookies.get("token") or ""
     bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
     if token and not any(
@@ -144,9 +153,8 @@ def serve(state: CampaignState, at: Address, report: Callable[[str], None]) -> N
     """Serve the page until Ctrl-C; `report` is told its URL once it answers. Raises PlanError where
     the address is taken.
     """
-    token = "" if at.loopback else secrets.token_urlsafe(16)
-    named = at.loopback and ":" not in at.host
-    app = application(state, token=token, loopback=named)
+    token = token_for(at)
+    app = application(state, token=token, names=(at.host, *HERE))
     config = uvicorn.Config(
         app, host=at.host, port=at.port, log_level="error", timeout_graceful_shutdown=1
     )
@@ -158,8 +166,7 @@ def serve(state: CampaignState, at: Address, report: Callable[[str], None]) -> N
         ) from error
     listening.listen()
     port = listening.getsockname()[1]
-    query = f"?token={token}" if token else ""
-    report(f"http://{at._replace(port=port).text}/{query}")
+    report(at._replace(port=port).url(token))
     uvicorn.Server(config).run(sockets=[listening])
 
 

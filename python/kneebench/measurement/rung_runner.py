@@ -165,7 +165,7 @@ def live_second(nopm: Sequence[float], tick: Tick, seen: Values) -> LiveSecond:
         log_write_s=log_write,
         read_await_s=read,
         write_await_s=write,
-        cores=seen.get("cores.busy", {}),
+        cores={name: round(busy, 3) for name, busy in seen.get("cores.busy", {}).items()},
     )
 
 

@@ -17,6 +17,8 @@ WAREHOUSES_PER_USER = 4
 
 
 Repeats = Annotated[Whole, Field(ge=0, le=50)]
+OF_SHORT_ROUNDS = ("precision", "restore_every")
+"""Keys that only short rounds have."""
 AT_FIXED_RATE = (1, 3)
 """Short rounds of four that also measure the fixed rate: both orders, one per restore of two."""
 FIXED_RATE_USERS = 64
@@ -297,4 +299,6 @@ class Ladder(Part):
     def once(self, users: int, window_s: float) -> Ladder:
         """The same, but so many users for so long, measured once on each storage; no final runs."""
         window = {"window": window_s, "final_window": window_s, "checkpoints": 0}
-        return self.model_copy(update={"users": users, "repeats": 0, "rounds": "long", **window})
+        of_rounds = {key: type(self).model_fields[key].default for key in OF_SHORT_ROUNDS}
+        once = {"users": users, "repeats": 0, "rounds": "long"}
+        return self.model_copy(update={**once, **window, **of_rounds})

@@ -27,6 +27,7 @@ from kneebench.plan.acceptance import Accept
 from kneebench.records import Climb, Configuration, Record, Results
 from kneebench.results.compare_plans import comparable, comparable_plans, differences
 from kneebench.results.cross_campaign import DRIFT
+from kneebench.results.logo import logo_file
 from kneebench.units import count
 
 
@@ -123,6 +124,8 @@ def plan_of(baseline: Results) -> Plan:
     name = baseline.campaign.id
     try:
         plan = Plan.model_validate(baseline.campaign.plan)
+        words = plan.brief.model_copy(update={"logo": logo_file(baseline.folder)})
+        plan = plan.model_copy(update={"brief": words})
     except ValidationError:
         raise PlanError(
             f"cannot run the plan of {name}", seen="another version wrote it", do="name a plan file"

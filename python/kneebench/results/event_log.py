@@ -11,20 +11,20 @@ import contextlib
 import json
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
-
-from pydantic import ValidationError
 
 from kneebench.records import Event, Rung
 from kneebench.regular_file import opened
 from kneebench.secrets import clean
 
 FILE = "events.jsonl"
-MOST_BYTES = 2**30
-"""Of a file that is read: about two months of seconds."""
+MOST_BYTES = 2**36
+"""Of a file that is read: years of seconds, on a machine with many cores."""
 PIECE_BYTES = 2**20
-KEPT = ("folder", "order", "second", "kept", "key", "warehouses_per_min")
+"""Of one read, and of one line."""
+KEPT = ("folder", "in", "order", "second", "kept", "key", "warehouses_per_min")
 """What is kept of an event's data besides a stop result: the rest has files of its own."""
 
 
@@ -48,10 +48,9 @@ class EventLog:
             data["key"] = rung.order.key
         if event.kind != "stop":
             data = {name: value for name, value in data.items() if name in KEPT}
-        event = event.model_copy(update={"data": data})
-        line = {"at": round(time.time(), 3), **event.model_dump(mode="json", exclude_none=True)}
-        with contextlib.suppress(OSError), self._file.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(clean(line), ensure_ascii=False) + "\n")
+        with contextlib.suppress(OSError, ValueError), self._file.open("a") as file:
+            said = event.model_copy(update={"data": data}).model_dump(exclude_none=True)
+            file.write(json.dumps(clean({"at": round(time.time(), 3), **said})) + "\n")
 
 
 class EventReader:
@@ -60,16 +59,16 @@ class EventReader:
     def __init__(self, folder: Path) -> None:
         self._file, self._read_bytes, self._part = folder / FILE, 0, b""
 
-    def new(self) -> list[Logged]:
-        """The events that were written since the last call; a line that is no event is left out.
+    def new(self) -> Iterator[Logged]:
+        """The events that were written since the last call, one after the other; a line that is no
+        event is left out.
 
         Raises KneebenchError for what is no regular file under the name.
         """
-        found = []
         while piece := self._piece():
             *lines, self._part = (self._part + piece).split(b"\n")
-            found += [one for line in lines if (one := _logged(line))]
-        return found
+            self._part = self._part if len(self._part) < PIECE_BYTES else b""
+            yield from (one for line in lines if (one := _logged(line)))
 
     def _piece(self) -> bytes:
         try:
@@ -83,7 +82,12 @@ class EventReader:
 
 def _logged(line: bytes) -> Logged | None:
     try:
-        found = json.loads(line)
+        found = json.loads(line, parse_constant=_refused)
         return Logged(float(found.pop("at")), Event.model_validate(found))
-    except (ValueError, ValidationError, AttributeError, TypeError, KeyError):
+    except (ValueError, AttributeError, TypeError, KeyError, RecursionError):
         return None
+
+
+def _refused(constant: str) -> None:
+    """NaN and Infinity, which browsers cannot read."""
+    raise ValueError(constant)

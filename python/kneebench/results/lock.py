@@ -11,11 +11,15 @@ import contextlib
 import fcntl
 import os
 import stat
+import time
 from pathlib import Path
 from typing import IO
 
 from kneebench.errors import Refused
 from kneebench.regular_file import kind_of
+
+TRIES, PAUSE_S = 5, 0.02
+"""Whoever looks whether it is held (`held`) has it for a moment."""
 
 
 class Lock:
@@ -27,15 +31,19 @@ class Lock:
         """
         self._path = folder / "lock"
         self._file = _open(self._path, os.O_RDWR | os.O_CREAT)
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            self._file.close()
-            raise Refused(
-                f"cannot open {folder}",
-                seen="another kneebench run writes to it",
-                do="wait for it to finish, or use another folder",
-            ) from error
+        for left in reversed(range(TRIES)):
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError as error:  # also while somebody only looks
+                if not left:
+                    self._file.close()
+                    raise Refused(
+                        f"cannot open {folder}",
+                        seen="another kneebench run writes to it",
+                        do="wait for it to finish, or use another folder",
+                    ) from error
+                time.sleep(PAUSE_S)
 
     def stands(self) -> bool:
         """False where the locked file is no longer the folder's: that was removed, moved or

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -21,9 +21,10 @@ from kneebench.errors import KneebenchError
 from kneebench.lab.host import machine_key
 from kneebench.measurement.warm_up import COOL_DOWN_S
 from kneebench.plan import Plan
+from kneebench.plan.campaign_plan import CampaignPlan
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.duration import Adjust, Steps, steps
-from kneebench.plan.resolve import database_plans
+from kneebench.plan.resolve import campaign_plan, database_plans
 from kneebench.records import Configuration, Host, Record, Results, Rung
 from kneebench.results.compare_plans import plan_document
 from kneebench.results.formats import FORMAT, read_kept, write_kept
@@ -63,7 +64,7 @@ def keep(host: Host, plan: Plan, results: Results, *, resumed: bool = False) -> 
     """
     if not resumed and plan.measures_real_hardware:
         with contextlib.suppress(*UNFORESEEN):
-            times = _times(host, database_plans(plan), _digest(plan), results)
+            times = _times(host, campaign_plan(plan), _digest(plan), results)
             _write(host, results.campaign.id, times)
 
 
@@ -74,9 +75,7 @@ def _write(host: Host, name: str, times: CampaignTimes) -> None:
         old.unlink(missing_ok=True)
 
 
-def _times(
-    host: Host, databases: Mapping[str, DatabasePlan], digest: str, results: Results
-) -> CampaignTimes:
+def _times(host: Host, campaign: CampaignPlan, digest: str, results: Results) -> CampaignTimes:
     every = sorted(
         (rung for climb in results.climbs for rung in (*climb.superseded, *climb.rungs)), key=_start
     )
@@ -86,8 +85,8 @@ def _times(
             took=dict(_took(configuration, plan, every)),
             expected=steps(plan, configuration, host)._asdict(),
         )
-        for plan in databases.values()
-        for configuration in plan.configurations
+        for configuration in campaign.configurations
+        for plan in (campaign.database(configuration),)
     )
     return CampaignTimes(finished_at=datetime.now(UTC).isoformat(), configurations=found)
 

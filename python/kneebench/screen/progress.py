@@ -197,7 +197,7 @@ class Progress:
         self.lines.append(rung_line(rung, self.configurations))
         self._count(self.lines[-1], kept=kept)
         self.order, self.second = rung.order, None
-        if rung.order.phase not in QUOTED_APART:
+        if self._climbs(rung.order):
             id = rung.order.configuration
             self.climbed[id] = self.climbed.get(id, 0) + 1
 
@@ -206,22 +206,26 @@ class Progress:
         if (order := event.data.get("order")) and (second := event.data.get("second")):
             self.order = Order.model_validate(order)
             self.second = LiveSecond.model_validate(second)
-            if self.order.phase not in QUOTED_APART:
+            if self._climbs(self.order):
                 self.climbed.setdefault(self.order.configuration, 0)
+
+    def _climbs(self, order: Order) -> bool:
+        """Whether it is part of a climb, and no try before the first one."""
+        return order.phase not in QUOTED_APART and order.configuration in self.configurations
 
     @property
     def position(self) -> str:
         """Where the campaign is: which configuration and rung of the climbs, or which final run;
         empty before the first rung.
         """
-        if self.order is None:
+        if self.order is None or self.order.configuration not in self.configurations:
             return ""
         if self.order.phase in QUOTED_APART:
             done = sum(line.phase in QUOTED_APART for line in self.lines)
             most = max(self._work.final_runs, done + 1)
             return self.rounds or f"final run {done + 1} of about {most}"
         id = self.order.configuration
-        number, done = [*self.climbed].index(id) + 1, self.climbed[id]
+        number, done = [*self.climbed, id].index(id) + 1, self.climbed.get(id, 0)
         return (
             f"configuration {number} of {len(self.configurations)},"
             f" rung {done + 1} of about {max(self._work.climb_rungs, done + 1)}"

@@ -59,6 +59,11 @@ class CampaignsPage(Page):
         return SIMULATED if any(one.campaign.simulated for one in self.campaigns) else ""
 
     @property
+    def says(self) -> str:
+        """What goes wherever one of its figures goes."""
+        return f"Simulated. {DERIVED}" if self.banner else DERIVED
+
+    @property
     def closing(self) -> list[str]:
         """The end of the page."""
         return [f"{DERIVED} Written from the campaign folders by kneebench {self.version}."]

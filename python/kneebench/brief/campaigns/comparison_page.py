@@ -102,10 +102,10 @@ def _row(row: CampaignRow) -> Row:
         users, found = count(row.knee.users.value), row.knee.nopm
         low, high = significant(found.low), significant(found.high)
         nopm = f"{significant(found.value)} ({low} to {high}, n={found.n})"
-    against = times_with_interval(row.against.ratio) if row.against else "baseline"
+    against = times_with_interval(row.against.ratio) if row.against else row.sentence
     mean_s = row.mean_s.value if row.mean_s else None
     cells = (row.campaign, row.name, users, nopm, time(mean_s), against)
-    return Row(cells=cells, tone="plain" if row.against else "strong")
+    return Row(cells=cells, tone="plain" if row.against else "light")
 
 
 def _flat(row: CampaignRow) -> dict[str, Any]:

@@ -57,11 +57,11 @@ def _figure(trends: Sequence[Trend], number: str) -> Figure:
     import altair as alt
 
     first = trends[0]
-    rows = [row for one in trends for row in _rows(one)]
+    order = list(dict.fromkeys(point.campaign for one in trends for point in one.points))
+    rows = [row for one in trends for row in _rows(one, order)]
     names = list(dict.fromkeys(one.storage for one in trends))
     colours = [chart_theme.colour(n) for n in range(len(names))]
-    order = list(dict.fromkeys(point.campaign for one in trends for point in one.points))
-    x = alt.X("number:O", title="Campaign", sort=None, axis=alt.Axis(labelAngle=0))
+    x = alt.X("number:O", title="Campaign", axis=alt.Axis(labelAngle=0))
     up = alt.Scale(zero=False)
     colour = chart_theme.colour_by_name(names, colours, chart_theme.legend(names))
     beside = alt.XOffset("name:N", sort=names, scale=alt.Scale(paddingInner=0, paddingOuter=4))
@@ -85,13 +85,14 @@ def _figure(trends: Sequence[Trend], number: str) -> Figure:
     )
 
 
-def _rows(trend: Trend) -> list[dict[str, Any]]:
+def _rows(trend: Trend, order: Sequence[str]) -> list[dict[str, Any]]:
+    """Its points by the campaign's number; none for a campaign that cannot be compared."""
     found = []
-    for number, point in enumerate(trend.points, start=1):
+    for point in trend.points:
+        row = {"name": trend.storage, "number": order.index(point.campaign) + 1}
         if point.against:
             ratio = point.against.ratio
-            row = {"ratio": ratio.value, "low": ratio.low, "high": ratio.high}
-        else:
-            row = {"ratio": 1.0, "low": 1.0, "high": 1.0}
-        found.append({"name": trend.storage, "number": number, **row})
+            found.append({**row, "ratio": ratio.value, "low": ratio.low, "high": ratio.high})
+        elif point is trend.points[0]:
+            found.append({**row, "ratio": 1.0, "low": 1.0, "high": 1.0})
     return found

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from kneebench import units
 from kneebench.analysis.sweep import sweeps
+from kneebench.brief.paragraphs import has_paragraphs
 from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Bottleneck
@@ -23,7 +24,11 @@ def section(view: ViewModel) -> Section | None:
         return None
     tried = _with_more_memory(view)
     rows = tuple(_verdict_row(view, configuration, one, tried) for configuration, one in found)
-    table = Table(caption=_caption(view), columns=VERDICTS, rows=rows)
+    columns = VERDICTS
+    if not any(row.cells[-1] for row in rows):  # the paragraphs of the storages say it
+        columns = columns[:-1]
+        rows = tuple(row.model_copy(update={"cells": row.cells[:-1]}) for row in rows)
+    table = Table(caption=_caption(view), columns=columns, rows=rows)
     return Section(name="bottlenecks", title="Bottlenecks", tables=(table,))
 
 
@@ -57,5 +62,6 @@ def _verdict_row(view: ViewModel, configuration: str, one: Bottleneck, tried: se
     shown = one.relief == "more memory" and configuration in tried
     proof = f"{one.relief}: see the sweep" if shown else f"proof: {one.relief}"
     relief = f"\n({proof})" if one.verdict == "suspected" and one.relief else ""
-    finding = f"{one.sentence} {one.next_limit}".strip()
+    said = "" if has_paragraphs(view) else one.sentence
+    finding = f"{said} {one.next_limit}".strip()
     return Row(cells=(view.name(configuration), one.name, f"{verdict}{relief}", finding))

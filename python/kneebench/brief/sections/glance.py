@@ -19,6 +19,7 @@ from kneebench.analysis.wording import (
 )
 from kneebench.brief import chart_theme
 from kneebench.brief.glance_tables import at_the_knee, at_the_rate, while_measured
+from kneebench.brief.paragraphs import has_paragraphs
 from kneebench.brief.section import Number, Section, StopReason
 from kneebench.brief.sweep_numbers import sweep_numbers
 from kneebench.brief.view_model import ViewModel
@@ -37,7 +38,7 @@ def section(view: ViewModel) -> Section:
         name="glance",
         title="At a glance",
         numbers=numbers,
-        stop_reasons=tuple(_stop_reasons(view)),
+        stop_reasons=tuple(_stop_reasons(view)) if has_paragraphs(view) else (),
         tables=tables,
     )
 

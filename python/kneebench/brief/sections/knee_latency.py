@@ -11,17 +11,22 @@ from kneebench.brief.view_model import ViewModel
 from kneebench.records import Knee
 
 PLACE = 31
+FEW = 2
 
 
 def section(view: ViewModel) -> Section | None:
-    """Mean and 99.9th percentile, as published briefs draw them; nothing without final runs."""
+    """Mean and 99.9th percentile, as published briefs draw them; nothing without final runs. Of
+    more storages, where latency at the fixed rate is there, they are in the appendix.
+    """
     if not view.knees:
         return None
+    behind = len(view.climbs) > FEW and bool(view.fixed_rate_latency)
     return Section(
         name="knee_latency",
         title=f"Latency at each {view.point}",
         figures=(_figure(view, "mean"), _figure(view, "p999")),
         stack=True,
+        part="appendix" if behind else "front",
     )
 
 

@@ -36,7 +36,7 @@ TYPES = {
 
 def section(view: ViewModel) -> Section | None:
     """Nothing where no latency was measured at a fixed rate or at a knee."""
-    found = {climb.id: some for climb in view.climbs if (some := _latencies(climb))}
+    found = {climb.id: some for climb in view.climbs if (some := _latencies(view, climb))}
     tables = (*_quantile_table(view, found), *_type_table(view))
     if not tables:
         return None
@@ -49,20 +49,25 @@ def section(view: ViewModel) -> Section | None:
     )
 
 
-def _runs(climb: Climb) -> list[Rung]:
-    """Those at the fixed rate, else the quoted ones at the knee."""
-    runs = climb.of("fixed_rate") or climb.of("final_run")
+def _has_a_rate(view: ViewModel) -> bool:
+    return any(climb.of("fixed_rate") for climb in view.climbs)
+
+
+def _runs(view: ViewModel, climb: Climb) -> list[Rung]:
+    """Those at the fixed rate; of a campaign without one those at the knee."""
+    runs = climb.of("fixed_rate" if _has_a_rate(view) else "final_run")
     return [rung for rung in runs if not rung.invalid and rung.tally.latency]
 
 
-def _latencies(climb: Climb) -> list[Latency]:
-    return [rung.tally.latency for rung in _runs(climb) if rung.tally.latency]
+def _latencies(view: ViewModel, climb: Climb) -> list[Latency]:
+    return [rung.tally.latency for rung in _runs(view, climb) if rung.tally.latency]
 
 
 def _where(view: ViewModel) -> str:
     """Which runs these are."""
-    fixed = any(climb.of("fixed_rate") for climb in view.climbs)
-    return "at the fixed rate (open loop)" if fixed else f"at each {view.point} (closed loop)"
+    if _has_a_rate(view):
+        return "at the fixed rate (open loop)"
+    return f"at each {view.point} (closed loop)"
 
 
 def _quantile_table(view: ViewModel, found: dict[str, list[Latency]]) -> Iterator[Table]:
@@ -91,7 +96,7 @@ def _cells(quantiles: dict[str, Quantile], some: Sequence[Latency]) -> Iterator[
 
 
 def _type_table(view: ViewModel) -> Iterator[Table]:
-    rows = tuple(row for climb in view.climbs for row in _types(view, climb, _runs(climb)))
+    rows = tuple(row for climb in view.climbs for row in _types(view, climb, _runs(view, climb)))
     if rows:
         columns = ("Storage", "Transaction", "Share", "Mean", "P99", "P99.9")
         yield Table(
@@ -116,7 +121,7 @@ def _types(view: ViewModel, climb: Climb, runs: Sequence[Rung]) -> Iterator[Row]
                 called,
                 f"{100 * share:.1f}%",
                 time(all_.mean_s),
-                time(all_.p99_s),
+                time(all_.p99_s) if all_.n >= 100 * LEAST_BEYOND else NOTHING,
                 time(all_.p999_s) if all_.n >= 1000 * LEAST_BEYOND else NOTHING,
             )
         )
