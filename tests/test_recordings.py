@@ -68,6 +68,7 @@ def test_the_ratio_of_two_recorded_storages_is_that_of_their_paired_runs() -> No
     assert (found.low, found.value, found.high) == pytest.approx(
         tuple(np.exp(logs.mean() + side * error) for side in (-1, 0, 1)), rel=1e-3
     )
-    assert f"{found.value:.2f}x (95% CI {found.low:.2f}x to {found.high:.2f}x, n=3)" in (
+    more = f"{100 * (found.value - 1):.0f}% more"
+    assert f"{found.value:.2f}x, {more} (95% CI {found.low:.2f}x to {found.high:.2f}x, n=3)" in (
         Brief(results).subtitle
     )

@@ -21,7 +21,6 @@ from kneebench.databases.engines.sqlserver.session import SqlError, connect, quo
 from kneebench.databases.engines.sqlserver.table import SqlServerDatabase
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
-from kneebench.plan.resolve import only_database
 from kneebench.records import Event, Finding
 from tests import tds_server
 from tests.documented_server import one_server
@@ -116,7 +115,7 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return {"warehouses": "1", "rows": "499000", "rows_s": f"{len(seen)}.00", "keys_s": "1.00"}
 
     def steps(trial: Trial) -> Iterator[Finding]:
-        seen.append(f"restored by {only_database(trial.plan).restore}")
+        seen.append(f"restored by {trial.plan.restore}")
         yield Finding(level="ok", subject="server: all else", seen="")
 
     monkeypatch.setattr(images, "load", load)

@@ -190,7 +190,7 @@ def write_brief(
 
     results = load_named(campaign, root)
     if markdown and (out or pdf or figures):
-        raise PlanError("--markdown", seen="another form is asked for", do="use --out FILE.md")
+        raise PlanError("--markdown", seen="another form is wanted too", do="use --out FILE.md")
     if markdown:
         from kneebench.brief import Brief
         from kneebench.brief.markdown import markdown as as_markdown

@@ -62,12 +62,9 @@ class Ladder(Part):
             ),
         ),
     ] = 120.0
-    window: Annotated[
-        WhileSeconds,
-        Field(description="Window of a search rung; without effect where `users` is one number"),
-    ] = 30.0
+    window: Annotated[WhileSeconds, Field(description="Window of a search rung")] = 30.0
     final_window: Annotated[
-        WhileSeconds, Field(description="Window of a final run, and of a fixed load's first rung")
+        WhileSeconds, Field(description="Window of a final run, and of all runs of a fixed load")
     ] = 300.0
     checkpoints: Annotated[
         Whole,
