@@ -18,7 +18,6 @@ WAREHOUSES_PER_USER = 4
 
 Repeats = Annotated[Whole, Field(ge=0, le=50)]
 OF_SHORT_ROUNDS = ("precision", "restore_every")
-"""Keys that only short rounds have."""
 AT_FIXED_RATE = (1, 3)
 """Short rounds of four that also measure the fixed rate: both orders, one per restore of two."""
 FIXED_RATE_USERS = 64
