@@ -67,7 +67,7 @@ def test_a_comparison_draws_each_campaign_where_it_stands_and_nothing_that_it_la
     rows, trend = compare_campaigns(every), trends(every)
     page = ComparisonPage(every, rows, trend, ["memory differs"])
     said = page.html()
-    assert "memory differs" in said and "3 campaigns; the last: " in said
+    assert "memory differs" in said and "3 campaigns compared: " in said
     (section,) = [one for one in page.sections if one.name == "trend"]
     _, file = downloads(section.figures[0], "<svg />", "")
     drawn = csv.DictReader(io.StringIO(base64.b64decode(file.href.partition(",")[2]).decode()))

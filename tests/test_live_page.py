@@ -184,10 +184,15 @@ def test_what_is_no_campaign_is_an_error(tmp_path: Path) -> None:
 def test_prometheus_gets_the_figures_of_the_second(folder: Path, tmp_path: Path) -> None:
     events = [json.loads(line) for line in (folder / FILE).read_text().splitlines()]
     last = max(n for n, event in enumerate(events) if "second" in event.get("data", {}))
-    state = seen(unfinished(folder, tmp_path, last + 1))
-    text, _ = exposition(state)
+    copy = unfinished(folder, tmp_path, last + 1)
+    with Store.open(copy):
+        text, _ = exposition(seen(copy))
+    stopped, _ = exposition(seen(copy))
+    assert "kneebench_nopm" not in stopped and "kneebench_running" in stopped
     nopm = events[last]["data"]["second"]["nopm"]
-    assert re.search(rf'kneebench_nopm{{campaign="[^"]+"}} {nopm}\n', text)
+    assert re.search(
+        rf'kneebench_nopm{{campaign="[^"]+",configuration="[a-z]+",phase="\w+"}} {nopm}\n', text
+    )
     assert "kneebench_left_seconds" in text and "kneebench_core_busy_ratio" in text
     done, _ = exposition(seen(folder))
     assert "kneebench_nopm" not in done and "kneebench_running" in done
@@ -254,7 +259,7 @@ def test_an_address_that_is_none_or_taken_is_an_error(folder: Path) -> None:
         command = [sys.executable, "-m", "kneebench", "live", str(folder), "--listen", taken]
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 2
-    assert "cannot be listened on; use another port" in ended.stderr
+    assert "cannot be listened on; use another host or port" in ended.stderr
 
 
 def test_the_process_that_measures_imports_nothing_of_the_page() -> None:

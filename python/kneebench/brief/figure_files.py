@@ -43,14 +43,16 @@ class Download(NamedTuple):
 
 
 def downloads(figure: Figure, svg: str, says: str) -> list[Download]:
-    """The figure as it was drawn, with its title and what it `says`, and the rows that it draws, as
-    files within the page; of several tables the largest, as `--figures` writes them all.
+    """The figure as it was drawn, with its title and what it `says`, and all rows that it draws, as
+    files within the page. Rows of several tables are told apart by a column of its own.
     """
-    tables = [rows for _, rows in _contents(figure, "", "csv")][:1]
+    tables = _distinct(figure.spec)
+    rows = [{"table": number, **row} for number, one in enumerate(tables, 1) for row in one]
+    content = _csv(rows if tables[1:] else [row for one in tables for row in one])
     alone = drawing.standing_alone(figure, svg, says)
     return [
         _download(f"{figure.name}.svg", "SVG", "image/svg+xml", alone.encode()),
-        *(_download(f"{figure.name}.csv", "CSV", "text/csv", rows) for rows in tables),
+        _download(f"{figure.name}.csv", "CSV", "text/csv", content),
     ]
 
 

@@ -24,11 +24,11 @@ def markdown(brief: Brief) -> str:
 
 def _blocks(brief: Brief) -> Iterator[str]:
     words = brief.view.plan.brief
-    yield text(brief.kicker)
-    yield from (_section(one) for one in brief.alarms)
     yield f"# {text(words.title)}" if words.title else ""
     yield text(brief.byline)
+    yield from (_section(one) for one in brief.alarms)
     yield f"{'#' if not words.title else '##'} {text(brief.title)}"
+    yield text(brief.kicker)
     yield f"**{text(brief.banner)}**" if brief.banner else ""
     yield text(brief.subtitle)
     yield from (f"**{text(one.words)}**" for one in brief.view.disturbances)
@@ -52,10 +52,7 @@ def _section(section: Section) -> str:
         ),
         "\n".join(f"- **{text(one.name)}** {text(one.sentence)}" for one in section.stop_reasons),
         "\n".join(f"- {text(one)}" for one in section.sentences),
-        *(
-            f"**{text(one.number)}** {text(one.title)}. {text(one.caption)}"
-            for one in section.figures
-        ),
+        "\n".join(f"- **{text(one.number)}** {text(one.title)}" for one in section.figures),
         *map(_table, section.tables),
     ]
     return "\n\n".join(filter(None, parts))

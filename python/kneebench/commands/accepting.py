@@ -217,6 +217,7 @@ def _print_accepted(
         from kneebench.brief.campaigns import AcceptancePage
 
         AcceptancePage(found, base, results, caveats).write(page)
+        print_line(f"page: {page}", err=True)
     raise typer.Exit(exit_code(results) or found.exit_code)
 
 

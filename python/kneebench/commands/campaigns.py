@@ -133,6 +133,7 @@ def _show_compared(campaigns: list[Results], page: Path | None, *, as_json: bool
         from kneebench.brief.campaigns import ComparisonPage
 
         ComparisonPage(campaigns, found, trend, differing, disturbed).write(page)
+        print_line(f"page: {page}", err=True)
     if as_json:
         show_json(document(found, differing, disturbed, trend))
     else:
@@ -227,7 +228,7 @@ def newest(root: Path) -> Path:
 
     if not (found := campaigns(root)):
         do = "name one, or start one with `kneebench run`"
-        raise PlanError("kneebench live", seen=f"no campaign in {root}", do=do)
+        raise PlanError("the live page", seen=f"no campaign in {root}", do=do)
     return found[0].folder
 
 

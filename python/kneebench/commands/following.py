@@ -111,9 +111,14 @@ def page_address(prometheus: str | None, *, live: bool) -> str | None:
     if not live and prometheus is None:
         return None
     require_extra()
+    from kneebench.errors import PlanError
     from kneebench.live.address import TOKEN, free_address, parse_address, token_for
 
-    found = free_address(parse_address(prometheus or ADDRESS))
+    try:
+        found = free_address(parse_address(prometheus or ADDRESS))
+    except PlanError as error:
+        option, do = "--prometheus" if prometheus else "--live", "use --prometheus [HOST:]PORT"
+        raise PlanError(option, seen=error.seen, do=do) from error
     token = token_for(found)
     if token:
         os.environ[TOKEN] = token  # for the page's own process

@@ -7,6 +7,7 @@ import secrets
 import socket
 from ipaddress import ip_address
 from typing import NamedTuple
+from urllib.parse import quote
 
 from kneebench.errors import PlanError
 
@@ -32,7 +33,9 @@ class Address(NamedTuple):
 
     def url(self, token: str = "") -> str:
         """The page's."""
-        return f"http://{self.text}/{f'?token={token}' if token else ''}"
+        host = socket.gethostname() if self.host in ("0.0.0.0", "::") else self.host  # noqa: S104
+        query = f"?token={quote(token, safe='')}" if token else ""
+        return f"http://{self._replace(host=host).text}/{query}"
 
     @property
     def text(self) -> str:

@@ -37,6 +37,7 @@ SECONDS, MESSAGES = 300, 20
 """How many of the latest are kept."""
 UNFORESEEN = (ValueError, TypeError, LookupError, ArithmeticError, OSError, RecursionError)
 """Of a folder that is damaged, or was written by another version: the page goes on without it."""
+NEAREST = 0.95
 SPARING = 200
 """The analysis takes a moment: so many times as long is waited before it is made again, so that it
 costs half a percent of a core."""
@@ -85,7 +86,7 @@ class CampaignState:
         """What changes from second to second."""
         if self.running:
             self._now_s = self._clock()
-        progress = self._progress
+        progress, order = self._progress, self._progress.order
         ends = {} if self.finished else {"left_s": round(progress.left_s, 1)}
         return {
             "at_s": self._now_s,
@@ -96,6 +97,8 @@ class CampaignState:
             "share": progress.share,
             "step_left_s": progress.step_left_s,
             "position": progress.position,
+            "configuration": order.configuration if order else "",
+            "phase": order.phase if order else "",
             "rate": progress.rate,
             "elapsed_s": round(progress.elapsed_s, 1),
             **ends,
@@ -216,22 +219,23 @@ class CampaignState:
         ladder = self._rules.rungs(configuration).ladder
         for name in STOPS.names():
             result = stops.find(name).judge(searched, stops.limits(name, ladder))
-            yield {**result.model_dump(mode="json"), "share": _nearness(result)}
+            share, of = _nearness(result), configuration.name
+            yield {**result.model_dump(mode="json"), "share": share, "of": of}
 
     def _health(self) -> Iterator[dict[str, Any]]:
         """What speaks for and against the latest rung."""
         if not self.rungs:
             return
         last = self.rungs[-1]
-        busy = last.tally.load_generator_busy
-        yield {"good": busy < 0.8, "words": f"load generator {100 * busy:.0f}% busy"}
         failed = [check for check in last.checks if not check.passed]
-        if not failed:
-            yield {"good": True, "words": f"all {len(last.checks)} checks of the last rung hold"}
         yield from ({"good": False, "words": check.sentence} for check in failed)
         yield from (
             {"good": False, "words": one.words} for one in last.remarks if one.severity != "note"
         )
+        busy = last.tally.load_generator_busy
+        yield {"good": busy < 0.8, "words": f"load generator {100 * busy:.0f}% busy"}
+        if not failed:
+            yield {"good": True, "words": f"all {len(last.checks)} checks of the last rung hold"}
 
 
 def so_far(results: Results) -> str:
@@ -258,7 +262,8 @@ def _plan(folder: Path, document: dict[str, Any]) -> Plan:
 
 
 def _nearness(result: StopResult) -> float | None:
-    """How near a condition is: 1 where it fires. A plateau is near where the growth is small.
+    """How near a condition is: 1 where it fires, and less where it does not, as some need more than
+    the one value. A plateau is near where the growth is small.
 
     >>> _nearness(StopResult(stop="log_latency", fired=False, seen="", limit="", sentence="",
     ...     value=0.001, limit_value=0.005))
@@ -274,4 +279,4 @@ def _nearness(result: StopResult) -> float | None:
     near = result.value / result.limit_value
     if result.stop == "plateau":
         near = 1 / near if near > 0 else 1.0
-    return min(max(near, 0.0), 1.0)
+    return min(max(near, 0.0), NEAREST)

@@ -107,7 +107,7 @@ function overTime(id, fields, shown) {
     const seen = seconds.filter((one) => one[field] !== undefined);
     return { colour: n, points: seen.map((one) => [one.at_s, one[field]]), breaks: breaks(seen) };
   });
-  const last = seconds[seconds.length - 1] || {};
+  const last = (now.second && seconds[seconds.length - 1]) || {};
   caption(id, fields.map(([field, name], n) => [
     `${name}${name ? " " : ""}${last[field] === undefined ? "–" : shown(last[field])}`, n]));
   chart(id, series, { x: (v) => hour(v, "2-digit"), shown });
@@ -135,7 +135,7 @@ function curve() {
   const measured = names.filter((name, n) => series[n].points.length);
   caption("curve", measured.map((name) => {
     const knee = state.knees[name];
-    const words = knee ? `, knee so far at ${knee.users} users` : "";
+    const words = knee ? `, knee ${now.finished ? "" : "so far "}at ${knee.users} users` : "";
     return [`${name}${words}`, names.indexOf(name)];
   }));
   chart("curve", series, { x: (v) => `${v}`, shown: count, axis: "users", dots: true });
@@ -153,11 +153,14 @@ function stops() {
       element("small", {}, one.sentence));
     return row;
   });
+  const of = state.stops.length ? ` of ${state.stops[0].of}` : "";
+  by("stops").querySelector("h2").textContent = `Distance to each stop condition${of}`;
   by("stops").querySelector("div").replaceChildren(...rows);
 }
 
 function cores() {
   const found = Object.entries(now?.second?.cores || {});
+  by("cores").hidden = !found.length;
   const rows = found.map(([name, share]) => {
     const row = element("span", { class: "gauge" });
     const bar = element("div", { style: "width: 90px", role: "meter", "aria-label": name,

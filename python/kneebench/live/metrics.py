@@ -20,7 +20,9 @@ SECOND = {
 
 
 def exposition(state: CampaignState) -> tuple[str, str]:
-    """The metrics as text, and its media type. Between rungs there are none of a second."""
+    """The metrics as text, and its media type. Between rungs there are none of a second, and
+    of a campaign that is not measured only what it has reached.
+    """
     registry, now = CollectorRegistry(), state.now()
     label, campaign = ["campaign"], state.campaign_id
 
@@ -30,14 +32,17 @@ def exposition(state: CampaignState) -> tuple[str, str]:
     put("kneebench_running", "1 while the campaign is measured", float(now["running"]))
     put("kneebench_elapsed_seconds", "Since the campaign was started", now["elapsed_s"])
     put("kneebench_rungs", "Rungs measured", float(len(state.rungs)))
-    if "left_s" in now:
-        put("kneebench_left_seconds", "Expected until its end", now["left_s"])
+    if not now["running"]:
+        return generate_latest(registry).decode(), CONTENT_TYPE_LATEST
+    put("kneebench_left_seconds", "Expected until its end", now["left_s"])
     second = now["second"] or {}
+    labels, where = [*label, "configuration", "phase"], (now["configuration"], now["phase"])
     for field, (name, about) in SECOND.items():
         if field in second:
-            put(name, about, second[field])
-    if cores := second.get("cores"):
-        busy = Gauge("kneebench_core_busy_ratio", "Busy share", [*label, "core"], registry=registry)
-        for core, share in cores.items():
-            busy.labels(campaign, core).set(share)
+            Gauge(name, about, labels, registry=registry).labels(campaign, *where).set(
+                second[field]
+            )
+    busy = Gauge("kneebench_core_busy_ratio", "Busy share", [*label, "core"], registry=registry)
+    for core, share in second.get("cores", {}).items():
+        busy.labels(campaign, core).set(share)
     return generate_latest(registry).decode(), CONTENT_TYPE_LATEST

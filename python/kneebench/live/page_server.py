@@ -111,7 +111,8 @@ async def _guarded(
     if not token and request.url.hostname not in names:
         return PlainTextResponse("unknown host", status_code=400)
     given = request.query_params.get("token") or request.cookies.get("token") or ""
-    bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
+    scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
+    bearer = bearer.strip() if scheme.lower() == "bearer" else ""
     if token and not any(
         secrets.compare_digest(one.encode(), token.encode()) for one in (given, bearer)
     ):
@@ -156,13 +157,13 @@ def serve(state: CampaignState, at: Address, report: Callable[[str], None]) -> N
     token = token_for(at)
     app = application(state, token=token, names=(at.host, *HERE))
     config = uvicorn.Config(
-        app, host=at.host, port=at.port, log_level="error", timeout_graceful_shutdown=1
+        app, host=at.host, port=at.port, log_level="critical", timeout_graceful_shutdown=1
     )
     try:
         listening = config.bind_socket()
     except SystemExit as error:
         raise PlanError(
-            "--listen", seen=f"{at.text} cannot be listened on", do="use another port, or 0"
+            "--listen", seen=f"{at.text} cannot be listened on", do="use another host or port"
         ) from error
     listening.listen()
     port = listening.getsockname()[1]

@@ -221,14 +221,15 @@ class Progress:
         if self.order is None or self.order.configuration not in self.configurations:
             return ""
         if self.order.phase in QUOTED_APART:
-            done = sum(line.phase in QUOTED_APART for line in self.lines)
-            most = max(self._work.final_runs, done + 1)
-            return self.rounds or f"final run {done + 1} of about {most}"
+            number = sum(line.phase in QUOTED_APART for line in self.lines) + bool(self.second)
+            most = max(self._work.final_runs, number)
+            return self.rounds or f"final run {number} of about {most}"
         id = self.order.configuration
-        number, done = [*self.climbed, id].index(id) + 1, self.climbed.get(id, 0)
+        number, rung = [*self.climbed, id].index(id) + 1, self.climbed.get(id, 0)
+        rung += bool(self.second)
         return (
             f"configuration {number} of {len(self.configurations)},"
-            f" rung {done + 1} of about {max(self._work.climb_rungs, done + 1)}"
+            f" rung {rung} of about {max(self._work.climb_rungs, rung)}"
         )
 
     @property

@@ -17,6 +17,7 @@ from kneebench.results.acceptance import Acceptance
 from kneebench.results.trend import trends
 from kneebench.units import NOTHING, count, time
 
+NO_BREAK = "\u00a0"
 TONES: dict[str, Tone] = {"worse": "alarm", "not judged": "light"}
 COLUMNS = (
     Column(title="Answer", number=False),
@@ -29,10 +30,13 @@ COLUMNS = (
     Column(title="Margin"),
 )
 CAPTION = (
-    "Ratio: now over baseline. same: the 90% interval is within the margin, by two one-sided tests;"
-    " worse: a loss is shown and is probably larger than the margin; cannot say: neither."
+    "Ratio: now over baseline. Answers: same, where the 90% interval is within the margin (two"
+    " one-sided tests); better or worse, where the difference is shown and is probably larger than"
+    " the margin; cannot say, where neither holds."
 )
 SIGNED = ("Accepted", "Name", "Date", "Signature")
+LINE = f"{NO_BREAK * 30}\n{NO_BREAK}\n{NO_BREAK}"
+"""Room to write by hand."""
 
 
 class AcceptancePage(CampaignsPage):
@@ -52,7 +56,7 @@ class AcceptancePage(CampaignsPage):
     @property
     def title(self) -> str:
         """The answer."""
-        return self.found.sentence
+        return f"{'Simulated: ' if self.found.simulated else ''}{self.found.sentence}"
 
     @property
     def subtitle(self) -> str:
@@ -133,6 +137,6 @@ def _flat(one: Judged) -> dict[str, Any]:
 
 def _signature() -> Section:
     """Lines to be filled in by hand."""
-    rows = tuple(Row(cells=("", "", "", "")) for _ in range(2))
+    rows = tuple(Row(cells=(LINE, LINE, LINE, LINE)) for _ in range(2))
     columns = tuple(Column(title=title, number=False) for title in SIGNED)
     return Section(name="signature", title="Signature", tables=(Table(columns=columns, rows=rows),))

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from kneebench.analysis.headline import headline
 from kneebench.analysis.wording import as_sentence, capital, plural, times_with_interval
 from kneebench.brief import chart_theme
 from kneebench.brief.campaigns.campaigns_page import CampaignsPage, compared_section
@@ -39,10 +38,9 @@ class ComparisonPage(CampaignsPage):
 
     @property
     def title(self) -> str:
-        """How many campaigns, and the finding of the last."""
-        return (
-            f"{plural(len(self.campaigns), 'campaign')}; the last: {headline(self.campaigns[-1])}"
-        )
+        """How many campaigns, and their question."""
+        question = self.campaigns[0].campaign.resolved.question
+        return f"{plural(len(self.campaigns), 'campaign')} compared: {question}"
 
     @property
     def subtitle(self) -> str:

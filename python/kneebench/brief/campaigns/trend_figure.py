@@ -9,7 +9,7 @@ from kneebench.analysis.wording import NO_DIFFERENCE, times_with_interval
 from kneebench.brief import chart_theme
 from kneebench.brief.section import Column, Figure, Row, Section, Table
 from kneebench.results.trend import Trend, TrendPoint
-from kneebench.units import NOTHING, count, time
+from kneebench.units import NOTHING, significant, time
 
 COLUMNS = (
     Column(title="Storage", number=False),
@@ -18,7 +18,6 @@ COLUMNS = (
     Column(title="Value"),
     Column(title="Over the first", number=False),
 )
-DRIFT = "The campaigns were not interleaved: no interval holds what drifted between them."
 
 
 def trend_section(found: Sequence[Trend], title: str) -> Section | None:
@@ -37,12 +36,12 @@ def trend_section(found: Sequence[Trend], title: str) -> Section | None:
         name="trend",
         title=title,
         figures=figures,
-        tables=(Table(caption=DRIFT, columns=COLUMNS, rows=rows),),
+        tables=(Table(columns=COLUMNS, rows=rows),),
     )
 
 
 def _row(trend: Trend, point: TrendPoint) -> Row:
-    shown = count if trend.quantity == "nopm" else time
+    shown = significant if trend.quantity == "nopm" else time
     value = shown(point.value.value) if point.value else NOTHING
     against = NOTHING
     if point.against:
