@@ -87,6 +87,7 @@ def _dense(
     found: dict[int, list[Rung]] = {number: [] for number in users}
     for number in range(size.count(PASSES, 1)):
         for one in users if number % 2 == 0 else reversed(users):
+            watched.checkpoint()  # the log of all passes does not fit the memory
             order = Order(
                 configuration=CONFIGURATION.id, phase="search", users=one, repeat=2 + number
             )

@@ -13,6 +13,7 @@ from kneebench.analysis.knee import final_rungs
 from kneebench.analysis.sweep_rows import sweep_rows
 from kneebench.analysis.wording import percent
 from kneebench.brief import Brief
+from kneebench.brief.sections.glance import stop_reason_sentence
 from kneebench.campaign.flow import run
 from kneebench.plan import Plan
 from kneebench.records import Climb, Order, Results, Rung, StopResult, Summary
@@ -38,7 +39,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
 def test_table_evidence_control_and_stop_reason_have_the_same_figure(results: Results) -> None:
     brief = Brief(results)
     rows = section(brief, "sweep").tables[0].rows
-    said = [one.sentence for one in section(brief, "glance").stop_reasons]
+    said = [stop_reason_sentence(brief.view, climb) for climb in results.climbs]
     document = results_json(results)
     for climb, row, words in zip(results.climbs, rows, said, strict=True):
         used = cpu_utilization(final_rungs(climb))
