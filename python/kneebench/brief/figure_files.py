@@ -44,11 +44,11 @@ class Download(NamedTuple):
 
 def downloads(figure: Figure, svg: str, says: str) -> list[Download]:
     """The figure as it was drawn, with its title and what it `says`, and all rows that it draws, as
-    files within the page. Rows of several tables are told apart by a column of its own.
+    files within the page. Where there are several tables, a column numbers them.
     """
     tables = _distinct(figure.spec)
     rows = [{"table": number, **row} for number, one in enumerate(tables, 1) for row in one]
-    content = _csv(rows if tables[1:] else [row for one in tables for row in one])
+    content = as_csv(rows if tables[1:] else [row for one in tables for row in one])
     alone = drawing.standing_alone(figure, svg, says)
     return [
         _download(f"{figure.name}.svg", "SVG", "image/svg+xml", alone.encode()),
@@ -65,7 +65,7 @@ def _contents(figure: Figure, says: str, one: Format) -> Iterator[tuple[str, byt
     """The ends of the files' names, and what is in them."""
     if one == "csv":
         for number, rows in enumerate(_distinct(figure.spec), start=1):
-            yield f"{f'-{number}' if number > 1 else ''}.csv", _csv(rows)
+            yield f"{f'-{number}' if number > 1 else ''}.csv", as_csv(rows)
     else:
         draw = {"svg": drawing.titled_svg, "png": drawing.png, "pdf": drawing.titled_pdf}[one]
         yield f".{one}", draw(figure, says)
@@ -93,9 +93,10 @@ def _tables(spec: Any) -> Iterator[list[dict[str, Any]]]:
             yield from _tables(part)
 
 
-def _csv(rows: Sequence[dict[str, Any]]) -> bytes:
-    """
-    >>> _csv([{"users": 2, "nopm": 10.5}, {"users": 4, "p": "a,b"}])
+def as_csv(rows: Sequence[dict[str, Any]]) -> bytes:
+    """Rows as CSV, with a column for each name that any of them has.
+
+    >>> as_csv([{"users": 2, "nopm": 10.5}, {"users": 4, "p": "a,b"}])
     b'users,nopm,p\\r\\n2,10.5,\\r\\n4,,"a,b"\\r\\n'
     """
     names = list(dict.fromkeys(name for row in rows for name in row))

@@ -60,10 +60,8 @@ def configuration_findings(
     crossed = any(one.database or one.constraint for one in configurations)
     order = running_order(configurations) if crossed else ()
     for place, configuration in enumerate(order, start=1):
-        each_s, plan = (
-            (parts.total_s - parts.load_s) / len(order),
-            databases[configuration.database],
-        )
+        each_s = (parts.total_s - parts.load_s) / len(order)
+        plan = databases[configuration.database]
         seen = f"{configuration.name}: about {units.rough_time(each_s)}"
         if plan.engine.measures_real_hardware:
             needs = units.size(plan.engine.footprint.climb_bytes(plan.workload.warehouses))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from kneebench.commands.output import checked_page
+from kneebench.commands.output import checked_page, require_directory
 from kneebench.errors import Refused
 
 if TYPE_CHECKING:
@@ -66,15 +66,9 @@ def require_place(junit: Path | None, page: Path | None) -> None:
     """Raise PlanError where `--junit` or `--page` names a file in a directory that is missing, and
     Refused where it names a drive.
     """
-    from kneebench.errors import PlanError
     from kneebench.results.atomic_write import require_no_drive
 
-    if junit and not junit.absolute().parent.is_dir():
-        raise PlanError(
-            f"cannot write {junit}",
-            seen=f"no directory {junit.parent}",
-            do="create it, or choose another path",
-        )
     if junit:
+        require_directory(junit)
         require_no_drive(junit)
     checked_page(page)

@@ -167,10 +167,15 @@ def _checked(path: Path, allowed: tuple[str, ...] = (".html", ".pdf", ".md", ".j
             seen=f"unsupported format {path.suffix!r}",
             do=f"use {', '.join(allowed[:-1])} or {allowed[-1]}",
         )
-    if not path.parent.is_dir():
+    require_directory(path)
+    return path
+
+
+def require_directory(path: Path) -> None:
+    """Raises PlanError where the directory that a file is to be written to is missing."""
+    if not path.absolute().parent.is_dir():
         raise PlanError(
             f"cannot write {path}",
             seen=f"no directory {path.parent}",
             do="create it, or choose another path",
         )
-    return path

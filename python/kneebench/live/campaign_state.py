@@ -36,8 +36,9 @@ from kneebench.units import significant
 SECONDS, MESSAGES = 300, 20
 """How many of the latest are kept."""
 UNFORESEEN = (ValueError, TypeError, LookupError, ArithmeticError, OSError, RecursionError)
-"""Of a folder that is damaged, or was written by another version: the page goes on without it."""
+"""Of a folder that is damaged, or was written by another version: the page leaves it out."""
 NEAREST = 0.95
+"""Of a stop condition that has not fired, at most."""
 SPARING = 200
 """The analysis takes a moment: so many times as long is waited before it is made again, so that it
 costs half a percent of a core."""
@@ -84,15 +85,16 @@ class CampaignState:
 
     def now(self) -> dict[str, Any]:
         """What changes from second to second."""
-        if self.running:
+        running, finished = self.running, self.finished
+        if running:
             self._now_s = self._clock()
         progress, order = self._progress, self._progress.order
-        ends = {} if self.finished else {"left_s": round(progress.left_s, 1)}
+        ends = {} if finished else {"left_s": round(progress.left_s, 1)}
         return {
             "at_s": self._now_s,
             "heard_s": self.heard_s,
-            "running": self.running,
-            "finished": self.finished,
+            "running": running,
+            "finished": finished,
             "doing": progress.doing,
             "share": progress.share,
             "step_left_s": progress.step_left_s,

@@ -151,7 +151,7 @@ def _add_answers(app: FastAPI, state: CampaignState, follower: Follower) -> None
 
 
 def serve(state: CampaignState, at: Address, report: Callable[[str], None]) -> None:
-    """Serve the page until Ctrl-C; `report` is told its URL once it answers. Raises PlanError where
+    """Serve the page until Ctrl-C; `report` gets its URL once it answers. Raises PlanError where
     the address is taken.
     """
     token = token_for(at)

@@ -16,6 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import fmean, median
 
+from kneebench.analysis.quoted_load import REPEATED
 from kneebench.directories import make_private, state_directory
 from kneebench.errors import KneebenchError
 from kneebench.lab.host import machine_key
@@ -24,7 +25,7 @@ from kneebench.plan import Plan
 from kneebench.plan.campaign_plan import CampaignPlan
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.duration import Adjust, Steps, steps
-from kneebench.plan.resolve import campaign_plan, database_plans
+from kneebench.plan.resolve import campaign_plan
 from kneebench.records import Configuration, Host, Record, Results, Rung
 from kneebench.results.compare_plans import plan_document
 from kneebench.results.formats import FORMAT, read_kept, write_kept
@@ -33,7 +34,6 @@ NEWEST = 40
 """Campaigns that are remembered."""
 LIKE = 3
 """Of the configurations that are most alike, the newest so many count."""
-FINAL = ("final_run", "fixed_rate")
 COUNTS = ("rungs", "restores", "runs")
 """Steps that are counted: they say something of the same plan only."""
 UNFORESEEN = (OSError, ValueError, ArithmeticError, RuntimeError, KneebenchError)
@@ -80,23 +80,32 @@ def _times(host: Host, campaign: CampaignPlan, digest: str, results: Results) ->
         (rung for climb in results.climbs for rung in (*climb.superseded, *climb.rungs)), key=_start
     )
     found = tuple(
-        ConfigurationTimes(
-            alike=_alike(digest, plan, configuration),
-            took=dict(_took(configuration, plan, every)),
-            expected=steps(plan, configuration, host)._asdict(),
-        )
+        _steps_of(host, campaign.database(configuration), configuration, digest, every)
         for configuration in campaign.configurations
-        for plan in (campaign.database(configuration),)
     )
     return CampaignTimes(finished_at=datetime.now(UTC).isoformat(), configurations=found)
 
 
+def _steps_of(
+    host: Host,
+    plan: DatabasePlan,
+    configuration: Configuration,
+    digest: str,
+    every: Sequence[Rung],
+) -> ConfigurationTimes:
+    return ConfigurationTimes(
+        alike=_alike(digest, plan, configuration),
+        took=dict(_took(configuration, plan, every)),
+        expected=steps(plan, configuration, host)._asdict(),
+    )
+
+
 def as_before(host: Host, plan: Plan) -> Adjust:
     """Steps as they were here before, on the configurations that are most alike."""
-    known, digest, databases = list(_known(host)), _digest(plan), database_plans(plan)
+    known, digest, campaign = list(_known(host)), _digest(plan), campaign_plan(plan)
 
     def adjusted(configuration: Configuration, expected: Steps) -> Steps:
-        wanted = _alike(digest, databases[configuration.database], configuration)
+        wanted = _alike(digest, campaign.database(configuration), configuration)
         return expected._replace(
             **{
                 name: value * _factor(name, wanted, known)
@@ -159,13 +168,13 @@ def _took(
     configuration: Configuration, plan: DatabasePlan, every: Sequence[Rung]
 ) -> Iterator[tuple[str, float]]:
     own = [rung for rung in every if rung.order.configuration == configuration.id]
-    climbed = [rung for rung in own if rung.order.phase not in FINAL]
-    final = [rung for rung in own if rung.order.phase in FINAL]
+    climbed = [rung for rung in own if rung.order.phase not in REPEATED]
+    final = [rung for rung in own if rung.order.phase in REPEATED]
     if climbed:
         yield from _climb_steps(climbed, every)
     if final:
         short = plan.ladder.rounds == "short"
-        groups = _groups([rung for rung in every if rung.order.phase in FINAL], short=short)
+        groups = _groups([rung for rung in every if rung.order.phase in REPEATED], short=short)
         yield "runs", len(final)
         yield "restores", sum(any(rung in final for rung in group) for group in groups)
         yield from _final_steps(groups, every, plan)
@@ -178,7 +187,7 @@ def _climb_steps(climbed: Sequence[Rung], every: Sequence[Rung]) -> Iterator[tup
     if len(climbed) > 2:
         yield "rung_s", (_start(climbed[-1]) - _start(climbed[1])) / (len(climbed) - 2)
     after = [rung for rung in every if _start(rung) > _start(climbed[-1])]
-    if after and after[0].order.phase not in FINAL:
+    if after and after[0].order.phase not in REPEATED:
         gap_s = _start(after[0]) - _end(climbed[-1]) - (after[0].restore_s or 0.0)
         yield "closing_s", max(0.0, gap_s)
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from kneebench.analysis.quoted_load import REPEATED
 from kneebench.lab.preparation import Shares
 from kneebench.plan.campaign_plan import CampaignPlan
 from kneebench.plan.duration import Expected, rungs
@@ -23,10 +24,6 @@ from kneebench.records import (
 _FASTER, _SLOWER = 3.0, 4.0
 """The pace of what is measured may be so many times off what was expected: a first short rung says
 little."""
-
-
-QUOTED_APART: tuple[Phase, ...] = ("final_run", "fixed_rate")
-"""Phases after the climbs."""
 
 
 class RungLine(NamedTuple):
@@ -139,7 +136,7 @@ class Work:
         The last part of a climb is left until its stop_results are known.
         """
         self._load_s = 0.0
-        if phase in QUOTED_APART:
+        if phase in REPEATED:
             self._report_left_s = max(0.0, self._report_left_s - self._report_rung_s)
             return self._report_rung_s
         if configuration in self._climbs_left_s:
@@ -211,7 +208,7 @@ class Progress:
 
     def _climbs(self, order: Order) -> bool:
         """Whether it is part of a climb, and no try before the first one."""
-        return order.phase not in QUOTED_APART and order.configuration in self.configurations
+        return order.phase not in REPEATED and order.configuration in self.configurations
 
     @property
     def position(self) -> str:
@@ -220,8 +217,8 @@ class Progress:
         """
         if self.order is None or self.order.configuration not in self.configurations:
             return ""
-        if self.order.phase in QUOTED_APART:
-            number = sum(line.phase in QUOTED_APART for line in self.lines) + bool(self.second)
+        if self.order.phase in REPEATED:
+            number = sum(line.phase in REPEATED for line in self.lines) + bool(self.second)
             most = max(self._work.final_runs, number)
             return self.rounds or f"final run {number} of about {most}"
         id = self.order.configuration

@@ -9,7 +9,7 @@ from typing import Any
 from kneebench.analysis.acceptance import Judged, ratio_texts
 from kneebench.analysis.wording import as_sentence, percent
 from kneebench.brief import chart_theme
-from kneebench.brief.campaigns.campaigns_page import CampaignsPage, compared_section
+from kneebench.brief.campaigns.campaigns_page import CampaignsPage, compared_section, flat
 from kneebench.brief.campaigns.trend_figure import trend_section
 from kneebench.brief.section import Column, Row, Section, Table, Tone
 from kneebench.records import Results
@@ -129,9 +129,7 @@ def _flat(one: Judged) -> dict[str, Any]:
         "margin": one.margin,
     }
     for name, of in (("baseline", one.baseline), ("now", one.campaign), ("ratio", one.ratio)):
-        found[name] = of.value if of else None
-        found[f"{name}_low"], found[f"{name}_high"] = (of.low, of.high) if of else (None, None)
-        found[f"{name}_n"] = of.n if of else None
+        found |= {**flat(name, of), f"{name}_n": of.n if of else None}
     return found
 
 

@@ -4,8 +4,6 @@ figures.
 
 from __future__ import annotations
 
-import csv
-import io
 from abc import abstractmethod
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -13,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from kneebench.analysis.wording import DERIVED
+from kneebench.brief.figure_files import as_csv
 from kneebench.brief.pdf import Paper, compiled, plain_document
 from kneebench.brief.rendering import Page
 from kneebench.brief.section import Column, Row, Section, Table
-from kneebench.records import Results
+from kneebench.records import Estimate, Results
 from kneebench.results.atomic_write import write_bytes
 
 COMPARED = tuple(
@@ -86,11 +85,7 @@ class CampaignsPage(Page):
 
     def csv(self) -> str:
         """Its figures as CSV, in SI units."""
-        rows, text = self.figures, io.StringIO(newline="")
-        writer = csv.DictWriter(text, list(rows[0]) if rows else [])
-        writer.writeheader()
-        writer.writerows(rows)
-        return text.getvalue()
+        return as_csv(self.figures).decode()
 
     def write(self, path: str | Path, *, paper: Paper = "a4") -> Path:
         """Write it by the end of the file's name: .html, .pdf or .csv; whole or not at all."""
@@ -99,6 +94,13 @@ class CampaignsPage(Page):
             return super().write(path)
         write_bytes(path, self.pdf(paper) if path.suffix == ".pdf" else self.csv().encode())
         return path
+
+
+def flat(name: str, found: Estimate | None) -> dict[str, float | None]:
+    """A figure with the ends of its interval, for a flat row; None where there is none."""
+    if found is None:
+        return dict.fromkeys((name, f"{name}_low", f"{name}_high"))
+    return {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
 
 
 def compared_section(campaigns: Sequence[Results]) -> Section:

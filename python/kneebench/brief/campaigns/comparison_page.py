@@ -10,10 +10,10 @@ from typing import Any
 
 from kneebench.analysis.wording import as_sentence, capital, plural, times_with_interval
 from kneebench.brief import chart_theme
-from kneebench.brief.campaigns.campaigns_page import CampaignsPage, compared_section
+from kneebench.brief.campaigns.campaigns_page import CampaignsPage, compared_section, flat
 from kneebench.brief.campaigns.trend_figure import trend_section
 from kneebench.brief.section import Column, Row, Section, Table
-from kneebench.records import Estimate, Remark, Results
+from kneebench.records import Remark, Results
 from kneebench.results import CampaignRow
 from kneebench.results.cross_campaign import DRIFT
 from kneebench.results.trend import Trend
@@ -114,14 +114,8 @@ def _flat(row: CampaignRow) -> dict[str, Any]:
         "constraint": row.constraint,
         "database": row.database,
         "users": row.knee.users.value if row.knee else None,
-        **_estimate("nopm", row.knee.nopm if row.knee else None),
+        **flat("nopm", row.knee.nopm if row.knee else None),
         "rate_per_s": row.rate_per_s,
-        **_estimate("mean_s", row.mean_s),
-        **_estimate("ratio", ratio),
+        **flat("mean_s", row.mean_s),
+        **flat("ratio", ratio),
     }
-
-
-def _estimate(name: str, found: Estimate | None) -> dict[str, Any]:
-    if found is None:
-        return dict.fromkeys((name, f"{name}_low", f"{name}_high"))
-    return {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}

@@ -179,12 +179,12 @@ def _spec(view: ViewModel, rows: list[dict[str, Any]]) -> dict[str, Any]:
 def _labels() -> str:
     """Vega's expression for the name of a tick.
 
-    >>> _labels()[:40]
-    "datum.value < 0.5 ? 'P50' : datum.value "
+    >>> _labels()[:44]
+    "datum.value < 0.50103 ? 'P50' : datum.value "
     """
     names = list(NAMED.values())
     steps = [
         f"datum.value < {tick + 0.2:g} ? '{name}'"
-        for tick, name in zip((0.3, 1, 2, 3), names, strict=False)
+        for tick, name in zip(TICKS[:-1], names, strict=False)
     ]
     return " : ".join([*steps, f"'{names[-1]}'"])
