@@ -94,7 +94,9 @@ def test_in_a_climb_it_says_which_rung_it_is_and_how_near_each_stop_is(
     log = stops["log_latency"]
     assert log["share"] == pytest.approx(log["value"] / log["limit_value"])
     assert said["health"][0]["words"].startswith("load generator ")
-    assert said["now"]["left_s"] > 0
+    now = said["now"]
+    assert 0 < now["left_low_s"] <= now["left_s"] <= now["left_high_s"]
+    assert {(one["name"], one["phase"]) for one in said["seconds"]} >= {("fast", "search")}
     best = max(rung["nopm"] for rung in said["rungs"][1:])
     assert said["sentence"].startswith(f"So far: fast {significant(best)} NOPM at ")
 
@@ -194,6 +196,7 @@ def test_prometheus_gets_the_figures_of_the_second(folder: Path, tmp_path: Path)
         rf'kneebench_nopm{{campaign="[^"]+",configuration="[a-z]+",phase="\w+"}} {nopm}\n', text
     )
     assert "kneebench_left_seconds" in text and "kneebench_core_busy_ratio" in text
+    assert "kneebench_left_low_seconds" in text and "kneebench_left_high_seconds" in text
     done, _ = exposition(seen(folder))
     assert "kneebench_nopm" not in done and "kneebench_running" in done
 
@@ -235,6 +238,8 @@ def test_the_page_its_state_and_its_events_are_served_on_loopback(folder: Path) 
         assert json.loads(lines[3].removeprefix("data: "))["now"]["finished"] is True
         assert get(url, Host="evil.example")[0] == 400
         assert get(url, Host="localhost:1")[0] == 200
+        with urllib.request.urlopen(urllib.request.Request(url, method="HEAD")) as answer:
+            assert (answer.status, answer.read()) == (200, b"")
 
 
 def test_elsewhere_only_those_who_know_the_token_are_answered(folder: Path) -> None:
@@ -303,6 +308,8 @@ def test_a_browser_shows_it_on_one_screen_without_a_word_on_the_console(
         assert tab.evaluate("document.querySelectorAll('svg').length") == 4
         assert tab.evaluate("document.documentElement.scrollHeight <= innerHeight")
         assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        colours = "[...document.querySelectorAll('#{} .series')].map((one) => one.style.stroke)"
+        assert tab.evaluate(colours.format("nopm")) == tab.evaluate(colours.format("curve"))
         said = tab.evaluate("document.body.innerText")
         assert "log latency" in said and "checks of the last rung hold" in said
         assert tab.console == []

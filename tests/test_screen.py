@@ -15,10 +15,13 @@ from kneebench.analysis.comparison import compare
 from kneebench.analysis.configuration_summary import configuration_summaries
 from kneebench.analysis.fixed_rate import fixed_rate_latency
 from kneebench.analysis.headline import headline
+from kneebench.analysis.rounds_end import RoundsSoFar, Wanted
 from kneebench.analysis.wording import FEW_MEANS
 from kneebench.campaign.flow import run
 from kneebench.databases.tproc_c.loading import progress_of as loading
 from kneebench.plan.duration import Expected
+from kneebench.plan.preset import preset_text
+from kneebench.plan.reader import parse_plan
 from kneebench.plan.resolve import campaign_plan
 from kneebench.records import Event, Results
 from kneebench.screen.live import Picture
@@ -50,7 +53,7 @@ def test_the_time_left_takes_off_what_was_kept_and_not_only_what_has_passed(
     results: Results,
 ) -> None:
     progress = Progress(campaign_plan(recorded_plan()), EXPECTED, Clock())
-    assert progress.left_s == EXPECTED.total_s
+    assert progress.left.s == EXPECTED.total_s
     for climb in results.climbs:
         for rung in climb.of("warm_up", "search", "bisection", "drift_check"):
             progress.receive(Event(kind="rung", doing="", data={"rung": rung, "kept": True}))
@@ -58,13 +61,13 @@ def test_the_time_left_takes_off_what_was_kept_and_not_only_what_has_passed(
             progress.receive(
                 Event(kind="stop", doing=climb.configuration.storage, data=result.model_dump())
             )
-    assert progress.left_s == pytest.approx(EXPECTED.final_runs_s)
+    assert progress.left.s == pytest.approx(EXPECTED.final_runs_s)
     progress.receive(
         Event(
             kind="rung", doing="", data={"rung": results.climbs[0].of("final_run")[0], "kept": True}
         )
     )
-    assert progress.left_s == pytest.approx(EXPECTED.final_runs_s * (1 - 1 / (2 * 3 * 2)))
+    assert progress.left.s == pytest.approx(EXPECTED.final_runs_s * (1 - 1 / (2 * 3 * 2)))
 
 
 def test_the_time_left_goes_by_the_pace_of_what_was_measured(results: Results) -> None:
@@ -74,13 +77,56 @@ def test_the_time_left_goes_by_the_pace_of_what_was_measured(results: Results) -
     for number, rung in enumerate(reported[:3]):
         clock.now_s = 10.0 + 100.0 * number  # each was expected to take 50 s
         progress.receive(Event(kind="rung", doing="", data={"rung": rung, "kept": False}))
-    assert progress.left_s == pytest.approx(
-        2 * (EXPECTED.climbs_s + EXPECTED.final_runs_s - 3 * 50)
-    )
+    foreseen_s = 0.1 * EXPECTED.total_s  # the first rung says nothing of the pace
+    pace = (foreseen_s + 200) / (foreseen_s + 100)
+    left_s = pace * (EXPECTED.climbs_s + EXPECTED.final_runs_s - 3 * 50)
+    assert progress.left.s == pytest.approx(left_s)
     clock.now_s += 20
-    assert progress.left_s == pytest.approx(
-        2 * (EXPECTED.climbs_s + EXPECTED.final_runs_s - 3 * 50) - 20
-    )
+    assert progress.left.s == pytest.approx(left_s - 20)
+
+
+def test_a_first_long_rung_does_not_make_the_time_left_jump(results: Results) -> None:
+    clock = Clock()
+    progress = Progress(campaign_plan(recorded_plan()), EXPECTED, clock)
+    first, second = results.climbs[0].of("final_run")[:2]
+    progress.receive(Event(kind="rung", doing="", data={"rung": first, "kept": False}))
+    before_s = progress.left.s
+    clock.now_s = 200.0  # four times as long as expected
+    progress.receive(Event(kind="rung", doing="", data={"rung": second, "kept": False}))
+    assert before_s < progress.left.s < 2 * before_s
+
+
+def test_the_range_of_the_time_left_narrows_and_always_has_the_time_left_in_it(
+    results: Results,
+) -> None:
+    clock = Clock()
+    progress = Progress(campaign_plan(recorded_plan()), EXPECTED, clock)
+    wide = []
+    for number, rung in enumerate(results.climbs[0].of("final_run", "fixed_rate")):
+        clock.now_s = 50.0 * number
+        progress.receive(Event(kind="rung", doing="", data={"rung": rung, "kept": False}))
+        left = progress.left
+        assert left.low_s <= left.s <= left.high_s
+        wide.append((left.high_s - left.low_s) / left.s)
+    assert wide == sorted(wide, reverse=True) and wide[-1] < 0.6 * wide[0]
+
+
+def test_rounds_that_go_on_beyond_the_fewest_are_still_to_do() -> None:
+    plan = parse_plan(preset_text("quick"))
+    progress = Progress(campaign_plan(plan), EXPECTED, Clock())
+    fewest = plan.ladder.fewest_rounds
+    round_s = EXPECTED.final_runs_s / fewest
+    before = progress.left
+    assert before.high_s - before.s > (plan.ladder.most_repeats - fewest) * round_s
+    so_far = RoundsSoFar(fewest, 0.12, Wanted(0.1, 4, fewest + 6), "")
+    progress.receive(Event(kind="round", doing=so_far.sentence, data={"rounds_left": so_far.left}))
+    least, likely, most = so_far.left
+    assert least <= likely < most
+    rest_s = EXPECTED.load_s + EXPECTED.climbs_s
+    assert progress.left.s == pytest.approx(rest_s + likely * round_s)
+    ended = RoundsSoFar(fewest + 6, 0.12, so_far.wanted, "repeats")
+    progress.receive(Event(kind="round", doing="", data={"rounds_left": ended.left}))
+    assert progress.left.s == pytest.approx(rest_s)
 
 
 def test_the_terminal_has_the_percentile_of_the_brief(results: Results) -> None:

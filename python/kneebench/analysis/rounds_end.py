@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from math import inf, isfinite
+from math import ceil, inf, isfinite
 from typing import Literal, NamedTuple
 
 from kneebench.analysis.final_estimates import by_restore, short
@@ -53,6 +53,23 @@ class RoundsSoFar(NamedTuple):
         wants = self.ended_by == "repeats" and self.wanted.least < self.wanted.most
         width = inf if self.half_width is None else self.half_width
         return wants and width > self.wanted.half_width
+
+    @property
+    def left(self) -> tuple[int, int, int]:
+        """Rounds still to come: at the least, probably, at the most. An interval's width falls with
+        the square root of the number of rounds.
+
+        >>> wanted = Wanted(0.1, 5, 14)
+        >>> [RoundsSoFar(n, width, wanted, "").left for n, width in ((2, None), (6, 0.12))]
+        [(3, 3, 12), (1, 3, 8)]
+        """
+        if self.ended_by:
+            return (0, 0, 0)
+        least = max(1, self.wanted.least - self.rounds)
+        most = max(least, self.wanted.most - self.rounds)
+        wider = (self.half_width or 0.0) / self.wanted.half_width
+        needed = ceil(self.rounds * wider**2) - self.rounds
+        return (least, min(max(least, needed), most), most)
 
     @property
     def sentence(self) -> str:

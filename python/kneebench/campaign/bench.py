@@ -131,7 +131,7 @@ def _final_runs(context: Context, climbs: Sequence[Climb]) -> FinalRuns | Rounds
 
     def enough(rungs: Sequence[Rung]) -> bool:
         so_far = rounds_so_far(rungs, wanted)
-        watch(Event(kind="round", doing=so_far.sentence))
+        watch(Event(kind="round", doing=so_far.sentence, data={"rounds_left": so_far.left}))
         return bool(so_far.ended_by)
 
     return Rounds(climbs, ladder, enough, pooled=pooled, report=report)

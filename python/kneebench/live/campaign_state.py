@@ -89,7 +89,8 @@ class CampaignState:
         if running:
             self._now_s = self._clock()
         progress, order = self._progress, self._progress.order
-        ends = {} if finished else {"left_s": round(progress.left_s, 1)}
+        left = {} if finished else progress.left._asdict()
+        ends = {f"left_{name}": round(seconds, 1) for name, seconds in left.items()}
         return {
             "at_s": self._now_s,
             "heard_s": self.heard_s,
@@ -180,13 +181,18 @@ class CampaignState:
                 return
         self._progress.receive(event)
         if self._progress.second:
-            order = self._progress.order
             second = self._progress.second.model_dump(exclude_none=True)
-            self.seconds.append(
-                {"at_s": logged.at_s, "users": order.users if order else 0, **second}
-            )
+            self.seconds.append({"at_s": logged.at_s, **self._where(), **second})
         if said := message_of(event):
             self.messages.append(said)
+
+    def _where(self) -> dict[str, Any]:
+        """Of which rung a second is."""
+        if not (order := self._progress.order):
+            return {"users": 0, "name": "", "phase": ""}
+        configuration = self._progress.configurations.get(order.configuration)
+        name = configuration.name if configuration else ""
+        return {"users": order.users, "name": name, "phase": order.phase}
 
     def _with_rung(self, event: Event) -> Event:
         """The event with its rung, or without data where its file cannot be read."""

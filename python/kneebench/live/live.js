@@ -2,6 +2,7 @@
 // Shows what /events sends: "state" is everything, "second" what changes from second to second.
 const MOST_SECONDS = 300;
 const COLOURS = 6;
+const FIRST_OF_FIELDS = 3;
 let state = null;
 let now = null;
 
@@ -101,15 +102,31 @@ function breaks(seconds) {
   return found;
 }
 
-function overTime(id, fields, shown) {
-  const seconds = state.seconds;
-  const series = fields.map(([field], n) => {
-    const seen = seconds.filter((one) => one[field] !== undefined);
-    return { colour: n, points: seen.map((one) => [one.at_s, one[field]]), breaks: breaks(seen) };
-  });
-  const last = (now.second && seconds[seconds.length - 1]) || {};
+const latest = () => (now.second && state.seconds[state.seconds.length - 1]) || {};
+
+function line(seconds, field, colour) {
+  const seen = seconds.filter((one) => one[field] !== undefined);
+  return { colour, points: seen.map((one) => [one.at_s, one[field]]), breaks: breaks(seen) };
+}
+
+// One quantity, each configuration in the colour that it has in the curve.
+function overTime(id, field, shown) {
+  const names = state.configurations;
+  const series = names.map((name, n) => line(
+    state.seconds.filter((one) => one.name === name), field, n));
+  const last = latest();
+  const of = names.length > 1 && last.name ? `${last.name} ` : "";
+  const words = last[field] === undefined ? "–" : `${of}${shown(last[field])}`;
+  caption(id, [[words, of ? names.indexOf(last.name) : null]]);
+  chart(id, series, { x: (v) => hour(v, "2-digit"), shown });
+}
+
+// Several quantities of one unit, in colours that no configuration has before the fourth.
+function together(id, fields, shown) {
+  const last = latest();
   caption(id, fields.map(([field, name], n) => [
-    `${name}${name ? " " : ""}${last[field] === undefined ? "–" : shown(last[field])}`, n]));
+    `${name} ${last[field] === undefined ? "–" : shown(last[field])}`, n + FIRST_OF_FIELDS]));
+  const series = fields.map(([field], n) => line(state.seconds, field, n + FIRST_OF_FIELDS));
   chart(id, series, { x: (v) => hour(v, "2-digit"), shown });
 }
 
@@ -117,7 +134,7 @@ function caption(id, parts) {
   const span = by(id).querySelector("figcaption span");
   span.replaceChildren();
   parts.forEach(([words, n], at) => {
-    const part = element("span", { style: parts.length > 1 ? `color: ${colour(n)}` : "" }, words);
+    const part = element("span", { style: n === null ? "" : `color: ${colour(n)}` }, words);
     span.append(at ? ", " : "", part);
   });
 }
@@ -136,7 +153,7 @@ function curve() {
   caption("curve", measured.map((name) => {
     const knee = state.knees[name];
     const words = knee ? `, knee ${now.finished ? "" : "so far "}at ${knee.users} users` : "";
-    return [`${name}${words}`, names.indexOf(name)];
+    return [`${name}${words}`, names.length > 1 ? names.indexOf(name) : null];
   }));
   chart("curve", series, { x: (v) => `${v}`, shown: count, axis: "users", dots: true });
 }
@@ -185,9 +202,9 @@ function showNow() {
   by("share").value = now.share ?? 0;
   text("times", times());
   cores();
-  overTime("nopm", [["nopm", ""]], count);
-  overTime("latency", [["mean_s", ""]], time);
-  overTime("waits", [["log_write_s", "log write"], ["read_await_s", "device read"],
+  overTime("nopm", "nopm", count);
+  overTime("latency", "mean_s", time);
+  together("waits", [["log_write_s", "log write"], ["read_await_s", "device read"],
     ["write_await_s", "device write"]], time);
 }
 
@@ -195,14 +212,21 @@ function times() {
   const parts = [`elapsed ${clock(now.elapsed_s)}`];
   if (!now.running && !now.finished) parts.push("not running: the same command resumes it");
   else if (!now.finished) {
-    const end_s = now.at_s + now.left_s;
-    const ends = now.left_s > 43200 ? `${day(end_s)}, ${hour(end_s)}` : hour(end_s);
-    parts.push(now.left_s > 0 ? `about ${clock(now.left_s)} left, until about ${ends}`
+    parts.push(now.left_s > 0 ? `about ${clock(now.left_s)} left, until about ${ends()}`
       : "longer than expected");
     if (now.at_s - now.heard_s > 30) parts.push(`nothing new for ${clock(now.at_s - now.heard_s)}`);
   }
   if (now.rate) parts.push(now.rate);
   return parts.join("; ");
+}
+
+// When it ends, and between when, where that differs as people read it.
+function ends() {
+  const [about, low, high] = [now.left_s, now.left_low_s, now.left_high_s].map((left_s) => {
+    const end_s = now.at_s + left_s;
+    return left_s > 43200 ? `${day(end_s)}, ${hour(end_s)}` : hour(end_s);
+  });
+  return low === high ? about : `${about} (${low} to ${high})`;
 }
 
 function showAll() {

@@ -18,6 +18,13 @@ SECOND = {
 }
 """By field of a second: the metric's name, and what it is."""
 
+LEFT = {
+    "left_s": "Expected until its end",
+    "left_low_s": "The least that is expected until its end",
+    "left_high_s": "The most that is expected until its end",
+}
+"""The same of the time left."""
+
 
 def exposition(state: CampaignState) -> tuple[str, str]:
     """The metrics as text, and its media type. Between rungs there are none of a second, and
@@ -34,7 +41,8 @@ def exposition(state: CampaignState) -> tuple[str, str]:
     put("kneebench_rungs", "Rungs measured", float(len(state.rungs)))
     if not now["running"]:
         return generate_latest(registry).decode(), CONTENT_TYPE_LATEST
-    put("kneebench_left_seconds", "Expected until its end", now["left_s"])
+    for name, about in LEFT.items():
+        put(f"kneebench_{name}econds", about, now[name])
     second = now["second"] or {}
     labels, where = [*label, "configuration", "phase"], (now["configuration"], now["phase"])
     for field, (name, about) in SECOND.items():

@@ -30,6 +30,8 @@ HERE = ("127.0.0.1", "localhost", "::1")
 """Names by which a page on loopback may be asked for, besides its own: another name that leads here
 (DNS rebinding) is refused.
 """
+GET = ["GET", "HEAD"]
+"""What is answered for all but the events, which never end."""
 NO_SCRIPTS_FROM_ELSEWHERE = "default-src 'none'; style-src 'unsafe-inline'; script-src 'self'"
 POLICY = f"{NO_SCRIPTS_FROM_ELSEWHERE}; connect-src 'self'; img-src data:; frame-ancestors 'none'"
 
@@ -128,15 +130,15 @@ async def _guarded(
 def _add_answers(app: FastAPI, state: CampaignState, follower: Follower) -> None:
     """What is answered, by path."""
 
-    @app.get("/")
+    @app.api_route("/", methods=GET)
     def page() -> HTMLResponse:
         return HTMLResponse(_asset("live.html").replace("/*style*/", _asset("live.css")))
 
-    @app.get("/live.js")
+    @app.api_route("/live.js", methods=GET)
     def script() -> Response:
         return Response(_asset("live.js"), media_type="text/javascript")
 
-    @app.get("/state")
+    @app.api_route("/state", methods=GET)
     async def whole() -> JSONResponse:
         return JSONResponse(state.whole())
 
@@ -144,7 +146,7 @@ def _add_answers(app: FastAPI, state: CampaignState, follower: Follower) -> None
     async def events() -> StreamingResponse:
         return StreamingResponse(follower.events(), media_type="text/event-stream")
 
-    @app.get("/metrics")
+    @app.api_route("/metrics", methods=GET)
     async def metrics() -> PlainTextResponse:
         text, media_type = exposition(state)
         return PlainTextResponse(text, media_type=media_type)

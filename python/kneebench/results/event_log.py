@@ -24,7 +24,7 @@ MOST_BYTES = 2**36
 """Of a file that is read: years of seconds, on a machine with many cores."""
 PIECE_BYTES = 2**20
 """Of one read, and of one line."""
-KEPT = ("folder", "in", "order", "second", "kept", "key", "warehouses_per_min")
+KEPT = ("folder", "in", "order", "second", "kept", "key", "warehouses_per_min", "rounds_left")
 """What is kept of an event's data besides a stop result: the rest has files of its own."""
 
 

@@ -17,6 +17,7 @@ from kneebench.records import Event, Watch
 from kneebench.screen import tables
 from kneebench.screen.progress import Progress, message_of
 from kneebench.screen.rung_rows import RungRows
+from kneebench.screen.time_left import TimeLeft
 from kneebench.units import count, rough_time
 from kneebench.visible import visible
 
@@ -31,19 +32,17 @@ class Picture:
         self._progress = progress
 
     def __rich__(self) -> RenderableType:
-        """An empty line, what is under way, how far it is, and the times of the whole."""
+        """An empty line, what is under way, how far it is, where that is, and the times of the
+        whole.
+        """
         progress = self._progress
-        remaining = (
-            f"about {rough_time(progress.left_s)} remaining"
-            if progress.left_s > 0
-            else "longer than expected"
-        )
-        times = f"elapsed {_clock(progress.elapsed_s)}, {remaining}"
+        times = f"elapsed {_clock(progress.elapsed_s)}, {_remaining(progress.left)}"
         return Group(
             Text(),
             _cut(progress.doing),
             self._step(),
-            _cut("; ".join(filter(None, (times, progress.position))), "dim"),
+            _cut(progress.position, "dim"),
+            _cut(times, "dim"),
         )
 
     def _step(self) -> Table:
@@ -97,6 +96,19 @@ def live(progress: Progress) -> Iterator[Watch]:
 
 def _cut(text: str, style: str = "") -> Text:
     return Text(visible(text), style=style, no_wrap=True, overflow="ellipsis")
+
+
+def _remaining(left: TimeLeft) -> str:
+    """The time left, and between what it is, where that differs as people read it.
+
+    >>> _remaining(TimeLeft(480, 350, 640)), _remaining(TimeLeft(50, 50, 50))
+    ('about 8 min remaining (6 min to 11 min)', 'about 50 s remaining')
+    """
+    if left.s <= 0:
+        return "longer than expected"
+    low, high = rough_time(left.low_s), rough_time(left.high_s)
+    between = f" ({low} to {high})" if low != high else ""
+    return f"about {rough_time(left.s)} remaining{between}"
 
 
 def _clock(elapsed_s: float) -> str:

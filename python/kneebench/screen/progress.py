@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from kneebench.analysis.quoted_load import REPEATED
-from kneebench.lab.preparation import Shares
 from kneebench.plan.campaign_plan import CampaignPlan
-from kneebench.plan.duration import Expected, rungs
+from kneebench.plan.duration import Expected
 from kneebench.records import (
     Configuration,
     Event,
@@ -20,10 +19,7 @@ from kneebench.records import (
     StopResult,
     configuration_name,
 )
-
-_FASTER, _SLOWER = 3.0, 4.0
-"""The pace of what is measured may be so many times off what was expected: a first short rung says
-little."""
+from kneebench.screen.time_left import RoundsLeft, TimeLeft, Work
 
 
 class RungLine(NamedTuple):
@@ -105,50 +101,6 @@ def message_of(event: Event) -> str:
     return f"warning: {event.doing}" if event.kind == "warning" else ""
 
 
-class Work:
-    """What was expected of a campaign, and how much of it is done: loading, each configuration's
-    climb with its drives before it, the final runs' rungs.
-    """
-
-    def __init__(self, plan: CampaignPlan, expected: Expected) -> None:
-        names = [configuration.name for configuration in plan.configurations]
-        self._load_s, self._climb_s = expected.load_s, expected.climbs_s / len(names)
-        first = next(iter(plan.databases.values()))
-        self.climb_rungs = rungs(plan.ladder, len(Shares(first).resources.cores))
-        """Rungs of one climb, roughly."""
-        self._climb_rung_s = self._climb_s / self.climb_rungs
-        runs = expected.final_runs or plan.ladder.final_rungs * len(names)
-        self.final_runs = round(runs)
-        """Final runs, at the least, those at the fixed rate included."""
-        self._report_rung_s = expected.final_runs_s / max(1.0, runs)
-        with_drives_s = self._climb_s + expected.drives_s / len(names)
-        self._climbs_left_s = dict.fromkeys(names, with_drives_s)
-        self._report_left_s = expected.final_runs_s
-
-    @property
-    def left_s(self) -> float:
-        """As long as what is still to do was expected to take."""
-        return self._load_s + sum(self._climbs_left_s.values()) + self._report_left_s
-
-    def rung(self, configuration: str, phase: str) -> float:
-        """Count a rung as done; how long it was expected to take.
-
-        The last part of a climb is left until its stop_results are known.
-        """
-        self._load_s = 0.0
-        if phase in REPEATED:
-            self._report_left_s = max(0.0, self._report_left_s - self._report_rung_s)
-            return self._report_rung_s
-        if configuration in self._climbs_left_s:
-            left_s = min(self._climbs_left_s[configuration], self._climb_s) - self._climb_rung_s
-            self._climbs_left_s[configuration] = max(self._climb_rung_s, left_s)
-        return self._climb_rung_s
-
-    def end_climb(self, configuration: str) -> None:
-        """Count a whole climb as done."""
-        self._climbs_left_s[configuration] = 0.0
-
-
 class Progress:
     """The state: feed it events, read its fields."""
 
@@ -159,7 +111,7 @@ class Progress:
             configuration.id: configuration for configuration in plan.configurations
         }
         self._work, self._clock, self._began_s = Work(plan, expected), clock, clock()
-        self._told_s, self._done_s, self._took_s = 0.0, 0.0, 0.0
+        self._told_s = 0.0
         self.doing = "starting"
         self.share: float | None = None
         self.step_left_s: float | None = None
@@ -187,6 +139,8 @@ class Progress:
             self._take_rung(rung, kept=bool(event.data.get("kept")))
         elif event.kind == "round":
             self.rounds = event.doing
+            if isinstance(left := event.data.get("rounds_left"), list | tuple):
+                self._work.end_round(RoundsLeft(*left))
         elif event.kind == "stop":
             self._work.end_climb(event.doing)
 
@@ -250,20 +204,16 @@ class Progress:
         return self._clock() - self._began_s
 
     @property
-    def left_s(self) -> float:
+    def left(self) -> TimeLeft:
         """Of the whole campaign: what was expected of the work still to do, at the pace of the
-        rungs measured so far; never below what the step under way still takes."""
-        pace = min(max(self._took_s / self._done_s, 1 / _FASTER), _SLOWER) if self._done_s else 1.0
-        return max(
-            self._work.left_s * pace - (self.elapsed_s - self._told_s), self.step_left_s or 0.0
-        )
+        rungs measured so far.
+        """
+        return self._work.left(self.elapsed_s - self._told_s, self.step_left_s or 0.0)
 
     def _count(self, line: RungLine, *, kept: bool) -> None:
         """A rung is done: it sets the pace, unless it was kept, or the first (which the loading may
         have gone before).
         """
-        first, expected_s = len(self.lines) == 1, self._work.rung(line.name, line.phase)
-        if not kept and not first:
-            self._done_s += expected_s
-            self._took_s += self.elapsed_s - self._told_s
+        first, took_s = len(self.lines) == 1, self.elapsed_s - self._told_s
+        self._work.rung(line.name, line.phase, None if kept or first else took_s)
         self._told_s = self.elapsed_s

@@ -65,9 +65,12 @@ class JsonLines:
                     }
                 }
             )
+        left = self._progress.left
         times = {
             "elapsed_s": round(self._progress.elapsed_s, 3),
-            "campaign_left_s": round(self._progress.left_s, 1),
+            "campaign_left_s": round(left.s, 1),
+            "campaign_left_low_s": round(left.low_s, 1),
+            "campaign_left_high_s": round(left.high_s, 1),
         }
         self._out.write(
             json.dumps(
