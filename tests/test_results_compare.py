@@ -267,8 +267,10 @@ def test_the_trend_is_each_storage_against_itself_in_the_first_campaign() -> Non
     assert [(one.storage, one.quantity) for one in found] == [
         ("disk", "nopm"),
         ("disk", "latency.mean"),
+        ("disk", "latency.p999"),
         ("memory", "nopm"),
         ("memory", "latency.mean"),
+        ("memory", "latency.p999"),
     ]
     ratios = [point.against and point.against.ratio.value for point in found[0].points]
     assert ratios[0] is None

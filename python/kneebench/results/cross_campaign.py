@@ -10,7 +10,8 @@ from kneebench.analysis.comparison import KNEE_LATENCY, MEAN, NOPM, baseline, ra
 from kneebench.analysis.configuration_summary import point
 from kneebench.analysis.databases import by_database
 from kneebench.analysis.fixed_rate import fixed_rate_latency, same_rate
-from kneebench.analysis.knee import knee
+from kneebench.analysis.knee import final_rungs, knee
+from kneebench.analysis.quoted_load import log_write
 from kneebench.analysis.still_warming import still_warming
 from kneebench.records import Climb, Comparison, Estimate, Knee, Record, Results, configuration_name
 from kneebench.results.compare_plans import comparable
@@ -23,9 +24,10 @@ class CampaignRow(Record):
     campaign's baseline; None for the baseline itself, and where either has no final runs.
     `sentence` says it for people; `point` is what the final runs measured, "knee" or "fixed load".
 
-    The mean latency stands beside: in open loop at `rate_per_s` where all configurations had that
-    one rate, else (`rate_per_s` None) in closed loop at the knee. A campaign sets its rate by its
-    own lowest knee, so two campaigns rarely share one.
+    The latencies stand beside: in open loop at `rate_per_s` where all configurations had that one
+    rate, else (`rate_per_s` None) in closed loop at the knee. A campaign sets its rate by its own
+    lowest knee, so two campaigns rarely share one. `log_write_s` is the mean log write at the knee;
+    None where it was not measured.
 
     `interleaved`: measured in turn with the first baseline, by the same campaign. Elsewhere drift
     between the campaigns is in no interval.
@@ -42,6 +44,8 @@ class CampaignRow(Record):
     against: Comparison | None
     rate_per_s: float | None
     mean_s: Estimate | None
+    p999_s: Estimate | None
+    log_write_s: Estimate | None
     interleaved: bool
     latency_against: Comparison | None
     sentence: str
@@ -115,11 +119,14 @@ def _renamed(results: Results, climb: Climb) -> Climb:
     return climb.model_copy(update={"configuration": configuration})
 
 
-def _mean(climb: Climb, found: Knee | None, rate_per_s: float | None) -> Estimate | None:
+def _latencies(
+    climb: Climb, found: Knee | None, rate_per_s: float | None
+) -> tuple[Estimate | None, Estimate | None]:
+    """The mean and the 99.9th percentile: at the one rate, or at the knee."""
     if rate_per_s is None or found is None:
-        return found.latency_s if found else None
+        return (found.latency_s, found.p999_s) if found else (None, None)
     there = fixed_rate_latency(climb)
-    return there.mean_s if there else None
+    return (there.mean_s, there.p999_s) if there else (None, None)
 
 
 def _why_not(climb: Climb, base: Climb) -> str:
@@ -139,7 +146,7 @@ def _row(
         None if itself else ratio_of(named, base, quantity, interleaved=interleaved)
         for quantity in of
     )
-    at = point(results.campaign)
+    at, (mean_s, p999_s) = point(results.campaign), _latencies(climb, found, rate_per_s)
     plain = (
         "the baseline"
         if itself
@@ -160,7 +167,9 @@ def _row(
         knee=found,
         against=against,
         rate_per_s=rate_per_s,
-        mean_s=_mean(climb, found, rate_per_s),
+        mean_s=mean_s,
+        p999_s=p999_s,
+        log_write_s=log_write(final_rungs(climb)),
         interleaved=interleaved,
         latency_against=latency,
         sentence=against.sentence + ("" if interleaved else f"; {DRIFT}") if against else plain,

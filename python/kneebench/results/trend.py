@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kneebench.analysis.comparison import MEAN, NOPM, ComparedQuantity, called, ratio_of
+from kneebench.analysis.comparison import MEAN, NOPM, P999, ComparedQuantity, called, ratio_of
 from kneebench.analysis.fixed_rate import fixed_rate_latency, same_rate
 from kneebench.analysis.knee import knee, place
 from kneebench.records import Climb, Comparison, Estimate, Record, Results
@@ -22,8 +22,8 @@ class TrendPoint(Record):
 
 
 class Trend(Record):
-    """One figure of one storage, by campaign in the order given. `quantity` is "nopm" or
-    "latency.mean".
+    """One figure of one storage, by campaign in the order given. `quantity` is "nopm",
+    "latency.mean" or "latency.p999".
     """
 
     storage: str
@@ -33,8 +33,8 @@ class Trend(Record):
 
 
 def trends(campaigns: Sequence[Results]) -> tuple[Trend, ...]:
-    """NOPM of every storage that at least two campaigns have, and its mean latency where all of
-    them had the same fixed rate. Runs of different campaigns are not paired.
+    """NOPM of every storage that at least two campaigns have, and its mean and P99.9 latency where
+    all of them had the same fixed rate. Runs of different campaigns are not paired.
     """
     found = [(one.campaign.id, climb) for one in campaigns for climb in one.climbs if knee(climb)]
     names = dict.fromkeys(called(climb) for _, climb in found)
@@ -53,11 +53,13 @@ def _of_storage(name: str, found: Sequence[tuple[str, Climb]]) -> Iterator[Trend
     there = [fixed_rate_latency(climb) for _, climb in found]
     rates = [one.rate_per_s if one else 0.0 for one in there]
     if rates[0] and same_rate(rates):
-        mean = [
-            (id_, climb, one.mean_s if one else None)
-            for (id_, climb), one in zip(found, there, strict=True)
+        measured = [
+            (id_, climb, one) for (id_, climb), one in zip(found, there, strict=True) if one
         ]
+        mean = [(id_, climb, one.mean_s) for id_, climb, one in measured]
+        p999 = [(id_, climb, one.p999_s) for id_, climb, one in measured]
         yield _trend(name, MEAN, f"mean latency at {count(rates[0])}/s", mean)
+        yield _trend(name, P999, f"P99.9 latency at {count(rates[0])}/s", p999)
 
 
 def _nopm(climb: Climb) -> Estimate | None:

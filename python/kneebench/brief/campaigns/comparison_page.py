@@ -79,6 +79,8 @@ class ComparisonPage(CampaignsPage):
             Column(title=f"{capital(point)}, users"),
             Column(title="NOPM (95% CI)"),
             Column(title=f"Mean latency {at}"),
+            Column(title=f"P99.9 {at}"),
+            Column(title=f"Log write at the {point}"),
             Column(title="Over the first baseline", number=False),
         )
         return Section(
@@ -101,8 +103,8 @@ def _row(row: CampaignRow) -> Row:
         low, high = significant(found.low), significant(found.high)
         nopm = f"{significant(found.value)} ({low} to {high}, n={found.n})"
     against = times_with_interval(row.against.ratio) if row.against else row.sentence
-    mean_s = row.mean_s.value if row.mean_s else None
-    cells = (row.campaign, row.name, users, nopm, time(mean_s), against)
+    times = (time(one.value if one else None) for one in (row.mean_s, row.p999_s, row.log_write_s))
+    cells = (row.campaign, row.name, users, nopm, *times, against)
     return Row(cells=cells, tone="plain" if row.against else "light")
 
 
@@ -117,5 +119,7 @@ def _flat(row: CampaignRow) -> dict[str, Any]:
         **flat("nopm", row.knee.nopm if row.knee else None),
         "rate_per_s": row.rate_per_s,
         **flat("mean_s", row.mean_s),
+        **flat("p999_s", row.p999_s),
+        **flat("log_write_s", row.log_write_s),
         **flat("ratio", ratio),
     }
