@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from kneebench.brief import Brief
+from kneebench.brief.drawn_rows import DRAWING, tables
 from kneebench.brief.markdown import markdown
 from kneebench.cli import app
 from kneebench.results import load
@@ -65,6 +66,18 @@ def test_each_figure_of_the_page_can_be_saved_as_svg_and_its_rows_as_csv() -> No
         kind, drawn = found[f"{figure.name}.svg"]
         assert kind == "image/svg+xml"
         assert ElementTree.fromstring(drawn).tag == "{http://www.w3.org/2000/svg}svg"
-        kind, rows = found[f"{figure.name}.csv"]
+        kind, content = found[f"{figure.name}.csv"]
         assert kind == "text/csv"
-        assert len([*csv.DictReader(io.StringIO(rows.decode()))]) > 0
+        rows = [*csv.DictReader(io.StringIO(content.decode()))]
+        assert len(rows) > 0 and len(rows[0]) > 1
+        assert not rows[0].keys() & DRAWING
+
+
+def test_the_columns_of_a_figures_rows_are_called_as_its_axes_are() -> None:
+    every = [figure for one in Brief(recorded()).sections for figure in one.figures]
+    columns = {figure.name: [*tables(figure.spec)[0][0]] for figure in every}
+    ends = ["Latency, ms: 95% CI low", "Latency, ms: 95% CI high"]
+    assert columns["latency-mean"] == ["name", "Latency, ms", *ends]
+    assert "NOPM, baseline's knee = 1" in columns["relative-nopm"]
+    assert columns["over-time-a"] == ["Seconds since the rung started", "MB/s", "kind"]
+    assert columns["spectrum"] == ["name", "percentile", "Latency, ms"]

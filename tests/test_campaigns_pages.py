@@ -12,6 +12,8 @@ import pypdf
 import pytest
 from typer.testing import CliRunner
 
+from kneebench.analysis.knee import final_rungs
+from kneebench.analysis.quoted_load import log_write as log_write_at
 from kneebench.brief.campaigns import AcceptancePage, ComparisonPage
 from kneebench.brief.figure_files import downloads
 from kneebench.cli import app
@@ -71,7 +73,8 @@ def test_a_comparison_draws_each_campaign_where_it_stands_and_nothing_that_it_la
     (section,) = [one for one in page.sections if one.name == "trend"]
     _, file = downloads(section.figures[0], "<svg />", "")
     drawn = csv.DictReader(io.StringIO(base64.b64decode(file.href.partition(",")[2]).decode()))
-    points = {(row["name"], row["number"]): float(row["ratio"]) for row in drawn}
+    ratio = "NOPM at the knee, first = 1"
+    points = {(row["name"], row["Campaign"]): float(row[ratio]) for row in drawn}
     assert points == {
         ("disk", "1"): 1.0,
         ("disk", "2"): pytest.approx(0.5, rel=0.01),
@@ -83,6 +86,10 @@ def test_a_comparison_draws_each_campaign_where_it_stands_and_nothing_that_it_la
     assert [(row["campaign"], float(row["nopm"])) for row in found] == [
         (row.campaign, row.knee.nopm.value if row.knee else None) for row in rows
     ]
+    knees = {climb.id: climb for climb in every[0].climbs}
+    log_write = log_write_at(final_rungs(knees[rows[0].configuration]))
+    assert log_write and float(found[0]["log_write_s"]) == log_write.value
+    assert all(float(row["p999_s"]) > float(row["mean_s"]) for row in found)
 
 
 def test_a_storage_without_a_figure_is_not_called_the_baseline() -> None:

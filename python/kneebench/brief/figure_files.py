@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import base64
-import csv
-import io
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from kneebench.brief import drawing
+from kneebench.brief.drawn_rows import as_csv, tables
 from kneebench.brief.section import Figure
 from kneebench.results.atomic_write import write_bytes
 
@@ -46,9 +45,9 @@ def downloads(figure: Figure, svg: str, says: str) -> list[Download]:
     """The figure as it was drawn, with its title and what it `says`, and all rows that it draws, as
     files within the page. Where there are several tables, a column numbers them.
     """
-    tables = _distinct(figure.spec)
-    rows = [{"table": number, **row} for number, one in enumerate(tables, 1) for row in one]
-    content = as_csv(rows if tables[1:] else [row for one in tables for row in one])
+    drawn = tables(figure.spec)
+    rows = [{"table": number, **row} for number, one in enumerate(drawn, 1) for row in one]
+    content = as_csv(rows if drawn[1:] else [row for one in drawn for row in one])
     alone = drawing.standing_alone(figure, svg, says)
     return [
         _download(f"{figure.name}.svg", "SVG", "image/svg+xml", alone.encode()),
@@ -64,44 +63,8 @@ def _download(name: str, called: str, media_type: str, content: bytes) -> Downlo
 def _contents(figure: Figure, says: str, one: Format) -> Iterator[tuple[str, bytes]]:
     """The ends of the files' names, and what is in them."""
     if one == "csv":
-        for number, rows in enumerate(_distinct(figure.spec), start=1):
+        for number, rows in enumerate(tables(figure.spec), start=1):
             yield f"{f'-{number}' if number > 1 else ''}.csv", as_csv(rows)
     else:
         draw = {"svg": drawing.titled_svg, "png": drawing.png, "pdf": drawing.titled_pdf}[one]
         yield f".{one}", draw(figure, says)
-
-
-def _distinct(spec: dict[str, Any]) -> list[list[dict[str, Any]]]:
-    """Its tables, the largest first, without those whose rows are all in a larger one."""
-    kept: list[list[dict[str, Any]]] = []
-    for rows in sorted(_tables(spec), key=len, reverse=True):
-        if not any(all(row in larger for row in rows) for larger in kept):
-            kept.append(rows)
-    return kept
-
-
-def _tables(spec: Any) -> Iterator[list[dict[str, Any]]]:
-    """The tables that a specification draws."""
-    if isinstance(spec, dict):
-        found = [*spec.get("datasets", {}).values()]
-        data = spec.get("data")
-        found += [data["values"]] if isinstance(data, dict) and "values" in data else []
-        yield from (rows for rows in found if rows and isinstance(rows[0], dict))
-        spec = [value for key, value in spec.items() if key not in ("datasets", "data")]
-    if isinstance(spec, list):
-        for part in spec:
-            yield from _tables(part)
-
-
-def as_csv(rows: Sequence[dict[str, Any]]) -> bytes:
-    """Rows as CSV, with a column for each name that any of them has.
-
-    >>> as_csv([{"users": 2, "nopm": 10.5}, {"users": 4, "p": "a,b"}])
-    b'users,nopm,p\\r\\n2,10.5,\\r\\n4,,"a,b"\\r\\n'
-    """
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, names)
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue().encode()

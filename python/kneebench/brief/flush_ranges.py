@@ -62,11 +62,12 @@ def room(view: ViewModel) -> float:
 
 
 def beside_each_other(view: ViewModel, found: Sequence[Row], across: Domain) -> list[Row]:
-    """The same with `at`, the place on a logarithmic axis of users: storages side by side."""
+    """The same with `drawn_at`, the place on a logarithmic axis of users: storages side by side."""
     middle = (len(view.climbs) - 1) / 2
     pixel = (across.high / across.low) ** (1 / chart_theme.WIDTH)
     return [
-        {**row, "at": row["users"] * pixel ** (BESIDE * (row["place"] - middle))} for row in found
+        {**row, "drawn_at": row["users"] * pixel ** (BESIDE * (row["place"] - middle))}
+        for row in found
     ]
 
 
@@ -76,7 +77,7 @@ def range_marks(view: ViewModel, found: list[Row]) -> tuple[Any, ...]:
         return ()
     import altair as alt
 
-    drawn = chart_theme.chart(found).encode(x=alt.X("at:Q"), color=line_colour(view))
+    drawn = chart_theme.chart(found).encode(x=alt.X("drawn_at:Q"), color=line_colour(view))
     thin = {"strokeWidth": 1.5, "opacity": 0.6}
     p99, up_to_p99 = alt.Y("p99:Q"), alt.Y2("p99:Q")
     tick = drawn.mark_tick(orient="horizontal", width=7, thickness=1.5).encode(y=p99)

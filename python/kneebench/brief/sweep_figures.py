@@ -86,7 +86,7 @@ class Across(NamedTuple):
         scale = alt.Scale(
             type="log", base=2, domain=[min(texts) / 1.15, max(texts) * 1.15], nice=False
         )
-        return alt.X("at:Q", scale=scale, axis=axis, title=self.title if title else None)
+        return alt.X("drawn_at:Q", scale=scale, axis=axis, title=self.title if title else None)
 
 
 def across(lines: Sequence[SweepLine]) -> Across:
@@ -140,7 +140,8 @@ def _rows(
     return [
         {
             "name": line.name,
-            "at": axis.at(place, len(lines), value_of(one.configuration, line.sweep.resource)),
+            line.sweep.resource: (size := value_of(one.configuration, line.sweep.resource)),
+            "drawn_at": axis.at(place, len(lines), size),
             "value": found.value,
             "low": found.low if found.n > 1 else None,
             "high": found.high if found.n > 1 else None,

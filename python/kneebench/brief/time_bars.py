@@ -80,7 +80,7 @@ def _numbers(shared: Any, ink: str) -> Any:
     return (
         shared.transform_filter(f"datum.ink === '{ink}'")
         .mark_text(color=ink, fontSize=12)
-        .encode(x=middle, text="number:N")
+        .encode(x=middle, text="text:N")
     )
 
 
@@ -94,10 +94,11 @@ def _rows(storage: str, split: Split) -> list[dict[str, Any]]:
             {
                 "name": storage,
                 "part": capital(CLASSES[name]),
+                "share": one.share,
                 "from": so_far,
                 "to": so_far + one.share,
                 "middle": so_far + one.share / 2,
-                "number": percent(round(one.share, 2)) if one.share >= WRITTEN else "",
+                "text": percent(round(one.share, 2)) if one.share >= WRITTEN else "",
                 "ink": "white" if name in DARK else chart_theme.INK,
                 "whole": None,
             }

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kneebench.analysis.wording import DERIVED
-from kneebench.brief.figure_files import as_csv
+from kneebench.brief.drawn_rows import as_csv
 from kneebench.brief.pdf import Paper, compiled, plain_document
 from kneebench.brief.rendering import Page
 from kneebench.brief.section import Column, Row, Section, Table

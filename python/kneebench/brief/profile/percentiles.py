@@ -39,7 +39,7 @@ class _Line:
         self.name, self.colour, self.dash = name, colour, dash
         self.slowest = list(row.percentiles_s.items())[-1]
         self.points: list[Point] = [
-            {"name": name, "nines": nines(percent), "ms": value * 1e3}
+            {"name": name, "percentile": percent, "nines": nines(percent), "ms": value * 1e3}
             for percent, value in row.percentiles_s.items()
         ]
 

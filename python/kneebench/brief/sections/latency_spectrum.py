@@ -130,7 +130,12 @@ def _types(view: ViewModel, climb: Climb, runs: Sequence[Rung]) -> Iterator[Row]
 def _figures(view: ViewModel, found: dict[str, list[Latency]]) -> tuple[Figure, ...]:
     curves = {configuration: spectrum(some) for configuration, some in found.items()}
     rows = [
-        {"name": view.name(configuration), "nines": _nines(one.share), "ms": 1e3 * one.latency_s}
+        {
+            "name": view.name(configuration),
+            "percentile": 100 * one.share,
+            "nines": _nines(one.share),
+            "ms": 1e3 * one.latency_s,
+        }
         for configuration, curve in curves.items()
         for one in curve
     ]

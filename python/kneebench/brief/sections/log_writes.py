@@ -134,7 +134,7 @@ def _spec(
     left = least / max(1.05, (right / least) ** room(view)) if found else least / 1.05
     across = Domain(left, right, logarithmic=True)
     found = beside_each_other(view, found, across)
-    ends = [[{"users": row["at"], "ms": row[end]} for end in ("p50", "top")] for row in found]
+    ends = [[{"users": row["drawn_at"], "ms": row[end]} for end in ("p50", "top")] for row in found]
     up = latencies([row["ms"] for line in (points, *ends) for row in line] + limits_ms)
     ticks = round_numbers(least, most) if most > 5 * least else sorted({p["users"] for p in points})
     x = alt.X("users:Q", title="Users", scale=across.scale, axis=alt.Axis(values=ticks, format="d"))
