@@ -20,6 +20,9 @@ from kneebench.brief.section import Section
 from kneebench.results.atomic_write import write_bytes
 
 Paper = Literal["a4", "us-letter"]
+FRONT_PAGES = 2
+SIZES = (1.0, 0.95, 0.9, 0.86)
+"""Of all that is set, the first that makes the front end on its pages."""
 
 
 def write_pdf(brief: Brief, path: Path, *, paper: Paper = "a4", appendix: bool = False) -> Path:
@@ -50,9 +53,10 @@ def pdf(brief: Brief, *, paper: Paper = "a4", appendix: bool = False) -> bytes:
 def compiled(
     sections: Sequence[Section], document: dict[str, Any], pictures: Mapping[str, bytes] = {}
 ) -> bytes:
-    """A PDF of what a page says, with the figures of its sections, and other pictures by name."""
-    import typst
+    """A PDF of what a page says, with the figures of its sections, and other pictures by name.
 
+    Where the front does not end on its two pages, all is set smaller, as far as that helps.
+    """
     with TemporaryDirectory(prefix="kneebench-pdf-") as folder:
         place = Path(folder)
         for section in sections:
@@ -60,11 +64,24 @@ def compiled(
                 (place / _file(figure.name)).write_bytes(drawing.pdf(figure))
         for name, picture in pictures.items():
             (place / name).write_bytes(picture)
-        (place / "brief.json").write_text(json.dumps(document))
-        source = place / "page.typ"
-        source.write_text((files("kneebench.brief") / "page.typ").read_text(encoding="utf-8"))
-        made: bytes = typst.compile(source, root=place, ignore_system_fonts=True)
+        template = (files("kneebench.brief") / "page.typ").read_text(encoding="utf-8")
+        (place / "page.typ").write_text(template)
+        sizes = (size for size in SIZES if _front_pages(place, document, size) <= FRONT_PAGES)
+        made: bytes = _compiler(place, document, next(sizes, SIZES[0])).compile()
     return made
+
+
+def _front_pages(place: Path, document: dict[str, Any], size: float) -> int:
+    """The page on which the front ends, set in this size; 0 for a page without a front."""
+    ends = json.loads(_compiler(place, document, size).query("<front-ends>", field="value"))
+    return int(ends[0]) if ends else 0
+
+
+def _compiler(place: Path, document: dict[str, Any], size: float) -> Any:
+    import typst
+
+    (place / "brief.json").write_text(json.dumps(document | {"fit": size}))
+    return typst.Compiler(place / "page.typ", root=place, ignore_system_fonts=True)
 
 
 def _document(
