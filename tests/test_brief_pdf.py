@@ -29,7 +29,7 @@ def words(made: bytes) -> str:
     return " ".join(" ".join(page.extract_text() for page in read(made).pages).split())
 
 
-@pytest.mark.parametrize("name", ["plateau", "log_bound", "saturated"])
+@pytest.mark.parametrize("name", ["plateau", "log_bound", "saturated", "emulated"])
 @pytest.mark.parametrize("paper", WIDTHS)
 def test_a_pdf_without_its_appendix_is_short_and_with_it_longer(name: str, paper: Paper) -> None:
     brief = Brief(recorded(name))
@@ -63,12 +63,32 @@ def test_the_command_writes_it_beside_the_page_and_where_it_is_wanted(tmp_path: 
         assert round(float(read(file.read_bytes()).pages[0].mediabox.width)) == width
 
 
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--appendix"], "--appendix: only a PDF has it"),
+        (["--paper", "a4", "--out", "x.html"], "--paper: only a PDF has it"),
+        (["--pdf", "--out", "x.html"], "--pdf with --out: each is another form of the brief"),
+        (["--figures", "f", "--markdown"], "--markdown with --figures: each is another form"),
+    ],
+)
+def test_what_would_be_ignored_is_refused_and_nothing_is_written(
+    options: list[str], says: str, tmp_path: Path
+) -> None:
+    folder = unpack("saturated", tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    answer = CliRunner().invoke(app, ["brief", str(folder), *options])
+    assert answer.exit_code == 2
+    assert says in " ".join(answer.output.split())
+    assert sorted(tmp_path.rglob("*")) == before
+
+
 def test_a_pdf_that_cannot_be_written_leaves_what_was_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "brief.pdf"
     file.write_bytes(b"before")
-    monkeypatch.setattr("typst.compile", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("typst.Compiler", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         write_pdf(Brief(recorded()), file)
     assert [one.name for one in tmp_path.iterdir()] == ["brief.pdf"]

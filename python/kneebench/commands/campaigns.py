@@ -140,7 +140,11 @@ def _show_compared(campaigns: list[Results], page: Path | None, *, as_json: bool
         show_parts(*printed(found, differing, disturbed, trend))
 
 
-Paper = Annotated[Literal["a4", "us-letter"], typer.Option("--paper", help="Paper of a PDF.")]
+Paper = Literal["a4", "us-letter"]
+PaperOption = Annotated[
+    Paper | None,
+    typer.Option("--paper", help="Paper of a PDF. [default: a4]", show_default=False),
+]
 Appendix = Annotated[
     bool, typer.Option("--appendix", help="A PDF with every rung and setting, and the evidence.")
 ]
@@ -171,7 +175,7 @@ def write_brief(
     campaign: CampaignName,
     out: BriefFile = None,
     pdf: Pdf = False,
-    paper: Paper = "a4",
+    paper: PaperOption = None,
     appendix: Appendix = False,
     figures: FiguresFolder = None,
     markdown: Markdown = False,
@@ -187,11 +191,10 @@ def write_brief(
       kneebench brief ./copied/campaign --figures figures
       kneebench brief ./copied/campaign --markdown
     """
-    from kneebench.errors import PlanError
-
+    forms = {"--markdown": markdown, "--figures": figures, "--pdf": pdf, "--out": out}
+    _one_form([name for name, given in forms.items() if given], out)
+    _for_a_pdf(pdf or (out is not None and out.suffix == ".pdf"), paper, appendix=appendix)
     results = load_named(campaign, root)
-    if markdown and (out or pdf or figures):
-        raise PlanError("--markdown", seen="another form is wanted too", do="use --out FILE.md")
     if markdown:
         from kneebench.brief import Brief
         from kneebench.brief.markdown import markdown as as_markdown
@@ -204,7 +207,28 @@ def write_brief(
         return
     if pdf and out is None:
         out = (results.folder or Path()) / "brief.pdf"
-    print_line(str(write(results, out, paper=paper, appendix=appendix)))
+    print_line(str(write(results, out, paper=paper or "a4", appendix=appendix)))
+
+
+def _one_form(named: list[str], out: Path | None) -> None:
+    """Raises PlanError where one call would have to write several forms."""
+    from kneebench.errors import PlanError
+
+    same = named == ["--pdf", "--out"] and out is not None and out.suffix == ".pdf"
+    if len(named) > 1 and not same:
+        raise PlanError(
+            " with ".join(named), seen="each is another form of the brief", do="write one at a time"
+        )
+
+
+def _for_a_pdf(written: bool, paper: Paper | None, *, appendix: bool) -> None:
+    """Raises PlanError for what only a PDF has, where none is written."""
+    from kneebench.errors import PlanError
+
+    named = [name for name, given in (("--paper", paper), ("--appendix", appendix)) if given]
+    if named and not written:
+        seen, do = "only a PDF has it", "add --pdf, or --out with a file that ends in .pdf"
+        raise PlanError(named[0], seen=seen, do=do)
 
 
 def campaign_folder(name: str, root: Path) -> Path | None:
@@ -238,9 +262,10 @@ def folder_named(name: str, root: Path) -> Path:
 
     folder = campaign_folder(name, root)
     if folder is None:
+        places = dict.fromkeys((name, str(root / name)))
         raise PlanError(
             name,
-            seen=f"no such campaign; looked in {name} and {root / name}",
+            seen=f"no such campaign; looked in {' and '.join(places)}",
             do="see `kneebench list`",
         )
     return folder
