@@ -33,10 +33,16 @@ fn merged_quantiles(
 }
 
 fn merged(histograms: &[String]) -> PyResult<Latencies> {
-    histograms.iter().try_fold(Latencies::default(), |mut sum, text| {
-        sum.merge(&Latencies::decode(text).map_err(PyValueError::new_err::<String>)?);
-        Ok(sum)
-    })
+    let mut decoded = histograms.iter().map(|text| Latencies::decode(text));
+    let first = decoded.next().unwrap_or_else(|| Ok(Latencies::default()));
+    first
+        .and_then(|mut sum| {
+            for one in decoded {
+                sum.merge(&one?);
+            }
+            Ok(sum)
+        })
+        .map_err(PyValueError::new_err::<String>)
 }
 
 /// The file of the machine's own root certificates; None if there is none.

@@ -5,6 +5,7 @@ into lines.
 from __future__ import annotations
 
 import textwrap
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from math import ceil, hypot
@@ -69,13 +70,11 @@ def placed(
     ['left', 'right']
     """
     taken: list[Box] = []
-    drawn = [point for line in lines for point in _along(line)]
+    drawn = sorted((point for line in lines for point in _along(line)), key=_height)
     found = []
     for text, at in texts:
-        label = min(
-            _candidates(text),
-            key=lambda one: _cost(one, at, taken, drawn, Box(0, 0, width, height)),
-        )
+        frame = Box(0, 0, width, height)
+        label = min(_candidates(text), key=lambda one: _cost(one, at, taken, drawn, frame))
         taken.append(_box(label, at))
         found.append(label)
     return found
@@ -113,6 +112,10 @@ def _candidates(text: str) -> Iterator[Label]:
         yield Label(text, "center", 0, NEAR + far)
 
 
+def _height(point: Point) -> float:
+    return point.y
+
+
 def _cost(
     label: Label, at: Point, taken: Sequence[Box], drawn: Sequence[Point], frame: Box
 ) -> float:
@@ -124,7 +127,14 @@ def _cost(
         + max(0.0, box.bottom - frame.bottom)
     )
     covered = sum(map(box.meets, taken))
-    return 1000 * outside + 10_000 * covered + 10 * sum(map(box.holds, drawn)) + abs(label.dy)
+    return 1000 * outside + 10_000 * covered + 10 * _held(box, drawn) + abs(label.dy)
+
+
+def _held(box: Box, drawn: Sequence[Point]) -> int:
+    """How many points are within, of many that are sorted by their height."""
+    first = bisect_left(drawn, box.top, key=_height)
+    last = bisect_right(drawn, box.bottom, lo=first, key=_height)
+    return sum(map(box.holds, drawn[first:last]))
 
 
 def _box(label: Label, at: Point) -> Box:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 MAGIC = b"PAR1"
@@ -129,15 +129,15 @@ class _Compact:
 
     def _simple(self, kind: int) -> Any:
         """A number or binary; KeyError for a map, which no footer has."""
-        read: dict[int, Callable[[], Any]] = {
-            3: self._byte,
-            4: self._zigzag,
-            5: self._zigzag,
-            6: self._zigzag,
-            7: lambda: self._take(8),
-            8: lambda: self._take(self._varint()),
-        }
-        return read[kind]()
+        if kind in (4, 5, 6):
+            return self._zigzag()
+        if kind == 8:
+            return self._take(self._varint())
+        if kind == 3:
+            return self._byte()
+        if kind == 7:
+            return self._take(8)
+        raise KeyError(kind)
 
     def _take(self, length: int) -> bytes:
         found = self._data[self._at : self._at + length]
