@@ -45,6 +45,13 @@ class FixedRateLatency(NamedTuple):
     users: int
     wait: float | None
 
+    @property
+    def without_wait_s(self) -> float | None:
+        """The mean latency from the moment that a user took up the transaction; None where the
+        wait was not measured.
+        """
+        return None if self.wait is None else (1 - self.wait) * self.mean_s.value
+
 
 def fixed_rate_latency(climb: Climb) -> FixedRateLatency | None:
     """The repeats of a configuration's open-loop rung together: means by repeat, percentiles from

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from kneebench import units
-from kneebench.analysis.wording import FEW_MEANS, NO_DIFFERENCE, percent, times_with_interval
+from kneebench.analysis.fixed_rate import MOST_WAIT
+from kneebench.analysis.wording import (
+    FEW_MEANS,
+    NO_DIFFERENCE,
+    percent,
+    times_with_interval,
+)
 from kneebench.brief.latency_figure import WORDS, ConfigurationLatency, Text, Which, latency_figure
 from kneebench.brief.section import Figure, Section
 from kneebench.brief.view_model import ViewModel
@@ -58,7 +64,8 @@ def _caption(view: ViewModel, which: Which) -> str:
             else "One run each: no interval."
         )
         return (
-            f"{rate}. Latency counts from the intended start, so stalls are not hidden. {whiskers}"
+            f"{rate}. Latency counts from the intended start, so stalls are not hidden."
+            f"{_without_the_wait(view)} {whiskers}"
         )
     few = {
         configuration: one.n
@@ -73,6 +80,19 @@ def _caption(view: ViewModel, which: Which) -> str:
         f"{rate}. The histograms of all repeats are merged. Whiskers combine run-to-run variation"
         f" and the percentile's sampling error.{mark}"
     )
+
+
+def _without_the_wait(view: ViewModel) -> str:
+    """The means without the wait for a free user, where that was a large part of any."""
+    found = view.fixed_rate_latency
+    if not any(one.wait and one.wait > MOST_WAIT for one in found.values()):
+        return ""
+    each = [
+        f"{view.name(configuration)} {units.time(one.without_wait_s)}"
+        for configuration, one in found.items()
+        if one.without_wait_s is not None
+    ]
+    return f" Without the wait for a free user: {', '.join(each)}."
 
 
 def _paired(view: ViewModel, best: Comparison | None) -> str:
