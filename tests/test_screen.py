@@ -23,7 +23,7 @@ from kneebench.plan.duration import Expected
 from kneebench.plan.preset import preset_text
 from kneebench.plan.reader import parse_plan
 from kneebench.plan.resolve import campaign_plan
-from kneebench.records import Event, Results
+from kneebench.records import Event, LiveSecond, Order, Results
 from kneebench.screen.live import Picture
 from kneebench.screen.progress import Progress, RungLine, rung_line
 from kneebench.screen.tables import configuration_summaries as tables
@@ -109,6 +109,15 @@ def test_the_range_of_the_time_left_narrows_and_always_has_the_time_left_in_it(
         assert left.low_s <= left.s <= left.high_s
         wide.append((left.high_s - left.low_s) / left.s)
     assert wide == sorted(wide, reverse=True) and wide[-1] < 0.6 * wide[0]
+
+
+def test_the_warm_up_of_a_round_is_no_rung_of_a_climb() -> None:
+    progress = Progress(campaign_plan(recorded_plan()), EXPECTED, Clock())
+    order = Order(configuration="disk", phase="warm_up", users=4, repeat=3, restore=2)
+    said = {"order": order.model_dump(), "second": LiveSecond(nopm=1.0).model_dump()}
+    progress.receive(Event(kind="round", doing="round 2 of at most 14"))
+    progress.receive(Event(kind="progress", doing="warm-up on disk", data=said))
+    assert progress.position == "round 2 of at most 14"
 
 
 def test_rounds_that_go_on_beyond_the_fewest_are_still_to_do() -> None:

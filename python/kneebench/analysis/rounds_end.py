@@ -61,13 +61,15 @@ class RoundsSoFar(NamedTuple):
 
         >>> wanted = Wanted(0.1, 5, 14)
         >>> [RoundsSoFar(n, width, wanted, "").left for n, width in ((2, None), (6, 0.12))]
-        [(3, 3, 12), (1, 3, 8)]
+        [(3, 7, 12), (1, 3, 8)]
         """
         if self.ended_by:
             return (0, 0, 0)
         least = max(1, self.wanted.least - self.rounds)
         most = max(least, self.wanted.most - self.rounds)
-        wider = (self.half_width or 0.0) / self.wanted.half_width
+        if self.half_width is None:
+            return (least, (least + most) // 2, most)
+        wider = self.half_width / self.wanted.half_width
         needed = ceil(self.rounds * wider**2) - self.rounds
         return (least, min(max(least, needed), most), most)
 

@@ -162,7 +162,8 @@ class Progress:
 
     def _climbs(self, order: Order) -> bool:
         """Whether it is part of a climb, and no try before the first one."""
-        return order.phase not in REPEATED and order.configuration in self.configurations
+        climbs = order.phase not in REPEATED and not order.restore
+        return climbs and order.configuration in self.configurations
 
     @property
     def position(self) -> str:
@@ -171,8 +172,9 @@ class Progress:
         """
         if self.order is None or self.order.configuration not in self.configurations:
             return ""
-        if self.order.phase in REPEATED:
-            number = sum(line.phase in REPEATED for line in self.lines) + bool(self.second)
+        if not self._climbs(self.order):
+            runs = sum(line.phase in REPEATED for line in self.lines) + bool(self.second)
+            number = max(1, runs)
             most = max(self._work.final_runs, number)
             return self.rounds or f"final run {number} of about {most}"
         id = self.order.configuration

@@ -16,7 +16,7 @@ from kneebench.analysis.configuration_summary import (
     shown_time,
     shown_users,
 )
-from kneebench.analysis.wording import FEW_MEANS, named, times_with_interval
+from kneebench.analysis.wording import FEW_MEANS, named, not_shown, times_with_interval
 from kneebench.records import Comparison, Finding
 from kneebench.results import CampaignRow, Listed
 from kneebench.screen.progress import RungLine
@@ -198,7 +198,9 @@ def _against(row: CampaignRow) -> str:
 def _ratio(found: Comparison | None) -> str:
     if found is None:
         return "not measured"
-    return times_with_interval(found.ratio) + ("" if found.differs else ", no difference shown")
+    return times_with_interval(found.ratio) + (
+        "" if found.differs else f", {not_shown(found.ratio).lower()}"
+    )
 
 
 def campaigns(listed: Iterable[Listed]) -> Iterator[Text]:

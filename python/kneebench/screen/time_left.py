@@ -14,7 +14,7 @@ from kneebench.plan.duration import Expected, rungs
 _FORESEEN = 0.1
 """As much of the whole as counts for the expected pace: the first rungs change it little by little,
 so that the time left does not jump with each."""
-_AT_FIRST, _LATER = 0.4, 0.1
+_AT_FIRST, _LATER = 0.6, 0.2
 """How far off the pace may be before anything was measured, and what stays."""
 
 
@@ -55,10 +55,12 @@ class Work:
         with_drives_s = self._climb_s + expected.drives_s / len(names)
         self._climbs_left_s = dict.fromkeys(names, with_drives_s)
         self._report_left_s = expected.final_runs_s
-        rounds = max(1, plan.ladder.fewest_rounds) if plan.ladder.rounds == "short" else 0
-        self._round_s = expected.final_runs_s / rounds if rounds else 0.0
-        self._fewer, self._more = 0.0, float(plan.ladder.most_repeats - rounds if rounds else 0)
-        """RoundsLeft that may be saved, or needed beyond those expected."""
+        self._round_s, self._fewer, self._more = 0.0, 0.0, 0.0
+        """What a round takes; rounds that may be saved, or needed beyond those expected."""
+        if plan.ladder.rounds == "short":
+            fewest, most = plan.ladder.fewest_rounds, plan.ladder.most_repeats
+            self._round_s = expected.final_runs_s / max(1, fewest)
+            self.end_round(RoundsLeft(fewest, (fewest + most) / 2, most))
         self._done_s, self._took_s = 0.0, 0.0
         self._foreseen_s = _FORESEEN * expected.total_s
 
@@ -94,9 +96,9 @@ class Work:
             expected_s = self._report_rung_s
         else:
             expected_s = self._climb_rung_s
-            if configuration in self._climbs_left_s:
-                left_s = min(self._climbs_left_s[configuration], self._climb_s) - expected_s
-                self._climbs_left_s[configuration] = max(expected_s, left_s)
+            if left_s := self._climbs_left_s.get(configuration, 0.0):
+                rest_s = min(left_s, self._climb_s) - expected_s
+                self._climbs_left_s[configuration] = max(expected_s, rest_s)
         if took_s is not None:
             self._done_s += expected_s
             self._took_s += took_s
