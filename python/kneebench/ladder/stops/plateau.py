@@ -79,9 +79,10 @@ def _not_exceeded(rungs: Sequence[Rung], best: int, limits: Plateau) -> StopResu
     top, after = rungs[best], rungs[best + 1 :]
     most = max(rung.tally.throughput_per_s for rung in after)
     gain = 100 * (most / top.tally.throughput_per_s - 1) if most else 0.0
+    last = number_of_users(max(rung.users for rung in after))
     sentence = (
-        f"Plateau at {number_of_users(top.users)}: the best of the next {len(after)} rungs, up to"
-        f" {number_of_users(after[-1].users)}, was {gain:+.1f}% (rule: {limits.not_exceeded})"
+        f"Plateau at {number_of_users(top.users)}: none of the next {len(after)} rungs, up to"
+        f" {last}, had more throughput (the best {gain:+.1f}%; rule: {limits.not_exceeded})"
     )
     return StopResult(
         stop="plateau",
