@@ -10,6 +10,7 @@ import pytest
 from kneebench.analysis.all_pairs import all_pairs, widened
 from kneebench.analysis.comparison import compare
 from kneebench.analysis.estimate import paired_ratio
+from kneebench.analysis.wording import times_with_interval
 from kneebench.brief import Brief
 from kneebench.records import Climb, Configuration, Results
 from kneebench.screen.summary import results_json
@@ -43,6 +44,7 @@ def test_each_pair_of_three_storages_is_compared_the_later_over_the_earlier() ->
     ]
     assert [one.ratio.value for one in found] == pytest.approx([3.0, 4.5, 1.5])
     assert all(one.differs for one in found)
+    assert all(times_with_interval(one.ratio) in one.sentence for one in found)
 
 
 def test_two_storages_have_no_other_pair_than_the_comparison() -> None:

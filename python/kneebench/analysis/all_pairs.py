@@ -14,6 +14,7 @@ from math import exp, log
 
 from kneebench.analysis.comparison import NOPM, is_claimed, ratio_of
 from kneebench.analysis.student import student_t
+from kneebench.analysis.wording import times_with_interval
 from kneebench.records import Climb, Comparison, Estimate, Results
 
 FREEDOM = 3
@@ -52,7 +53,9 @@ def _pairs(results: Results) -> Iterator[tuple[Climb, Climb]]:
 
 def _together(one: Comparison, pairs: int) -> Comparison:
     ratio = widened(one.ratio, pairs)
-    return one.model_copy(update={"ratio": ratio, "differs": is_claimed(ratio, one.noise_floor)})
+    sentence = one.sentence.replace(times_with_interval(one.ratio), times_with_interval(ratio))
+    differs = is_claimed(ratio, one.noise_floor)
+    return one.model_copy(update={"ratio": ratio, "differs": differs, "sentence": sentence})
 
 
 def widened(ratio: Estimate, pairs: int) -> Estimate:

@@ -21,8 +21,8 @@ from kneebench.analysis.knee import place, quoted_rungs
 from kneebench.analysis.still_warming import still_warming
 from kneebench.analysis.wording import (
     FEW,
-    NO_DIFFERENCE,
     capital,
+    not_shown,
     number_of_users,
     percent,
     times,
@@ -139,7 +139,7 @@ def ratio_of(
         unsure = "the interval includes 1x" if ratio.n > 1 else "one pair of runs is too few"
         why = unsure if beyond else _within(own, machine)
         sentence = (
-            f"{NO_DIFFERENCE} in {what}: {called(climb)} vs. {base}"
+            f"{not_shown(ratio)} in {what}: {called(climb)} vs. {base}"
             f" {times_with_interval(ratio)}, {why}"
         )
     return Comparison(
@@ -269,19 +269,19 @@ def _paired(climb: Climb, against: Climb, quantity: ComparedQuantity) -> Estimat
 
 def _of_merged(between: Estimate, pairs: Sequence[tuple[Rung, Rung]]) -> Estimate:
     """The ratio of the merged histograms' percentiles, as a brief draws them; the interval holds
-    the repeats' scatter and the percentiles' own.
+    the repeats' ratios with their scatter, that ratio, and the percentiles' own.
     """
     a, b = (
         together([rung.tally.latency for rung in side if rung.tally.latency])
         for side in zip(*pairs, strict=True)
     )
     value = a.p999_s / b.p999_s
-    low, high = (value / between.value * end for end in (between.low, between.high))
     method = (
         f"merged histograms; {between.method}, at least as wide as the percentiles' order"
         " statistics"
     )
-    low, high = min(low, a.p999_low_s / b.p999_high_s), max(high, a.p999_high_s / b.p999_low_s)
+    low = min(between.low, value, a.p999_low_s / b.p999_high_s)
+    high = max(between.high, value, a.p999_high_s / b.p999_low_s)
     return Estimate(value=value, low=low, high=high, n=between.n, method=method)
 
 
