@@ -74,9 +74,19 @@ def order_weights(results: Results) -> Iterator[Weight]:
 def _pairs(climbs: Sequence[Climb], quantity: str) -> Iterator[Weight]:
     known = [(climb, found) for climb in climbs if (found := _means(climb, quantity))]
     for (climb, (ours, nopm)), (other, (theirs, other_nopm)) in permutations(known, 2):
+        if not _compared(climb, other):
+            continue
         if ours > theirs and (quantity == LOG or _as_much_memory(climb, other)):
             both = (ours, theirs)
             yield Weight(quantity, called(climb), called(other), both, other_nopm / nopm)
+
+
+def _compared(one: Climb, other: Climb) -> bool:
+    """Whether the brief compares the two: storages under one constraint, or constraints of one
+    storage.
+    """
+    ours, theirs = one.configuration, other.configuration
+    return ours.storage == theirs.storage or ours.constraint == theirs.constraint
 
 
 def _as_much_memory(one: Climb, other: Climb) -> bool:
