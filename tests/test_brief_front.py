@@ -29,6 +29,7 @@ def test_one_line_says_what_was_tested_on_what_and_how_often(results: Results) -
         "TPROC-C, 1 warehouse, 167 MiB of data",
         f"{results.campaign.host.cores} cores, 23.5 GiB of memory",
         "3 final runs of 3 s each",
+        "NOPM: New-Orders per minute",
     ]
     header = brief.html().partition("</header>")[0]
     assert brief.setup in header and brief.document()["setup"] == brief.setup

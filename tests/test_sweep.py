@@ -215,7 +215,7 @@ def test_with_too_much_noise_or_too_few_runs_the_answer_is_cannot_say() -> None:
     )
     assert "two runs each" in told(memory_sweep(off, runs=1))
     close = memory_sweep(lambda gib: 0.95 if gib == 8 else off(gib), seed=1)
-    assert "; it is somewhere from 8 GiB to 16 GiB (confidence " in told(close)
+    assert "stops paying somewhere from 8 GiB to 16 GiB (confidence " in told(close)
 
 
 def test_a_machine_whose_equal_storages_differ_cannot_say_what_others_can() -> None:
@@ -223,7 +223,7 @@ def test_a_machine_whose_equal_storages_differ_cannot_say_what_others_can() -> N
     assert "stops paying at 8 GiB" in told(results)
     floor = NoiseFloor(shares={"nopm": 0.08}, pairs=3, measured_at="2026-01-01")
     noisy = tuple(one.model_copy(update={"noise_floor": floor}) for one in results.climbs)
-    assert "it is somewhere from" in told(results.model_copy(update={"climbs": noisy}))
+    assert "stops paying somewhere from" in told(results.model_copy(update={"climbs": noisy}))
 
 
 @pytest.mark.parametrize("scatter", [0.02, 0.1])
@@ -289,9 +289,10 @@ def test_the_largest_size_keeps_its_name_and_ratios_to_it_are_bounds() -> None:
     assert shown[7] == "largest (still warming)"
     assert made.tables[0].rows[7].cells[3].startswith("at least ")
     assert not made.tables[0].rows[5].cells[3].startswith("at least")
-    _, bounded = section(Brief(results), "glance").tables[0].rows[-2:]
+    _, bounded = section(Brief(results), "each-configuration").tables[0].rows[-2:]
     assert bounded.cells[2].startswith("at least ")
-    titles = [column.title for column in section(Brief(results), "glance").tables[0].columns]
+    (first, *_) = section(Brief(results), "each-configuration").tables
+    titles = [column.title for column in first.columns]
     assert "Vs. baseline" not in titles, "there is no other storage"
 
 

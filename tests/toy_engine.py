@@ -22,6 +22,7 @@ from kneebench.plan.database_plan import DatabasePlan
 label = "Toy"
 postponed = ""
 publishing = ""
+named_settings = ()
 measures_real_hardware = False
 server_program = ServerProgram("toyserver", stop=signal.SIGQUIT)
 own_quantities: dict[str, Quantity] = {}

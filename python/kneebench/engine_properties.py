@@ -114,6 +114,9 @@ class EngineProperties(Protocol):
     publishing: str
     """What its licence asks of those who publish figures of it, as a sentence of the brief; empty:
     nothing."""
+    named_settings: Sequence[str]
+    """Settings that decide what a commit and a cached page cost: the brief has them with the
+    machine, all others in its appendix."""
     own_quantities: Mapping[str, Quantity]
     """Quantities that its servers read beside those of every database, by name."""
 

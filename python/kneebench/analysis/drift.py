@@ -52,9 +52,9 @@ def drift(climb: Climb, floor: float = FLOOR) -> Drift | None:
     )
     repeat = f"the first rung ({number_of_users(first.users)}), repeated last, was {changed}"
     sentence = (
-        f"Drift: {repeat}, beyond this machine's {noise} noise"
+        f"Drift: {repeat}, beyond its noise of {noise}"
         if matters
-        else f"Drift check: {repeat}, within this machine's {noise} noise"
+        else f"Drift check: {repeat}, within its noise of {noise}"
     )
     return Drift(first.users, share, matters, sentence, floor, changed)
 
@@ -76,10 +76,6 @@ def _in_one(found: Sequence[tuple[str, Drift]], of: int, how: str) -> str:
     if len(found) < 2:
         return "".join(f"{name}: {one.sentence}." for name, one in found)
     least, most = (percent(end(one.noise for _, one in found)) for end in (min, max))
-    noise = (
-        f"this machine's noise ({least})"
-        if least == most
-        else f"the noise of each ({least} to {most})"
-    )
+    noise = f"the noise ({least})" if least == most else f"the noise of each ({least} to {most})"
     changed = by_finding([(name, one.changed) for name, one in found], of)
     return f"{how} {noise}: the first rung, repeated last, was {changed}."

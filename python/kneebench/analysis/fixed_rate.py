@@ -15,7 +15,7 @@ from kneebench.analysis.knee import (
     place,
     repeated_p999,
 )
-from kneebench.analysis.wording import listed, number_of_users, percent
+from kneebench.analysis.wording import by_finding, listed, number_of_users, percent
 from kneebench.records import Climb, Estimate, Latency, Results, Rung
 from kneebench.units import count
 
@@ -33,7 +33,7 @@ class FixedRateLatency(NamedTuple):
     `rate_per_s` is that of all configurations; `share` is the rate over the configuration's own
     quoted throughput at the knee (None without a quoted knee); `p999_certain`: at least 100 samples
     exceed it, over all repeats. `wait`: share of the mean that is the wait for a free user or
-    connection; None if it was not measured.
+    connection, `without_wait_s` the mean without it; None if that was not measured.
     """
 
     rate_per_s: float
@@ -44,13 +44,7 @@ class FixedRateLatency(NamedTuple):
     n: int
     users: int
     wait: float | None
-
-    @property
-    def without_wait_s(self) -> float | None:
-        """The mean latency from the moment that a user took up the transaction; None where the
-        wait was not measured.
-        """
-        return None if self.wait is None else (1 - self.wait) * self.mean_s.value
+    without_wait_s: Estimate | None
 
 
 def fixed_rate_latency(climb: Climb) -> FixedRateLatency | None:
@@ -77,7 +71,28 @@ def fixed_rate_latency(climb: Climb) -> FixedRateLatency | None:
         n=whole.n,
         users=max(rung.users for rung in rungs),
         wait=wait_share(*rungs),
+        without_wait_s=_without_wait(rungs),
     )
+
+
+def _without_wait(rungs: Sequence[Rung]) -> Estimate | None:
+    """The mean latency from the moment that a user took up the transaction; None where a rung did
+    not measure the wait.
+    """
+    if any(wait_share(rung) is None for rung in rungs):
+        return None
+    return estimate_of(rungs, lambda rung: latency_of(rung).mean_s * (1 - (wait_share(rung) or 0)))
+
+
+def ratio_without_wait(climb: Climb, against: Climb) -> float | None:
+    """The ratio of the mean latencies without the wait for a free user, where that wait is a large
+    part of either; None elsewhere.
+    """
+    both = [fixed_rate_latency(one) for one in (climb, against)]
+    if not any(one and one.wait and one.wait > MOST_WAIT for one in both):
+        return None
+    of, to = (one.without_wait_s if one else None for one in both)
+    return of.value / to.value if of and to else None
 
 
 def wait_share(*rungs: Rung) -> float | None:
@@ -143,7 +158,7 @@ def wait_caveats(results: Results) -> tuple[str, ...]:
     """
     latencies = [(climb, fixed_rate_latency(climb)) for climb in results.climbs]
     waited = [
-        f"{percent(round(at.wait, 3))} on {climb.configuration.name} ({number_of_users(at.users)})"
+        (climb.configuration.name, f"{percent(round(at.wait, 3))} ({number_of_users(at.users)})")
         for climb, at in latencies
         if at and at.wait and at.wait > MOST_WAIT and not _saturated(climb, 0.0)
     ]
@@ -153,7 +168,7 @@ def wait_caveats(results: Results) -> tuple[str, ...]:
     free = f"one of {shared} shared connections" if shared else "a free user"
     return (
         f"At the fixed rate the wait for {free} is a large part of the mean latency (limit"
-        f" {percent(MOST_WAIT)}): {listed(waited)}.",
+        f" {percent(MOST_WAIT)}): {by_finding(waited, len(results.climbs))}.",
     )
 
 

@@ -8,19 +8,22 @@ from typing import NamedTuple
 
 from kneebench.analysis.comparison import NOPM, called, compare
 from kneebench.analysis.databases import by_database, database_rows
+from kneebench.analysis.fixed_rate import ratio_without_wait
 from kneebench.analysis.knee import final_rungs, knee, place
-from kneebench.analysis.levelling import Levelling, levelling
 from kneebench.analysis.levelling_words import finding
 from kneebench.analysis.levelling_words import sentence as behind
 from kneebench.analysis.rounds import half_width
 from kneebench.analysis.rounds_end import rounds_of
 from kneebench.analysis.sweep import sweeps
+from kneebench.analysis.sweep_headline import at_every_size, first_sweep, where_sweeps_level_off
 from kneebench.analysis.wording import (
     NO_DIFFERENCE,
+    VAGUE,
     capital,
     known,
     listed,
     more_or_less,
+    not_shown,
     number_of_users,
     possessive,
     times,
@@ -58,13 +61,16 @@ def subtitle(results: Results) -> str:
     """Intervals of the title's figures, and the other comparisons; empty if nothing was
     measured.
     """
-    if mains := _mains(results):
+    mains, sizes = _mains(results), where_sweeps_level_off(results)
+    if sizes and mains:
+        sentence = ". ".join(sizes)
+    elif mains:
         sentence = ". ".join(
             f"{name}: {_behind(main)}" if name else _behind(main) for name, main in mains.items()
         )
     elif between := _between_databases(results):
         sentence = between.sentence
-    elif swept := _swept(results):
+    elif swept := first_sweep(results):
         sentence = behind(swept).rstrip(".")
     else:
         knees = [found for climb in results.climbs if (found := knee(climb))]
@@ -150,7 +156,7 @@ def _several(mains: Mapping[str, _Main]) -> Iterator[str]:
 
 
 def _ratio(main: _Main) -> str:
-    return times(main.best.ratio.value) if main.best.differs else NO_DIFFERENCE.lower()
+    return times(main.best.ratio.value) if main.best.differs else not_shown(main.best.ratio).lower()
 
 
 def _without_database(climb: Climb) -> str:
@@ -161,11 +167,6 @@ def _between_databases(results: Results) -> Comparison | None:
     """The foremost comparison of databases by NOPM; None for one database, or for a sweep."""
     rows = () if sweeps(results) else database_rows(results)
     return foremost([one for row in rows for one in row.against.values()])
-
-
-def _swept(results: Results) -> Levelling | None:
-    """Where the first sweep levels off; None without a sweep."""
-    return next((levelling(sweep) for sweep in sweeps(results)), None)
 
 
 def _fitting(results: Results, longest: int) -> str:
@@ -183,10 +184,11 @@ def _titles(results: Results) -> Iterator[str]:
         yield from _several(mains)
     elif mains:
         [main] = mains.values()
+        yield from at_every_size(results, main.configuration, main.base)
         yield from _of_storages(main, imprecise=_is_imprecise(main.best, results))
     elif between := _between_databases(results):
         yield from _of_databases(results, between)
-    elif swept := _swept(results):
+    elif swept := first_sweep(results):
         yield finding(swept)
     else:
         knees = [(climb, found) for climb in results.climbs if (found := knee(climb))]
@@ -202,8 +204,8 @@ def _of_databases(results: Results, best: Comparison) -> Iterator[str]:
         yield f"{name}: {times_another(ratio, base, NOPM.called.format(place(climb)))}"
         yield f"{name}: {times_another(ratio, base, 'NOPM')}"
     else:
-        where = _without_database(climb)
-        yield f"{NO_DIFFERENCE} between {climb.configuration.database} and {base} on {where}"
+        undecided = _undecided(best, climb.configuration.database, base)
+        yield f"{undecided} on {_without_database(climb)}"
 
 
 def _is_imprecise(best: Comparison, results: Results) -> bool:
@@ -217,6 +219,8 @@ def _is_imprecise(best: Comparison, results: Results) -> bool:
 def _of_storages(main: _Main, *, imprecise: bool) -> Iterator[str]:
     configuration, base = capital(called(main.configuration)), called(main.base)
     latency = main.latency if main.latency and main.latency.differs else None
+    if ratio_without_wait(main.configuration, main.base):  # a large part is the users', said below
+        latency = None
     if main.best.differs and imprecise:
         low, high = times(main.best.ratio.low), times(main.best.ratio.high)
         ratio = times_another(f"{low} to {high}", base, "NOPM")
@@ -239,7 +243,14 @@ def _of_storages(main: _Main, *, imprecise: bool) -> Iterator[str]:
             f" {times(latency.ratio.value)}"
         )
     else:
-        yield f"{NO_DIFFERENCE} between {called(main.configuration)} and {base}"
+        yield _undecided(main.best, called(main.configuration), base)
+
+
+def _undecided(one: Comparison, of: str, to: str) -> str:
+    """Of two that are not shown to differ."""
+    said = not_shown(one.ratio)
+    between = "between" if said == NO_DIFFERENCE else "to compare"
+    return f"{said} {between} {of} and {to}"
 
 
 def _of(base: str) -> str:
@@ -249,11 +260,18 @@ def _of(base: str) -> str:
 def _behind(main: _Main) -> str:
     """Intervals of the subtitle; quantities that differ come first."""
     at = f" at {count(rate)} transactions/s" if (rate := _rate_per_s(main.configuration)) else ""
-    parts = [_part(main.best, NOPM.called.format(place(main.configuration)), "")]
+    what = NOPM.called.format(place(main.configuration))
+    found = [(main.best.differs, _part(main.best, what, ""))]
     if main.latency:
-        parts.append(_part(main.latency, "mean latency", at))
-    parts.sort(key=lambda part: part.startswith(NO_DIFFERENCE.lower()))
-    return capital("; ".join(parts))
+        latency = _part(main.latency, "mean latency", at) + _without_wait(main)
+        found.append((main.latency.differs, latency))
+    found.sort(key=lambda one: not one[0])
+    return capital("; ".join(part for _, part in found))
+
+
+def _without_wait(main: _Main) -> str:
+    ratio = ratio_without_wait(main.configuration, main.base)
+    return f", {times(ratio)} without the wait for a free user" if ratio else ""
 
 
 def _part(one: Comparison, what: str, at: str) -> str:
@@ -262,7 +280,7 @@ def _part(one: Comparison, what: str, at: str) -> str:
     return (
         f"{what} {value}{at}, {more_or_less(one.ratio.value)} ({interval})"
         if one.differs
-        else f"{NO_DIFFERENCE.lower()} in {what}{at} ({value}, {interval})"
+        else f"{not_shown(one.ratio).lower()} in {what}{at} ({value}, {interval})"
     )
 
 
@@ -271,10 +289,11 @@ def _rate_per_s(climb: Climb) -> float | None:
 
 
 def _alone(climb: Climb, found: Knee) -> str:
-    return (
-        f"{capital(called(climb))}: {significant(found.nopm.value)} NOPM at"
-        f" {number_of_users(found.users.value)}"
-    )
+    name, users = capital(called(climb)), number_of_users(found.users.value)
+    if found.nopm.n > 1 and found.nopm.high > VAGUE * found.nopm.low:
+        low, high = significant(found.nopm.low), significant(found.nopm.high)
+        return f"{name}: {low} to {high} NOPM at {users}, not precise enough"
+    return f"{name}: {significant(found.nopm.value)} NOPM at {users}"
 
 
 def _counts(found: Knee) -> str:

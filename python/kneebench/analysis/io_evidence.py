@@ -44,10 +44,12 @@ def log(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
         metered(readings.rungs, name) for name in ("log.write_latency", "log.commits_per_flush")
     )
     write_s, shared = (found.value if found else None for found in (latency, commits))
-    took = f"a log write took {time(write_s)} (mean of the window, limit {time(limit_s)})"
+    late, waiting = write_s is not None and write_s > limit_s, (waits or 0.0) > LOG.limit
+    short = late or waiting
+    limit = f", limit {time(limit_s)}" if late or not waiting else ""
+    took = f"a log write took {time(write_s)} (mean of the window{limit})"
     why = [took if write_s is not None else "", waited(waits, "the log", LOG.limit)]
-    late = write_s is not None and write_s > limit_s
-    short = late or (waits or 0.0) > LOG.limit
+    why = why[::-1] if waiting and not late else why
     return evidence(
         LOG,
         None if write_s is None and waits is None else short,
@@ -112,7 +114,8 @@ def data_writes(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     by_waits, with_log = (waits or 0.0) > DATA_WRITES.limit, log_is_with_the_data(readings.rungs)
     short = by_waits or (behind_writes and both > BESIDE_A_BUSY_DEVICE)
     those = " (the log's among them)" if with_log else ""
-    says = [waited(waits, "writes of data", DATA_WRITES.limit)]
+    kept = short and not by_waits
+    says = ["" if kept else waited(waits, "writes of data", DATA_WRITES.limit)]
     by = Decided(waits, DATA_WRITES.limit)
     if device and behind is not None and behind > 0.5:
         limit = BESIDE_A_BUSY_DEVICE if _limits(device) else DATA_READS.limit

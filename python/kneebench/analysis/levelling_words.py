@@ -32,7 +32,7 @@ def finding(of: Levelling) -> str:
     resource, name = of.sweep.resource, capital(of.sweep.name)
     what, s = WHAT[resource], "" if resource == "cores" else "s"
     if of.at is None:
-        return f"{name}: cannot say where more {what} stop{s} paying"
+        return _between(of) or _cannot_say(of)
     here = _amount(of.at, resource)
     if of.answer == "makes no difference":
         return f"{name}: more than {here}{OF_WHAT[resource]} makes no difference to NOPM"
@@ -54,7 +54,8 @@ def sentence(of: Levelling) -> str:
 
 def _answer(of: Levelling) -> str:
     if of.at is None:
-        return f"{finding(of)}{_why_not(of)}."
+        between = _between(of)
+        return f"{between} ({_confidence(of.confidence)})." if between else _not_known(of)
     sure, said = _confidence(of.confidence), finding(of)
     if of.answer == "makes no difference":
         return f"{said}: the least measured is within {percent(WITHIN)} of the best ({sure})."
@@ -155,30 +156,46 @@ def _bound(beyond: Warming) -> dict[str, Any]:
     return {"configuration": beyond.configuration.configuration.name, "relative": ratio}
 
 
-def _why_not(of: Levelling) -> str:
+def _between(of: Levelling) -> str:
+    """From where to where more may stop paying, where that says anything; else empty."""
+    first, last = of.between or (None, None)
+    every = of.sweep.configurations
+    if first is None or last is None or (first is every[0] and last is every[-1]):
+        return ""
+    low, high = (_amount(one, of.sweep.resource) for one in (first, last))
+    what, s = WHAT[of.sweep.resource], "" if of.sweep.resource == "cores" else "s"
+    name = capital(of.sweep.name)
+    return f"{name}: more {what} stop{s} paying somewhere from {low} to {high}"
+
+
+def _cannot_say(of: Levelling) -> str:
+    s = "" if of.sweep.resource == "cores" else "s"
+    return (
+        f"{capital(of.sweep.name)}: cannot say where more {WHAT[of.sweep.resource]} stop{s} paying"
+    )
+
+
+def _not_known(of: Levelling) -> str:
+    said = _cannot_say(of)
     if of.between is None:
-        return f" ({FEW})"
+        return f"{said} ({FEW})."
     first, last = of.between
+    if last is not None:
+        return f"{said} (the runs scatter too much)."
+    if first is of.sweep.configurations[0]:
+        return f"{said} ({_warming(of)})."
     low, sure = _amount(first, of.sweep.resource), _confidence(of.confidence)
-    smallest = first is of.sweep.configurations[0]
-    if last is None:
-        why = _warming(of)
-        return f" ({why})" if smallest else f"; it is {low} or more ({sure}), because {why}"
-    if smallest and last is of.sweep.configurations[-1]:
-        return " (the runs scatter too much)"
-    return f"; it is somewhere from {low} to {_amount(last, of.sweep.resource)} ({sure})"
+    return f"{said}; it is {low} or more ({sure}), because {_warming(of)}."
 
 
 def _bought(gain: Gain | None, resource: Resource) -> str:
     if gain is None:
         return ""
-    value, low, high = (
-        units.significant(one) for one in (gain.nopm.value, gain.nopm.low, gain.nopm.high)
-    )
     step = "core" if resource == "cores" else units.size(gain.step).removeprefix("1 ")
+    value = units.significant(gain.nopm.value)
     return (
         f" Up to there, NOPM rises by {value} for each {step} (slope of a straight line through"
-        f" those configurations; 95% CI {low} to {high}, by the noise of the runs)."
+        " those configurations)."
     )
 
 

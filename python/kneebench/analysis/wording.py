@@ -22,6 +22,22 @@ WIDEST = 10
 """An interval from one or two runs is not printed if it reaches beyond this many times the value.
 """
 
+VAGUE = 2.0
+"""An interval that reaches further than this factor from 1 shows no equality either."""
+
+
+def not_shown(ratio: Estimate) -> str:
+    """What is said of a ratio that is no difference: that none is shown, or that the runs are too
+    few or scatter too much to show either.
+
+    >>> not_shown(Estimate(value=1.02, low=0.93, high=1.12, n=3))
+    'No difference shown'
+    >>> not_shown(Estimate(value=4.2, low=0.1, high=186.0, n=3))
+    'Too uncertain'
+    """
+    close = 1 / VAGUE <= ratio.low <= ratio.high <= VAGUE
+    return NO_DIFFERENCE if close else "Too uncertain"
+
 
 def known(of: Estimate) -> bool:
     """False for an interval that is too wide to use because there were too few runs."""
@@ -69,10 +85,11 @@ def times_and_interval(ratio: Estimate) -> tuple[str, str]:
         ratio.value, digits
     ):
         digits += 1
-    return (
-        times(ratio.value, digits),
-        f"{times(ratio.low, digits)} to {times(ratio.high, digits)}, n={ratio.n}",
+    low, high = (
+        times(end, digits if 0.1 < end / ratio.value < 10 else None)
+        for end in (ratio.low, ratio.high)
     )
+    return times(ratio.value, digits), f"{low} to {high}, n={ratio.n}"
 
 
 def named(phase: Phase) -> str:
@@ -203,6 +220,29 @@ def listed(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
+def summed_up(names: Sequence[str]) -> str:
+    """Names in a sentence; of many those that differ in their constraint alone as one, with how
+    many there are.
+
+    >>> summed_up(["a", "b"]), summed_up([f"disk ({n} GiB)" for n in range(1, 8)])
+    ('a and b', 'disk (7 configurations)')
+    """
+    if len(names) <= FEW_NAMES:
+        return listed([*names])
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        groups.setdefault(name.partition(" (")[0], []).append(name)
+    parts = (
+        f"{group} ({len(some)} configurations)" if some[1:] else some[0]
+        for group, some in groups.items()
+    )
+    return listed([*parts])
+
+
+FEW_NAMES = 4
+"""So many are listed one by one."""
+
+
 def by_finding(found: Sequence[tuple[str, str]], of: int = 0) -> str:
     """What was found, each finding once, with the names of all that it was found on. `of`: how many
     names there are in all.
@@ -216,7 +256,7 @@ def by_finding(found: Sequence[tuple[str, str]], of: int = 0) -> str:
     for name, finding in found:
         names.setdefault(finding, []).append(name)
     every = f"all {of} configurations"
-    on = {one: every if len(some) == of > 1 else listed(some) for one, some in names.items()}
+    on = {one: every if len(some) == of > 1 else summed_up(some) for one, some in names.items()}
     return "; ".join(f"{one} on {where}" for one, where in on.items())
 
 

@@ -104,6 +104,11 @@ def _knee_row(view: ViewModel, climb: Climb) -> Row:
     )
 
 
+def tables_of_each(view: ViewModel) -> tuple[Table, ...]:
+    """A row for each configuration: at its knee, at the fixed rate, and what it used."""
+    return tuple(filter(None, (at_the_knee(view), at_the_rate(view), while_measured(view))))
+
+
 def while_measured(view: ViewModel) -> Table | None:
     """What cores and devices did in the final runs; None where none of it was measured."""
     rows = tuple(Row(cells=(view.name(climb.id), *_used(climb))) for climb in view.climbs)

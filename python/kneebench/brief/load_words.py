@@ -10,7 +10,8 @@ def searched(campaign: Campaign) -> str:
     return "first rung" if campaign.resolved.fixed_load else "search rung"
 
 
-def and_the_knees(campaign: Campaign) -> str:
-    """What else an interval of latencies covers: nothing where the plan fixed the load."""
-    fixed = campaign.resolved.fixed_load
-    return "" if fixed else ", with the uncertainty of the knee"
+def and_the_knees(campaign: Campaign, whose: str = "") -> str:
+    """What else an interval of latencies covers: nothing where the plan fixed the load. `whose`:
+    which of the intervals named before, where they are several.
+    """
+    return "" if campaign.resolved.fixed_load else f", {whose}with the uncertainty of the knee"

@@ -215,7 +215,7 @@ def _fixed_rate(one: Any) -> dict[str, Any]:
         **plain,
         "mean_s": one.mean_s.model_dump(mode="json"),
         "p999_s": one.p999_s.model_dump(mode="json"),
-        "without_wait_s": one.without_wait_s,
+        "without_wait_s": one.without_wait_s and one.without_wait_s.model_dump(mode="json"),
     }
 
 

@@ -1,4 +1,6 @@
-"""One line of conditions for under the title: what was tested on what, and how often."""
+"""The line of conditions for under the title: what was tested on what, how often, and what NOPM
+is.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +34,7 @@ def _parts(view: ViewModel) -> Iterator[str]:
     if ladder.most_repeats:
         runs = max((len(climb.of("final_run")) for climb in view.climbs), default=0)
         yield f"{plural(runs, 'final run')} of {units.time(ladder.final_window)} each"
+    yield "NOPM: New-Orders per minute"
 
 
 def _database(view: ViewModel, database: str, engine: str) -> str:

@@ -102,11 +102,13 @@ def across(lines: Sequence[SweepLine]) -> Across:
 
 
 def relative(lines: Sequence[SweepLine]) -> Spec | None:
-    """Throughput relative to the largest configuration: a line per storage with interval bars, the
-    configuration where it levels off circled, the reference apart.
+    """Throughput relative to the largest configuration, of several storages in NOPM, so that they
+    can be compared too: a line per storage with interval bars, the configuration where it levels
+    off circled, the reference apart.
     """
-    rows = _rows(lines, lambda one: one.relative)
-    return _layered(lines, rows, "NOPM, largest = 1") if rows else None
+    alone = len(lines) == 1
+    rows = _rows(lines, lambda one: one.relative if alone else one.nopm)
+    return _layered(lines, rows, "NOPM, largest = 1" if alone else "NOPM") if rows else None
 
 
 def devices(lines: Sequence[SweepLine]) -> Spec | None:

@@ -24,7 +24,7 @@ from kneebench.analysis.outcome import (
 )
 from kneebench.analysis.proof import bottlenecks
 from kneebench.analysis.sweep import swept_configurations
-from kneebench.analysis.wording import listed, named, number_of_users, plural
+from kneebench.analysis.wording import named, number_of_users, plural, summed_up
 from kneebench.brief import chart_theme, server_provenance
 from kneebench.brief.databases import Databases, measured_plan
 from kneebench.brief.memory_backed import in_memory
@@ -209,7 +209,7 @@ class ViewModel:
         """Configurations in a sentence; all of them in two words."""
         if len(configurations) == len(self.climbs) > 1:
             return "all storages"
-        return listed(list(map(self.name, configurations)))
+        return summed_up(list(map(self.name, configurations)))
 
     @property
     def names(self) -> list[str]:

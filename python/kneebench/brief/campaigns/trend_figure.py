@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kneebench.analysis.wording import NO_DIFFERENCE, times_with_interval
+from kneebench.analysis.wording import not_shown, times_with_interval
 from kneebench.brief import chart_theme
 from kneebench.brief.section import Column, Figure, Row, Section, Table
 from kneebench.results.trend import Trend, TrendPoint
@@ -45,7 +45,7 @@ def _row(trend: Trend, point: TrendPoint) -> Row:
     value = shown(point.value.value) if point.value else NOTHING
     against = NOTHING
     if point.against:
-        unshown = "" if point.against.differs else f" ({NO_DIFFERENCE.lower()})"
+        unshown = "" if point.against.differs else f" ({not_shown(point.against.ratio).lower()})"
         against = f"{times_with_interval(point.against.ratio)}{unshown}"
     cells = (trend.storage, trend.called, point.campaign, value, against)
     return Row(cells=cells, tone="plain" if point.against else "light")

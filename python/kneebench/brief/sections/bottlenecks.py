@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from kneebench import units
 from kneebench.analysis.sweep import sweeps
-from kneebench.brief.paragraphs import has_paragraphs
+from kneebench.brief.paragraphs import has_paragraphs, part_of_each
 from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Bottleneck
@@ -29,7 +29,9 @@ def section(view: ViewModel) -> Section | None:
         columns = columns[:-1]
         rows = tuple(row.model_copy(update={"cells": row.cells[:-1]}) for row in rows)
     table = Table(caption=_caption(view), columns=columns, rows=rows)
-    return Section(name="bottlenecks", title="Bottlenecks", tables=(table,))
+    return Section(
+        name="bottlenecks", title="Bottlenecks", tables=(table,), part=part_of_each(view)
+    )
 
 
 def _caption(view: ViewModel) -> str:
@@ -41,7 +43,7 @@ def _caption(view: ViewModel) -> str:
     )
     return first + (
         " Suspected: inferred from the measurements. Proof is a change that raises the throughput:"
-        " the log in memory, more cores, or more memory."
+        " the data or the log in memory, more cores, or more memory."
         if suspected
         else ""
     )

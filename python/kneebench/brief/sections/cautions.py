@@ -26,6 +26,7 @@ from kneebench.analysis.wording import (
     listed,
     number_of_users,
     percent,
+    summed_up,
 )
 from kneebench.brief.emulated_limits import allowed_by_class, emulation_limits
 from kneebench.brief.section import Section
@@ -35,6 +36,8 @@ from kneebench.plan.ladder import WAREHOUSES_PER_USER
 from kneebench.records import Climb, Estimate
 
 PLACE = 15
+FAR = 0.25
+"""So far from what the climb had measured is said even where the final runs scatter as much."""
 
 
 def section(view: ViewModel) -> Section | None:
@@ -90,15 +93,11 @@ def _moved(view: ViewModel, climb: Climb) -> tuple[str, str] | None:
     noise.
     """
     knee, searched = view.knees.get(climb.id), knee_rung(climb)
-    if (
-        not knee
-        or not searched
-        or not climb.of("search")
-        or knee.nopm.low <= searched.tally.nopm <= knee.nopm.high
-    ):
+    if not knee or not searched or not climb.of("search"):
         return None
     share = knee.nopm.value / searched.tally.nopm - 1
-    if abs(share) <= view.noise_floor(climb):
+    within = knee.nopm.low <= searched.tally.nopm <= knee.nopm.high
+    if abs(share) <= (FAR if within else view.noise_floor(climb)):
         return None
     there = f"{units.significant(searched.tally.nopm)} at {number_of_users(searched.users)}"
     return percent(share, signed=True), there
@@ -263,9 +262,9 @@ def _crowded(view: ViewModel) -> Iterator[str]:
 def _memory_backed(view: ViewModel) -> Iterator[str]:
     memory = [view.name(climb.id) for climb in view.climbs if view.memory_backed(climb)]
     if memory:
-        verb = "is" if len(memory) == 1 else "are"
+        those, verb = capital(summed_up(memory)), "is" if len(memory) == 1 else "are"
         yield (
-            f"{capital(listed(memory))} {verb} memory-backed storage (tmpfs): an estimate of what"
-            " faster storage could buy, not a bound. tmpfs uses RAM, costs CPU for copying and"
-            " changes group commit."
+            f"{those} {verb} memory-backed storage (tmpfs): an estimate of what faster storage"
+            " could buy, not a bound. tmpfs uses RAM, costs CPU for copying and changes group"
+            " commit."
         )

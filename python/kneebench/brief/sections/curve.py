@@ -9,6 +9,7 @@ from kneebench.analysis.wording import listed, number_of_users, plural
 from kneebench.brief import chart_theme
 from kneebench.brief.lines import Plane, by_storage, line_colour
 from kneebench.brief.load_words import and_the_knees, searched
+from kneebench.brief.paragraphs import part_of_each
 from kneebench.brief.scales import THOUSANDS, Domain, latencies, latency_axis
 from kneebench.brief.section import Figure, Section
 from kneebench.brief.view_model import ViewModel
@@ -24,7 +25,9 @@ def section(view: ViewModel) -> Section | None:
     points = [point for climb in view.climbs for point in _points(view, climb)]
     if len(points) < 2:
         return None
-    return Section(name="curve", title="The climb", figures=(_figure(view, points),))
+    return Section(
+        name="curve", title="The climb", figures=(_figure(view, points),), part=part_of_each(view)
+    )
 
 
 def _points(view: ViewModel, climb: Climb) -> list[dict[str, Any]]:
@@ -69,7 +72,7 @@ def _figure(view: ViewModel, points: list[dict[str, Any]]) -> Figure:
     caption = (
         f"Each point is one {searched(view.campaign)} (closed loop){_line(view)}. The circle is the"
         f" {view.point} from the final runs. Its box is the 95% CI of NOPM and of mean latency"
-        f"{and_the_knees(view.campaign)}.{_users(view, points)}"
+        f"{and_the_knees(view.campaign, 'the latter ')}.{_users(view, points)}"
     )
     return Figure(
         name="curve",

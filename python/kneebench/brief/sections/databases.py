@@ -14,7 +14,7 @@ from kneebench.analysis.databases import (
     DatabaseRow,
     database_rows,
 )
-from kneebench.analysis.wording import FEW, FEW_MEANS, NO_DIFFERENCE, times_and_interval
+from kneebench.analysis.wording import FEW, FEW_MEANS, not_shown, times_and_interval
 from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Estimate
@@ -125,5 +125,5 @@ def _ratio(of: DatabaseQuantity, row: DatabaseRow) -> str:
     if found is None:
         return "not compared" if row.not_compared else units.NOTHING
     value, sure = times_and_interval(found.ratio)
-    unsure = "" if found.differs else f"\n{NO_DIFFERENCE.lower()}"
+    unsure = "" if found.differs else f"\n{not_shown(found.ratio).lower()}"
     return f"{value}\n({sure}){unsure}"

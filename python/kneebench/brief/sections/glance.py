@@ -6,19 +6,21 @@ from collections.abc import Iterator
 
 from kneebench import units
 from kneebench.analysis.cpu_utilization import cpu_utilization
+from kneebench.analysis.fixed_rate import ratio_without_wait
 from kneebench.analysis.headline import foremost
 from kneebench.analysis.knee import final_rungs
 from kneebench.analysis.wording import (
-    NO_DIFFERENCE,
     as_sentence,
     interval,
+    not_shown,
     number_of_users,
     time_interval,
+    times,
     times_and_interval,
     times_with_interval,
 )
 from kneebench.brief import chart_theme
-from kneebench.brief.glance_tables import at_the_knee, at_the_rate, while_measured
+from kneebench.brief.glance_tables import tables_of_each
 from kneebench.brief.paragraphs import has_paragraphs
 from kneebench.brief.section import Number, Section, StopReason
 from kneebench.brief.sweep_numbers import sweep_numbers
@@ -33,25 +35,24 @@ FLAT = ("plateau", "saturation")
 def section(view: ViewModel) -> Section:
     """The campaign in half a page."""
     numbers = tuple(_numbers(view))[:4]
-    tables = tuple(filter(None, (at_the_knee(view), at_the_rate(view), while_measured(view))))
     return Section(
         name="glance",
         title="At a glance",
         numbers=numbers,
         stop_reasons=tuple(_stop_reasons(view)) if has_paragraphs(view) else (),
-        tables=tables,
+        tables=tables_of_each(view) if has_paragraphs(view) else (),
     )
 
 
 def _numbers(view: ViewModel) -> Iterator[Number]:
     about = foremost(view.comparisons)
     best = about.configuration if about else None
+    if swept := [*sweep_numbers(view.results)]:
+        yield from swept
+        return
     if best:
         first, *latencies = _differences(view, best)
         yield from (first, *_other(view, best), *latencies)
-    elif swept := [*sweep_numbers(view.results)]:
-        yield from swept
-        return
     for configuration, knee in view.knees.items():
         if configuration in (best, view.base.id):
             yield Number(
@@ -93,9 +94,18 @@ def _difference(view: ViewModel, found: Comparison, what: str) -> Number:
     both = f"{view.name(found.configuration)} vs. {view.name(found.baseline)}"
     if found.differs:
         value, sure = times_and_interval(found.ratio)
-        return Number(value=value, says=f"{what}, {both}", sure=sure)
-    sure = times_with_interval(found.ratio)
-    return Number(value=NO_DIFFERENCE, says=f"in {what}, {both}", sure=sure, words=True)
+        return Number(value=value, says=f"{what}, {both}", sure=sure + _without_wait(view, found))
+    sure = times_with_interval(found.ratio) + _without_wait(view, found)
+    return Number(value=not_shown(found.ratio), says=f"in {what}, {both}", sure=sure, words=True)
+
+
+def _without_wait(view: ViewModel, found: Comparison) -> str:
+    """Beside a ratio of mean latencies, where the wait for a free user is a large part of them."""
+    if found.quantity != "latency.mean":
+        return ""
+    climbs = {climb.id: climb for climb in view.climbs}
+    ratio = ratio_without_wait(climbs[found.configuration], climbs[found.baseline])
+    return f"; {times(ratio)} without the wait for a free user" if ratio else ""
 
 
 def _baseline_latency(view: ViewModel) -> Iterator[Number]:

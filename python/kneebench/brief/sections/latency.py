@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from kneebench import units
 from kneebench.analysis.fixed_rate import MOST_WAIT
+from kneebench.analysis.headline import foremost
 from kneebench.analysis.wording import (
     FEW_MEANS,
-    NO_DIFFERENCE,
+    not_shown,
     percent,
     times_with_interval,
 )
 from kneebench.brief.latency_figure import WORDS, ConfigurationLatency, Text, Which, latency_figure
+from kneebench.brief.paragraphs import part_of_each
 from kneebench.brief.section import Figure, Section
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Comparison
@@ -27,6 +29,7 @@ def section(view: ViewModel) -> Section | None:
         title="Latency at a fixed rate",
         figures=(_figure(view, "mean"), _figure(view, "p999")),
         stack=True,
+        part=part_of_each(view),
     )
 
 
@@ -37,18 +40,30 @@ def _figure(view: ViewModel, which: Which) -> Figure:
         )
         for configuration, rate in view.fixed_rate_latency.items()
     ]
-    ratios = [c for c in view.comparisons if c.quantity == f"latency.{which}"]
-    best = min(ratios, key=lambda c: c.ratio.value, default=None)
-    title = what = WORDS[which]
-    if best:
-        shown = what if best.differs else f"{what}, {NO_DIFFERENCE.lower()}"
-        title = (
-            f"{shown}: {view.name(best.configuration)} {times_with_interval(best.ratio)} vs."
-            f" {view.name(best.baseline)}"
-        )
+    best = view.compared(f"latency.{which}", _quoted(view))
+    title = _title(view, which, best)
     number = "Fig. 2a" if which == "mean" else "Fig. 2b"
     caption = _caption(view, which) + _paired(view, best)
     return latency_figure(view, which, rows, Text(number, "latency", title, caption))
+
+
+def _quoted(view: ViewModel) -> str:
+    """The configuration that the brief's title is about."""
+    best = foremost(view.comparisons)
+    return best.configuration if best else ""
+
+
+def _title(view: ViewModel, which: Which, best: Comparison | None) -> str:
+    """The ratio of the title's pair; none of percentiles that are too uncertain to compare."""
+    what = WORDS[which]
+    if best is None:
+        return what
+    pair = (best.configuration, best.baseline)
+    if which == "p999" and not all(view.fixed_rate_latency[id].p999_certain for id in pair):
+        return f"{what}, of too few transactions to compare"
+    shown = what if best.differs else f"{what}, {not_shown(best.ratio).lower()}"
+    ratio = times_with_interval(best.ratio)
+    return f"{shown}: {view.name(best.configuration)} {ratio} vs. {view.name(best.baseline)}"
 
 
 def _caption(view: ViewModel, which: Which) -> str:
@@ -88,9 +103,9 @@ def _without_the_wait(view: ViewModel) -> str:
     if not any(one.wait and one.wait > MOST_WAIT for one in found.values()):
         return ""
     each = [
-        f"{view.name(configuration)} {units.time(one.without_wait_s)}"
+        f"{view.name(configuration)} {units.time(one.without_wait_s.value)}"
         for configuration, one in found.items()
-        if one.without_wait_s is not None
+        if one.without_wait_s
     ]
     return f" Without the wait for a free user: {', '.join(each)}."
 

@@ -20,6 +20,7 @@ from kneebench.brief.flush_ranges import (
 )
 from kneebench.brief.lines import Plane, Row, by_storage, line_colour
 from kneebench.brief.load_words import searched
+from kneebench.brief.paragraphs import part_of_each
 from kneebench.brief.scales import Domain, latencies, latency_axis, round_numbers
 from kneebench.brief.section import Figure, Section
 from kneebench.brief.view_model import ViewModel
@@ -32,7 +33,12 @@ def section(view: ViewModel) -> Section | None:
     """Nothing where the log's writes were not measured."""
     points = [point for climb in view.climbs for point in _points(view, climb)]
     return (
-        Section(name="log-writes", title="Log writes", figures=(_figure(view, points),))
+        Section(
+            name="log-writes",
+            title="Log writes",
+            figures=(_figure(view, points),),
+            part=part_of_each(view),
+        )
         if points
         else None
     )

@@ -12,7 +12,9 @@ from kneebench.brief.drive_table import drive_table
 from kneebench.brief.host_facts import host_facts
 from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.brief.view_model import ViewModel
+from kneebench.engine_properties import engine_properties
 from kneebench.plan.storage import ROLES
+from kneebench.shelf import ENGINES
 
 PLACE = 120
 
@@ -25,6 +27,7 @@ def section(view: ViewModel) -> Section:
         **dict(host_facts(host, settings_of_the_plan(view.campaign))),
         **{f"Base image: {name}": value for name, value in image.items() if _is_told(name)},
         **_volumes(view),
+        **_database_settings(view),
         "kneebench": view.campaign.kneebench,
         "Started": view.campaign.started_at,
     }
@@ -57,6 +60,20 @@ def _volumes(view: ViewModel) -> dict[str, str]:
         for name, storage in view.plan.storages.items()
         if storage.volumes
     }
+
+
+def _database_settings(view: ViewModel) -> dict[str, str]:
+    """The settings that decide most, of each database; those that its configurations share."""
+    found = {}
+    for database, engine in view.campaign.engines.items():
+        climbs = [one for one in view.climbs if one.configuration.database == database]
+        each = [view.campaign.settings.get(one.id, ()) for one in climbs]
+        alike = set.intersection(*({(s.name, s.value) for s in some} for some in each))
+        values = dict(alike)
+        names = engine_properties(engine).named_settings if engine in ENGINES.names() else ()
+        told = ", ".join(f"{name} = {values[name]}" for name in names if name in values)
+        found[f"Settings of {database}" if database else "Database settings"] = told
+    return found
 
 
 def _whose(view: ViewModel) -> Iterator[str]:

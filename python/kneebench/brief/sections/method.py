@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from kneebench import units
+from kneebench.analysis.drift import FLOOR
 from kneebench.analysis.knee_fit import LOWER
 from kneebench.analysis.noise_floor import QUANTITIES
 from kneebench.analysis.rounds_end import rounds_of
@@ -88,7 +89,8 @@ def _method(view: ViewModel) -> Iterator[str]:
             "Climb: one rung with many users warms up the database. Then each rung multiplies the"
             f" users by {ladder.step:g}, with a window of {units.time(ladder.window)}, until a stop"
             " condition fires. More rungs narrow down the knee: the fewest users that give"
-            f" {100 * (1 - LOWER):.0f}% of the best throughput, by all rungs together."
+            f" {100 * (1 - LOWER):.0f}% of the best throughput by a curve through all rungs, so"
+            " that no single high rung decides."
         )
     yield from _stop_conditions(view.plan)
     yield _quoted_runs(view)
@@ -98,6 +100,10 @@ def _method(view: ViewModel) -> Iterator[str]:
         " it, followed to their end."
     )
     yield f"Intervals are 95% CIs; {_sampling_unit(view)}.{_paired(view)}"
+    yield (
+        "Values of several runs are geometric means. The noise of a configuration is what two of"
+        f" its final runs differ by, at least {percent(FLOOR)}."
+    )
     if view.campaign.noise_floor:
         yield _noise_floor(view.campaign.noise_floor)
     yield from view.databases.said(partial(_began, view))

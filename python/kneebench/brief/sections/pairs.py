@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kneebench.analysis.all_pairs import all_pairs
-from kneebench.analysis.wording import NO_DIFFERENCE, capital, times_with_interval
+from kneebench.analysis.wording import capital, not_shown, times_with_interval
 from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.brief.view_model import ViewModel
 
@@ -27,7 +27,7 @@ def section(view: ViewModel) -> Section | None:
                 capital(view.name(one.configuration)),
                 view.name(one.baseline),
                 times_with_interval(one.ratio),
-                "differs" if one.differs else NO_DIFFERENCE,
+                "differs" if one.differs else not_shown(one.ratio),
             ),
             tone="plain" if one.differs else "light",
         )

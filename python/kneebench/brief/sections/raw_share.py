@@ -83,7 +83,11 @@ def _sentences(view: ViewModel, found: list[tuple[Climb, tuple[RawShare, ...]]])
         verdict = f"{listed(near)} may have been the limit" if near else _unused(shares)
         drives = view.plan.storages[climb.configuration.storage].number_of_drives
         nopm = view.knees[climb.id].nopm.value
-        each = f" {units.count(nopm / drives)} NOPM per drive." if drives else ""
+        each = (
+            f" {units.count(nopm / drives)} NOPM per drive, those of the log among them."
+            if drives
+            else ""
+        )
         yield f"{name} used {used}: {verdict}.{each}"
 
 

@@ -10,8 +10,8 @@ from kneebench import units
 from kneebench.analysis.flush_work import flush_work
 from kneebench.analysis.headline import foremost
 from kneebench.analysis.wording import (
-    NO_DIFFERENCE,
     capital,
+    not_shown,
     number_of_users,
     times,
     times_another,
@@ -20,6 +20,7 @@ from kneebench.analysis.wording import (
 from kneebench.brief import chart_theme
 from kneebench.brief.bars import BEYOND, Bar, bars, cut_off, frame, whisker, whisker_marks
 from kneebench.brief.labels import broken
+from kneebench.brief.paragraphs import part_of_each
 from kneebench.brief.section import Figure, Section
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Climb, Estimate
@@ -39,7 +40,13 @@ def section(view: ViewModel) -> Section | None:
     if not figures:
         return None
     sentences = tuple(filter(None, (one for part in with_base for one in _flushes(part))))
-    return Section(name="relative", title="Throughput", figures=(*figures,), sentences=sentences)
+    return Section(
+        name="relative",
+        title="Throughput",
+        figures=(*figures,),
+        sentences=sentences,
+        part=part_of_each(view),
+    )
 
 
 def _flushes(view: ViewModel) -> Iterator[str]:
@@ -70,7 +77,11 @@ def _figure(view: ViewModel, letter: str) -> Figure:
         name = view.name(best.configuration)
         base = view.name(best.baseline)
         ratio = times_another(times_with_interval(best.ratio), base, "NOPM")
-        title = f"{capital(name)}: {ratio}" if best.differs else f"{NO_DIFFERENCE}: {name} {ratio}"
+        title = (
+            f"{capital(name)}: {ratio}"
+            if best.differs
+            else f"{not_shown(best.ratio)}: {name} {ratio}"
+        )
     return Figure(
         name=f"relative-nopm{letter and '-'}{letter}",
         number=f"Fig. 1{letter}",
@@ -103,9 +114,10 @@ def _caption(view: ViewModel, knees: list[dict[str, Any]], whole: bool) -> str:
         else ""
     )
     latencies = "; ".join(f"{view.name(bar['configuration'])} {bar['latency']}" for bar in knees)
+    there = f" Mean latency there: {latencies}." if view.direct else ""
     return (
-        f"NOPM at the {view.point}, {view.name(view.base.id)} = 1; {sure}."
-        f" {lighter}Mean latency there: {latencies}."
+        f"NOPM at the {view.point}, {view.name(view.base.id)} = 1; {sure}. {lighter}".rstrip()
+        + there
     )
 
 

@@ -19,7 +19,7 @@ from kneebench.brief.sweep_figures import NAMED, WARMING, SweepLine
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Estimate
 
-PLACE = 18
+PLACE = 12
 TITLES: dict[Resource, str] = {
     "memory_bytes": "Memory",
     "cores": "Cores",
@@ -83,7 +83,8 @@ def _figures(
     }
     captions = {
         "relative": (
-            "NOPM relative to the largest configuration of each storage; bars are 95% CIs."
+            f"{'NOPM' if lines[1:] else 'NOPM relative to the largest configuration'}; bars are 95%"
+            " CIs."
             f"{_circled_caption(lines)}{_reference_caption(lines)}{_warming_caption(lines)}"
             f"{_largest_caption(lines)}"
         ),

@@ -13,6 +13,13 @@ from kneebench.records import Setting
 label = "MariaDB"
 postponed = "InnoDB writes no page of an idle server until its log is 70% full."
 publishing = ""
+named_settings = (
+    "innodb_buffer_pool_size",
+    "innodb_log_file_size",
+    "innodb_flush_log_at_trx_commit",
+    "innodb_doublewrite",
+    "sync_binlog",
+)
 measures_real_hardware = True
 server_program: ServerProgram | None = ServerProgram("mariadbd", stop=SIGTERM)
 """SIGTERM ends the sessions and writes all pages out."""

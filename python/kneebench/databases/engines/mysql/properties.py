@@ -14,5 +14,12 @@ from kneebench.databases.engines.mariadb.properties import wait_class as wait_cl
 label = "MySQL"
 postponed = ""
 publishing = ""
+named_settings = (
+    "innodb_buffer_pool_size",
+    "innodb_redo_log_capacity",
+    "innodb_flush_log_at_trx_commit",
+    "innodb_doublewrite",
+    "sync_binlog",
+)
 measures_real_hardware = True
 server_program = None

@@ -16,6 +16,15 @@ postponed = (
     " database is used; a full log still asks for a checkpoint."
 )
 publishing = ""
+named_settings = (
+    "shared_buffers",
+    "max_wal_size",
+    "checkpoint_timeout",
+    "synchronous_commit",
+    "fsync",
+    "full_page_writes",
+    "wal_compression",
+)
 measures_real_hardware = True
 server_program = ServerProgram("postgres", stop=SIGINT)
 """SIGINT is the fast shutdown, with a checkpoint."""

@@ -13,6 +13,7 @@ from kneebench.records import Setting
 label = "Simulated"
 postponed = ""
 publishing = ""
+named_settings = ()
 measures_real_hardware = False
 server_program = None
 own_quantities = {

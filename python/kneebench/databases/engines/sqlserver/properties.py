@@ -17,6 +17,12 @@ publishing = (
     "Microsoft's licence terms for SQL Server forbid to disclose the results of benchmark tests of"
     " the software without Microsoft's prior written approval: have it before you publish."
 )
+named_settings = (
+    "max server memory (MB)",
+    "recovery",
+    "delayed_durability",
+    "target_recovery_time",
+)
 measures_real_hardware = True
 server_program: ServerProgram | None = None
 own_quantities = {
