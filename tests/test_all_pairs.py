@@ -44,7 +44,6 @@ def test_each_pair_of_three_storages_is_compared_the_later_over_the_earlier() ->
     ]
     assert [one.ratio.value for one in found] == pytest.approx([3.0, 4.5, 1.5])
     assert all(one.differs for one in found)
-    assert all(times_with_interval(one.ratio) in one.sentence for one in found)
 
 
 def test_two_storages_have_no_other_pair_than_the_comparison() -> None:
@@ -69,6 +68,13 @@ def test_all_pairs_of_equal_storages_hold_together_as_often_as_they_say() -> Non
         wide = [widened(one, 3) for one in ratios]
         together += all(one.low <= 1 <= one.high for one in wide)
     assert together >= 0.94 * 400 > plain
+
+
+def test_the_sentence_of_a_pair_has_the_interval_for_all_of_them() -> None:
+    found, alone = all_pairs(recorded("emulated")), compare(recorded("emulated"))
+    assert len(found) == 3
+    assert all(times_with_interval(one.ratio) in one.sentence for one in found)
+    assert times_with_interval(found[0].ratio) not in alone[0].sentence
 
 
 def test_the_brief_and_the_json_have_every_pair() -> None:
