@@ -12,7 +12,7 @@ from kneebench.analysis.comparison import compare
 from kneebench.analysis.estimate import paired_ratio
 from kneebench.analysis.wording import times_with_interval
 from kneebench.brief import Brief
-from kneebench.records import Climb, Configuration, Results
+from kneebench.records import Climb, Configuration, Results, Rung
 from kneebench.screen.summary import results_json
 from tests.recordings import recorded, section, with_order, with_plan, with_throughput
 
@@ -75,6 +75,34 @@ def test_the_sentence_of_a_pair_has_the_interval_for_all_of_them() -> None:
     assert len(found) == 3
     assert all(times_with_interval(one.ratio) in one.sentence for one in found)
     assert times_with_interval(found[0].ratio) not in alone[0].sentence
+
+
+def test_a_pair_that_only_the_wider_interval_hides_claims_no_difference() -> None:
+    results = recorded()
+    disk, memory = results.climbs
+    factors = {1: 1.2, 2: 1.3, 3: 1.45}
+
+    def faster(rung: Rung) -> Rung:
+        factor = factors.get(rung.order.repeat if rung.order.phase == "final_run" else 0, 1.0)
+        return with_throughput(rung, factor * rung.tally.throughput_per_s)
+
+    third = disk.model_copy(
+        update={
+            "configuration": disk.configuration.model_copy(update={"id": "ssd", "storage": "ssd"}),
+            "rungs": tuple(
+                with_order(
+                    faster(rung) if rung.order.phase == "final_run" else rung, configuration="ssd"
+                )
+                for rung in disk.rungs
+            ),
+        }
+    )
+    found = all_pairs(results.model_copy(update={"climbs": (disk, memory, third)}))
+    (pair,) = [one for one in found if (one.configuration, one.baseline) == ("ssd", disk.id)]
+    assert not pair.differs
+    assert pair.sentence.startswith(
+        ("No difference shown in NOPM", "Too uncertain to compare NOPM")
+    )
 
 
 def test_the_brief_and_the_json_have_every_pair() -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kneebench.analysis.comparison import NOPM, baseline, compare, noise_floor
+from kneebench.analysis.comparison import baseline, compare, noise_floor
 from kneebench.analysis.drift import drift
 from kneebench.analysis.headline import data_cached, headline, subtitle
 from kneebench.analysis.knee import knee
+from kneebench.analysis.quantity_ratio import NOPM
 from kneebench.plan.resolve import resolve_document
 from kneebench.records import Campaign, Climb, Configuration, Host, Order, Results, Rung
 from tests.curves import latency, rung
@@ -244,7 +245,7 @@ def test_the_title_claims_no_latency_that_only_scatters() -> None:
     rungs = (scattered(r) if r.order.phase == "fixed_rate" else r for r in MEMORY.rungs)
     found = results(DISK, MEMORY.model_copy(update={"rungs": tuple(rungs)}))
     assert headline(found) == "Memory: 2.5x disk's NOPM at the knee"
-    assert "; too uncertain in mean latency" in subtitle(found)
+    assert "; too uncertain to compare mean latency" in subtitle(found)
 
 
 def test_one_configuration_alone_gives_its_knee() -> None:

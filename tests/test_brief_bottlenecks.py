@@ -38,7 +38,7 @@ def test_a_suspected_bottleneck_names_its_proof_and_none_found_has_no_verdict(
     bottlenecks: Section,
 ) -> None:
     verdicts = [row.cells[1:3] for row in bottlenecks.tables[0].rows]
-    assert verdicts == [("log", "suspected\n(proof: log in memory)"), ("unknown", "–")]
+    assert verdicts == [("log", "suspected\n(to prove it: log in memory)"), ("unknown", "–")]
 
 
 def test_the_bars_of_where_the_time_went_are_drawn_and_named(brief: Brief) -> None:

@@ -135,7 +135,7 @@ def test_a_tile_and_a_title_say_first_that_a_ratio_is_too_uncertain(results: Res
     brief = Brief(with_rungs(results, 1, tuple(map(alike, results.climbs[1].rungs))))
     first, mean, *_ = section(brief, "glance").numbers
     assert (first.value, first.words) == ("Too uncertain", True)
-    assert first.says == "in NOPM at the knee, memory vs. disk"
+    assert first.says == "to compare NOPM at the knee, memory vs. disk"
     disk, memory = results.climbs
     nopm = memory.of("final_run")[0].tally.nopm / disk.of("final_run")[0].tally.nopm
     assert re.fullmatch(rf"{nopm:.2g}x \([\d.]+x to [\d.]+x, n=3\)", first.sure), first.sure

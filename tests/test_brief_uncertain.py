@@ -9,12 +9,13 @@ from statistics import fmean
 
 import pytest
 
-from kneebench.analysis.comparison import P999, compare, paired_rungs
+from kneebench.analysis.comparison import compare
 from kneebench.analysis.fixed_rate import fixed_rate_latency, ratio_without_wait
 from kneebench.analysis.headline import headline, subtitle
+from kneebench.analysis.quantity_ratio import P999, paired_rungs
 from kneebench.brief import Brief
 from kneebench.records import Results, Rung
-from tests.recordings import each, recorded, section
+from tests.recordings import each, recorded, section, with_campaign
 
 SETTINGS = "Database settings"
 
@@ -47,6 +48,32 @@ def test_a_latency_that_is_mostly_a_wait_for_a_user_is_not_in_the_title() -> Non
     assert ratio_without_wait(*free.climbs) is None
     assert headline(free).endswith("its mean latency at a fixed rate (data cached)")
     assert "without the wait" not in subtitle(free)
+
+
+def test_where_only_the_latency_differs_the_title_is_about_it_with_or_without_waits() -> None:
+    results = recorded()
+    disk = results.climbs[0]
+    tallies = {rung.order.repeat: rung.tally for rung in disk.of("final_run")}
+
+    def as_disk(rung: Rung) -> Rung:
+        return rung.model_copy(update={"tally": tallies[rung.order.repeat]})
+
+    alike = each(results, 1, as_disk, "final_run")
+    assert headline(alike).startswith("Memory cuts mean latency to 0.38x of disk's")
+
+
+def test_with_shared_connections_the_wait_is_for_one_of_them() -> None:
+    resolved = recorded().campaign.resolved.model_copy(update={"connections": 4})
+    results = with_campaign(recorded(), resolved=resolved)
+    words = "without the wait for one of 4 shared connections"
+    assert words in subtitle(results)
+    assert words in " ".join(one.sure for one in section(Brief(results), "glance").numbers)
+    assert words.capitalize() in section(Brief(results), "latency").figures[0].caption
+
+
+def test_a_campaign_that_was_interrupted_has_the_settings_that_are_known() -> None:
+    tables = section(Brief(recorded("interrupted")), "machine").tables
+    assert any("synchronous_commit" in row.cells[1] for row in tables[0].rows)
 
 
 def test_the_mean_without_the_wait_is_that_of_each_run() -> None:
@@ -84,8 +111,8 @@ def test_figures_and_cards_speak_of_the_pair_of_the_title_and_say_what_is_too_un
     brief = Brief(recorded("emulated"))
     cards = {one.says: one.value for one in section(brief, "glance").numbers}
     pair = "2 drives, with the log vs. 4 drives"
-    assert cards[f"in mean latency at the fixed rate, {pair}"] == "Too uncertain"
-    assert "too uncertain in mean latency" in brief.subtitle
+    assert cards[f"to compare mean latency at the fixed rate, {pair}"] == "Too uncertain"
+    assert "too uncertain to compare mean latency at 121 transactions/s" in brief.subtitle
     mean, p999 = section(brief, "latency").figures
     assert mean.title.startswith("Mean latency, too uncertain: 2 drives, with the log 4.2x")
     assert p999.title == "P99.9 latency, of too few transactions to compare"

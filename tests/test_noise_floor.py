@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kneebench.analysis.comparison import NOPM, compare
+from kneebench.analysis.comparison import compare
 from kneebench.analysis.noise_floor import (
     NoisePair,
     NoiseRatio,
@@ -17,6 +17,7 @@ from kneebench.analysis.noise_floor import (
     noise_floor_of,
     noise_pair,
 )
+from kneebench.analysis.quantity_ratio import NOPM
 from kneebench.lab.host import host, machine_key
 from kneebench.plan import Plan
 from kneebench.plan.noise import of_pair, same_twice

@@ -260,8 +260,20 @@ def slower(results: Results, factor: float) -> Results:
     return results.model_copy(update={"climbs": climbs})
 
 
+def of_many_transactions(rung: Rung) -> Rung:
+    """The rung with a percentile that enough transactions exceed."""
+    latency = rung.tally.latency
+    many = latency and latency.model_copy(update={"n": 10**6, "histogram": ""})
+    return rung.model_copy(update={"tally": rung.tally.model_copy(update={"latency": many})})
+
+
 def test_the_trend_is_each_storage_against_itself_in_the_first_campaign() -> None:
     one = with_equal_repeats(recorded())
+    assert [trend.quantity for trend in trends([one, one])].count("latency.p999") == 0, (
+        "few samples"
+    )
+    for climb in range(2):
+        one = each(one, climb, of_many_transactions, "fixed_rate")
     three = [one, renamed(one, "second"), renamed(slower(one, 0.8), "third")]
     found = trends(three)
     assert [(one.storage, one.quantity) for one in found] == [

@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 
 from kneebench import run
-from kneebench.analysis.comparison import NOPM, compare, noise_floor, ratio_of
+from kneebench.analysis.comparison import compare, noise_floor, ratio_of
 from kneebench.analysis.headline import headline
 from kneebench.analysis.outcome import exit_code, failed_checks
+from kneebench.analysis.quantity_ratio import NOPM
 from kneebench.brief import Brief
 from kneebench.campaign import restored
 from kneebench.databases.engine import Server

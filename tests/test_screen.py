@@ -128,13 +128,15 @@ def test_rounds_that_go_on_beyond_the_fewest_are_still_to_do() -> None:
     before = progress.left
     assert before.high_s - before.s > (plan.ladder.most_repeats - fewest) * round_s
     so_far = RoundsSoFar(fewest, 0.12, Wanted(0.1, 4, fewest + 6), "")
-    progress.receive(Event(kind="round", doing=so_far.sentence, data={"rounds_left": so_far.left}))
-    least, likely, most = so_far.left
+    progress.receive(
+        Event(kind="round", doing=so_far.sentence, data={"rounds_left": so_far.left(fewest)})
+    )
+    least, likely, most = so_far.left(fewest)
     assert least <= likely < most
     rest_s = EXPECTED.load_s + EXPECTED.climbs_s
     assert progress.left.s == pytest.approx(rest_s + likely * round_s)
     ended = RoundsSoFar(fewest + 6, 0.12, so_far.wanted, "repeats")
-    progress.receive(Event(kind="round", doing="", data={"rounds_left": ended.left}))
+    progress.receive(Event(kind="round", doing="", data={"rounds_left": ended.left(fewest)}))
     assert progress.left.s == pytest.approx(rest_s)
 
 

@@ -9,12 +9,13 @@ short rounds have fewer than their number says: too few only widen an interval.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import combinations
 from math import exp, log
 
-from kneebench.analysis.comparison import NOPM, is_claimed, ratio_of
+from kneebench.analysis.comparison import ratio_of
+from kneebench.analysis.quantity_ratio import NOPM
 from kneebench.analysis.student import student_t
-from kneebench.analysis.wording import times_with_interval
 from kneebench.records import Climb, Comparison, Estimate, Results
 
 FREEDOM = 3
@@ -26,19 +27,15 @@ def all_pairs(results: Results) -> tuple[Comparison, ...]:
 
     A pair of which one is still warming, or that shares no valid run, is left out.
     """
-    found = [
-        comparison
-        for climb, against in _pairs(results)
-        if (
-            comparison := ratio_of(
-                climb,
-                against,
-                NOPM,
-                interleaved=results.campaign.interleaved(climb.id, against.configuration.id),
-            )
-        )
-    ]
-    return tuple(_together(one, len(found)) for one in found)
+    compared = [one for one in _pairs(results) if _compared(results, *one, pairs=1)]
+    found = (_compared(results, *one, pairs=len(compared)) for one in compared)
+    return tuple(filter(None, found))
+
+
+def _compared(results: Results, climb: Climb, against: Climb, *, pairs: int) -> Comparison | None:
+    interleaved = results.campaign.interleaved(climb.id, against.configuration.id)
+    adjust = partial(widened, pairs=pairs)
+    return ratio_of(climb, against, NOPM, interleaved=interleaved, adjust=adjust)
 
 
 def _pairs(results: Results) -> Iterator[tuple[Climb, Climb]]:
@@ -49,13 +46,6 @@ def _pairs(results: Results) -> Iterator[tuple[Climb, Climb]]:
     for climbs in groups.values():
         if len(climbs) > 2:
             yield from ((later, before) for before, later in combinations(climbs, 2))
-
-
-def _together(one: Comparison, pairs: int) -> Comparison:
-    ratio = widened(one.ratio, pairs)
-    sentence = one.sentence.replace(times_with_interval(one.ratio), times_with_interval(ratio))
-    differs = is_claimed(ratio, one.noise_floor)
-    return one.model_copy(update={"ratio": ratio, "differs": differs, "sentence": sentence})
 
 
 def widened(ratio: Estimate, pairs: int) -> Estimate:

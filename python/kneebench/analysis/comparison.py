@@ -11,18 +11,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from math import log, log1p
-from typing import NamedTuple
 
 from kneebench.analysis.drift import FLOOR
-from kneebench.analysis.estimate import scatter, unpaired_ratio
-from kneebench.analysis.final_estimates import estimate_of, quotient, ratio_of_pairs, short
-from kneebench.analysis.fixed_rate import together
-from kneebench.analysis.knee import place, quoted_rungs
+from kneebench.analysis.estimate import scatter
+from kneebench.analysis.final_estimates import short
+from kneebench.analysis.knee import place
+from kneebench.analysis.quantity_ratio import (
+    KNEE_LATENCY,
+    MEAN,
+    NOPM,
+    P999,
+    ComparedQuantity,
+    compared_rungs,
+    paired,
+    unpaired,
+)
 from kneebench.analysis.still_warming import still_warming
+from kneebench.analysis.undecided import undecided
 from kneebench.analysis.wording import (
     FEW,
     capital,
-    not_shown,
     number_of_users,
     percent,
     times,
@@ -30,35 +38,8 @@ from kneebench.analysis.wording import (
     times_with_interval,
 )
 from kneebench.errors import require_kind
-from kneebench.records import Climb, Comparison, Estimate, Phase, Results, Rung, configuration_name
+from kneebench.records import Climb, Comparison, Estimate, Results, configuration_name
 from kneebench.units import count
-
-Pick = Callable[[Rung], float]
-
-
-class ComparedQuantity(NamedTuple):
-    """What is compared: in which phase's rungs, and how a sentence calls it; {} is where: the knee,
-    or a fixed number of users.
-    """
-
-    name: str
-    phase: Phase
-    pick: Pick
-    called: str
-
-
-def _mean_s(rung: Rung) -> float:
-    return rung.tally.latency.mean_s if rung.tally.latency else 0.0
-
-
-def _p999_s(rung: Rung) -> float:
-    return rung.tally.latency.p999_s if rung.tally.latency else 0.0
-
-
-NOPM = ComparedQuantity("nopm", "final_run", lambda rung: rung.tally.nopm, "NOPM at {}")
-KNEE_LATENCY = ComparedQuantity("latency.knee", "final_run", _mean_s, "mean latency at {}")
-MEAN = ComparedQuantity("latency.mean", "fixed_rate", _mean_s, "mean latency at the fixed rate")
-P999 = ComparedQuantity("latency.p999", "fixed_rate", _p999_s, "P99.9 latency at the fixed rate")
 
 
 def compare(results: Results) -> tuple[Comparison, ...]:
@@ -95,7 +76,7 @@ def noise_floor(climbs: Sequence[Climb], quantity: ComparedQuantity) -> float:
     """max(2%, what two runs of one configuration differ by): one run differs from another by
     less.
     """
-    groups = [[quantity.pick(r) for r in _rungs(climb, quantity)] for climb in climbs]
+    groups = [[quantity.pick(r) for r in compared_rungs(climb, quantity)] for climb in climbs]
     return max(FLOOR, scatter(groups))
 
 
@@ -104,7 +85,7 @@ def _claim_floor(climbs: Sequence[Climb], quantity: ComparedQuantity) -> float:
 
     Of short rounds only their mean is compared, and its interval contains their scatter: 2%.
     """
-    if all(short(_rungs(climb, quantity)) for climb in climbs):
+    if all(short(compared_rungs(climb, quantity)) for climb in climbs):
         return FLOOR
     return noise_floor(climbs, quantity)
 
@@ -116,32 +97,35 @@ def machine_floor(climbs: Sequence[Climb], quantity: str) -> float:
 
 
 def ratio_of(
-    climb: Climb, against: Climb, quantity: ComparedQuantity, *, interleaved: bool = True
+    climb: Climb,
+    against: Climb,
+    quantity: ComparedQuantity,
+    *,
+    interleaved: bool = True,
+    adjust: Callable[[Estimate], Estimate] = lambda ratio: ratio,
 ) -> Comparison | None:
     """The ratio of one quantity from the pairs of repeats, or from all runs of either where they
-    were not `interleaved` or share no repeat; the sentence leaves out what is shown beside it. None
-    if there is no pair, or if either is still warming.
+    were not `interleaved` or share no repeat, with its interval as `adjust` makes it; the sentence
+    leaves out what is shown beside it. None if there is no pair, or if either is still warming.
     """
     if still_warming(climb) or still_warming(against):
         return None
     both, phase = (climb, against), quantity.phase
     apart = not interleaved or climb.repeats(phase).isdisjoint(against.repeats(phase))
-    ratio = (_unpaired if apart else _paired)(climb, against, quantity)
+    ratio = (unpaired if apart else paired)(climb, against, quantity)
     if ratio is None:
         return None
+    ratio = adjust(ratio)
     what = quantity.called.format(place(climb))
     own, machine = _claim_floor(both, quantity), machine_floor(both, quantity.name)
     floor = max(own, machine)
-    beyond, differs = is_beyond(ratio, floor), is_claimed(ratio, floor)
-    base = _called_beside(climb, against)
-    sentence = f"{capital(called(climb))}: {times_another(times_with_interval(ratio), base, what)}"
+    differs, base = is_claimed(ratio, floor), _called_beside(climb, against)
+    said = f"{capital(called(climb))}: {times_another(times_with_interval(ratio), base, what)}"
     if not differs:
         unsure = "the interval includes 1x" if ratio.n > 1 else "one pair of runs is too few"
-        why = unsure if beyond else _within(own, machine)
-        sentence = (
-            f"{not_shown(ratio)} in {what}: {called(climb)} vs. {base}"
-            f" {times_with_interval(ratio)}, {why}"
-        )
+        why = unsure if is_beyond(ratio, floor) else _within(own, machine)
+        pair = f"{called(climb)} vs. {base} {times_with_interval(ratio)}"
+        said = f"{undecided(ratio, what)}: {pair}, {why}"
     return Comparison(
         quantity=quantity.name,
         baseline=against.configuration.id,
@@ -149,13 +133,13 @@ def ratio_of(
         ratio=ratio,
         differs=differs,
         noise_floor=floor,
-        sentence=sentence,
+        sentence=said,
     )
 
 
 def ratio_estimate(climb: Climb, against: Climb, *, interleaved: bool) -> Estimate | None:
     """The ratio of NOPM as `ratio_of` has it, also of configurations that are still warming."""
-    return (_paired if interleaved else _unpaired)(climb, against, NOPM)
+    return (paired if interleaved else unpaired)(climb, against, NOPM)
 
 
 def is_claimed(ratio: Estimate, floor: float) -> bool:
@@ -237,62 +221,3 @@ def _doubt(*climbs: Climb) -> str:
         if min(n) < 100_000
         else ""
     )
-
-
-def _rungs(climb: Climb, quantity: ComparedQuantity) -> tuple[Rung, ...]:
-    return (
-        quoted_rungs(climb)
-        if quantity.phase == "final_run"
-        else tuple(r for r in climb.of(quantity.phase) if not r.invalid)
-    )
-
-
-def paired_rungs(
-    climb: Climb, against: Climb, quantity: ComparedQuantity
-) -> list[tuple[Rung, Rung]]:
-    """The valid rungs of either configuration, by repeat, that measured the quantity."""
-    other = {rung.order.repeat: rung for rung in _counted(against, quantity)}
-    return [
-        (rung, other[rung.order.repeat])
-        for rung in _counted(climb, quantity)
-        if rung.order.repeat in other
-    ]
-
-
-def _paired(climb: Climb, against: Climb, quantity: ComparedQuantity) -> Estimate | None:
-    pairs = paired_rungs(climb, against, quantity)
-    if not pairs:
-        return None
-    ratio = ratio_of_pairs(pairs, quantity.pick)
-    return _of_merged(ratio, pairs) if quantity is P999 else ratio
-
-
-def _of_merged(between: Estimate, pairs: Sequence[tuple[Rung, Rung]]) -> Estimate:
-    """The ratio of the merged histograms' percentiles, as a brief draws them; the interval holds
-    the repeats' ratios with their scatter, that ratio, and the percentiles' own.
-    """
-    a, b = (
-        together([rung.tally.latency for rung in side if rung.tally.latency])
-        for side in zip(*pairs, strict=True)
-    )
-    value = a.p999_s / b.p999_s
-    method = (
-        f"merged histograms; {between.method}, at least as wide as the percentiles' order"
-        " statistics"
-    )
-    low = min(between.low, value, a.p999_low_s / b.p999_high_s)
-    high = max(between.high, value, a.p999_high_s / b.p999_low_s)
-    return Estimate(value=value, low=low, high=high, n=between.n, method=method)
-
-
-def _unpaired(climb: Climb, against: Climb, quantity: ComparedQuantity) -> Estimate | None:
-    counted = [_counted(one, quantity) for one in (climb, against)]
-    if not all(counted):
-        return None
-    if any(map(short, counted)):
-        return quotient(*(estimate_of(rungs, quantity.pick) for rungs in counted))
-    return unpaired_ratio(*([quantity.pick(rung) for rung in rungs] for rungs in counted))
-
-
-def _counted(climb: Climb, quantity: ComparedQuantity) -> list[Rung]:
-    return [rung for rung in _rungs(climb, quantity) if quantity.pick(rung) > 0]

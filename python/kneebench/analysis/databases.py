@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from kneebench.analysis.comparison import MEAN, NOPM, P999, ComparedQuantity, ratio_of
+from kneebench.analysis.comparison import ratio_of
 from kneebench.analysis.fixed_rate import fixed_rate_latency
 from kneebench.analysis.knee import final_rungs, knee, metered
+from kneebench.analysis.quantity_ratio import MEAN, NOPM, P999, ComparedQuantity
 from kneebench.analysis.still_warming import still_warming
 from kneebench.records import Climb, Comparison, Estimate, Record, Results, Rung, configuration_name
 

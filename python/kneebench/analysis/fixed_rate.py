@@ -15,7 +15,7 @@ from kneebench.analysis.knee import (
     place,
     repeated_p999,
 )
-from kneebench.analysis.wording import by_finding, listed, number_of_users, percent
+from kneebench.analysis.wording import by_finding, listed, number_of_users, percent, times
 from kneebench.records import Climb, Estimate, Latency, Results, Rung
 from kneebench.units import count
 
@@ -82,6 +82,17 @@ def _without_wait(rungs: Sequence[Rung]) -> Estimate | None:
     if any(wait_share(rung) is None for rung in rungs):
         return None
     return estimate_of(rungs, lambda rung: latency_of(rung).mean_s * (1 - (wait_share(rung) or 0)))
+
+
+def waited_for(connections: int) -> str:
+    """What an open loop waits for before a transaction begins; `connections`: shared ones."""
+    return f"one of {connections} shared connections" if connections else "a free user"
+
+
+def without_wait(climb: Climb, against: Climb, connections: int) -> str:
+    """`ratio_without_wait` in words; empty where that is none."""
+    ratio = ratio_without_wait(climb, against)
+    return f"{times(ratio)} without the wait for {waited_for(connections)}" if ratio else ""
 
 
 def ratio_without_wait(climb: Climb, against: Climb) -> float | None:
@@ -165,7 +176,7 @@ def wait_caveats(results: Results) -> tuple[str, ...]:
     if not waited:
         return ()
     shared = results.campaign.resolved.connections
-    free = f"one of {shared} shared connections" if shared else "a free user"
+    free = waited_for(shared)
     return (
         f"At the fixed rate the wait for {free} is a large part of the mean latency (limit"
         f" {percent(MOST_WAIT)}): {by_finding(waited, len(results.climbs))}.",

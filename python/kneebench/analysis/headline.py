@@ -6,24 +6,29 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import log
 from typing import NamedTuple
 
-from kneebench.analysis.comparison import NOPM, called, compare
+from kneebench.analysis.comparison import called, compare
 from kneebench.analysis.databases import by_database, database_rows
-from kneebench.analysis.fixed_rate import ratio_without_wait
+from kneebench.analysis.fixed_rate import without_wait
 from kneebench.analysis.knee import final_rungs, knee, place
 from kneebench.analysis.levelling_words import finding
 from kneebench.analysis.levelling_words import sentence as behind
+from kneebench.analysis.quantity_ratio import NOPM
 from kneebench.analysis.rounds import half_width
 from kneebench.analysis.rounds_end import rounds_of
 from kneebench.analysis.sweep import sweeps
-from kneebench.analysis.sweep_headline import at_every_size, first_sweep, where_sweeps_level_off
+from kneebench.analysis.sweep_headline import (
+    at_every_size,
+    first_sweep,
+    intervals_at_every_size,
+    where_sweeps_level_off,
+)
+from kneebench.analysis.undecided import VAGUE, not_shown, undecided, undecided_between
 from kneebench.analysis.wording import (
-    NO_DIFFERENCE,
-    VAGUE,
     capital,
     known,
     listed,
+    lower,
     more_or_less,
-    not_shown,
     number_of_users,
     possessive,
     times,
@@ -62,12 +67,13 @@ def subtitle(results: Results) -> str:
     measured.
     """
     mains, sizes = _mains(results), where_sweeps_level_off(results)
-    if sizes and mains:
-        sentence = ". ".join(sizes)
-    elif mains:
-        sentence = ". ".join(
-            f"{name}: {_behind(main)}" if name else _behind(main) for name, main in mains.items()
-        )
+    if mains:
+        behinds = {
+            name: intervals_at_every_size(results, main.configuration, main.base) or _behind(main)
+            for name, main in mains.items()
+        }
+        said = [f"{name}: {one}" if name else one for name, one in behinds.items()]
+        sentence = ". ".join([*said, *sizes])
     elif between := _between_databases(results):
         sentence = between.sentence
     elif swept := first_sweep(results):
@@ -106,12 +112,15 @@ def foremost(compared: Sequence[Comparison]) -> Comparison | None:
 
 
 class _Main(NamedTuple):
-    """The foremost comparison with its latency at the fixed rate, and its two climbs."""
+    """The foremost comparison with its latency at the fixed rate, and its two climbs;
+    `without_wait`: what the ratio of latencies is without the wait for a user, where that matters.
+    """
 
     best: Comparison
     latency: Comparison | None
     configuration: Climb
     base: Climb
+    without_wait: str
 
 
 def _main(results: Results) -> _Main | None:
@@ -128,7 +137,8 @@ def _main(results: Results) -> _Main | None:
         ),
         None,
     )
-    return _Main(best, latency, climbs[best.configuration], climbs[best.baseline])
+    pair = climbs[best.configuration], climbs[best.baseline]
+    return _Main(best, latency, *pair, without_wait(*pair, results.campaign.resolved.connections))
 
 
 def _mains(results: Results) -> dict[str, _Main]:
@@ -204,8 +214,8 @@ def _of_databases(results: Results, best: Comparison) -> Iterator[str]:
         yield f"{name}: {times_another(ratio, base, NOPM.called.format(place(climb)))}"
         yield f"{name}: {times_another(ratio, base, 'NOPM')}"
     else:
-        undecided = _undecided(best, climb.configuration.database, base)
-        yield f"{undecided} on {_without_database(climb)}"
+        unshown = undecided_between(best.ratio, climb.configuration.database, base)
+        yield f"{unshown} on {_without_database(climb)}"
 
 
 def _is_imprecise(best: Comparison, results: Results) -> bool:
@@ -219,7 +229,7 @@ def _is_imprecise(best: Comparison, results: Results) -> bool:
 def _of_storages(main: _Main, *, imprecise: bool) -> Iterator[str]:
     configuration, base = capital(called(main.configuration)), called(main.base)
     latency = main.latency if main.latency and main.latency.differs else None
-    if ratio_without_wait(main.configuration, main.base):  # a large part is the users', said below
+    if main.without_wait and main.best.differs:  # a large part is the users': the subtitle says it
         latency = None
     if main.best.differs and imprecise:
         low, high = times(main.best.ratio.low), times(main.best.ratio.high)
@@ -243,14 +253,7 @@ def _of_storages(main: _Main, *, imprecise: bool) -> Iterator[str]:
             f" {times(latency.ratio.value)}"
         )
     else:
-        yield _undecided(main.best, called(main.configuration), base)
-
-
-def _undecided(one: Comparison, of: str, to: str) -> str:
-    """Of two that are not shown to differ."""
-    said = not_shown(one.ratio)
-    between = "between" if said == NO_DIFFERENCE else "to compare"
-    return f"{said} {between} {of} and {to}"
+        yield undecided_between(main.best.ratio, called(main.configuration), base)
 
 
 def _of(base: str) -> str:
@@ -263,15 +266,11 @@ def _behind(main: _Main) -> str:
     what = NOPM.called.format(place(main.configuration))
     found = [(main.best.differs, _part(main.best, what, ""))]
     if main.latency:
-        latency = _part(main.latency, "mean latency", at) + _without_wait(main)
+        without = f", {main.without_wait}" if main.without_wait else ""
+        latency = _part(main.latency, "mean latency", at) + without
         found.append((main.latency.differs, latency))
     found.sort(key=lambda one: not one[0])
     return capital("; ".join(part for _, part in found))
-
-
-def _without_wait(main: _Main) -> str:
-    ratio = ratio_without_wait(main.configuration, main.base)
-    return f", {times(ratio)} without the wait for a free user" if ratio else ""
 
 
 def _part(one: Comparison, what: str, at: str) -> str:
@@ -280,7 +279,7 @@ def _part(one: Comparison, what: str, at: str) -> str:
     return (
         f"{what} {value}{at}, {more_or_less(one.ratio.value)} ({interval})"
         if one.differs
-        else f"{not_shown(one.ratio).lower()} in {what}{at} ({value}, {interval})"
+        else f"{lower(undecided(one.ratio, f'{what}{at}'))} ({value}, {interval})"
     )
 
 

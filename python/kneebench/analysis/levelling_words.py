@@ -45,6 +45,12 @@ def finding(of: Levelling) -> str:
     return f"{name}: more {what} stop{s} paying at {here}"
 
 
+def answer(of: Levelling) -> str:
+    """The answer with its confidence, as a part of a sentence."""
+    known = of.at is not None or bool(_between(of))
+    return f"{finding(of)} ({_confidence(of.confidence)})" if known else finding(of)
+
+
 def sentence(of: Levelling) -> str:
     """The answer with its confidence, what more of the resource buys below it, and what limits the
     database from the smallest configuration to the largest.

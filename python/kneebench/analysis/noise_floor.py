@@ -19,17 +19,16 @@ from collections.abc import Iterable, Sequence
 from math import expm1, log, sqrt
 from statistics import stdev
 
-from kneebench.analysis.comparison import (
+from kneebench.analysis.comparison import compare, ratio_of
+from kneebench.analysis.drift import FLOOR
+from kneebench.analysis.quantity_ratio import (
     KNEE_LATENCY,
     MEAN,
     NOPM,
     P999,
     ComparedQuantity,
-    compare,
     paired_rungs,
-    ratio_of,
 )
-from kneebench.analysis.drift import FLOOR
 from kneebench.analysis.student import student_t
 from kneebench.records import Climb, Estimate, NoiseFloor, Record, Results
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from kneebench.analysis.bottleneck import BY_KEY, PROBABLY, bottleneck, generator_bound_rung
-from kneebench.analysis.comparison import NOPM, ratio_of
+from kneebench.analysis.comparison import ratio_of
 from kneebench.analysis.knee_readings import KneeReadings
+from kneebench.analysis.quantity_ratio import NOPM
 from kneebench.analysis.resource_evidence import delayed_share
 from kneebench.analysis.resources import (
     CPU,

@@ -54,18 +54,17 @@ class RoundsSoFar(NamedTuple):
         width = inf if self.half_width is None else self.half_width
         return wants and width > self.wanted.half_width
 
-    @property
-    def left(self) -> tuple[int, int, int]:
-        """Rounds still to come: at the least, probably, at the most. An interval's width falls with
-        the square root of the number of rounds.
+    def left(self, fewest: int) -> tuple[int, int, int]:
+        """Rounds still to come: at the least, probably, at the most; `fewest`: that may be precise
+        enough. An interval's width falls with the square root of the number of rounds.
 
-        >>> wanted = Wanted(0.1, 5, 14)
-        >>> [RoundsSoFar(n, width, wanted, "").left for n, width in ((2, None), (6, 0.12))]
+        >>> wanted = Wanted(0.1, 4, 14)
+        >>> [RoundsSoFar(n, width, wanted, "").left(5) for n, width in ((2, None), (6, 0.12))]
         [(3, 7, 12), (1, 3, 8)]
         """
         if self.ended_by:
             return (0, 0, 0)
-        least = max(1, self.wanted.least - self.rounds)
+        least = max(1, fewest - self.rounds)
         most = max(least, self.wanted.most - self.rounds)
         if self.half_width is None:
             return (least, (least + most) // 2, most)

@@ -13,30 +13,12 @@ DERIVED = "Derived from TPC-C, not comparable with TPC results."
 FEW = "n too small"
 """Text beside a percentile that too few samples exceed (docs/method.md, latency)."""
 FEW_MEANS = f'"{FEW}": fewer than 100 samples exceed the percentile.'
-NO_DIFFERENCE = "No difference shown"
-"""Text before any ratio that is within its noise."""
 STOPS = {"invalid": "invalid rung"}
 """Names of stop reasons for people, where they are not the name in the plan and in files with
 spaces."""
 WIDEST = 10
 """An interval from one or two runs is not printed if it reaches beyond this many times the value.
 """
-
-VAGUE = 2.0
-"""An interval that reaches further than this factor from 1 shows no equality either."""
-
-
-def not_shown(ratio: Estimate) -> str:
-    """What is said of a ratio that is no difference: that none is shown, or that the runs are too
-    few or scatter too much to show either.
-
-    >>> not_shown(Estimate(value=1.02, low=0.93, high=1.12, n=3))
-    'No difference shown'
-    >>> not_shown(Estimate(value=4.2, low=0.1, high=186.0, n=3))
-    'Too uncertain'
-    """
-    close = 1 / VAGUE <= ratio.low <= ratio.high <= VAGUE
-    return NO_DIFFERENCE if close else "Too uncertain"
 
 
 def known(of: Estimate) -> bool:
@@ -117,6 +99,15 @@ def capital(text: str) -> str:
     'Slow drive: 2.0x'
     """
     return text[:1].upper() + text[1:]
+
+
+def lower(text: str) -> str:
+    """The same within a sentence: its first letter small.
+
+    >>> lower("No difference shown in NOPM")
+    'no difference shown in NOPM'
+    """
+    return text[:1].lower() + text[1:]
 
 
 def possessive(name: str) -> str:
@@ -221,11 +212,10 @@ def listed(names: list[str]) -> str:
 
 
 def summed_up(names: Sequence[str]) -> str:
-    """Names in a sentence; of many those that differ in their constraint alone as one, with how
-    many there are.
+    """Names in a sentence; of many those that differ in their constraint alone as their number.
 
     >>> summed_up(["a", "b"]), summed_up([f"disk ({n} GiB)" for n in range(1, 8)])
-    ('a and b', 'disk (7 configurations)')
+    ('a and b', '7 configurations of disk')
     """
     if len(names) <= FEW_NAMES:
         return listed([*names])
@@ -233,7 +223,7 @@ def summed_up(names: Sequence[str]) -> str:
     for name in names:
         groups.setdefault(name.partition(" (")[0], []).append(name)
     parts = (
-        f"{group} ({len(some)} configurations)" if some[1:] else some[0]
+        f"{len(some)} configurations of {group}" if some[1:] else some[0]
         for group, some in groups.items()
     )
     return listed([*parts])

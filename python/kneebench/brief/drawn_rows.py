@@ -46,13 +46,17 @@ def tables(spec: dict[str, Any]) -> list[list[Row]]:
     kept: list[_Drawn] = []
     known = {(one.axis, one.field): one.title for one in _encoded(spec) if one.title}
     for one in sorted(_drawn(spec, {}, known), key=lambda one: len(one.rows), reverse=True):
-        larger = next((two for two in kept if all(row in two.rows for row in one.rows)), None)
-        if larger:
+        if larger := next((two for two in kept if _within(one.rows, two.rows)), None):
             larger.called.update({**one.called, **larger.called})
         else:
             kept.append(one)
     published = ([_published(row, one.called) for row in one.rows] for one in kept)
-    return [rows for rows in published if any(rows)]
+    return [rows for rows in published if len(rows[0]) > 1]
+
+
+def _within(rows: Sequence[Row], others: Sequence[Row]) -> bool:
+    """Whether each of the rows is, or is a part of, one of the others."""
+    return all(any(row.items() <= other.items() for other in others) for row in rows)
 
 
 def as_csv(rows: Sequence[Row]) -> bytes:
@@ -72,13 +76,13 @@ def as_csv(rows: Sequence[Row]) -> bytes:
 def _published(row: Row, called: Mapping[str, str]) -> Row:
     """A row for readers.
 
-    >>> _published({"name": "disk", "ms": 2.1, "low": 2.0, "high": 2.2, "tip": None},
+    >>> _published({"name": "disk", "ms": 2.1, "low": 2.0, "high": 2.2},
     ...     {"ms": "Mean, ms", "low": "Mean, ms: 95% CI low"})
     {'name': 'disk', 'Mean, ms': 2.1, 'Mean, ms: 95% CI low': 2.0, 'Mean, ms: 95% CI high': 2.2}
     """
     if "low" in called:  # a whisker is drawn to where the frame ends, not to its field
         called = {"high": called["low"].replace(LOW, HIGH), **called}
-    return {called.get(field, field): value for field, value in row.items() if field not in DRAWING}
+    return {called.get(field, field): value for field, value in row.items()}
 
 
 def _drawn(spec: Any, axes: dict[str, str], known: Known) -> Iterator[_Drawn]:
@@ -94,7 +98,9 @@ def _drawn(spec: Any, axes: dict[str, str], known: Known) -> Iterator[_Drawn]:
     data = spec.get("data")
     rows = data.get("values") if isinstance(data, dict) else None
     if rows and isinstance(rows[0], dict):
-        yield _Drawn(rows, _called(encoded, axes, known))
+        drawn = [{key: row[key] for key in row if key not in DRAWING} for row in rows]
+        if rows[1:] or "ink" not in rows[0]:  # that is a text beside a line
+            yield _Drawn(drawn, _called(encoded, axes, known))
     for key, part in spec.items():
         if key != "data":
             yield from _drawn(part, axes, known)

@@ -5,6 +5,7 @@ storage, and the busy cores of each configuration over time.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -256,7 +257,7 @@ def _seconds(view: ViewModel, line: SweepLine) -> Iterator[dict[str, Any]]:
             yield {
                 "name": line.name,
                 "panel": f"{size}{mark}",
-                "order": value or float("inf"),
+                "order": value or sys.maxsize,
                 "at": at,
                 "value": share,
             }

@@ -8,7 +8,7 @@ from statistics import median
 from typing import NamedTuple
 
 from kneebench.analysis import disturbance
-from kneebench.analysis.comparison import NOPM, baseline, compare, machine_floor, noise_floor
+from kneebench.analysis.comparison import baseline, compare, machine_floor, noise_floor
 from kneebench.analysis.configuration_summary import point
 from kneebench.analysis.databases import by_database
 from kneebench.analysis.drift import Drift, drift
@@ -23,6 +23,7 @@ from kneebench.analysis.outcome import (
     missing_figures,
 )
 from kneebench.analysis.proof import bottlenecks
+from kneebench.analysis.quantity_ratio import NOPM
 from kneebench.analysis.sweep import swept_configurations
 from kneebench.analysis.wording import named, number_of_users, plural, summed_up
 from kneebench.brief import chart_theme, server_provenance

@@ -131,7 +131,8 @@ def _final_runs(context: Context, climbs: Sequence[Climb]) -> FinalRuns | Rounds
 
     def enough(rungs: Sequence[Rung]) -> bool:
         so_far = rounds_so_far(rungs, wanted)
-        watch(Event(kind="round", doing=so_far.sentence, data={"rounds_left": so_far.left}))
+        left = so_far.left(ladder.fewest_rounds)
+        watch(Event(kind="round", doing=so_far.sentence, data={"rounds_left": left}))
         return bool(so_far.ended_by)
 
     return Rounds(climbs, ladder, enough, pooled=pooled, report=report)

@@ -5,12 +5,14 @@ baseline of each database.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from kneebench.analysis.comparison import KNEE_LATENCY, MEAN, NOPM, baseline, ratio_of
+from kneebench.analysis.comparison import baseline, ratio_of
 from kneebench.analysis.configuration_summary import point
 from kneebench.analysis.databases import by_database
 from kneebench.analysis.fixed_rate import fixed_rate_latency, same_rate
 from kneebench.analysis.knee import final_rungs, knee
+from kneebench.analysis.quantity_ratio import KNEE_LATENCY, MEAN, NOPM
 from kneebench.analysis.quoted_load import log_write
 from kneebench.analysis.still_warming import still_warming
 from kneebench.records import Climb, Comparison, Estimate, Knee, Record, Results, configuration_name
@@ -27,7 +29,7 @@ class CampaignRow(Record):
     The latencies stand beside: in open loop at `rate_per_s` where all configurations had that one
     rate, else (`rate_per_s` None) in closed loop at the knee. A campaign sets its rate by its own
     lowest knee, so two campaigns rarely share one. `log_write_s` is the mean log write at the knee;
-    None where it was not measured.
+    None where it was not measured. `p999_certain`: at least 100 samples exceed that percentile.
 
     `interleaved`: measured in turn with the first baseline, by the same campaign. Elsewhere drift
     between the campaigns is in no interval.
@@ -45,6 +47,7 @@ class CampaignRow(Record):
     rate_per_s: float | None
     mean_s: Estimate | None
     p999_s: Estimate | None
+    p999_certain: bool
     log_write_s: Estimate | None
     interleaved: bool
     latency_against: Comparison | None
@@ -119,14 +122,23 @@ def _renamed(results: Results, climb: Climb) -> Climb:
     return climb.model_copy(update={"configuration": configuration})
 
 
-def _latencies(
-    climb: Climb, found: Knee | None, rate_per_s: float | None
-) -> tuple[Estimate | None, Estimate | None]:
-    """The mean and the 99.9th percentile: at the one rate, or at the knee."""
-    if rate_per_s is None or found is None:
-        return (found.latency_s, found.p999_s) if found else (None, None)
+class _Latencies(NamedTuple):
+    """The mean and the 99.9th percentile, and whether enough samples exceed that."""
+
+    mean_s: Estimate | None = None
+    p999_s: Estimate | None = None
+    certain: bool = False
+
+
+def _latencies(climb: Climb, found: Knee | None, rate_per_s: float | None) -> _Latencies:
+    """At the one rate, or at the knee."""
+    if found is None:
+        return _Latencies()
+    if rate_per_s is None:
+        certain = bool(found.latency and found.latency.p999_is_certain)
+        return _Latencies(found.latency_s, found.p999_s, certain)
     there = fixed_rate_latency(climb)
-    return (there.mean_s, there.p999_s) if there else (None, None)
+    return _Latencies(there.mean_s, there.p999_s, there.p999_certain) if there else _Latencies()
 
 
 def _why_not(climb: Climb, base: Climb) -> str:
@@ -146,7 +158,7 @@ def _row(
         None if itself else ratio_of(named, base, quantity, interleaved=interleaved)
         for quantity in of
     )
-    at, (mean_s, p999_s) = point(results.campaign), _latencies(climb, found, rate_per_s)
+    at, seen = point(results.campaign), _latencies(climb, found, rate_per_s)
     plain = (
         "the baseline"
         if itself
@@ -167,8 +179,9 @@ def _row(
         knee=found,
         against=against,
         rate_per_s=rate_per_s,
-        mean_s=mean_s,
-        p999_s=p999_s,
+        mean_s=seen.mean_s,
+        p999_s=seen.p999_s,
+        p999_certain=seen.certain,
         log_write_s=log_write(final_rungs(climb)),
         interleaved=interleaved,
         latency_against=latency,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kneebench.analysis.comparison import MEAN, NOPM, P999, ComparedQuantity, called, ratio_of
+from kneebench.analysis.comparison import called, ratio_of
 from kneebench.analysis.fixed_rate import fixed_rate_latency, same_rate
 from kneebench.analysis.knee import knee, place
+from kneebench.analysis.quantity_ratio import MEAN, NOPM, P999, ComparedQuantity
 from kneebench.records import Climb, Comparison, Estimate, Record, Results
 from kneebench.units import count
 
@@ -33,8 +34,9 @@ class Trend(Record):
 
 
 def trends(campaigns: Sequence[Results]) -> tuple[Trend, ...]:
-    """NOPM of every storage that at least two campaigns have, and its mean and P99.9 latency where
-    all of them had the same fixed rate. Runs of different campaigns are not paired.
+    """NOPM of every storage that at least two campaigns have, and its mean latency where all of
+    them had the same fixed rate; its P99.9 where enough transactions exceed it in each. Runs of
+    different campaigns are not paired.
     """
     found = [(one.campaign.id, climb) for one in campaigns for climb in one.climbs if knee(climb)]
     names = dict.fromkeys(called(climb) for _, climb in found)
@@ -59,7 +61,8 @@ def _of_storage(name: str, found: Sequence[tuple[str, Climb]]) -> Iterator[Trend
         mean = [(id_, climb, one.mean_s) for id_, climb, one in measured]
         p999 = [(id_, climb, one.p999_s) for id_, climb, one in measured]
         yield _trend(name, MEAN, f"mean latency at {count(rates[0])}/s", mean)
-        yield _trend(name, P999, f"P99.9 latency at {count(rates[0])}/s", p999)
+        if all(one.p999_certain for _, _, one in measured):
+            yield _trend(name, P999, f"P99.9 latency at {count(rates[0])}/s", p999)
 
 
 def _nopm(climb: Climb) -> Estimate | None:

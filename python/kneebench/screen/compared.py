@@ -12,7 +12,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from kneebench.analysis.wording import DERIVED, not_shown, times_with_interval
+from kneebench.analysis.undecided import not_shown
+from kneebench.analysis.wording import DERIVED, times_with_interval
 from kneebench.records import Remark
 from kneebench.results import CampaignRow
 from kneebench.results.cross_campaign import DRIFT

@@ -11,10 +11,10 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from kneebench.analysis.comparison import MEAN, NOPM, P999
 from kneebench.analysis.disturbance import campaigns_disturbed
 from kneebench.analysis.noise_floor import ENOUGH, QUANTITIES, NoisePair, noise_floor_of, noise_pair
 from kneebench.analysis.outcome import exit_code
+from kneebench.analysis.quantity_ratio import MEAN, NOPM, P999
 from kneebench.analysis.wording import DERIVED, percent, plural, times_with_interval
 from kneebench.records import NoiseFloor, Results
 from kneebench.results.noise_pairs import MachinePairs

@@ -16,7 +16,8 @@ from kneebench.analysis.configuration_summary import (
     shown_time,
     shown_users,
 )
-from kneebench.analysis.wording import FEW_MEANS, named, not_shown, times_with_interval
+from kneebench.analysis.undecided import not_shown
+from kneebench.analysis.wording import FEW_MEANS, named, times_with_interval
 from kneebench.records import Comparison, Finding
 from kneebench.results import CampaignRow, Listed
 from kneebench.screen.progress import RungLine

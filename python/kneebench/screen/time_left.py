@@ -29,7 +29,7 @@ class TimeLeft(NamedTuple):
 
 
 class RoundsLeft(NamedTuple):
-    """RoundsLeft still to come: at the least, probably, at the most."""
+    """Rounds still to come: at the least, probably, at the most."""
 
     least: float
     likely: float

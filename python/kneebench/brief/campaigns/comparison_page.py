@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from kneebench.analysis.wording import as_sentence, capital, plural, times_with_interval
+from kneebench.analysis.wording import as_sentence, capital, percentile, plural, times_with_interval
 from kneebench.brief import chart_theme
 from kneebench.brief.campaigns.campaigns_page import CampaignsPage, compared_section, flat
 from kneebench.brief.campaigns.trend_figure import trend_section
@@ -103,8 +103,9 @@ def _row(row: CampaignRow) -> Row:
         low, high = significant(found.low), significant(found.high)
         nopm = f"{significant(found.value)} ({low} to {high}, n={found.n})"
     against = times_with_interval(row.against.ratio) if row.against else row.sentence
-    times = (time(one.value if one else None) for one in (row.mean_s, row.p999_s, row.log_write_s))
-    cells = (row.campaign, row.name, users, nopm, *times, against)
+    mean, log_write = (time(one.value if one else None) for one in (row.mean_s, row.log_write_s))
+    p999 = percentile(row.p999_s.value, row.p999_certain) if row.p999_s else NOTHING
+    cells = (row.campaign, row.name, users, nopm, mean, p999, log_write, against)
     return Row(cells=cells, tone="plain" if row.against else "light")
 
 
@@ -120,6 +121,7 @@ def _flat(row: CampaignRow) -> dict[str, Any]:
         "rate_per_s": row.rate_per_s,
         **flat("mean_s", row.mean_s),
         **flat("p999_s", row.p999_s),
+        "p999_certain": row.p999_certain,
         **flat("log_write_s", row.log_write_s),
         **flat("ratio", ratio),
     }

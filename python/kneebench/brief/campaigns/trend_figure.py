@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kneebench.analysis.wording import not_shown, times_with_interval
+from kneebench.analysis.undecided import not_shown
+from kneebench.analysis.wording import times_with_interval
 from kneebench.brief import chart_theme
 from kneebench.brief.section import Column, Figure, Row, Section, Table
 from kneebench.results.trend import Trend, TrendPoint

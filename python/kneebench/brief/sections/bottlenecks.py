@@ -62,7 +62,7 @@ def _with_more_memory(view: ViewModel) -> set[str]:
 def _verdict_row(view: ViewModel, configuration: str, one: Bottleneck, tried: set[str]) -> Row:
     verdict = units.NOTHING if one.resource == "unknown" else one.verdict
     shown = one.relief == "more memory" and configuration in tried
-    proof = f"{one.relief}: see the sweep" if shown else f"proof: {one.relief}"
+    proof = f"{one.relief}: see the sweep" if shown else f"to prove it: {one.relief}"
     relief = f"\n({proof})" if one.verdict == "suspected" and one.relief else ""
     said = "" if has_paragraphs(view) else one.sentence
     finding = f"{said} {one.next_limit}".strip()

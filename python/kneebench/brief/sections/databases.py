@@ -14,7 +14,8 @@ from kneebench.analysis.databases import (
     DatabaseRow,
     database_rows,
 )
-from kneebench.analysis.wording import FEW, FEW_MEANS, not_shown, times_and_interval
+from kneebench.analysis.undecided import not_shown
+from kneebench.analysis.wording import FEW, FEW_MEANS, times_and_interval
 from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Estimate

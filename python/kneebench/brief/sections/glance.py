@@ -6,16 +6,15 @@ from collections.abc import Iterator
 
 from kneebench import units
 from kneebench.analysis.cpu_utilization import cpu_utilization
-from kneebench.analysis.fixed_rate import ratio_without_wait
+from kneebench.analysis.fixed_rate import without_wait
 from kneebench.analysis.headline import foremost
 from kneebench.analysis.knee import final_rungs
+from kneebench.analysis.undecided import not_shown, undecided
 from kneebench.analysis.wording import (
     as_sentence,
     interval,
-    not_shown,
     number_of_users,
     time_interval,
-    times,
     times_and_interval,
     times_with_interval,
 )
@@ -96,7 +95,8 @@ def _difference(view: ViewModel, found: Comparison, what: str) -> Number:
         value, sure = times_and_interval(found.ratio)
         return Number(value=value, says=f"{what}, {both}", sure=sure + _without_wait(view, found))
     sure = times_with_interval(found.ratio) + _without_wait(view, found)
-    return Number(value=not_shown(found.ratio), says=f"in {what}, {both}", sure=sure, words=True)
+    said, beside = not_shown(found.ratio), undecided(found.ratio, f"{what}, {both}")
+    return Number(value=said, says=beside.removeprefix(f"{said} "), sure=sure, words=True)
 
 
 def _without_wait(view: ViewModel, found: Comparison) -> str:
@@ -104,8 +104,9 @@ def _without_wait(view: ViewModel, found: Comparison) -> str:
     if found.quantity != "latency.mean":
         return ""
     climbs = {climb.id: climb for climb in view.climbs}
-    ratio = ratio_without_wait(climbs[found.configuration], climbs[found.baseline])
-    return f"; {times(ratio)} without the wait for a free user" if ratio else ""
+    pair = climbs[found.configuration], climbs[found.baseline]
+    said = without_wait(*pair, view.campaign.resolved.connections)
+    return f"; {said}" if said else ""
 
 
 def _baseline_latency(view: ViewModel) -> Iterator[Number]:

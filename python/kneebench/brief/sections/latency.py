@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from kneebench import units
-from kneebench.analysis.fixed_rate import MOST_WAIT
+from kneebench.analysis.fixed_rate import MOST_WAIT, waited_for
 from kneebench.analysis.headline import foremost
-from kneebench.analysis.wording import (
-    FEW_MEANS,
-    not_shown,
-    percent,
-    times_with_interval,
-)
+from kneebench.analysis.undecided import not_shown
+from kneebench.analysis.wording import FEW_MEANS, percent, times_with_interval
 from kneebench.brief.latency_figure import WORDS, ConfigurationLatency, Text, Which, latency_figure
 from kneebench.brief.paragraphs import part_of_each
 from kneebench.brief.section import Figure, Section
@@ -107,7 +103,8 @@ def _without_the_wait(view: ViewModel) -> str:
         for configuration, one in found.items()
         if one.without_wait_s
     ]
-    return f" Without the wait for a free user: {', '.join(each)}."
+    waits = waited_for(view.campaign.resolved.connections)
+    return f" Without the wait for {waits}: {', '.join(each)}."
 
 
 def _paired(view: ViewModel, best: Comparison | None) -> str:

@@ -67,9 +67,9 @@ def _database_settings(view: ViewModel) -> dict[str, str]:
     found = {}
     for database, engine in view.campaign.engines.items():
         climbs = [one for one in view.climbs if one.configuration.database == database]
-        each = [view.campaign.settings.get(one.id, ()) for one in climbs]
-        alike = set.intersection(*({(s.name, s.value) for s in some} for some in each))
-        values = dict(alike)
+        each = [some for one in climbs if (some := view.campaign.settings.get(one.id))]
+        pairs = [{(one.name, one.value) for one in some} for some in each]
+        values = dict(set.intersection(*pairs)) if pairs else {}
         names = engine_properties(engine).named_settings if engine in ENGINES.names() else ()
         told = ", ".join(f"{name} = {values[name]}" for name in names if name in values)
         found[f"Settings of {database}" if database else "Database settings"] = told

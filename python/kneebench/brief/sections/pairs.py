@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kneebench.analysis.all_pairs import all_pairs
-from kneebench.analysis.wording import capital, not_shown, times_with_interval
+from kneebench.analysis.undecided import not_shown
+from kneebench.analysis.wording import capital, times_with_interval
 from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.brief.view_model import ViewModel
 

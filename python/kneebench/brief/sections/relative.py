@@ -9,9 +9,9 @@ from typing import Any
 from kneebench import units
 from kneebench.analysis.flush_work import flush_work
 from kneebench.analysis.headline import foremost
+from kneebench.analysis.undecided import not_shown
 from kneebench.analysis.wording import (
     capital,
-    not_shown,
     number_of_users,
     times,
     times_another,

@@ -1,0 +1,102 @@
+"""What is compared of two configurations, and its ratio: from pairs of runs, or from all runs of
+either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from kneebench.analysis.estimate import unpaired_ratio
+from kneebench.analysis.final_estimates import estimate_of, quotient, ratio_of_pairs, short
+from kneebench.analysis.fixed_rate import together
+from kneebench.analysis.knee import quoted_rungs
+from kneebench.records import Climb, Estimate, Phase, Rung
+
+Pick = Callable[[Rung], float]
+
+
+class ComparedQuantity(NamedTuple):
+    """What is compared: in which phase's rungs, and how a sentence calls it; {} is where: the knee,
+    or a fixed number of users.
+    """
+
+    name: str
+    phase: Phase
+    pick: Pick
+    called: str
+
+
+def _mean_s(rung: Rung) -> float:
+    return rung.tally.latency.mean_s if rung.tally.latency else 0.0
+
+
+def _p999_s(rung: Rung) -> float:
+    return rung.tally.latency.p999_s if rung.tally.latency else 0.0
+
+
+NOPM = ComparedQuantity("nopm", "final_run", lambda rung: rung.tally.nopm, "NOPM at {}")
+KNEE_LATENCY = ComparedQuantity("latency.knee", "final_run", _mean_s, "mean latency at {}")
+MEAN = ComparedQuantity("latency.mean", "fixed_rate", _mean_s, "mean latency at the fixed rate")
+P999 = ComparedQuantity("latency.p999", "fixed_rate", _p999_s, "P99.9 latency at the fixed rate")
+
+
+def compared_rungs(climb: Climb, quantity: ComparedQuantity) -> tuple[Rung, ...]:
+    """The valid rungs of the quantity's phase."""
+    return (
+        quoted_rungs(climb)
+        if quantity.phase == "final_run"
+        else tuple(r for r in climb.of(quantity.phase) if not r.invalid)
+    )
+
+
+def paired_rungs(
+    climb: Climb, against: Climb, quantity: ComparedQuantity
+) -> list[tuple[Rung, Rung]]:
+    """The valid rungs of either configuration, by repeat, that measured the quantity."""
+    other = {rung.order.repeat: rung for rung in _counted(against, quantity)}
+    return [
+        (rung, other[rung.order.repeat])
+        for rung in _counted(climb, quantity)
+        if rung.order.repeat in other
+    ]
+
+
+def paired(climb: Climb, against: Climb, quantity: ComparedQuantity) -> Estimate | None:
+    """The ratio of the pairs of repeats; None without any."""
+    pairs = paired_rungs(climb, against, quantity)
+    if not pairs:
+        return None
+    ratio = ratio_of_pairs(pairs, quantity.pick)
+    return _of_merged(ratio, *zip(*pairs, strict=True)) if quantity is P999 else ratio
+
+
+def unpaired(climb: Climb, against: Climb, quantity: ComparedQuantity) -> Estimate | None:
+    """The ratio of runs that were not measured in turn; None where either has none."""
+    counted = [_counted(one, quantity) for one in (climb, against)]
+    if not all(counted):
+        return None
+    if any(map(short, counted)):
+        ratio = quotient(*(estimate_of(rungs, quantity.pick) for rungs in counted))
+    else:
+        ratio = unpaired_ratio(*([quantity.pick(rung) for rung in rungs] for rungs in counted))
+    return _of_merged(ratio, *counted) if quantity is P999 else ratio
+
+
+def _of_merged(between: Estimate, *sides: Sequence[Rung]) -> Estimate:
+    """The ratio of the merged histograms' percentiles, as a brief draws them; the interval holds
+    the repeats' ratios with their scatter, that ratio, and the percentiles' own.
+    """
+    a, b = (together([rung.tally.latency for rung in side if rung.tally.latency]) for side in sides)
+    value = a.p999_s / b.p999_s
+    method = (
+        f"merged histograms; {between.method}, at least as wide as the percentiles' order"
+        " statistics"
+    )
+    low = min(between.low, value, a.p999_low_s / b.p999_high_s)
+    high = max(between.high, value, a.p999_high_s / b.p999_low_s)
+    return Estimate(value=value, low=low, high=high, n=between.n, method=method)
+
+
+def _counted(climb: Climb, quantity: ComparedQuantity) -> list[Rung]:
+    return [rung for rung in compared_rungs(climb, quantity) if quantity.pick(rung) > 0]

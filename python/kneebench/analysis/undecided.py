@@ -1,0 +1,45 @@
+"""What is said of two that are not shown to differ."""
+
+from __future__ import annotations
+
+from kneebench.records import Estimate
+
+NO_DIFFERENCE = "No difference shown"
+UNCERTAIN = "Too uncertain"
+VAGUE = 2.0
+"""An interval that reaches further than this factor from 1 shows no equality either."""
+
+
+def not_shown(ratio: Estimate) -> str:
+    """What is said of a ratio that is no difference: that none is shown, or that the runs are too
+    few or scatter too much to show either.
+
+    >>> not_shown(Estimate(value=1.02, low=0.93, high=1.12, n=3))
+    'No difference shown'
+    >>> not_shown(Estimate(value=4.2, low=0.1, high=186.0, n=3))
+    'Too uncertain'
+    """
+    far = ratio.low < 1 / VAGUE or ratio.high > VAGUE
+    return UNCERTAIN if ratio.low <= 1 <= ratio.high and far else NO_DIFFERENCE
+
+
+def undecided(ratio: Estimate, what: str) -> str:
+    """The same with what was compared: a quantity, or two of something ("between a and b").
+
+    >>> undecided(Estimate(value=1.02, low=0.93, high=1.12, n=3), "NOPM")
+    'No difference shown in NOPM'
+    >>> undecided(Estimate(value=4.2, low=0.1, high=186.0, n=3), "NOPM")
+    'Too uncertain to compare NOPM'
+    """
+    said = not_shown(ratio)
+    return f"{said} in {what}" if said == NO_DIFFERENCE else f"{said} to compare {what}"
+
+
+def undecided_between(ratio: Estimate, of: str, to: str) -> str:
+    """The same of two storages or databases.
+
+    >>> undecided_between(Estimate(value=4.2, low=0.1, high=186.0, n=3), "a", "b")
+    'Too uncertain to compare a and b'
+    """
+    said = not_shown(ratio)
+    return f"{said} {'between' if said == NO_DIFFERENCE else 'to compare'} {of} and {to}"
