@@ -269,7 +269,7 @@ def test_users_that_wait_for_work_do_not_make_reads_look_short() -> None:
 @pytest.mark.parametrize(
     ("name", "waited"),
     [
-        ("plateau", "28.8% on disk (4 users) and 10% on memory (4 users)"),
+        ("plateau", "28.8% on disk (4 users); 10% on memory (4 users)"),
         ("log_bound", "63.9% on disk (8 users)"),
     ],
 )
