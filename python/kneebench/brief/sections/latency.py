@@ -39,7 +39,8 @@ def _figure(view: ViewModel, which: Which) -> Figure:
     best = view.compared(f"latency.{which}", _quoted(view))
     title = _title(view, which, best)
     number = "Fig. 2a" if which == "mean" else "Fig. 2b"
-    caption = _caption(view, which) + _paired(view, best)
+    compared = best is not None and times_with_interval(best.ratio) in title
+    caption = _caption(view, which) + (_paired(view, best) if compared else "")
     return latency_figure(view, which, rows, Text(number, "latency", title, caption))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from string import ascii_lowercase
 from typing import Any
 
@@ -11,6 +10,7 @@ from kneebench.analysis.flush_work import flush_work
 from kneebench.analysis.headline import foremost
 from kneebench.analysis.undecided import not_shown
 from kneebench.analysis.wording import (
+    as_sentence,
     capital,
     number_of_users,
     times,
@@ -39,22 +39,21 @@ def section(view: ViewModel) -> Section | None:
     figures = [_figure(*one) for one in zip(with_base, letters, strict=False)]
     if not figures:
         return None
-    sentences = tuple(filter(None, (one for part in with_base for one in _flushes(part))))
     return Section(
         name="relative",
         title="Throughput",
         figures=(*figures,),
-        sentences=sentences,
         part=part_of_each(view),
     )
 
 
-def _flushes(view: ViewModel) -> Iterator[str]:
+def _flushes(view: ViewModel) -> str:
     """What a flush of the log is on both sides of a comparison, of many only for the foremost."""
     climbs = {climb.id: climb for climb in view.climbs}
     best = foremost(view.comparisons)
-    for one in view.comparisons if view.direct else filter(None, [best]):
-        yield flush_work(climbs[one.configuration], climbs[one.baseline], one)
+    compared = view.comparisons if view.direct else filter(None, [best])
+    said = [flush_work(climbs[one.configuration], climbs[one.baseline], one) for one in compared]
+    return "".join(f" {as_sentence(one)}" for one in said if one)
 
 
 def _figure(view: ViewModel, letter: str) -> Figure:
@@ -70,7 +69,7 @@ def _figure(view: ViewModel, letter: str) -> Figure:
         if whole
         else cut_off(levels)
     )
-    caption = _caption(view, knees, whole) + (BEYOND if beyond else "")
+    caption = _caption(view, knees, whole) + (BEYOND if beyond else "") + _flushes(view)
     best = foremost(view.comparisons)
     title = f"NOPM at the {view.point}"
     if best:
