@@ -100,7 +100,7 @@ def _titled(figure: Figure, says: str) -> str:
 
 
 def _complete(spec: dict[str, Any]) -> str:
-    """With the theme, as JSON: vl-convert takes a third less time for it than for a dict."""
+    """With the theme, as JSON. Raises ValueError for a number that JSON does not have."""
     whole = {**spec, "config": {**spec.get("config", {}), **chart_theme.config()}}
     return json.dumps(whole, allow_nan=False)
 
