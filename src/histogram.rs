@@ -146,7 +146,8 @@ impl Latencies {
         let read: Histogram<u64> = Deserializer::new()
             .deserialize(&mut plain.as_slice())
             .map_err(|error| format!("a histogram is not HDR V2: {error}"))?;
-        if (read.low(), read.high(), read.sigfig()) == (LOW_NS, HIGH_NS, DIGITS) {
+        let ours = (read.low(), read.high(), read.sigfig()) == (LOW_NS, HIGH_NS, DIGITS);
+        if ours && read.max() <= read.highest_equivalent(HIGH_NS) {
             return Ok(Self(read));
         }
         let mut latencies = Self::default();
@@ -259,6 +260,9 @@ mod tests {
         assert_eq!((latency.n, latency.overflow), (3, 2));
         assert!((latency.max_s / 3600.0 - 1.0).abs() < 0.001);
         assert_eq!(Latencies::decode(&latency.histogram).unwrap().latency().unwrap().overflow, 2);
+        let Latencies(mut foreign) = Latencies::default(); // its counts reach beyond the bound
+        foreign.record(HIGH_NS + HIGH_NS / 8).unwrap();
+        assert_eq!(Latencies::decode(&Latencies(foreign).encoded()).unwrap().overflow(), 1);
     }
 
     #[test]
