@@ -9,11 +9,10 @@ short rounds have fewer than their number says: too few only widen an interval.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from itertools import combinations
 from math import exp, log
 
-from kneebench.analysis.comparison import ratio_of
+from kneebench.analysis.comparison import measured_ratio, stated
 from kneebench.analysis.quantity_ratio import NOPM
 from kneebench.analysis.student import student_t
 from kneebench.records import Climb, Comparison, Estimate, Results
@@ -27,15 +26,15 @@ def all_pairs(results: Results) -> tuple[Comparison, ...]:
 
     A pair of which one is still warming, or that shares no valid run, is left out.
     """
-    compared = [one for one in _pairs(results) if _compared(results, *one, pairs=1)]
-    found = (_compared(results, *one, pairs=len(compared)) for one in compared)
-    return tuple(filter(None, found))
+    found = [(*pair, ratio) for pair in _pairs(results) if (ratio := _ratio(results, *pair))]
+    return tuple(
+        stated(climb, against, NOPM, widened(ratio, len(found))) for climb, against, ratio in found
+    )
 
 
-def _compared(results: Results, climb: Climb, against: Climb, *, pairs: int) -> Comparison | None:
+def _ratio(results: Results, climb: Climb, against: Climb) -> Estimate | None:
     interleaved = results.campaign.interleaved(climb.id, against.configuration.id)
-    adjust = partial(widened, pairs=pairs)
-    return ratio_of(climb, against, NOPM, interleaved=interleaved, adjust=adjust)
+    return measured_ratio(climb, against, NOPM, interleaved=interleaved)
 
 
 def _pairs(results: Results) -> Iterator[tuple[Climb, Climb]]:

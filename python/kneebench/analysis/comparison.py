@@ -9,7 +9,7 @@ beyond the noise floor.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from math import log, log1p
 
 from kneebench.analysis.drift import FLOOR
@@ -102,21 +102,32 @@ def ratio_of(
     quantity: ComparedQuantity,
     *,
     interleaved: bool = True,
-    adjust: Callable[[Estimate], Estimate] = lambda ratio: ratio,
 ) -> Comparison | None:
-    """The ratio of one quantity from the pairs of repeats, or from all runs of either where they
-    were not `interleaved` or share no repeat, with its interval as `adjust` makes it; the sentence
-    leaves out what is shown beside it. None if there is no pair, or if either is still warming.
+    """The ratio of one quantity as `measured_ratio` has it, with what may be claimed of it; None
+    where that is None.
+    """
+    ratio = measured_ratio(climb, against, quantity, interleaved=interleaved)
+    return stated(climb, against, quantity, ratio) if ratio else None
+
+
+def measured_ratio(
+    climb: Climb, against: Climb, quantity: ComparedQuantity, *, interleaved: bool = True
+) -> Estimate | None:
+    """The ratio from the pairs of repeats, or from all runs of either where they were not
+    `interleaved` or share no repeat. None if there is no pair, or if either is still warming.
     """
     if still_warming(climb) or still_warming(against):
         return None
-    both, phase = (climb, against), quantity.phase
+    phase = quantity.phase
     apart = not interleaved or climb.repeats(phase).isdisjoint(against.repeats(phase))
-    ratio = (unpaired if apart else paired)(climb, against, quantity)
-    if ratio is None:
-        return None
-    ratio = adjust(ratio)
-    what = quantity.called.format(place(climb))
+    return (unpaired if apart else paired)(climb, against, quantity)
+
+
+def stated(climb: Climb, against: Climb, quantity: ComparedQuantity, ratio: Estimate) -> Comparison:
+    """What may be claimed of a ratio, by its interval and the noise floors; the sentence leaves out
+    what is shown beside it.
+    """
+    both, what = (climb, against), quantity.called.format(place(climb))
     own, machine = _claim_floor(both, quantity), machine_floor(both, quantity.name)
     floor = max(own, machine)
     differs, base = is_claimed(ratio, floor), _called_beside(climb, against)

@@ -66,14 +66,13 @@ def subtitle(results: Results) -> str:
     """Intervals of the title's figures, and the other comparisons; empty if nothing was
     measured.
     """
-    mains, sizes = _mains(results), where_sweeps_level_off(results)
-    if mains:
+    if mains := _mains(results):
         behinds = {
             name: intervals_at_every_size(results, main.configuration, main.base) or _behind(main)
             for name, main in mains.items()
         }
         said = [f"{name}: {one}" if name else one for name, one in behinds.items()]
-        sentence = ". ".join([*said, *sizes])
+        sentence = ". ".join([*said, *where_sweeps_level_off(results)])
     elif between := _between_databases(results):
         sentence = between.sentence
     elif swept := first_sweep(results):

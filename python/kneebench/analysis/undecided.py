@@ -24,7 +24,7 @@ def not_shown(ratio: Estimate) -> str:
 
 
 def undecided(ratio: Estimate, what: str) -> str:
-    """The same with what was compared: a quantity, or two of something ("between a and b").
+    """The same with the quantity that was compared.
 
     >>> undecided(Estimate(value=1.02, low=0.93, high=1.12, n=3), "NOPM")
     'No difference shown in NOPM'

@@ -211,6 +211,10 @@ def listed(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
+FEW_NAMES = 4
+"""Most names that are listed one by one."""
+
+
 def summed_up(names: Sequence[str]) -> str:
     """Names in a sentence; of many those that differ in their constraint alone as their number.
 
@@ -227,10 +231,6 @@ def summed_up(names: Sequence[str]) -> str:
         for group, some in groups.items()
     )
     return listed([*parts])
-
-
-FEW_NAMES = 4
-"""So many are listed one by one."""
 
 
 def by_finding(found: Sequence[tuple[str, str]], of: int = 0) -> str:
