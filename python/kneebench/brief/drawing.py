@@ -15,12 +15,16 @@ _SIZE = re.compile(r'<svg ([^>]*?)width="([\d.]+)" height="([\d.]+)"')
 
 
 def svg(figure: Figure) -> str:
-    """The figure as SVG to stand within a page: it scales, names its own parts by its own name, and
-    says what it shows.
-    """
+    """The figure as SVG to stand within a page."""
     import vl_convert
 
-    drawn = vl_convert.vegalite_to_svg(_complete(figure.spec))
+    return within_page(figure, vl_convert.vegalite_to_svg(complete(figure)))
+
+
+def within_page(figure: Figure, drawn: str) -> str:
+    """A figure that was drawn, as it stands within a page: it scales, names its own parts by its
+    own name, and says what it shows.
+    """
     drawn = drawn[drawn.index("<svg") :]
     drawn = _ID.sub(rf"\g<1>{figure.name}-", drawn)
     return _SIZE.sub(
@@ -84,8 +88,15 @@ def pdf(figure: Figure) -> bytes:
     """The figure as a PDF of its own: vectors, with the fonts of its texts within."""
     import vl_convert
 
-    drawn: bytes = vl_convert.vegalite_to_pdf(_complete(figure.spec))
+    drawn: bytes = vl_convert.vegalite_to_pdf(complete(figure))
     return drawn
+
+
+def complete(figure: Figure) -> str:
+    """Its specification with the theme, as JSON on one line. Raises ValueError for a number that
+    JSON does not have.
+    """
+    return _complete(figure.spec)
 
 
 def _titled(figure: Figure, says: str) -> str:

@@ -5,9 +5,10 @@ what went wrong.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from kneebench.analysis.all_pairs import all_pairs
@@ -49,6 +50,7 @@ class Brief(Page):
     def __init__(self, results: Results) -> None:
         require_kind(results, Results, "kneebench.load(folder) reads a campaign")
         self.view = ViewModel(results)
+        self._made: dict[ModuleType, Section | None] = {}
 
     @property
     def title(self) -> str:
@@ -72,15 +74,20 @@ class Brief(Page):
         """
         return exit_code(self.view.results)
 
-    @cached_property
+    @property
     def sections(self) -> tuple[Section, ...]:
         """What the shelf has to say, in the order of the page."""
+        return tuple(self.each_section())
+
+    def each_section(self) -> Iterator[Section]:
+        """The sections in order, each as soon as it is made; none is made twice."""
         parts = [SECTIONS.module(name) for name in SECTIONS.names()]
-        with chart_theme.without_validation():
-            made = [
-                part.section(self.view) for part in sorted(parts, key=lambda part: int(part.PLACE))
-            ]
-        return tuple(section for section in made if section)
+        for part in sorted(parts, key=lambda part: int(part.PLACE)):
+            if part not in self._made:
+                with chart_theme.without_validation():
+                    self._made[part] = part.section(self.view)
+            if section := self._made[part]:
+                yield section
 
     @property
     def kicker(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from functools import partial
 from importlib.resources import files
 from itertools import groupby
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from kneebench.analysis.wording import DERIVED
-from kneebench.brief import drawing
+from kneebench.brief.drawing_process import DrawingProcess
 from kneebench.brief.figure_files import downloads
 from kneebench.brief.section import Part, Section
 from kneebench.results.atomic_write import write_text
@@ -33,6 +34,10 @@ class Page(ABC):
     @abstractmethod
     def sections(self) -> tuple[Section, ...]:
         """All that the page says below its title."""
+
+    def each_section(self) -> Iterable[Section]:
+        """The sections in order, each as soon as it is made."""
+        return self.sections
 
     @property
     def says(self) -> str:
@@ -82,13 +87,16 @@ class Page(ABC):
         )
         shelf.trim_blocks = shelf.lstrip_blocks = shelf.keep_trailing_newline = True
         style = (files("kneebench.brief") / "page.css").read_text(encoding="utf-8")
-        return shelf.get_template(template).render(
-            brief=self,
-            style=style,
-            svg=drawing.svg,
-            downloads=partial(downloads, says=self.says),
-            **values,
-        )
+        with DrawingProcess() as process:
+            for section in self.each_section():
+                process.begin(section.figures)
+            return shelf.get_template(template).render(
+                brief=self,
+                style=style,
+                svg=process.svg,
+                downloads=partial(downloads, says=self.says),
+                **values,
+            )
 
 
 def _only_figures(section: Section) -> bool:

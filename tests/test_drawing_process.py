@@ -1,0 +1,90 @@
+"""Figures are drawn by a process of their own, and here where it does not draw them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from kneebench.brief import Brief, drawing, drawing_process
+from kneebench.brief.drawing_process import DrawingProcess
+from kneebench.brief.section import Figure
+from tests.recordings import recorded
+
+
+def a_figure(name: str = "one", **spec: object) -> Figure:
+    rows = {"values": [{"x": 1, "y": 2}]}
+    encoding = {axis: {"field": axis, "type": "quantitative"} for axis in "xy"}
+    whole = {"data": rows, "mark": "point", "encoding": encoding, **spec}
+    return Figure(name=name, number="Fig. 1", title="t", caption="c", alt="a", spec=whole)
+
+
+def drawers() -> list[psutil.Process]:
+    mine = psutil.Process().children()
+    return [one for one in mine if drawing_process.PROGRAM.name in " ".join(one.cmdline())]
+
+
+def test_it_draws_what_this_process_draws_and_ends_with_the_block() -> None:
+    figures = [a_figure("one"), a_figure("two", mark="line")]
+    with DrawingProcess() as process:
+        process.begin(figures)
+        (drawer,) = drawers()
+        drawn = [process.svg(figure) for figure in figures]
+    assert drawn == [drawing.svg(figure) for figure in figures]
+    assert not drawer.is_running()
+
+
+def test_a_figure_that_was_not_begun_is_drawn_here() -> None:
+    with DrawingProcess() as process:
+        assert process.svg(a_figure()) == drawing.svg(a_figure())
+
+
+def test_an_error_of_a_specification_is_raised_here_and_the_next_figure_drawn() -> None:
+    wrong, right = a_figure("wrong", mark={"no": "mark"}), a_figure("right")
+    with DrawingProcess() as process:
+        process.begin([wrong, right])
+        with pytest.raises(ValueError, match="conversion failed"):
+            process.svg(wrong)
+        assert "<svg" in process._begun["right"].result()
+
+
+def test_a_process_that_ends_draws_nothing_and_the_page_is_whole() -> None:
+    with DrawingProcess() as process:
+        (drawer,) = drawers()
+        drawer.kill()
+        drawer.wait()
+        process.begin([a_figure()])
+        assert process._begun["one"].result() == ""
+        assert process.svg(a_figure()) == drawing.svg(a_figure())
+
+
+def test_a_page_is_whole_where_no_process_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    brief = Brief(recorded("plateau"))
+    figures = sum(len(section.figures) for section in brief.sections)
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    assert brief.html().count('role="img"') == figures > 3
+
+
+def test_an_error_within_the_block_leaves_no_process() -> None:
+    with pytest.raises(KeyError), DrawingProcess() as process:
+        (drawer,) = drawers()
+        process.begin(a_figure(str(number)) for number in range(50))
+        raise KeyError
+    assert not drawer.is_running()
+
+
+def test_the_program_ends_with_its_input() -> None:
+    with DrawingProcess() as process:
+        (drawer,) = drawers()
+        assert process._process is not None and process._process.stdin is not None
+        process._process.stdin.close()
+        assert drawer.wait(timeout=20) == 0
+
+
+def test_sections_are_made_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    brief = Brief(recorded("plateau"))
+    first = brief.sections
+    brief.write(tmp_path / "page.html")
+    assert all(one is other for one, other in zip(first, brief.sections, strict=True))
