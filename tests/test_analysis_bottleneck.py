@@ -498,3 +498,12 @@ def test_a_core_that_a_thread_of_a_drive_fills_is_short_although_others_use_it()
     )
     assert found.resource == "one core"
     assert "on it: md127_raid10 91%, postgres 5%" in found.sentence
+
+
+@pytest.mark.parametrize(("rate", "few"), [(0.1, True), (10.0, False)])
+def test_a_share_of_few_samples_says_how_few(rate: float, few: bool) -> None:
+    found = judged(waits={"log": 11.0, "samples": rate})
+    (log,) = [row for row in found.rows if row.resource == "log"]
+    window_s = rung(Order(configuration="a", phase="final_run", users=20), 2000.0).tally.window_s
+    assert (f"; only {round(3 * rate * window_s)} samples)" in log.why) is few
+    assert ("; only " in found.sentence) is few

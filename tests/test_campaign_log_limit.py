@@ -189,6 +189,12 @@ def test_brief_json_and_folder_name_the_quoted_load(campaigns: Campaigns, kind: 
     assert results_json(results)["quoted_loads"] == document["quoted_loads"]
     rungs = [row.cells[1] for row in section(Brief(results), "rungs").tables[0].rows]
     assert "knee 1, measured again" in rungs
+    (again_said,) = [
+        one for one in section(Brief(results), "cautions").sentences if "measured again" in one
+    ]
+    superseded = sata(results).superseded
+    counted = sata(results).of("final_run", "fixed_rate")
+    assert f": {len(superseded)} of {len(superseded) + len(counted)} on" in again_said
     assert results.folder
     assert load(results.folder) == results
     places = [when for when, _ in conditions(sata(results))]

@@ -9,6 +9,8 @@ from kneebench.analysis.resources import Resource
 from kneebench.records import ResourceEvidence
 
 NOT_MEASURED = "not measured"
+FEW_SAMPLES = 30
+"""Of the sessions: with fewer, a share of the time is a rough one."""
 
 
 class Decided(NamedTuple):
@@ -73,20 +75,26 @@ def busy(value: float | None) -> str:
     return NOT_MEASURED if value is None else f"{share(value)} busy"
 
 
-def waited(value: float | None, what: str, limit: float | None = None) -> str:
-    """The share of the users' time in waits; empty where it was not measured.
+def waited(
+    value: float | None, what: str, limit: float | None = None, samples: int | None = None
+) -> str:
+    """The share of the users' time in waits; empty where it was not measured. `samples`: how often
+    the sessions were looked at, which is said where they are few.
 
     >>> waited(0.69, "the log", 0.5)
     'users spent 69% of their time waiting for the log (limit 50%)'
     >>> waited(0.4998, "reads", 0.5)
     'users spent 49.98% of their time waiting for reads (limit 50%)'
+    >>> waited(0.503, "reads", 0.5, samples=9)
+    'users spent 50.3% of their time waiting for reads (limit 50%; only 9 samples)'
     """
     if value is None:
         return ""
     if limit is None:
         return f"users spent {share(value)} of their time waiting for {what}"
     shown = beside(value, limit)
-    return f"users spent {shown} of their time waiting for {what} (limit {share(limit)})"
+    few = f"; only {samples} samples" if samples is not None and samples < FEW_SAMPLES else ""
+    return f"users spent {shown} of their time waiting for {what} (limit {share(limit)}{few})"
 
 
 def beside(value: float, limit: float) -> str:

@@ -48,7 +48,10 @@ def log(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     short = late or waiting
     limit = f", limit {time(limit_s)}" if late or not waiting else ""
     took = f"a log write took {time(write_s)} (mean of the window{limit})"
-    why = [took if write_s is not None else "", waited(waits, "the log", LOG.limit)]
+    why = [
+        took if write_s is not None else "",
+        waited(waits, "the log", LOG.limit, readings.samples),
+    ]
     why = why[::-1] if waiting and not late else why
     return evidence(
         LOG,
@@ -82,7 +85,7 @@ def data_reads(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     first = _limits(device) and behind is not None and behind <= 0.5
     blocked = _behind_writes(readings, device)
     limit = BESIDE_A_BUSY_DEVICE if first else DATA_READS.limit
-    says = waited(waits, "reads", limit)
+    says = waited(waits, "reads", limit, readings.samples)
     says += f", {rounded(each, 2)} device reads per transaction" if each is not None else ""
     says += f", {time(await_s)} each" if each is not None and await_s is not None else ""
     if device and not blocked:
@@ -115,7 +118,7 @@ def data_writes(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     short = by_waits or (behind_writes and both > BESIDE_A_BUSY_DEVICE)
     those = " (the log's among them)" if with_log else ""
     kept = short and not by_waits
-    says = ["" if kept else waited(waits, "writes of data", DATA_WRITES.limit)]
+    says = ["" if kept else waited(waits, "writes of data", DATA_WRITES.limit, readings.samples)]
     by = Decided(waits, DATA_WRITES.limit)
     if device and behind is not None and behind > 0.5:
         limit = BESIDE_A_BUSY_DEVICE if _limits(device) else DATA_READS.limit
@@ -159,14 +162,13 @@ def device(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     one_of_them = _limits(found) or _behind_writes(readings, found)
     limit, waiting = DATA_READS.limit, both + (readings.waiting("waits.log") or 0.0)
     together = both > limit >= max(parts) and not one_of_them
-    why = [
-        f"{share(most.share)} of the storage's raw {most.what} (limit {share(DEVICE.limit)})"
-        if most
-        else "the storage was not measured without a database"
-    ]
+    raw = f"{share(most.share)} of the storage's raw {most.what}" if most else ""
+    limited = f"{raw} (limit {share(DEVICE.limit)})"
+    why = [limited if most else "the storage was not measured without a database"]
     near = most is not None and most.near and waiting > BESIDE_A_BUSY_DEVICE
     if together:
-        why = [waited(both, "reads and writes of data", limit), *(why if most else ())]
+        these = waited(both, "reads and writes of data", limit, readings.samples)
+        why = [these, *(why if most else ())]
     by = Decided(both, limit) if together else Decided(most and most.share, DEVICE.limit)
     return evidence(
         DEVICE,

@@ -50,6 +50,15 @@ class KneeReadings:
         """Whether the database's sessions were sampled."""
         return bool(self._waited)
 
+    @cached_property
+    def samples(self) -> int | None:
+        """How often the sessions were looked at within the windows; None where older results do
+        not say.
+        """
+        rates = [(rung.quantity(SAMPLES), rung.tally.window_s) for rung in self._waited]
+        known = [rate * window_s for rate, window_s in rates if rate is not None]
+        return round(sum(known)) if known else None
+
     @property
     def waits_split(self) -> bool:
         """Whether lightweight locks and data writes have classes of their own; older results have

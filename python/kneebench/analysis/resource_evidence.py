@@ -167,7 +167,7 @@ def _waits(
     return evidence(
         resource,
         None if waits is None else waits > resource.limit,
-        waited(waits, what, resource.limit) or "waits were not measured",
+        waited(waits, what, resource.limit, readings.samples) or "waits were not measured",
         by=Decided(waits, resource.limit),
         saturation=(of_the_time(waits),),
         errors=(errors,),

@@ -118,6 +118,7 @@ def _cautions(view: ViewModel) -> Iterator[str]:
     yield from _drives(view)
     yield from _no_longer_steady(view)
     yield from limit_caveats(view.results)
+    yield from _measured_again(view)
     yield from rate_caveats(view.climbs)
     yield from wait_caveats(view.results)
     yield from (f"{sentence}." for sentence in control_caveats(view.results))
@@ -234,6 +235,21 @@ def _not_drained(every: Sequence[Drains]) -> Iterator[str]:
         yield (
             f"IOPS did not fall during {during} of {listed(devices)}: burst credits may have been"
             f" left{none}."
+        )
+
+
+def _measured_again(view: ViewModel) -> Iterator[str]:
+    """Runs that no figure counts; the table of all rungs has them, with why."""
+    again = [
+        (view.name(climb.id), f"{len(climb.superseded)} of {len(climb.superseded) + len(kept)}")
+        for climb in view.climbs
+        if climb.superseded
+        for kept in [climb.of("final_run", "fixed_rate")]
+    ]
+    if again:
+        yield (
+            "Some runs at the knee and at the fixed rate were measured again, and count in no"
+            f" figure: {by_finding(again, len(view.climbs))}."
         )
 
 
