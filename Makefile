@@ -93,9 +93,18 @@ ready: .venv/built
 		|| { echo "make: no C compiler: apt-get install gcc libc6-dev, then run make again"; exit 1; }
 	touch $@
 
+# sshd and faketime for the tests with several hosts: unpacked, so that no server is installed.
+.tools/hosts/there:
+	@mkdir -p .tools/hosts
+	@cd .tools/hosts && { apt-get download -qq openssh-server libwrap0 libfaketime 2>/dev/null \
+		|| { test "$$(id -u)" = 0 && apt-get update -qq \
+		&& apt-get download -qq openssh-server libwrap0 libfaketime; }; } >/dev/null 2>&1 \
+		&& for package in *.deb; do dpkg -x $$package . && rm $$package; done && touch there \
+		|| echo "make: no sshd for tests: those with several hosts are skipped, with a reason"
+
 # What the tests try beside the embedded server: Debian's PostgreSQL 15 and MariaDB, a browser, file
 # systems. Skipped when not root.
-debian:
+debian: .tools/hosts/there
 	@missing=; for tool in $(DEBIAN_TOOLS); do test -x $$tool || missing=yes; done; \
 	test -n "$$missing" || exit 0; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \

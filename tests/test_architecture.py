@@ -26,7 +26,17 @@ PLACES = (
     HOUSE / "databases" / "engines" / "postgres",
 )
 """Where the files are that the page for contributors names, some by their names alone."""
-ROOMS = ("plan", "lab", "databases", "workload", "measurement", "ladder", "results", "brief")
+ROOMS = (
+    "plan",
+    "hosts",
+    "lab",
+    "databases",
+    "workload",
+    "measurement",
+    "ladder",
+    "results",
+    "brief",
+)
 GROUND = (
     "units",
     "errors",
@@ -276,6 +286,7 @@ def test_what_measures_and_judges_names_no_object_of_one_database() -> None:
 
 MAY_NAME_AN_ENGINE = {
     "plan/database.py": "the default engine",
+    "databases/wire_address.py": "the protocols of the core",
     "results/upgrades.py": "the engines of old formats",
 }
 

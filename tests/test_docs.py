@@ -21,6 +21,7 @@ from kneebench.shelf import ENGINES, STOPS
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 COMMANDS = {
+    "hosts",
     "run",
     "accept",
     "check",

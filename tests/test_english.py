@@ -293,6 +293,8 @@ BASE_VERBS = [
     "choose",
     "clean",
     "compare",
+    "end",
+    "reach",
     "connect",
     "copy",
     "count",

@@ -291,6 +291,12 @@ def merge_histograms(histograms: list[str]) -> Latency:
     Raises ValueError for one that cannot be read.
     """
 
+def sum_histograms(histograms: list[str]) -> Latency | None:
+    """The sum of base64 HDR histograms (V2), as one with its statistics; None without samples.
+
+    Raises ValueError for one that cannot be read.
+    """
+
 def merged_quantiles(histograms: list[str], shares: list[float]) -> list[float]:
     """Quantiles, in seconds, of all samples of base64 HDR histograms (V2); a share of 0.99 is P99.
 

@@ -16,6 +16,7 @@ from kneebench.commands import (
     campaigns,
     drives,
     following,
+    hosts,
     measuring,
     noise,
     plans,
@@ -35,6 +36,7 @@ app = typer.Typer(
 printing_plans = typer.Typer(
     rich_markup_mode=None, help="Print a plan to start from, or the plan schema."
 )
+load_hosts = typer.Typer(rich_markup_mode=None, help="Look at the machines that users run on.")
 
 
 @app.callback(invoke_without_command=True)
@@ -89,6 +91,8 @@ app.add_typer(printing_plans, name="plan")
 printing_plans.command("default")(plans.default)
 printing_plans.command("preset")(plans.preset)
 printing_plans.command("schema")(plans.schema)
+app.add_typer(load_hosts, name="hosts")
+load_hosts.command("check")(hosts.check)
 app.command("live")(following.live)
 app.command("list")(campaigns.list_campaigns)
 app.command("show")(campaigns.show)

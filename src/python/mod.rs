@@ -21,6 +21,12 @@ fn merge_histograms(py: Python<'_>, histograms: Vec<String>) -> PyResult<Latency
     Ok(py.detach(|| merged(&histograms))?.statistics())
 }
 
+/// The sum of base64 HDR histograms (V2), as one with its statistics; None without samples.
+#[pyfunction]
+fn sum_histograms(py: Python<'_>, histograms: Vec<String>) -> PyResult<Option<Latency>> {
+    py.detach(|| Ok(merged(&histograms)?.latency()))
+}
+
 /// Quantiles, in seconds, of all samples of base64 HDR histograms (V2).
 #[pyfunction]
 fn merged_quantiles(
@@ -60,6 +66,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<loading::Loading>()?;
     module.add_class::<simulated::SimulatedServer>()?;
     module.add_function(wrap_pyfunction!(merge_histograms, module)?)?;
+    module.add_function(wrap_pyfunction!(sum_histograms, module)?)?;
     module.add_function(wrap_pyfunction!(merged_quantiles, module)?)?;
     module.add_function(wrap_pyfunction!(system_roots, module)?)?;
     errors::register(module)?;

@@ -22,6 +22,7 @@ from kneebench.databases.engine import Engine
 from kneebench.databases.several import engine_of
 from kneebench.directories import CAMPAIGNS
 from kneebench.errors import Refused
+from kneebench.hosts.load_hosts import LoadHosts, connected
 from kneebench.lab.host import described, host
 from kneebench.lab.inventory import drives_called, drives_under
 from kneebench.lab.journal import Journal
@@ -63,7 +64,7 @@ def run(
     `folder` holds campaigns; an unfinished one of the same plan, image and kneebench is resumed
     unless `fresh`. `brief`: one is written next. `erase`: drives agreed to be erased. `reliefs`:
     see `prove`. Raises PlanError or Refused before any change; InvalidMeasurement for a lost
-    database. Whatever ends it, the machine is put back and what was measured stays.
+    database. Whatever ends it, the machine is put back; what was measured stays.
 
     >>> from kneebench import preset, run
     >>> results = run(preset("simulated"), folder="kneebench-results")
@@ -72,8 +73,8 @@ def run(
     """
     plan, watch = as_plan(plan), _Logging(watch)
     with contextlib.ExitStack() as stack:
-        # 1. Undo what a killed run left, and check the plan against the machine.
-        engine = stack.enter_context(_check(plan, journal := Journal(), erase, watch))
+        # 1. Undo what a killed run left, check the plan against the machine, reach the others.
+        engine, hosts = stack.enter_context(_check(plan, journal := Journal(), erase, watch))
         # 2. Open the results: new ones, or those to resume. Change the machine as the plan says.
         machine = _machine(plan, paths := _paths(map(engine.where, configurations(plan))))
         in_force = stack.enter_context(sysctls(plan.kernel, journal, watch))
@@ -82,23 +83,26 @@ def run(
         _put_before(store, plan, paths, known_noise_floor(machine, plan, watch))
         erase_drives(erase, watch)
         # 3. Climb on every configuration, measure the knees in turn, prove what limits them.
-        context = Context(campaign_plan(plan), engine, store, _keeping(store, watch), in_force)
+        resolved = campaign_plan(plan)
+        context = Context(resolved, engine, store, _keeping(store, watch), in_force, hosts)
         resumed = bool(store.rungs)
         Bench(context).measure()
         prove(context, plan, journal, reliefs)
-        # 4. Keep the drives as they are now, and how long it took.
         return _finish(plan, store, machine, paths, resumed=resumed, brief=brief)
 
 
 @contextlib.contextmanager
 def _check(
     plan: Plan, journal: Journal, erase: Sequence[WholeDrive], watch: Watch
-) -> Iterator[Engine]:
-    """The plan's engine, once what a killed run left is undone, and nothing is wrong."""
+) -> Iterator[tuple[Engine, LoadHosts | None]]:
+    """The plan's engine and load hosts, once what a killed run left is undone, and nothing is
+    wrong.
+    """
     journal.clean(watch)
     with closing(engine_of(plan, journal)) as engine:
         refuse(preflight_checks(plan, engine, journal, erase=erase, watch=watch))
-        yield engine
+        with connected(plan.hosts.load) as load_hosts:
+            yield engine, load_hosts
 
 
 def _root(folder: str | Path | None) -> Path:

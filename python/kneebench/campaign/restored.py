@@ -11,10 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from kneebench.analysis.background import background_kinds
-from kneebench.analysis.disturbance import CLIMBING, TRIES, caveats, heavier
+from kneebench.analysis.disturbance import CLIMBING
 from kneebench.analysis.wording import number_of_users
+from kneebench.campaign.attempts import disturbed_by, with_tries
 from kneebench.campaign.cold_start import cold_start
+from kneebench.campaign.lost_hosts import measured_on_all
 from kneebench.databases.engine import Engine, Server
+from kneebench.hosts.load_hosts import LoadHosts
 from kneebench.lab.preparation import Shares
 from kneebench.lab.topology import as_list
 from kneebench.ladder.final_runs import Load
@@ -51,6 +54,8 @@ class Context(NamedTuple):
     watch: Watch
     in_force: Sequence[Setting] = ()
     """The kernel's settings of the plan."""
+    load_hosts: LoadHosts | None = None
+    """Where the users run; None for this machine."""
 
     def with_its_cores(self, configuration: Configuration) -> RungPlan:
         """The plan of a configuration's rungs, with the cores that its load generator has."""
@@ -212,9 +217,9 @@ class Restored:
         tried: list[str] = []
         while True:
             measured = self._measure_in_turn(order, cold=cold and not tried)
-            disturbed, tries = _disturbed(measured, self._searched)
+            disturbed, tries = disturbed_by(measured, self._searched)
             if not disturbed or len(tried) + 1 >= tries:
-                return measured._replace(rung=_with_tries(measured.rung, tried))
+                return measured._replace(rung=with_tries(measured.rung, tried))
             tried.append(f"{measured.rung.tally.nopm:,.0f} NOPM, {disturbed}")
             attempt = f"attempt {len(tried)} of {tries} is {disturbed}"
             self.context.watch(Event(kind="warning", doing=f"{described(order)}: {attempt}"))
@@ -240,19 +245,26 @@ class Restored:
         start = cold_start(
             self.configuration, context.plan.configurations, context.store, cold=cold
         )
-        measured = measure(
-            order,
-            plan,
+        measured, lost = measured_on_all(
+            lambda: measure(
+                order,
+                plan,
+                server,
+                server.paths,
+                context.watch,
+                cold=cold,
+                warm_up_s=warm_up_s,
+                start=start,
+                log_trace=self._log_trace,
+                transactions=self._missing(order),
+                load_hosts=context.load_hosts,
+            ),
+            context.load_hosts,
             server,
-            server.paths,
-            self.context.watch,
-            cold=cold,
-            warm_up_s=warm_up_s,
-            start=start,
-            log_trace=self._log_trace,
-            transactions=self._missing(order),
+            described(order),
+            context.watch,
         )
-        rung = measured.rung
+        rung = measured.rung.with_remarks(*noted("host_lost", *lost))
         begun = self.transactions + (rung.discarded or 0)
         self.transactions += rung.tally.whole.completed
         if order.rate_per_s is None:
@@ -272,28 +284,3 @@ class Restored:
         if self._beside:
             begins_at = self._beside.begins_at(order)
         return max(0, begins_at - self.transactions)
-
-
-def _disturbed(measured: MeasuredRung, searched: Sequence[Rung]) -> tuple[str, int]:
-    """(what disturbed a rung so that it is measured again, or nothing; attempts at most).
-
-    A short round is measured again for any reason, also once more if other processes or a
-    hypervisor used more of the cores than a caveat allows. So is a rung of a climb, and one that
-    fell behind a checkpoint, unlike those `searched` before it.
-    """
-    rung, round_ = measured.rung, bool(measured.rung.order.restore)
-    if invalid := measured.disturbed or (round_ and rung.invalid):
-        return f"invalid: {invalid}", TRIES
-    climbing = rung.order.phase in CLIMBING
-    seen = [one.words for one in caveats(rung)]
-    seen += heavier(rung, searched) if climbing else ()
-    return (f"disturbed: {'; '.join(seen)}", 2) if seen and (round_ or climbing) else ("", 1)
-
-
-def _with_tries(rung: Rung, tried: Sequence[str]) -> Rung:
-    """The rung with a note for each attempt before it, which is not kept."""
-    repeated = (
-        f"attempt {number} of {len(tried) + 1} was repeated: {seen}"
-        for number, seen in enumerate(tried, start=1)
-    )
-    return rung.with_remarks(*noted("repeated", *repeated))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from kneebench._core import GeneratorSpec, LoadGenerator
+from kneebench.databases.wire_address import WireAddress
 from kneebench.errors import KneebenchError, Refused
 from kneebench.records import Check, Configuration, Finding, Role, Setting, Watch, Whereabouts
 
@@ -115,6 +116,21 @@ class MakesLogFiles(Protocol):
     def ready_log(self, for_s: float, limit_s: float) -> bool | None:
         """Make the files that so many seconds of log will take; for `limit_s` at most. Whether they
         are there; None where more time would not help: the server makes them, as it goes.
+        """
+        ...
+
+
+@runtime_checkable
+class ReachedByUsers(Protocol):
+    """A server that users on other hosts can connect to."""
+
+    def users_address(self) -> WireAddress:
+        """Where they connect, with the password: it is kept nowhere."""
+        ...
+
+    def end_users(self) -> int:
+        """End every user's session that is left, of a host that was lost; how many there still
+        are.
         """
         ...
 

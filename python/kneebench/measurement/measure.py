@@ -14,10 +14,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from kneebench._core import ConnectError, LoadGenerator
+from kneebench._core import ConnectError
 from kneebench.analysis.wording import number_of_users
-from kneebench.databases.engine import Server
+from kneebench.databases.engine import ReachedByUsers, Server
 from kneebench.errors import InvalidMeasurement
+from kneebench.hosts.load_hosts import LoadHosts
 from kneebench.lab.storage_faults import storage_faults
 from kneebench.measurement.held_window import hold_window, moved_at_last
 from kneebench.measurement.idle_counts import Idle
@@ -46,7 +47,7 @@ from kneebench.measurement.warm_up import (
 )
 from kneebench.plan.rung_plan import RungPlan
 from kneebench.records import Order, Rung, Second, Series, Watch
-from kneebench.workload import generator_spec, running_load
+from kneebench.workload import LoadGenerators, generator_spec, running_load
 
 
 class MeasuredRung(NamedTuple):
@@ -73,11 +74,12 @@ def measure(
     start: ColdStart = NO_START,
     log_trace: LogTrace | str = NO_TRACE,
     transactions: int = 0,
+    load_hosts: LoadHosts | None = None,
 ) -> MeasuredRung:
     """Measure one rung; `cold` if it is the first on a restored database, which takes longer to
     warm, and has to reach `start`; `warm_up_s` is its warm-up, instead of the plan's; `log_trace`
     is that of the server, or why there is none; `transactions`: how many the warm-up completes at
-    least.
+    least; `load_hosts`: where the users run, None for this machine.
 
     Raises DatabaseLost when the server goes away, InvalidMeasurement when it runs out of room,
     memory or connections, does not let the users in, or somebody else's lock keeps them waiting.
@@ -88,7 +90,7 @@ def measure(
     )._replace(transactions=transactions)
     context = MeterContext(server, storage_paths, log_trace)
     with losses_reported(server, described(order)):
-        record = _run_load(order, plan, context, times, watch)
+        record = _run_load(order, plan, context, times, watch, load_hosts)
     rung, outside = judged(summarised(record, plan, server), record.load.held)
     last = record.load.held.last
     return MeasuredRung(
@@ -105,13 +107,14 @@ def _run_load(
     context: MeterContext,
     times: Schedule,
     watch: Watch,
+    load_hosts: LoadHosts | None,
 ) -> RungRecord:
     """Run the rung's load, with what the database counts while idle before and after it."""
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     server = context.server
     before = _idle(server)
     make_log_ready(server, times.shortest_s + times.logged_s, LOG_MOST_S)
-    generator = server.load_generator(generator_spec(plan.workload, plan.seed, order))
+    generator = _load_of(order, plan, server, load_hosts)
     _connect(generator, order, server)
     real = plan.engine.measures_real_hardware
     with _pin_to(plan.workload.load_generator_cores if real else ()):
@@ -124,11 +127,22 @@ def _run_load(
     return RungRecord(order, started_at, before, load, after, sampler.raw_series, sampler.remarks)
 
 
+def _load_of(
+    order: Order, plan: RungPlan, server: Server, load_hosts: LoadHosts | None
+) -> LoadGenerators:
+    """The users of an order, on this machine or on the load hosts."""
+    spec = generator_spec(plan.workload, plan.seed, order)
+    if load_hosts and isinstance(server, ReachedByUsers):
+        threads = plan.workload.load_generator_threads
+        return load_hosts.load(spec, server.users_address(), threads)
+    return server.load_generator(spec)
+
+
 def _idle(server: Server) -> Idle:
     return Idle(server.sum_next_order_ids(), *(server.transaction_counts() or (None, None)))
 
 
-def _connect(generator: LoadGenerator, order: Order, server: Server) -> None:
+def _connect(generator: LoadGenerators, order: Order, server: Server) -> None:
     """Open every connection before the clock starts."""
     try:
         generator.ready()
@@ -155,7 +169,7 @@ def _pin_to(cores: Sequence[int]) -> Iterator[None]:
 
 
 def _under_load(
-    generator: LoadGenerator,
+    generator: LoadGenerators,
     order: Order,
     times: Schedule,
     sampler: Sampler,

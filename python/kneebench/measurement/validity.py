@@ -16,6 +16,11 @@ from kneebench.engine_properties import EngineProperties, ErrorClass
 from kneebench.errors import InvalidMeasurement
 from kneebench.measurement import delay
 from kneebench.measurement.held_window import HeldWindow
+from kneebench.measurement.load_host_validity import (
+    busiest_host,
+    host_caveats,
+    hosts_too_far_apart,
+)
 from kneebench.measurement.rung_runner import described
 from kneebench.records import Order, Remark, Rung, Tally
 from kneebench.units import rounded
@@ -46,7 +51,7 @@ def invalid(order: Order, tally: Tally, most_errors: float) -> tuple[Remark, ...
 def _reasons(order: Order, tally: Tally, most_errors: float) -> Iterator[Remark | None]:
     if (busy := tally.load_generator_busy) > LOAD_GENERATOR_BUSY:
         words = (
-            f"the load generator was {100 * busy:.0f}% busy (limit"
+            f"the load generator{busiest_host(tally)} was {100 * busy:.0f}% busy (limit"
             f" {100 * LOAD_GENERATOR_BUSY:.0f}%) and limited the throughput"
         )
         yield _wrong("load_generator", words, busy, LOAD_GENERATOR_BUSY, "share")
@@ -72,6 +77,7 @@ def judged(rung: Rung, held: HeldWindow) -> tuple[Rung, str]:
     """
     outside = () if rung.order.phase == "warm_up" else tuple(_disturbances(rung, held))
     found = rung.with_remarks(*outside, *disturbance.caveats(rung), *_made_late(rung, held))
+    found = found.with_remarks(*host_caveats(rung.tally))
     return found, "; ".join(one.words for one in outside)
 
 
@@ -102,6 +108,7 @@ def _disturbances(rung: Rung, held: HeldWindow) -> Iterator[Remark]:
         yield _wrong("long_window", f"{words} (limit {limit})", window_s, longest_s, "s")
     if held.log_ready and (made := _segments_made(rung)):
         yield _wrong("log_made", f"{_made(made)}, while all users waited", made, 0)
+    yield from hosts_too_far_apart(rung.tally)
     stolen, most = disturbance.STOLEN.of(rung), disturbance.STEAL_MOST
     if stolen and stolen[0] > most:
         words = f"the hypervisor took {100 * stolen[0]:.0f}% of {stolen[1]}"

@@ -19,6 +19,7 @@ from kneebench.plan.constraints import Constraint, Constraints, wrong_sizes
 from kneebench.plan.database import Database as Database
 from kneebench.plan.database_rules import about, check_databases, check_rounds
 from kneebench.plan.engine_table import EngineStorage, EngineTable, default_database
+from kneebench.plan.hosts import Hosts
 from kneebench.plan.kernel import Kernel
 from kneebench.plan.ladder import Ladder
 from kneebench.plan.stops import with_keys_of_ladder
@@ -79,6 +80,7 @@ class Plan(Part):
     workload: Workload = Workload()
     constraints: Constraints = Constraints()
     kernel: Kernel = Kernel()
+    hosts: Hosts = Hosts()
     notes: dict[Name, Note] = Field(
         default={},
         max_length=MOST_NOTES,
@@ -171,6 +173,7 @@ class Plan(Part):
         if self.baseline and self.baseline not in self.storages:
             raise wrong("baseline", sentence=f"a storage, one of: {', '.join(self.storages)}")
         self.brief.check(self.storages)
+        self.hosts.check(self.storages, self.databases_by_name.values())
         return self
 
     @model_validator(mode="after")

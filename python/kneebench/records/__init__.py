@@ -37,6 +37,7 @@ from kneebench.records.findings import (
     ResourceEvidence,
     TimeShare,
 )
+from kneebench.records.load_hosts import HostTally
 from kneebench.records.machine import (
     CountedDevice,
     Drive,
@@ -87,6 +88,7 @@ __all__ = [
     "Finding",
     "Holder",
     "Host",
+    "HostTally",
     "IoAllowance",
     "Knee",
     "Latency",

@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from kneebench.records.load_hosts import HostTally
 from kneebench.records.machine import CountedDevice
 from kneebench.records.record import Phase, Record
 from kneebench.records.remark import Remark
@@ -118,13 +119,13 @@ class Tally(Record):
     unstarted: int = 0
     lost_users: int = 0
     edges_s: float | None = None
-    """Users' time at the window's edges: of transactions that began before the window, their part
-    in it, less the part after it of those whose latencies count. None: not counted (old results).
-    """
+    """Users' time at the window's edges: of transactions that began before it, their part in it,
+    less the part after it of those whose latencies count. None: not counted (old results)."""
     load_generator_cpu_s: float = 0.0
     load_generator_threads: int = 1
     load_generator_cores: int | None = None
     """Cores that the workers shared; None: unknown."""
+    hosts: tuple[HostTally, ...] = ()
 
     def _sum(self, scope: Literal["whole", "window"]) -> Counts:
         counts = [getattr(one, scope) for one in self.transactions.values()]
@@ -154,9 +155,11 @@ class Tally(Record):
 
     @property
     def load_generator_busy(self) -> float:
-        """Utilization of the load generator's cores; workers that share a core cannot use more than
-        one. 0 without a window.
+        """Utilization of the load generator's cores, on the busiest host; workers that share a core
+        cannot use more than one. 0 without a window.
         """
+        if self.hosts:
+            return max(one.busy for one in self.hosts)
         cores = min(
             self.load_generator_threads, self.load_generator_cores or self.load_generator_threads
         )

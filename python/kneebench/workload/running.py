@@ -11,18 +11,41 @@ import signal
 import threading
 from collections.abc import Iterator
 from types import FrameType
-from typing import Literal
+from typing import Any, Literal, Protocol
 
-from kneebench._core import LoadGenerator
 from kneebench.records import Tally, Tick
 
 FAREWELL_S = 5.0
 
 
+class LoadGenerators(Protocol):
+    """A load generator, or those of several hosts as one."""
+
+    def ready(self) -> None:
+        """Open every connection. Raises ConnectError."""
+        ...
+
+    def go(self) -> None:
+        """Start the clock and the load."""
+        ...
+
+    def tick(self) -> Any:
+        """Wait for the end of the current second, and report it."""
+        ...
+
+    def mark(self, phase: str) -> float:
+        """Enter a phase; seconds since go."""
+        ...
+
+    def stop(self) -> Any:
+        """Let every transaction that began end; the tally."""
+        ...
+
+
 class RunningLoad:
     """A load generator under load, with its reports as records. Only `tick` passes time."""
 
-    def __init__(self, generator: LoadGenerator) -> None:
+    def __init__(self, generator: LoadGenerators) -> None:
         self._generator = generator
         self._tally: Tally | None = None
 
@@ -46,7 +69,7 @@ class RunningLoad:
 
 
 @contextlib.contextmanager
-def running_load(generator: LoadGenerator) -> Iterator[RunningLoad]:
+def running_load(generator: LoadGenerators) -> Iterator[RunningLoad]:
     """A load generator from go to stop: it is stopped however the block ends, so that no user
     outlives its rung.
 

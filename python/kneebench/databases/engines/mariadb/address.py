@@ -19,6 +19,7 @@ from kneebench._core import Address as CoreAddress
 from kneebench._core import system_roots
 from kneebench.databases.engines.mariadb.server_address import MariadbAddress
 from kneebench.databases.engines.mariadb.table import PASSWORD
+from kneebench.databases.wire_address import WireAddress
 from kneebench.errors import PlanError
 from kneebench.secrets import without_passwords
 
@@ -77,7 +78,12 @@ def _password(passfile: str, what: str) -> str:
 
 def core_address(address: MariadbAddress) -> CoreAddress:
     """The address as the Rust core takes it."""
-    return CoreAddress(
+    return CoreAddress(**wire_address(address))
+
+
+def wire_address(address: MariadbAddress) -> WireAddress:
+    """The address as plain data, which also goes to other hosts."""
+    return WireAddress(
         protocol="mysql",
         host=address.host,
         port=address.port,

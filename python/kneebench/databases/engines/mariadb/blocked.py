@@ -76,6 +76,14 @@ def end_stuck(session: MariadbSession, own: Sequence[int], for_s: float) -> str:
     return f"{number_of_users(len(waiting))} waited up to {longest} for a lock held by {seen}"
 
 
+def end_users(session: MariadbSession, own: Sequence[int]) -> int:
+    """Kill the sessions of all users; how many there still are."""
+    left = {int(one) for (one,) in session.rows(USERS)} - {*own}
+    for user in left:
+        end_session(session, user)
+    return len(left)
+
+
 def _waits(session: MariadbSession, for_s: float) -> list[tuple[int, int, float]]:
     """(who waits, for whom, seconds). A table's lock does not say who holds it: most likely whoever
     has had a transaction open for as long; 0 where nobody has.

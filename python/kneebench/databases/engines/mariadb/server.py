@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from kneebench._core import GeneratorSpec, LoadGenerator
 from kneebench.databases.engine import LogCalls
-from kneebench.databases.engines.mariadb.address import core_address
-from kneebench.databases.engines.mariadb.blocked import end_stuck, holders
+from kneebench.databases.engines.mariadb.address import core_address, wire_address
+from kneebench.databases.engines.mariadb.blocked import end_stuck, end_users, holders
 from kneebench.databases.engines.mariadb.conditions import conditions
 from kneebench.databases.engines.mariadb.error_hints import error_hint
 from kneebench.databases.engines.mariadb.log_calls import log_calls
@@ -30,6 +30,7 @@ from kneebench.databases.engines.mariadb.waits import MariadbWaits
 from kneebench.databases.managed.crash_report import seen_of_its_end
 from kneebench.databases.managed.process import Process
 from kneebench.databases.server_sessions import ServerSessions
+from kneebench.databases.wire_address import WireAddress
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.records import Check, Setting, Watch
 
@@ -128,6 +129,10 @@ class MariadbServer(ServerSessions):
         """A load generator for this server."""
         return LoadGenerator(spec, core_address(self.address))
 
+    def users_address(self) -> WireAddress:
+        """Where users on other hosts connect."""
+        return wire_address(self.address)
+
     def sum_next_order_ids(self) -> int:
         """sum D_NEXT_O_ID over all districts."""
         with self.asking("cannot add up the orders", self._timeouts.idle_s) as session:
@@ -170,6 +175,11 @@ class MariadbServer(ServerSessions):
         """By InnoDB's lock waits; waits for other users do not count."""
         with self.asking("cannot check for users that wait for a lock") as session:
             return end_stuck(session, self._own, for_s)
+
+    def end_users(self) -> int:
+        """By KILL."""
+        with self.asking("cannot end the users' sessions") as session:
+            return end_users(session, self._own)
 
     @property
     def _own(self) -> list[int]:

@@ -25,6 +25,7 @@ from kneebench.databases.engines.postgres.error_hints import error_hint, refusal
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
 from kneebench.databases.engines.postgres.table import URL
 from kneebench.databases.log_in import LogIn
+from kneebench.databases.wire_address import WireAddress
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.secrets import without_passwords
 
@@ -112,7 +113,12 @@ def _password(address: PostgresAddress, given: Mapping[str, str]) -> str:
 
 def core_address(address: PostgresAddress) -> CoreAddress:
     """The address as the Rust core takes it."""
-    return CoreAddress(
+    return CoreAddress(**wire_address(address))
+
+
+def wire_address(address: PostgresAddress) -> WireAddress:
+    """The address as plain data, which also goes to other hosts."""
+    return WireAddress(
         protocol="postgres",
         host=address.host,
         port=address.port,

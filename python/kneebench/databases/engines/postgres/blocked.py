@@ -75,6 +75,15 @@ def end_stuck(session: Connection, asking: Sequence[int], for_s: float) -> str:
     )
 
 
+def end_users(session: Connection, asking: Sequence[int]) -> int:
+    """Terminate the sessions of all users; how many there still are."""
+    left = _pids(session, USERS, {"asking": list(asking)})
+    session.execute(
+        "SELECT pg_terminate_backend(pid) FROM unnest(%s::int[]) AS those (pid)", [left]
+    )
+    return len(left)
+
+
 def lockers(session: Connection) -> str:
     """Who holds or wants one of the workload's tables for itself alone, and whom that one waits
     for; empty where nobody does.

@@ -12,8 +12,14 @@ import psycopg
 
 from kneebench._core import GeneratorSpec, LoadGenerator
 from kneebench.databases.engine import LogCalls
-from kneebench.databases.engines.postgres.address import answers, connect, core_address, explained
-from kneebench.databases.engines.postgres.blocked import end_stuck, lockers
+from kneebench.databases.engines.postgres.address import (
+    answers,
+    connect,
+    core_address,
+    explained,
+    wire_address,
+)
+from kneebench.databases.engines.postgres.blocked import end_stuck, end_users, lockers
 from kneebench.databases.engines.postgres.client_timeouts import PostgresTimeouts
 from kneebench.databases.engines.postgres.conditions import conditions
 from kneebench.databases.engines.postgres.error_hints import error_hint
@@ -30,6 +36,7 @@ from kneebench.databases.engines.postgres.waits import PostgresWaits
 from kneebench.databases.managed.crash_report import seen_of_its_end
 from kneebench.databases.managed.process import Process
 from kneebench.databases.server_sessions import ServerSessions
+from kneebench.databases.wire_address import WireAddress
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.records import Check, Setting, Watch
 
@@ -127,6 +134,10 @@ class PostgresServer(ServerSessions):
         """A load generator for this server."""
         return LoadGenerator(spec, core_address(self.address))
 
+    def users_address(self) -> WireAddress:
+        """Where users on other hosts connect."""
+        return wire_address(self.address)
+
     def sum_next_order_ids(self) -> int:
         """sum D_NEXT_O_ID over all districts."""
         with self.asking("cannot add up the orders", self._timeouts.idle_s) as session:
@@ -190,6 +201,11 @@ class PostgresServer(ServerSessions):
         """By pg_blocking_pids; waits for other users do not count."""
         with self.asking("cannot check for users that wait for a lock") as session:
             return end_stuck(session, self._own, for_s)
+
+    def end_users(self) -> int:
+        """By pg_terminate_backend."""
+        with self.asking("cannot end the users' sessions") as session:
+            return end_users(session, self._own)
 
     @property
     def _own(self) -> list[int]:

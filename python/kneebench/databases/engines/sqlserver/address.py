@@ -15,6 +15,7 @@ from kneebench.databases.engines.sqlserver.error_hints import refusal
 from kneebench.databases.engines.sqlserver.server_address import SqlServerAddress
 from kneebench.databases.engines.sqlserver.session import SqlError
 from kneebench.databases.engines.sqlserver.table import PASSWORD, URL, SqlServerDatabase
+from kneebench.databases.wire_address import WireAddress
 from kneebench.errors import PlanError
 from kneebench.secrets import without_passwords
 
@@ -62,7 +63,12 @@ def _password(table: SqlServerDatabase) -> SecretStr | None:
 
 def core_address(address: SqlServerAddress) -> CoreAddress:
     """The address as the Rust core takes it."""
-    return CoreAddress(
+    return CoreAddress(**wire_address(address))
+
+
+def wire_address(address: SqlServerAddress) -> WireAddress:
+    """The address as plain data, which also goes to other hosts."""
+    return WireAddress(
         protocol="tds",
         host=address.host,
         port=address.port,

@@ -23,6 +23,10 @@ WHERE r.database_id = DB_ID({database}) AND r.blocking_session_id > 0
 OTHERS = """
 SELECT session_id, program_name, host_name, login_name, status FROM sys.dm_exec_sessions
 WHERE session_id IN ({ids}) AND (program_name IS NULL OR program_name <> 'kneebench')"""
+USERS = """
+SELECT session_id FROM sys.dm_exec_sessions
+WHERE program_name = 'kneebench' AND database_id = DB_ID({database})
+    AND session_id NOT IN ({own})"""
 NO_PERMISSION = 6102
 """The error of KILL for a login without ALTER ANY CONNECTION."""
 GRANT_KILL = "GRANT ALTER ANY CONNECTION TO {}"
@@ -46,6 +50,15 @@ def end_stuck(session: SqlServerSession, database: str, own: Sequence[int], for_
     left = f", and the login may not end their sessions; {grant}" if refused else ""
     waited = f"{number_of_users(len(waiting))} waited up to {longest}"
     return f"{waited} for a lock held by {seen}{left}"
+
+
+def end_users(session: SqlServerSession, database: str, own: Sequence[int]) -> int:
+    """Kill the sessions of all users; how many there still are."""
+    query = USERS.format(database=literal(database), own=", ".join(map(str, own)))
+    left = [int(spid) for (spid,) in session.execute(query)]
+    for spid in left:
+        _end(session, spid)
+    return len(left)
 
 
 def _head(spid: int, waiting: dict[int, tuple[int, float]]) -> int:

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 
 from kneebench._core import GeneratorSpec, LoadGenerator
-from kneebench.databases.engines.sqlserver.address import core_address, explained
+from kneebench.databases.engines.sqlserver.address import core_address, explained, wire_address
 from kneebench.databases.engines.sqlserver.babelfish import BabelfishReadings, BabelfishWaits
-from kneebench.databases.engines.sqlserver.blocked import end_stuck
+from kneebench.databases.engines.sqlserver.blocked import end_stuck, end_users
 from kneebench.databases.engines.sqlserver.conditions import Conditions
 from kneebench.databases.engines.sqlserver.database import connect_to
 from kneebench.databases.engines.sqlserver.error_hints import error_hint
@@ -25,6 +25,7 @@ from kneebench.databases.engines.sqlserver.session import (
 from kneebench.databases.engines.sqlserver.version import version_of
 from kneebench.databases.engines.sqlserver.waits import SqlServerWaits
 from kneebench.databases.server_sessions import ServerSessions
+from kneebench.databases.wire_address import WireAddress
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.records import Check, Setting, Watch
 
@@ -128,6 +129,10 @@ class SqlServer(ServerSessions):
         """A load generator for this server."""
         return LoadGenerator(spec, core_address(self.address))
 
+    def users_address(self) -> WireAddress:
+        """Where users on other hosts connect."""
+        return wire_address(self.address)
+
     def sum_next_order_ids(self) -> int:
         """sum D_NEXT_O_ID over all districts."""
         with self.losses_reported("cannot add up the orders"), self._whole() as inside:
@@ -166,6 +171,11 @@ class SqlServer(ServerSessions):
             return ""
         with self.asking("cannot check for users that wait for a lock") as session:
             return end_stuck(session, self.address.database, self._own, for_s)
+
+    def end_users(self) -> int:
+        """By KILL."""
+        with self.asking("cannot end the users' sessions") as session:
+            return end_users(session, self.address.database, self._own)
 
     def alive(self) -> str:
         """Empty while the server answers and was not restarted; else what was seen of its end."""

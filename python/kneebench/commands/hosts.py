@@ -1,0 +1,44 @@
+"""The command that looks at the load hosts of a plan: hosts check."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kneebench.commands.options import Json
+from kneebench.commands.output import show_json, show_parts
+
+PlanFile = Annotated[
+    Path, typer.Argument(metavar="PLAN.TOML", help="Plan file with a table [hosts].")
+]
+
+
+def check(plan: PlanFile, as_json: Json = False) -> None:
+    """Say of each load host whether it can be used, and what it is.
+
+    Reachable by ssh, Python, cores, memory, how far its clock is ahead, and whether it reaches the
+    database. Kneebench's files (10 MB) are put below ~/.cache of its account if they are not there.
+
+    \b
+    Examples:
+      kneebench hosts check plan.toml
+      kneebench hosts check plan.toml --json
+    """
+    from kneebench.campaign.preflight import read_plan
+    from kneebench.errors import PlanError
+    from kneebench.hosts.check import host_findings
+    from kneebench.screen import tables
+
+    selected = read_plan(plan)
+    if not selected.hosts.load:
+        do = 'name some: [hosts] load = [{ ssh = "bench@load1" }]'
+        raise PlanError("hosts.load", seen="the plan has no load hosts", do=do)
+    found = list(host_findings(selected.hosts.load, selected.servers))
+    if as_json:
+        show_json([finding.model_dump() for finding in found])
+    else:
+        show_parts(tables.findings(found))
+    if any(finding.level == "error" for finding in found):
+        raise typer.Exit(PlanError.exit_code)

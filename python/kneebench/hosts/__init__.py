@@ -1,0 +1,1 @@
+"""Room: other machines, and what runs there."""

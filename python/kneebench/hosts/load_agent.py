@@ -1,0 +1,131 @@
+"""What runs on a load host: one load generator at a time, as its controller orders.
+
+It imports the standard library and kneebench's Rust core alone. Where the controller is silent for
+`PATIENCE_S` the process ends, and with it every connection to the database.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from kneebench._core import Address, ConnectError, GeneratorSpec, LoadGenerator
+from kneebench.hosts.pipe import Message, Pipe
+
+PATIENCE_S = 4.0
+"""The controller sends something every second."""
+TRIES, TRY_S = 5, 2.0
+"""Connections to an address that is checked."""
+LOOK_S = 0.2
+CLOSE_S = 0.002
+"""Before a moment: from here on it is waited for without sleeping."""
+
+
+def serve(pipe: Pipe) -> None:
+    """Do what is ordered until the controller is silent or no longer there."""
+    threading.Thread(target=_end_with, args=(pipe,), daemon=True).start()
+    agent = LoadAgent()
+    while True:
+        order = pipe.receive(math.inf)
+        if order["do"] != "beat":
+            pipe.send({"id": order["id"], **agent.answer(order)})
+
+
+def _end_with(pipe: Pipe) -> None:
+    """End this process with its controller, whatever it waits for."""
+    while time.monotonic() - pipe.heard_at < PATIENCE_S:
+        time.sleep(LOOK_S)
+    os._exit(1)
+
+
+class LoadAgent:
+    """One load generator at a time. Moments are the host's own time of day, or seconds since its
+    own go: no clock of another machine is used.
+    """
+
+    def __init__(self) -> None:
+        self._generator: LoadGenerator | None = None
+        self._began = 0.0
+        self._orders: dict[str, Callable[[Message], Message]] = {
+            "probe": lambda order: {"now": time.time()},
+            "reach": _reach,
+            "prepare": self._prepare,
+            "go": self._go,
+            "tick": lambda order: {"tick": self._ready.tick()},
+            "mark": self._mark,
+            "stop": lambda order: {"report": self._ready.stop()},
+        }
+
+    def answer(self, order: Message) -> Message:
+        """What comes of an order; an error as its words."""
+        try:
+            return self._orders[order["do"]](order)
+        except ConnectError as error:
+            fields = ("error_class", "code", "message")
+            return {"connect": {name: getattr(error, name) for name in fields}}
+        except Exception as error:
+            return {"failed": f"{type(error).__name__}: {error}"}
+
+    @property
+    def _ready(self) -> LoadGenerator:
+        if self._generator is None:
+            raise RuntimeError("no load generator was prepared")
+        return self._generator
+
+    def _prepare(self, order: Message) -> Message:
+        """Open every connection; one that was there before is dropped."""
+        self._generator = None
+        with _with_certificates(order["address"], order.get("certificates", "")) as address:
+            generator = LoadGenerator(GeneratorSpec(**order["spec"]), Address(**address))
+            generator.ready()
+        self._generator = generator
+        return {}
+
+    def _go(self, order: Message) -> Message:
+        """Start at a moment of this host's time of day."""
+        _wait(lambda: order["at"] - time.time())
+        self._began = time.monotonic()
+        self._ready.go()
+        return {"now": time.time()}
+
+    def _mark(self, order: Message) -> Message:
+        """Enter a phase so many seconds after go."""
+        _wait(lambda: self._began + order["at_s"] - time.monotonic())
+        return {"at_s": self._ready.mark(order["phase"]), "now": time.time()}
+
+
+def _reach(order: Message) -> Message:
+    """The shortest time in which a connection to an address is opened."""
+    took = []
+    for _ in range(TRIES):
+        began = time.monotonic()
+        with socket.create_connection((order["host"], order["port"]), TRY_S):
+            took.append(time.monotonic() - began)
+    return {"took_s": min(took)}
+
+
+def _wait(left_s: Callable[[], float]) -> None:
+    """Until nothing is left."""
+    while (left := left_s()) > 0:
+        if left > CLOSE_S:
+            time.sleep(left - CLOSE_S)
+
+
+@contextlib.contextmanager
+def _with_certificates(address: dict[str, Any], certificates: str) -> Any:
+    """The address, with the authorities' certificates in a file while connections are opened."""
+    if not certificates:
+        yield address
+        return
+    with tempfile.NamedTemporaryFile("w", prefix="kneebench-", suffix=".pem") as file:
+        file.write(certificates)
+        file.flush()
+        os.fsync(file.fileno())
+        yield {**address, "sslrootcert": file.name}

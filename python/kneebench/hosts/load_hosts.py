@@ -1,0 +1,100 @@
+"""The load hosts of a campaign: connected before the first rung, and again where one was lost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from kneebench._core import GeneratorSpec
+from kneebench.errors import PlanError
+from kneebench.hosts.connection import Connection, HostLost, by_ssh, here
+from kneebench.hosts.package import Package, load_package
+from kneebench.hosts.spread_load import SpreadLoad
+from kneebench.plan.hosts import LoadHost
+
+PROGRAM = "kneebench.hosts.load_agent"
+STOPPED_S = 30.0
+"""For the last responses on the hosts that are left."""
+AWAY_S, TRY_S = 30.0, 3.0
+"""So long a lost host is waited for, and so long from one try to the next."""
+
+
+class LoadHosts:
+    """Connections to all load hosts. To be used with `with`."""
+
+    def __init__(self, planned: Sequence[LoadHost]) -> None:
+        """Connect. Raises PlanError for the first host that cannot be reached or used."""
+        self._planned = {one.called: one for one in planned}
+        self._connected: dict[str, Connection] = {}
+        with ThreadPoolExecutor(len(self._planned)) as at_once, ExitStack() as stack:
+            begun = {n: at_once.submit(connect, one) for n, one in self._planned.items()}
+            failed = [error for one in begun.values() if (error := one.exception())]
+            for name, one in begun.items():
+                if not one.exception():
+                    self._connected[name] = stack.enter_context(one.result())
+            for error in failed[:1]:
+                raise error
+            stack.pop_all()
+
+    def load(self, spec: GeneratorSpec, address: Mapping[str, Any], threads: int) -> SpreadLoad:
+        """A load on all hosts; `address`: of the database, as they reach it; `threads` of each, 0
+        for as many as its cores.
+        """
+        hosts = {
+            name: (host, self._planned[name].share or float(host.facts["cores"]))
+            for name, host in self._connected.items()
+        }
+        given = dict(address)
+        file = given.get("sslrootcert", "")
+        certificates = Path(file).read_text(encoding="utf-8") if file else ""
+        return SpreadLoad(hosts, spec, {**given, "sslrootcert": ""}, certificates, threads)
+
+    def connect_again(self, lost: HostLost) -> None:
+        """Wait for a lost host to be back, and for the others to have stopped. Raises it where it
+        stays away.
+        """
+        self._connected[lost.name].close()
+        for name, host in self._connected.items():
+            if name != lost.name:
+                host.ask("probe", STOPPED_S)
+        until = time.monotonic() + AWAY_S
+        while True:
+            try:
+                self._connected[lost.name] = connect(self._planned[lost.name])
+                return
+            except PlanError as error:
+                if time.monotonic() + TRY_S > until:
+                    raise HostLost(lost.name, f"{lost.seen}; then {error.seen}") from error
+            time.sleep(TRY_S)
+
+    def close(self) -> None:
+        """End what runs there."""
+        for host in self._connected.values():
+            host.close()
+
+    def __enter__(self) -> LoadHosts:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+@contextmanager
+def connected(planned: Sequence[LoadHost]) -> Iterator[LoadHosts | None]:
+    """The load hosts of a plan; None where it has none."""
+    if not planned:
+        yield None
+        return
+    with LoadHosts(planned) as hosts:
+        yield hosts
+
+
+def connect(one: LoadHost) -> Connection:
+    """A connection to one load host. Raises PlanError for one that cannot be reached or used."""
+    command = here() if one.here else by_ssh(one.ssh, one.python)
+    package = Package("", "") if one.here else load_package()
+    return Connection(one.called, command, PROGRAM, package)

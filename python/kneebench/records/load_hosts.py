@@ -1,0 +1,40 @@
+"""What each load host did in a rung."""
+
+from __future__ import annotations
+
+from kneebench.records.record import Record
+
+
+class HostTally(Record):
+    """A load host's part of a rung.
+
+    `new_orders`: committed in the window. `ahead_s`: of its time of day, to within `bound_s`;
+    `moved_s`: by how much that was another one after the window. `opened_s`, `closed_s`: when its
+    window began and ended, relative to the mean of all hosts.
+    """
+
+    name: str
+    users: int
+    cores: int
+    threads: int
+    new_orders: int
+    cpu_s: float
+    window_s: float
+    delay_s: float | None = None
+    ahead_s: float = 0.0
+    bound_s: float = 0.0
+    moved_s: float = 0.0
+    round_trip_s: float = 0.0
+    opened_s: float = 0.0
+    closed_s: float = 0.0
+
+    @property
+    def busy(self) -> float:
+        """Utilization of the cores that its threads can use. 0 without a window."""
+        cores = min(self.cores, self.threads)
+        return self.cpu_s / (cores * self.window_s) if self.window_s > 0 else 0.0
+
+    @property
+    def of_its_cores(self) -> float:
+        """Utilization of all its cores. 0 without a window."""
+        return self.cpu_s / (self.cores * self.window_s) if self.window_s > 0 else 0.0

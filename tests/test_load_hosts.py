@@ -1,0 +1,334 @@
+"""Users on several hosts: real ones in network namespaces, reached by a real sshd, one with its
+clock 250 ms ahead, the other with another monotonic clock; and processes of this machine.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from kneebench.errors import PlanError
+from kneebench.hosts.clock import offset
+from kneebench.hosts.connection import BOOT, Connection, HostLost, here
+from kneebench.hosts.load_hosts import PROGRAM, connect
+from kneebench.hosts.merging import OF_A_SECOND, merged_seconds
+from kneebench.hosts.package import Package, load_package
+from kneebench.plan.hosts import LoadHost
+from tests import namespaces
+from tests.namespaces import FAKETIME, Hosts
+from tests.stand_in import BIN
+
+AHEAD_S = 0.25
+KNEEBENCH = Path(sys.executable).with_name("kneebench")
+NEEDS = namespaces.missing() or ("" if BIN.exists() else "needs Debian's PostgreSQL 15")
+several = pytest.mark.skipif(bool(NEEDS), reason=NEEDS or "-")
+PLAN = """
+question = "Two load hosts"
+[database]
+engine = "postgres"
+url = "postgresql://bench@192.0.2.1:5432/tpcc"
+[workload]
+warehouses = 1
+[hosts]
+load = [
+    {{ ssh = "root@192.0.2.2", name = "ahead", python = "{python}" }},
+    {{ ssh = "root@192.0.2.3", name = "other", python = "{python}" }},
+]
+[ladder]
+users = 5
+window = "4s"
+final_window = "4s"
+repeats = 1
+rounds = "long"
+checkpoints = 0
+warm_up_limit = "3s"
+latency_rate = "20/s"
+"""
+
+
+class Lab:
+    """A database host and two load hosts, with what a user has on the controller."""
+
+    def __init__(self, net: Hosts) -> None:
+        self.net, self.folder = net, net.folder
+        self.plan = self.folder / "plan.toml"
+        self.environment = {
+            **os.environ,
+            "PGPASSWORD": "secret",
+            "XDG_STATE_HOME": str(self.folder / "state"),
+        }
+
+    def kneebench(self, *words: str | Path, **given: Any) -> subprocess.Popen[str]:
+        """The command on the controller."""
+        return subprocess.Popen(
+            self.net.command(KNEEBENCH, *words),
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            **given,
+        )
+
+    def done(self, *words: str | Path) -> tuple[int, str]:
+        process = self.kneebench(*words)
+        said, _ = process.communicate(timeout=180)
+        return process.returncode, said
+
+    def users(self) -> list[str]:
+        """Where the users' sessions come from."""
+        with psycopg.connect(
+            host=str(self.folder / "pg"), user="postgres", dbname="postgres"
+        ) as session:
+            query = (
+                "SELECT host(client_addr) FROM pg_stat_activity WHERE"
+                " application_name = 'kneebench' AND client_addr <> '192.0.2.254'"
+            )
+            return [address for (address,) in session.execute(query)]
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    with namespaces.hosts("db", "ahead", "other") as net:
+        net.sshd("ahead", {"LD_PRELOAD": str(FAKETIME), "FAKETIME": f"+{AHEAD_S}s"})
+        net.sshd("other", before=["unshare", "--time", "--monotonic", "3600"])
+        _database(net)
+        (net.folder / "known_hosts").write_text(net.known_hosts())
+        yield Lab(net)
+
+
+def _database(net: Hosts) -> None:
+    """PostgreSQL 15 on the database host, which takes users from the network by password."""
+    folder = net.folder / "pg"
+    folder.mkdir()
+    net.run("chown", "postgres", folder)
+    account = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+    net.run(
+        *account,
+        BIN / "initdb",
+        *("-D", folder / "data", "-U", "postgres", "-A", "trust", "--no-sync"),
+        on="db",
+        cwd="/",
+    )
+    with (folder / "data" / "pg_hba.conf").open("a") as file:
+        file.write("host all all 192.0.2.0/24 scram-sha-256\n")
+    with (folder / "data" / "postgresql.conf").open("a") as file:
+        file.write(f"listen_addresses='192.0.2.1'\nunix_socket_directories='{folder}'\nfsync=off\n")
+    command = [*account, BIN / "postgres", "-D", folder / "data"]
+    net.start(*command, on="db", cwd="/", stderr=subprocess.DEVNULL)
+    for _ in range(100):
+        try:
+            with psycopg.connect(
+                host=str(folder), user="postgres", dbname="postgres", autocommit=True
+            ) as session:
+                session.execute("CREATE ROLE bench LOGIN CREATEDB PASSWORD 'secret'")
+                session.execute("GRANT pg_monitor, pg_checkpoint TO bench")
+                session.execute("CREATE DATABASE tpcc OWNER bench")
+            return
+        except psycopg.OperationalError:
+            time.sleep(0.1)
+    raise AssertionError("PostgreSQL does not answer")
+
+
+def rungs_of(folder: Path) -> dict[str, dict[str, Any]]:
+    """The kept rungs by file name."""
+    found = {}
+    for file in sorted(folder.glob("*/rungs/*.json")):
+        kept = json.loads(file.read_text())
+        found[file.stem] = kept.get("rung", kept)
+    return found
+
+
+@several
+def test_a_campaign_over_two_hosts_counts_as_the_database_does(lab: Lab) -> None:
+    lab.plan.write_text(PLAN.format(python=sys.executable))
+    code, said = lab.done("hosts", "check", lab.plan)
+    assert code == 0, said
+    assert "250 ms ahead" in said
+    assert said.count("reaches the database at 192.0.2.1:5432") == 2
+    out = lab.folder / "whole"
+    code, said = lab.done("run", lab.plan, "--out", out, "--yes")
+    assert code == 0, said
+    for name, rung in rungs_of(out).items():
+        hosts = {one["name"]: one for one in rung["tally"]["hosts"]}
+        users = rung["order"]["users"]
+        halves = [-(-users // 2), users // 2]
+        assert [hosts["ahead"]["users"], hosts["other"]["users"]] == halves, name
+        assert abs(hosts["ahead"]["ahead_s"] - AHEAD_S) < 0.005
+        assert abs(hosts["other"]["ahead_s"]) < 0.005
+        orders = rung["tally"]["transactions"]["new_order"]["window"]["committed"]
+        assert sum(one["new_orders"] for one in hosts.values()) == orders > 0
+        failed = [one["sentence"] for one in rung["checks"] if not one["passed"]]
+        assert not failed
+        assert {one["name"] for one in rung["checks"]} >= {"identity", "new_orders", "rollbacks"}
+        apart_s = abs(hosts["ahead"]["opened_s"]) + abs(hosts["other"]["opened_s"])
+        assert apart_s < 0.05 * rung["tally"]["window_s"]
+    brief = next(out.glob("*/brief.html")).read_text()
+    assert "The users ran on 2 load hosts." in brief
+    assert not lab.users()
+
+
+@several
+def test_a_cut_link_makes_the_rung_invalid_and_it_is_measured_again(lab: Lab) -> None:
+    lab.plan.write_text(PLAN.format(python=sys.executable))
+    out = lab.folder / "cut"
+    process = lab.kneebench("run", lab.plan, "--out", out, "--yes", "--json", "--no-brief")
+    cut_at = lost_after_s = 0.0
+    said: list[str] = []
+    assert process.stdout
+    for line in process.stdout:
+        said.append(line)
+        if not cut_at and "measuring" in line:
+            lab.net.link("other", "down")
+            cut_at = time.monotonic()
+        if cut_at and not lost_after_s and "host other was lost" in line:
+            lost_after_s = time.monotonic() - cut_at
+            threading.Timer(3.0, lab.net.link, ("other", "up")).start()
+            for _ in range(30):
+                if not (left := lab.users()):
+                    break
+                time.sleep(0.1)
+            assert not left
+    assert process.wait() == 0, "".join(said[-5:])
+    assert 0 < lost_after_s < 5.5, "".join(said[-5:])
+    (lost,) = [
+        one["words"]
+        for rung in rungs_of(out).values()
+        for one in rung["remarks"]
+        if one["kind"] == "host_lost"
+    ]
+    assert lost.startswith("host other was lost ")
+    assert "s after the start" in lost
+
+
+@several
+def test_a_killed_controller_leaves_no_session_and_no_process(lab: Lab) -> None:
+    lab.plan.write_text(PLAN.format(python=sys.executable))
+    before = {name: len(lab.net.processes(name)) for name in ("ahead", "other")}
+    out = lab.folder / "killed"
+    process = lab.kneebench("run", lab.plan, "--out", out, "--yes", "--json", "--no-brief")
+    assert process.stdout
+    for line in process.stdout:
+        if "measuring" in line:
+            break
+    assert set(lab.users()) == {"192.0.2.2", "192.0.2.3"}
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    until = time.monotonic() + 10
+    while lab.users() and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not lab.users()
+    while time.monotonic() < until and any(
+        len(lab.net.processes(name)) > count for name, count in before.items()
+    ):
+        time.sleep(0.1)
+    assert {name: len(lab.net.processes(name)) for name in before} == before
+
+
+@several
+@pytest.mark.parametrize("wrong", ["host key", "login", "python", "full disk"])
+def test_a_host_that_cannot_be_used_is_an_error_before_anything_changes(
+    lab: Lab, wrong: str
+) -> None:
+    python, known = sys.executable, lab.folder / "known_hosts"
+    seen = {
+        "host key": "Host key verification failed",
+        "login": "Permission denied",
+        "python": "No such file",
+        "full disk": "No space left",
+    }[wrong]
+    text = PLAN.format(python="/no/python3" if wrong == "python" else python)
+    lab.plan.write_text(text)
+    cache = lab.folder / "ahead" / "cache"
+    cache.mkdir(exist_ok=True)
+    kept, allowed = known.read_text(), (lab.folder / "key.pub").read_text()
+    try:
+        if wrong == "host key":
+            other = (lab.folder / "key.pub").read_text()
+            known.write_text(f"192.0.2.2 {other}192.0.2.3 {other}")
+        if wrong == "login":
+            (lab.folder / "key.pub").write_text("")
+        if wrong == "full disk":
+            cache.rename(cache.with_name("kept"))
+            cache.symlink_to(lab.folder / "small")
+        out = lab.folder / f"wrong {wrong}"
+        code, said = lab.done("run", lab.plan, "--out", out, "--yes")
+        assert code == PlanError.exit_code, said
+        assert seen in said, said
+        assert "host ahead" in said
+        assert not out.exists()
+    finally:
+        known.write_text(kept)
+        (lab.folder / "key.pub").write_text(allowed)
+        if wrong == "full disk":
+            cache.unlink()
+            cache.with_name("kept").rename(cache)
+
+
+# --- one machine ----------------------------------------------------------------------------------
+
+
+def test_a_second_without_a_sample_is_added_as_nothing() -> None:
+    empty = {"committed": 0, "rolled_back": 0, "failed": 1, "unknown": 0, "histogram": ""}
+    one = {"at_s": 3, "transaction": "delivery", **empty, **dict.fromkeys(OF_A_SECOND, 0)}
+    (both,) = merged_seconds([one, one])
+    assert (both["failed"], both["mean_s"], both["histogram"]) == (2, 0, "")
+
+
+def test_a_process_here_has_our_clock() -> None:
+    with connect(LoadHost(here=True)) as host:
+        found = offset(host)
+        assert abs(found.ahead_s) <= max(found.bound_s, 1e-4)
+        assert host.facts["cores"] == len(os.sched_getaffinity(0))
+
+
+def test_files_that_are_sent_are_whole_and_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    command = [sys.executable, "-S", "-u", "-c", BOOT]  # without our own kneebench
+    for _ in range(2):
+        with Connection("sent", command, PROGRAM, load_package()) as host:
+            assert "now" in host.ask("probe")
+    (folder,) = (tmp_path / "kneebench" / "agents").iterdir()
+    assert folder.name == load_package().name
+
+
+def test_an_order_that_fails_says_why_and_the_next_one_works() -> None:
+    with connect(LoadHost(here=True)) as host:
+        assert "no load generator" in host.ask("tick")["failed"]
+        assert "now" in host.ask("probe")
+
+
+def test_a_host_that_ends_is_lost_at_once() -> None:
+    with connect(LoadHost(here=True, name="short")) as host:
+        os.kill(host.facts["pid"], signal.SIGKILL)
+        began = time.monotonic()
+        with pytest.raises(HostLost, match="host short was lost"):
+            host.ask("probe")
+        assert time.monotonic() - began < 2
+
+
+def test_a_silent_controller_ends_the_host() -> None:
+    host = connect(LoadHost(here=True))
+    try:
+        host._over.set()  # no more beats
+        assert host._process.wait(timeout=15) == 1
+    finally:
+        host.close()
+
+
+def test_an_older_python_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kneebench.hosts.connection.OLDEST_PYTHON", (4, 0))
+    with pytest.raises(PlanError, match=r"it has Python 3\.\d+"):
+        Connection("old", here(), PROGRAM, Package("", ""))
