@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from kneebench._core import sum_histograms
+from kneebench.records import Counts
 
 Report = dict[str, Any]
-COUNTS = ("started", "committed", "rolled_back", "failed", "unknown")
+COUNTS = tuple(Counts.model_fields)
 OF_A_SECOND = ("mean_s", "p50_s", "p99_s", "p999_s", "max_s")
 
 

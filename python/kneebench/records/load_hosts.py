@@ -5,6 +5,15 @@ from __future__ import annotations
 from kneebench.records.record import Record
 
 
+def utilization(cpu_s: float, cores: int, window_s: float) -> float:
+    """CPU time as a share of what so many cores have in a window; 0 without a window.
+
+    >>> utilization(3.0, 2, 10.0), utilization(3.0, 2, 0.0)
+    (0.15, 0.0)
+    """
+    return cpu_s / (cores * window_s) if window_s > 0 else 0.0
+
+
 class HostTally(Record):
     """A load host's part of a rung.
 
@@ -31,10 +40,9 @@ class HostTally(Record):
     @property
     def busy(self) -> float:
         """Utilization of the cores that its threads can use. 0 without a window."""
-        cores = min(self.cores, self.threads)
-        return self.cpu_s / (cores * self.window_s) if self.window_s > 0 else 0.0
+        return utilization(self.cpu_s, min(self.cores, self.threads), self.window_s)
 
     @property
     def of_its_cores(self) -> float:
         """Utilization of all its cores. 0 without a window."""
-        return self.cpu_s / (self.cores * self.window_s) if self.window_s > 0 else 0.0
+        return utilization(self.cpu_s, self.cores, self.window_s)

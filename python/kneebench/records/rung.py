@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from kneebench.records.load_hosts import HostTally
+from kneebench.records.load_hosts import HostTally, utilization
 from kneebench.records.machine import CountedDevice
 from kneebench.records.record import Phase, Record
 from kneebench.records.remark import Remark
@@ -163,7 +163,7 @@ class Tally(Record):
         cores = min(
             self.load_generator_threads, self.load_generator_cores or self.load_generator_threads
         )
-        return self.load_generator_cpu_s / (cores * self.window_s) if self.window_s > 0 else 0.0
+        return utilization(self.load_generator_cpu_s, cores, self.window_s)
 
 
 class Summary(Record):
