@@ -285,7 +285,7 @@ def test_what_leaves_the_core_has_exactly_the_fields_of_the_records() -> None:
     for seen, record in (
         (tick, Tick),
         (tick["seconds"][0], Second),
-        (report, Tally),
+        ({**report, "hosts": ()}, Tally),  # which load hosts did it is added by the controller
         (payment, TransactionTally),
         (payment["whole"], Counts),
         (latency, Latency),
