@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from kneebench.campaign.machines.machine import ThisMachine
 from kneebench.campaign.restored import Context, Restored
 from kneebench.lab.host import host
 from kneebench.measurement.measure import measure
@@ -57,6 +58,7 @@ def kept(server: Formula, folder: Path, order: Order = SEARCH) -> tuple[Rung, li
             Engine(server),
             store,
             lambda event: told.append(event.doing) if event.kind == "warning" else None,
+            ThisMachine(),
         )
         with Restored(context, CONFIGURATION) as place:
             place.rung(order)

@@ -12,6 +12,7 @@ from kneebench.analysis.outcome import conditions, exit_code, failed_checks
 from kneebench.brief import Brief
 from kneebench.campaign.bench import Bench
 from kneebench.campaign.flow import run
+from kneebench.campaign.machines.machine import ThisMachine
 from kneebench.campaign.restored import Context
 from kneebench.databases.engines.simulated.engine import SimulatedEngine
 from kneebench.databases.engines.simulated.server import Simulated
@@ -381,7 +382,7 @@ def test_the_climb_of_a_server_by_url_begins_at_one_user_and_says_so(
     remote = plan(**{**url, "ladder": {"users": [0, 64]}})
     store = Store.create(tmp_path, remote, host())
     engine = engine_of(plan(), Journal(tmp_path / "journal"))
-    bench = Bench(Context(campaign_plan(remote), engine, store, lambda event: None))
+    bench = Bench(Context(campaign_plan(remote), engine, store, lambda event: None, ThisMachine()))
     assert bench._cores(configurations(remote)[0]) == 1
     assert "the climb started at 1 user" in store.finish().campaign.notes[0]
 

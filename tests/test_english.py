@@ -308,6 +308,7 @@ BASE_VERBS = [
     "install",
     "limit",
     "list",
+    "listen",
     "load",
     "locate",
     "lock",

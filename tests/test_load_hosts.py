@@ -23,7 +23,7 @@ from kneebench.hosts.clock import offset
 from kneebench.hosts.connection import BOOT, Connection, HostLost, here
 from kneebench.hosts.load_hosts import PROGRAM, connect
 from kneebench.hosts.merging import OF_A_SECOND, merged_seconds
-from kneebench.hosts.package import Package, load_package
+from kneebench.hosts.package import NOTHING, load_package
 from kneebench.plan.hosts import LoadHost
 from tests import namespaces
 from tests.namespaces import FAKETIME, Hosts
@@ -333,4 +333,4 @@ def test_a_silent_controller_ends_the_host() -> None:
 def test_an_older_python_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kneebench.hosts.connection.OLDEST_PYTHON", (4, 0))
     with pytest.raises(PlanError, match=r"it has Python 3\.\d+"):
-        Connection("old", here(), PROGRAM, Package("", ""))
+        Connection("old", here(), PROGRAM, NOTHING)

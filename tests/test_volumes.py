@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from kneebench.campaign.machines.machine import ThisMachine
 from kneebench.commands.erasing import confirm_erasing
 from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.lab.changes.drive import lock_drive
@@ -247,9 +248,9 @@ def test_a_user_at_a_terminal_types_what_is_erased(
     for stream in (sys.stdin, sys.stderr):
         monkeypatch.setattr(stream, "isatty", lambda: True)
     monkeypatch.setattr("typer.prompt", lambda *words, **options: answer)
-    assert confirm_erasing(allowed, wanted=False) == ()
+    assert confirm_erasing(ThisMachine(), allowed, wanted=False) == ()
     with contextlib.nullcontext() if agreed else pytest.raises(Refused, match="not confirmed"):
-        assert [one.path for one in confirm_erasing(allowed, wanted=True)] == [drive]
+        assert [one.path for one in confirm_erasing(ThisMachine(), allowed, wanted=True)] == [drive]
     assert state(drive) == "contains data"
 
 

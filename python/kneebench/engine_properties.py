@@ -108,6 +108,12 @@ class EngineProperties(Protocol):
     footprint: Footprint
     server_program: ServerProgram | None
     """None where kneebench starts no server of it."""
+    packages: Sequence[str]
+    """Python packages that talk to its servers."""
+    password_variable: str
+    """The environment variable that a password for a server by URL may come from; empty: none."""
+    listens: bool
+    """Whether a server of it that kneebench starts can listen for users on other machines."""
     postponed: str
     """What short rounds set on a server that kneebench starts, as a sentence of the brief; empty:
     nothing."""

@@ -194,6 +194,16 @@ def rate(value_bytes: float) -> str:
     return f"{significant(value_bytes / 1e6)} MB/s"
 
 
+def bit_rate(bytes_per_s: float) -> str:
+    """Traffic of a network, in the unit that links are sold by.
+
+    >>> bit_rate(125e6), bit_rate(1.19e6)
+    ('1 Gbit/s', '9.52 Mbit/s')
+    """
+    steps = [("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3)]
+    return _scaled(8 * bytes_per_s, steps)
+
+
 SIZE_PATTERN = r"[0-9.]+\s*(B|[KMGTP]iB|[kMGTP]B)"
 Bytes = Annotated[
     int,

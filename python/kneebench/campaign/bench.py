@@ -10,11 +10,9 @@ from kneebench.campaign.restored import Context, Restored
 from kneebench.campaign.saturating import with_cores
 from kneebench.campaign.side_by_side import SideBySide
 from kneebench.errors import PlanError
-from kneebench.lab.inventory import drive_fills
 from kneebench.ladder.climb import climb, measure_orders
 from kneebench.ladder.final_runs import FinalRuns, RestoredRuns
 from kneebench.ladder.rounds import Rounds
-from kneebench.measurement.profile.storage_profile import storage_profile
 from kneebench.plan.configurations import running_order
 from kneebench.records import Climb, Configuration, Event, Rung, StopResult
 
@@ -60,7 +58,8 @@ class Bench:
             )
             restored.load_again()
             self._profile(configuration, restored)
-            self.context.store.put_drive_fills(drive_fills(restored.server.paths))
+            fills = self.context.machine.instruments.drive_fills(restored.server.paths)
+            self.context.store.put_drive_fills(fills)
             checks = tuple(restored.server.conditions(self.context.watch))
         climbed = climbed.model_copy(update={"checks": checks})
         self.context.store.put_climb(climbed)
@@ -82,7 +81,8 @@ class Bench:
             doing = f"profiling {configuration.storage!r} without its database"
             paths = restored.server.paths[: 2 if storage.log_apart else 1]
             try:
-                profile = storage_profile(paths, doing, context.watch)
+                instruments = context.machine.instruments
+                profile = instruments.storage_profile(paths, doing, context.watch)
             except PlanError as error:  # no space for its file by now
                 context.store.put_unprofiled(configuration, str(error))
                 return

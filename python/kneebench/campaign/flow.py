@@ -15,27 +15,22 @@ from pathlib import Path
 from kneebench.analysis.outcome import exit_code
 from kneebench.analysis.wording import plural
 from kneebench.campaign.bench import Bench
-from kneebench.campaign.preflight import as_plan, preflight_checks, refuse
+from kneebench.campaign.machines.machine import DatabaseMachine
+from kneebench.campaign.machines.opening import let_users_in
+from kneebench.campaign.machines.opening import machine_of as machine_of
+from kneebench.campaign.preflight import as_plan, refuse
 from kneebench.campaign.proof import prove
 from kneebench.campaign.restored import Context
 from kneebench.databases.engine import Engine
-from kneebench.databases.several import engine_of
 from kneebench.directories import CAMPAIGNS
 from kneebench.errors import Refused
 from kneebench.hosts.load_hosts import LoadHosts, connected
-from kneebench.lab.host import described, host
-from kneebench.lab.inventory import drives_called, drives_under
-from kneebench.lab.journal import Journal
-from kneebench.lab.kernel_settings import sysctls
-from kneebench.lab.volumes import erase_drives
 from kneebench.plan import Plan
 from kneebench.plan.configurations import configurations
 from kneebench.plan.resolve import campaign_plan
 from kneebench.records import (
     DriveLoad,
     Event,
-    Host,
-    NoiseFloor,
     Preconditioned,
     Watch,
     Whereabouts,
@@ -71,37 +66,60 @@ def run(
     >>> results.finished, results.campaign.simulated
     (True, True)
     """
-    plan, watch = as_plan(plan), _Logging(watch)
+    plan = as_plan(plan)
+    with machine_of(plan) as machine:
+        return run_on(machine, plan, folder, watch, fresh, brief, erase, reliefs)
+
+
+def run_on(
+    machine: DatabaseMachine,
+    plan: Plan,
+    folder: str | Path | None,
+    watch: Watch,
+    fresh: bool,
+    brief: bool,
+    erase: Sequence[WholeDrive] = (),
+    reliefs: Sequence[str] | None = None,
+) -> LoadedResults:
+    """The same on the machine of the plan's databases."""
+    watch = _Logging(watch)
     with contextlib.ExitStack() as stack:
         # 1. Undo what a killed run left, check the plan against the machine, reach the others.
-        engine, hosts = stack.enter_context(_check(plan, journal := Journal(), erase, watch))
+        engine, hosts = stack.enter_context(_check(machine, plan, erase, watch))
         # 2. Open the results: new ones, or those to resume. Change the machine as the plan says.
-        machine = _machine(plan, paths := _paths(map(engine.where, configurations(plan))))
-        in_force = stack.enter_context(sysctls(plan.kernel, journal, watch))
-        found = Store.for_plan(_root(folder), plan, machine, fresh=fresh, reliefs=reliefs)
+        paths = _paths(map(engine.where, configurations(plan)))
+        host = machine.host(paths, whole=plan.measures_real_hardware)
+        in_force = stack.enter_context(machine.sysctls(plan.kernel, watch))
+        found = Store.for_plan(_root(folder), plan, host, fresh=fresh, reliefs=reliefs)
         store = stack.enter_context(_open_results(found, plan, engine, watch))
-        _put_before(store, plan, paths, known_noise_floor(machine, plan, watch))
-        erase_drives(erase, watch)
+        store.put_noise_floor(known_noise_floor(host, plan, watch))
+        _put_before(store, machine, plan, paths)
+        machine.erase(erase, watch)
         # 3. Climb on every configuration, measure the knees in turn, prove what limits them.
-        resolved = campaign_plan(plan)
-        context = Context(resolved, engine, store, _keeping(store, watch), in_force, hosts)
+        resolved, watched = campaign_plan(plan), _keeping(store, watch)
+        context = Context(resolved, engine, store, watched, machine, in_force, hosts)
         resumed = bool(store.rungs)
         Bench(context).measure()
-        prove(context, plan, journal, reliefs)
-        return _finish(plan, store, machine, paths, resumed=resumed, brief=brief)
+        prove(context, plan, reliefs)
+        # 4. The drives as they are now, and how it ended.
+        store.put_drives_after(_drives(machine, plan, paths))
+        results = store.finish(exit_code, awaits_brief=brief)
+        step_times.keep(host, plan, results, resumed=resumed)
+        return results
 
 
 @contextlib.contextmanager
 def _check(
-    plan: Plan, journal: Journal, erase: Sequence[WholeDrive], watch: Watch
+    machine: DatabaseMachine, plan: Plan, erase: Sequence[WholeDrive], watch: Watch
 ) -> Iterator[tuple[Engine, LoadHosts | None]]:
     """The plan's engine and load hosts, once what a killed run left is undone, and nothing is
     wrong.
     """
-    journal.clean(watch)
-    with closing(engine_of(plan, journal)) as engine:
-        refuse(preflight_checks(plan, engine, journal, erase=erase, watch=watch))
+    machine.clean(watch)
+    with closing(machine.engine(plan)) as engine:
+        refuse(machine.findings(plan, engine, erase, watch))
         with connected(plan.hosts.load) as load_hosts:
+            let_users_in(engine, plan, load_hosts)
             yield engine, load_hosts
 
 
@@ -114,36 +132,23 @@ def _paths(servers: Iterable[Whereabouts]) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(path for server in servers for path in server.paths))
 
 
-def _machine(plan: Plan, paths: Iterable[Path]) -> Host:
-    """This machine; with all that is known of it, if it is what the plan measures."""
-    return described(host(paths)) if plan.measures_real_hardware else host(paths)
+def _drives(machine: DatabaseMachine, plan: Plan, paths: Sequence[Path]) -> tuple[WholeDrive, ...]:
+    return machine.drives(paths, plan.drives)
 
 
-def _put_before(store: Store, plan: Plan, paths: Iterable[Path], floor: NoiseFloor | None) -> None:
-    """Keep the machine's noise floor, the author's logo, and the drives as they are. Raises Refused
-    if a resumed campaign had other ones for its volumes.
+def _put_before(store: Store, machine: DatabaseMachine, plan: Plan, paths: Sequence[Path]) -> None:
+    """Keep the author's logo, and the drives as they are. Raises Refused if a resumed campaign had
+    other ones for its volumes.
     """
-    store.put_noise_floor(floor)
     keep_logo(store.folder, plan.brief.logo)
-    drives = drives_called(plan.drives)
     before = {one.wwid for one in store.campaign.drives_before if one.wwid}
-    now = {one.wwid for one in drives if one.wwid}
+    now = {one.wwid for one in machine.drives((), plan.drives) if one.wwid}
     if others := sorted(now - before) if before and not store.campaign.joined else []:
         seen = f"the campaign was begun without drive {', '.join(others)}"
         raise Refused(
             f"cannot resume {store.folder}", seen=seen, do="use its drives, or run --fresh"
         )
-    store.put_drives_before((*drives_under(paths), *drives))
-
-
-def _finish(
-    plan: Plan, store: Store, machine: Host, paths: Iterable[Path], *, resumed: bool, brief: bool
-) -> LoadedResults:
-    """The results of a campaign that has nothing left to measure."""
-    store.put_drives_after((*drives_under(paths), *drives_called(plan.drives)))
-    results = store.finish(exit_code, awaits_brief=brief)
-    step_times.keep(machine, plan, results, resumed=resumed)
-    return results
+    store.put_drives_before(_drives(machine, plan, paths))
 
 
 class _Logging:

@@ -22,7 +22,8 @@ _CORES_SHOWN = 16
 
 def core_findings(plan: DatabasePlan, machine: Host) -> Iterator[Finding]:
     """Cores that the plan names and this process may not use, or that two share; the machine."""
-    database, generator = set(plan.database.server_cores), set(plan.workload.load_generator_cores)
+    database = set(plan.database.server_cores)
+    generator = set() if plan.hosts.apart else set(plan.workload.load_generator_cores)
     absent = sorted(core for core in database | generator if core not in _allowed_cores())
     if absent:
         named = ", ".join(map(str, absent[:_CORES_SHOWN])) + ", ..." * (len(absent) > _CORES_SHOWN)

@@ -74,6 +74,7 @@ def preflight_checks(
         *kernel_findings(plan),
         *(each(constraint_findings) if real else []),
         *_parts(plan),
+        *logo_findings(plan),
         *_notes(plan),
         *_fio(plan),
         *each(lambda one: core_findings(one, machine)),
@@ -141,13 +142,17 @@ def _parts(plan: Plan) -> Iterator[Finding]:
                 yield Finding(level="error", subject=key, seen=seen, do=do)
 
 
-def _notes(plan: Plan) -> Iterator[Finding]:
-    """What the author says of the machine, as the brief will show it."""
+def logo_findings(plan: Plan) -> Iterator[Finding]:
+    """An error for a logo that cannot be read."""
     if plan.brief.logo:
         try:
             read_logo(plan.brief.logo)
         except PlanError as error:
             yield Finding(level="error", subject=error.what, seen=error.seen, do=error.do)
+
+
+def _notes(plan: Plan) -> Iterator[Finding]:
+    """What the author says of the machine, as the brief will show it."""
     for name, text in plan.notes.items():
         yield Finding(level="ok", subject=f"notes: {name}", seen=f'"{text}" (the author\'s words)')
 

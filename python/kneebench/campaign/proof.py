@@ -4,11 +4,8 @@ knee as it was (A B B A), each run on its own restore.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from contextlib import closing
-
-import psutil
 
 from kneebench import units
 from kneebench.analysis.proof import (
@@ -21,18 +18,15 @@ from kneebench.analysis.proof import (
     with_gains,
 )
 from kneebench.analysis.wording import listed
+from kneebench.campaign.machines.opening import let_users_in
 from kneebench.campaign.restored import Context, Restored
 from kneebench.databases.engine import Engine
-from kneebench.databases.several import engine_of
 from kneebench.errors import KneebenchError
-from kneebench.lab.journal import Journal
-from kneebench.lab.limit_findings import constraint_findings
-from kneebench.lab.volumes import volume_findings
 from kneebench.plan import Plan
 from kneebench.plan.duration import restored_run_s
 from kneebench.plan.relief import ReliefError, Side, Spare, as_it_was, relieved
 from kneebench.plan.resolve import campaign_plan, only_database
-from kneebench.records import Climb, Configuration, Event, Order, Proof, Watch
+from kneebench.records import Climb, Configuration, Event, Order, Proof
 from kneebench.results import load
 from kneebench.results.store import Store
 
@@ -60,7 +54,7 @@ class Tried:
         self.sides = [one for one in self.sides if one[0] is not side]
 
 
-def prove(campaign: Context, plan: Plan, journal: Journal, reliefs: Sequence[str] | None) -> None:
+def prove(campaign: Context, plan: Plan, reliefs: Sequence[str] | None) -> None:
     """Relieve what was short at every knee that was measured, and keep what that gained.
 
     `reliefs`: those to try; if empty, what looks short; None: nothing is proved. A relief that was
@@ -75,9 +69,9 @@ def prove(campaign: Context, plan: Plan, journal: Journal, reliefs: Sequence[str
         users, wanted = users_to_prove(climb), still_to_try(climb, reliefs, kept)
         if users and wanted:
             before = _as_it_was(campaign, plan, climb, users)
-            tried = _open_sides(before, climb, wanted, journal, watch)
+            tried = _open_sides(campaign, before, climb, wanted)
             watch(Event(kind="start", doing=_announced(climb.configuration, tried)))
-            found = _measure_sides(tried, climb.configuration, users, store, watch)
+            found = _measure_sides(campaign, tried, climb.configuration, users)
             store.put_proof(found.and_before(kept))
             for one in found.relieved:
                 watch(Event(kind="end", doing=one.sentence))
@@ -107,48 +101,44 @@ def _as_it_was(campaign: Context, plan: Plan, climb: Climb, users: int) -> Side:
     return as_it_was(plan, place, users, sized)
 
 
-def _open_sides(
-    before: Side, climb: Climb, reliefs: Sequence[Reliefs], journal: Journal, watch: Watch
-) -> Tried:
+def _open_sides(campaign: Context, before: Side, climb: Climb, reliefs: Sequence[Reliefs]) -> Tried:
     """The knee as it was, and of each resource the first relief that is possible here."""
-    tried, engine = Tried(), _engine(before, journal, watch)
+    tried, engine = Tried(), _engine(campaign, before)
     tried.sides.append((before, engine))
-    spare = _spare(engine, before.configuration, climb)
+    spare = _spare(campaign, engine, before.configuration, climb)
     for alternatives in reliefs:
         for name in alternatives:
             try:
                 side = relieved(before, name, spare)
-                tried.sides.append((side, _engine(side, journal, watch)))
+                tried.sides.append((side, _engine(campaign, side)))
                 break
             except ReliefError as error:
                 tried.impossible[name] = str(error)
     return tried
 
 
-def _engine(side: Side, journal: Journal, watch: Watch) -> Engine:
+def _engine(campaign: Context, side: Side) -> Engine:
     """The side's engine with its base image. Raises ReliefError if something is in its way."""
-    engine = engine_of(side.plan, journal)
-    findings = (
-        *engine.findings(),
-        *volume_findings(side.plan),
-        *constraint_findings(only_database(side.plan)),
-    )
+    engine = campaign.machine.engine(side.plan)
+    findings = campaign.machine.in_the_way(side.plan, engine)
     if wrong := [one for one in findings if one.level in ("error", "refused")]:
         raise ReliefError(f"{wrong[0].subject}: {wrong[0].seen}")
-    engine.prepare(watch)
+    let_users_in(engine, side.plan, campaign.load_hosts)
+    engine.prepare(campaign.watch)
     return engine
 
 
-def _spare(engine: Engine, configuration: Configuration, climb: Climb) -> Spare:
-    cores, free = tuple(sorted(os.sched_getaffinity(0))), psutil.virtual_memory().available
+def _spare(campaign: Context, engine: Engine, configuration: Configuration, climb: Climb) -> Spare:
+    cores, free = campaign.machine.room()
     threads = max((rung.tally.load_generator_threads for rung in climb.rungs), default=1)
     return Spare(cores, free, len(engine.where(configuration).cores), threads)
 
 
 def _measure_sides(
-    tried: Tried, configuration: Configuration, users: int, store: Store, watch: Watch
+    campaign: Context, tried: Tried, configuration: Configuration, users: int
 ) -> Proof:
     """All sides in turn until the gains are settled, or were measured often enough."""
+    store = campaign.store
     root = store.folder / FOLDER / configuration.id
     with Store.for_plan(root, tried.sides[0][0].plan, store.campaign.host) as kept:
         for side, _ in tried.sides:
@@ -156,7 +146,7 @@ def _measure_sides(
         found = Proof(configuration=configuration.id, users=users, relieved=())
         for repeat in range(1, MOST_RUNS + 1):
             for side, engine in [*tried.sides] if repeat % 2 else tried.sides[::-1]:
-                _run_side(tried, _context(side, engine, kept, watch), side, users, repeat)
+                _run_side(tried, _context(campaign, side, engine, kept), side, users, repeat)
             found = with_gains(found, load(kept.folder), tried.reliefs)
             if repeat >= LEAST_RUNS and is_settled(found):
                 break
@@ -164,8 +154,9 @@ def _measure_sides(
     return found.model_copy(update={"impossible": tried.impossible})
 
 
-def _context(side: Side, engine: Engine, store: Store, watch: Watch) -> Context:
-    return Context(campaign_plan(side.plan), engine, store, watch)
+def _context(campaign: Context, side: Side, engine: Engine, store: Store) -> Context:
+    plan = campaign_plan(side.plan)
+    return campaign._replace(plan=plan, engine=engine, store=store, in_force=())
 
 
 def _run_side(tried: Tried, context: Context, side: Side, users: int, repeat: int) -> None:

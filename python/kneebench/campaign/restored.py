@@ -16,13 +16,14 @@ from kneebench.analysis.wording import number_of_users
 from kneebench.campaign.attempts import disturbed_by, with_tries
 from kneebench.campaign.cold_start import cold_start
 from kneebench.campaign.lost_hosts import measured_on_all
+from kneebench.campaign.machines.machine import DatabaseMachine
 from kneebench.databases.engine import Engine, Server
 from kneebench.hosts.load_hosts import LoadHosts
 from kneebench.lab.preparation import Shares
 from kneebench.lab.topology import as_list
 from kneebench.ladder.final_runs import Load
 from kneebench.measurement.background import BackgroundWork
-from kneebench.measurement.log_trace import NO_TRACE, LogTrace, log_trace
+from kneebench.measurement.log_trace import NO_TRACE, LogTrace
 from kneebench.measurement.measure import MeasuredRung, measure
 from kneebench.measurement.meters import log_histogram
 from kneebench.measurement.rung_runner import described
@@ -52,6 +53,7 @@ class Context(NamedTuple):
     engine: Engine
     store: Store
     watch: Watch
+    machine: DatabaseMachine
     in_force: Sequence[Setting] = ()
     """The kernel's settings of the plan."""
     load_hosts: LoadHosts | None = None
@@ -139,9 +141,9 @@ class Restored:
 
             restored = self.context.engine.restored(self.configuration, watched, self.restore)
             self._server = self._stack.enter_context(restored)
-            plan = self._plan
+            plan, instruments = self._plan, self.context.machine.instruments
             if log_histogram.NAME in plan.meters and plan.engine.measures_real_hardware:
-                self._log_trace = self._stack.enter_context(log_trace(self._server))
+                self._log_trace = self._stack.enter_context(instruments.log_trace(self._server))
             self._unused = True
             kernel.extend(self._load_generator)
             self._keep_settings((*self._server.settings, *kernel))
@@ -258,6 +260,7 @@ class Restored:
                 log_trace=self._log_trace,
                 transactions=self._missing(order),
                 load_hosts=context.load_hosts,
+                instruments=context.machine.instruments,
             ),
             context.load_hosts,
             server,

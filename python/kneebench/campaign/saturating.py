@@ -73,7 +73,15 @@ def _busy(context: Context, configuration: Configuration, number: int) -> float:
         plan = context.with_its_cores(tried)
         start = ColdStart(tried.memory_bytes or 0)
         rung = measure(
-            order, plan, server, server.paths, context.watch, cold=True, start=start
+            order,
+            plan,
+            server,
+            server.paths,
+            context.watch,
+            cold=True,
+            start=start,
+            load_hosts=context.load_hosts,
+            instruments=context.machine.instruments,
         ).rung
     share = rung.quantity(QUANTITY)
     if rung.invalid or share is None:

@@ -9,7 +9,7 @@ import typer
 
 from kneebench.commands.campaigns import campaign_folder, load_named
 from kneebench.commands.junit_file import JUnitFile, require_place
-from kneebench.commands.measuring import Fresh, WithBrief, Yes, clean_up, confirm
+from kneebench.commands.measuring import Fresh, WithBrief, Yes, clean_up, confirmed_duration
 from kneebench.commands.options import Json, PageFile, Root
 from kneebench.commands.output import print_line, show_json, show_parts, write
 from kneebench.commands.resuming import Resumable
@@ -163,8 +163,6 @@ def _plan(judged: str | None, base: Results, root: Path) -> Plan | None:
 
 def _measure(plan: Plan, base: Results, out: Path, fresh: bool, brief: bool, yes: bool) -> Results:
     from kneebench.campaign import flow
-    from kneebench.campaign.expected_duration import expected_duration
-    from kneebench.lab.host import host
     from kneebench.plan.configurations import configurations
     from kneebench.results.acceptance import judgeable, rate_warning
     from kneebench.screen.watching import watching
@@ -173,11 +171,10 @@ def _measure(plan: Plan, base: Results, out: Path, fresh: bool, brief: bool, yes
     if warning := rate_warning(plan, base):
         print_line(f"warning: {warning}", err=True)
     clean_up()
-    expecting = expected_duration(plan, host())
-    confirm(expecting.total_s, yes)
-    with Resumable() as resumable:
+    with flow.machine_of(plan) as machine, Resumable() as resumable:
+        expecting = confirmed_duration(machine, plan, sure=yes)
         with watching(plan, expecting) as watch:
-            results = flow.run(plan, out, resumable.watcher(watch), fresh, brief)
+            results = flow.run_on(machine, plan, out, resumable.watcher(watch), fresh, brief)
         print_line(f"results: {results.folder}", err=True)
         if brief:
             print_line(f"brief:   {write(results)}", err=True)

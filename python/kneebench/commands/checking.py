@@ -14,16 +14,14 @@ from kneebench.directories import CAMPAIGNS
 
 def print_findings(plan: Path | None, *, as_json: bool) -> NoReturn:
     """All findings on a plan, and the exit code by the worst of them."""
-    from kneebench.campaign.preflight import load_now, preflight_checks
-    from kneebench.databases.several import engine_of
+    from kneebench.campaign.machines.opening import machine_of
     from kneebench.errors import PlanError, Refused
-    from kneebench.lab.journal import Journal
 
-    selected, journal = selected_plan(plan, CAMPAIGNS), Journal()
-    engine = engine_of(selected, journal)
-    found = preflight_checks(selected, engine, journal, watch=ReadingProgress())
-    if selected.measures_real_hardware:
-        found = (*found, *load_now(selected))
+    selected = selected_plan(plan, CAMPAIGNS)
+    with machine_of(selected) as machine:
+        found = machine.findings(selected, machine.engine(selected), (), ReadingProgress())
+        if selected.measures_real_hardware:
+            found = (*found, *machine.load_now(selected))
     if as_json:
         show_json([finding.model_dump() for finding in found])
     else:

@@ -10,19 +10,22 @@ import typer
 from kneebench.commands.output import ReadingProgress, print_line
 
 if TYPE_CHECKING:
+    from kneebench.campaign.machines.machine import DatabaseMachine
     from kneebench.plan import Plan
     from kneebench.records import WholeDrive
 
 
-def confirm_erasing(plan: Plan, *, wanted: bool) -> tuple[WholeDrive, ...]:
+def confirm_erasing(
+    machine: DatabaseMachine, plan: Plan, *, wanted: bool
+) -> tuple[WholeDrive, ...]:
     """Print what is on the drives that this run will erase, if that is wanted; at a terminal the
     user types how many. Those drives, as they were shown.
 
     Raises Refused for any other answer, and where a terminal cannot show the question.
     """
-    from kneebench.lab.volumes import named_drives, to_be_erased
+    from kneebench.lab.volumes import to_be_erased
 
-    drives = named_drives(plan, ReadingProgress()) if wanted else ()
+    drives = machine.named_drives(plan, ReadingProgress()) if wanted else ()
     return confirm_drives(to_be_erased(drives, plan.erase))
 
 

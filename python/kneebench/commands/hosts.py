@@ -1,4 +1,4 @@
-"""The command that looks at the load hosts of a plan: hosts check."""
+"""The command that looks at the other machines of a plan: hosts check."""
 
 from __future__ import annotations
 
@@ -16,26 +16,27 @@ PlanFile = Annotated[
 
 
 def check(plan: PlanFile, as_json: Json = False) -> None:
-    """Say of each load host whether it can be used, and what it is.
+    """Say of each other machine whether it can be used, and what it is.
 
-    Reachable by ssh, Python, cores, memory, how far its clock is ahead, and whether it reaches the
-    database. Kneebench's files (10 MB) are put below ~/.cache of its account if they are not there.
+    Reachable by ssh, Python, cores, memory, rights, how far its clock is ahead, and whether load
+    hosts reach the database. Kneebench's files (10 MB on a load host, 150 MB on a database host)
+    are put below ~/.cache of its account if they are not there.
 
     \b
     Examples:
       kneebench hosts check plan.toml
       kneebench hosts check plan.toml --json
     """
+    from kneebench.campaign.machines.host_findings import other_machines
     from kneebench.campaign.preflight import read_plan
     from kneebench.errors import PlanError
-    from kneebench.hosts.check import host_findings
     from kneebench.screen import tables
 
     selected = read_plan(plan)
-    if not selected.hosts.load:
+    if not selected.hosts.apart:
         do = 'name some: [hosts] load = [{ ssh = "bench@load1" }]'
-        raise PlanError("hosts.load", seen="the plan has no load hosts", do=do)
-    found = list(host_findings(selected.hosts.load, selected.servers))
+        raise PlanError("hosts", seen="the plan has no other machines", do=do)
+    found = list(other_machines(selected))
     if as_json:
         show_json([finding.model_dump() for finding in found])
     else:

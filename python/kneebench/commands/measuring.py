@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -23,6 +24,7 @@ from kneebench.commands.resuming import Resumable
 from kneebench.directories import CAMPAIGNS
 
 if TYPE_CHECKING:
+    from kneebench.campaign.machines.machine import DatabaseMachine
     from kneebench.plan import Plan
     from kneebench.plan.duration import Expected
     from kneebench.records import Results
@@ -88,6 +90,10 @@ Window = Annotated[
 ]
 
 
+CleanedPlan = Annotated[
+    Path | None,
+    typer.Argument(metavar="[PLAN.TOML]", help="Plan file whose database host is cleaned up."),
+]
 Try = Annotated[
     bool,
     typer.Option("--try", help="Try out the plan's external server, on one warehouse."),
@@ -127,12 +133,12 @@ def run(
     reliefs, page = _reliefs(relieve or [], wanted=prove), page_address(prometheus, live=live)
     clean_up()
     selected = selected_plan(plan, None if fresh else out, single_load(users, window), brief=brief)
-    _write_missing_brief(selected, out, wanted=brief and not fresh, as_json=as_json)
-    expecting = _confirm_duration(selected, sure=yes or as_json)
-    drives = confirm_erasing(selected, wanted=erase)
-    with Resumable() as resumable:
+    with flow.machine_of(selected) as machine, Resumable() as resumable:
+        _write_missing_brief(machine, selected, out, wanted=brief and not fresh, as_json=as_json)
+        expecting = confirmed_duration(machine, selected, sure=yes or as_json)
+        drives = confirm_erasing(machine, selected, wanted=erase)
         with followed(resumable, selected, expecting, page, as_json=as_json) as watch:
-            results = flow.run(selected, out, watch, fresh, brief, erase=drives, reliefs=reliefs)
+            results = flow.run_on(machine, selected, out, watch, fresh, brief, drives, reliefs)
         _print_results(results, brief, as_json)
 
 
@@ -161,24 +167,29 @@ def check(plan: PlanFile = None, as_json: Json = False, trial: Try = False) -> N
     print_findings(plan, as_json=as_json)
 
 
-def clean() -> None:
-    """Clean up what a killed run left on this machine.
+def clean(plan: CleanedPlan = None) -> None:
+    """Clean up what a killed run left on this machine, or on a plan's database host.
 
     Only what kneebench's journal lists is undone: servers are ended, directories and data removed,
     volumes taken apart, kernel settings restored. Results are kept. For anything that cannot be
     undone now, the reason and the fix are printed: a drive to mount, or a database on an external
     server to drop. Damaged journal entries are named; the others are still processed.
-    """
-    from kneebench.lab.journal import Journal
 
-    journal, warnings = Journal(), list[str]()
-    undone = journal.clean(
-        lambda event: warnings.append(event.doing) if event.kind == "warning" else None
-    )
+    With a plan that has hosts.database.ssh, this is done on that host.
+    """
+    from kneebench.campaign.machines.machine import ThisMachine
+    from kneebench.campaign.machines.opening import machine_of
+    from kneebench.campaign.preflight import read_plan
+
+    warnings = list[str]()
+    with machine_of(read_plan(plan)) if plan else contextlib.nullcontext(ThisMachine()) as machine:
+        undone = machine.clean(
+            lambda event: warnings.append(event.doing) if event.kind == "warning" else None
+        )
     for warning in warnings:
         print_line(warning, err=True)
-    for change in undone:
-        print_line(f"{change.VERBS[1]}: {change.words}")
+    for done in undone:
+        print_line(done)
     if not (undone or warnings):
         print_line("nothing to clean up")
 
@@ -208,11 +219,9 @@ def clean_up() -> None:
     Journal().clean(lambda event: print_line(event.doing, err=True))
 
 
-def _confirm_duration(selected: Plan, *, sure: bool) -> Expected:
-    from kneebench.campaign.expected_duration import expected_duration
-    from kneebench.lab.host import host
-
-    expecting = expected_duration(selected, host())
+def confirmed_duration(machine: DatabaseMachine, selected: Plan, *, sure: bool) -> Expected:
+    """How long the plan takes, once that is agreed to."""
+    expecting = machine.expected_duration(selected)
     confirm(expecting.total_s, sure)
     return expecting
 
@@ -232,15 +241,17 @@ def _reliefs(names: list[str], *, wanted: bool) -> tuple[str, ...] | None:
     return tuple(names) if wanted else None
 
 
-def _write_missing_brief(selected: Plan, out: Path, *, wanted: bool, as_json: bool) -> None:
+def _write_missing_brief(
+    machine: DatabaseMachine, selected: Plan, out: Path, *, wanted: bool, as_json: bool
+) -> None:
     """Where the newest campaign of this plan is finished and only its brief was interrupted: write
     that, and leave.
     """
-    from kneebench.lab.host import host
     from kneebench.results import Store, load
     from kneebench.results.campaign_folders import find_unfinished, is_finished
 
-    found = find_unfinished(out, selected, host(selected.paths), brief=True) if wanted else None
+    host = machine.host(selected.paths, whole=False)
+    found = find_unfinished(out, selected, host, brief=True) if wanted else None
     if found and is_finished(found):
         typer.echo(
             f"{found} is finished; writing its missing brief. To measure again, use --fresh",

@@ -199,6 +199,15 @@ class Engine(Protocol):
 
 
 @runtime_checkable
+class AdmitsUsers(Engine, Protocol):
+    """An engine whose servers listen for users on other machines."""
+
+    def admit(self, addresses: Sequence[str]) -> None:
+        """Let users connect from these addresses to every server that is restored from now on."""
+        ...
+
+
+@runtime_checkable
 class RemovesImages(Engine, Protocol):
     """An engine whose base image can be removed: of a trial nothing is kept."""
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psutil
 
-from kneebench.databases.engine import Engine, Server
+from kneebench.databases.engine import AdmitsUsers, Engine, Server
 from kneebench.databases.managed.disk_space import device_of, free_bytes
 from kneebench.errors import PlanError
 from kneebench.lab.drives import IN_MEMORY, file_system_of
@@ -69,6 +69,12 @@ class SeveralEngines:
     def where(self, configuration: Configuration) -> Whereabouts:
         """As the engine of the configuration's database knows it."""
         return self._engines[configuration.database].where(configuration)
+
+    def admit(self, addresses: Sequence[str]) -> None:
+        """To the servers of all engines that start some."""
+        for engine in self._engines.values():
+            if isinstance(engine, AdmitsUsers):
+                engine.admit(addresses)
 
     def prepare(self, watch: Watch) -> dict[str, str]:
         """Load all databases, or find their images; each fact with the name of its database."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from kneebench.analysis.wording import plural
@@ -13,7 +13,7 @@ from kneebench.hosts.connection import Connection
 from kneebench.hosts.load_hosts import connect
 from kneebench.plan.hosts import LoadHost
 from kneebench.records import Finding
-from kneebench.units import size, time
+from kneebench.units import bit_rate, size, time
 
 AHEAD_S = 1.0
 """A clock that is farther off is worth setting, though no figure depends on it."""
@@ -37,23 +37,30 @@ def destination(url: str) -> Destination | None:
     return Destination(parts.hostname, parts.port) if parts.hostname and parts.port else None
 
 
-def host_findings(planned: Sequence[LoadHost], urls: Sequence[str]) -> Iterator[Finding]:
+def host_findings(
+    planned: Sequence[LoadHost], urls: Sequence[str], sender: Destination | None = None
+) -> Iterator[Finding]:
     """What each load host is, and whether it reaches the databases; an error for one that cannot
     be used. Each is written its files of kneebench, if they are not there, and nothing else.
+    `sender`: where the database host sends bytes meanwhile.
     """
     to = [one for one in map(destination, dict.fromkeys(urls)) if one]
     for one in planned:
         subject = f"load host {one.called}"
         try:
             with connect(one) as host:
-                yield _ok(host, subject)
-                yield from _clock(host, subject)
+                yield what_it_is(host, subject)
+                yield from its_clock(host, subject)
                 yield from (_reaches(host, subject, where) for where in to)
+                if sender:
+                    answer = host.ask("bandwidth", REACH_S, **sender._asdict())
+                    yield bandwidth_finding(answer, subject, sender)
         except KneebenchError as error:
             yield Finding(level="error", subject=subject, seen=error.seen, do=error.do)
 
 
-def _ok(host: Connection, subject: str) -> Finding:
+def what_it_is(host: Connection, subject: str) -> Finding:
+    """Its cores, memory, kernel and Python."""
     facts = host.facts
     python = ".".join(map(str, facts["python"]))
     seen = (
@@ -63,7 +70,8 @@ def _ok(host: Connection, subject: str) -> Finding:
     return Finding(level="ok", subject=subject, seen=seen)
 
 
-def _clock(host: Connection, subject: str) -> Iterator[Finding]:
+def its_clock(host: Connection, subject: str) -> Iterator[Finding]:
+    """How far its clock is off; a note where that is worth setting."""
     found = offset(host)
     ahead = "ahead" if found.ahead_s >= 0 else "behind"
     seen = (
@@ -73,6 +81,17 @@ def _clock(host: Connection, subject: str) -> Iterator[Finding]:
     far = abs(found.ahead_s) > AHEAD_S
     do = "set it by NTP; windows are aligned all the same" if far else ""
     yield Finding(level="note" if far else "ok", subject=subject, seen=seen, do=do)
+
+
+def bandwidth_finding(answer: Mapping[str, Any], subject: str, sender: Destination) -> Finding:
+    """What was measured on the way from the database host."""
+    at = f"the database host at {sender.host}"
+    if words := answer.get("failed"):
+        do = f"open the ports of hosts.database for this host (tried: {sender.port})"
+        return Finding(level="error", subject=subject, seen=f"cannot reach {at}: {words}", do=do)
+    rate, took = bit_rate(answer["bytes_per_s"]), time(answer["took_s"])
+    seen = f"{at} sends {rate} (one connection), connected in {took}"
+    return Finding(level="ok", subject=subject, seen=seen)
 
 
 def _reaches(host: Connection, subject: str, where: Destination) -> Finding:

@@ -10,13 +10,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import IO, Any
 
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.hosts.host_program import PROTOCOL
 from kneebench.hosts.package import Package, program_text
 from kneebench.hosts.pipe import Message, Pipe
+from kneebench.units import size
 
 CONNECT_S = 15.0
 """For a host to answer."""
@@ -28,6 +29,7 @@ BEAT_S = 1.0
 """Between two signs of life."""
 END_S = 5.0
 OLDEST_PYTHON = (3, 11)
+SAME = 'name a Python {} there with python = "...", or run kneebench here with that of the host'
 SSH = (
     "ssh",
     "-T",
@@ -73,9 +75,18 @@ def here() -> list[str]:
 class Connection:
     """A program on a host that answers orders in turn. To be used with `with`: it ends with it."""
 
-    def __init__(self, name: str, command: Sequence[str], program: str, package: Package) -> None:
-        """Start it. Raises PlanError for a host that cannot be reached, or cannot run it."""
-        self.name, self._command = name, command
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        program: str,
+        package: Package,
+        end_s: float = END_S,
+    ) -> None:
+        """Start it; `end_s`: for it to end with its input. Raises PlanError for a host that cannot
+        be reached, or cannot run it.
+        """
+        self.name, self._command, self._end_s = name, command, end_s
         self._numbers = itertools.count(1)
         self._words: list[str] = []
         self._over = threading.Event()
@@ -96,13 +107,14 @@ class Connection:
         """What the host is, once the program runs there."""
         self._pipe.send_text(program_text())
         facts = self._said(CONNECT_S)
-        _require_fit(self.name, facts)
+        _require_fit(self.name, facts, package)
         self._pipe.send({"package": package.name, "program": program})
         if not self._said(CONNECT_S)["there"]:
-            self._pipe.send({"files": package.files})
+            self._pipe.send({"files": package.packed()})
         began = self._said(SEND_S)
         if words := began.get("failed"):
-            do = f"make room for 10 MB below ~/.cache of that account on {self.name}, or see why"
+            room = size(package.size_bytes)
+            do = f"make room for {room} below ~/.cache of that account on {self.name}, or see why"
             raise PlanError(f"cannot run kneebench on host {self.name}", seen=words, do=do)
         return facts
 
@@ -124,9 +136,11 @@ class Connection:
             raise HostLost(self.name, self._why_lost(error)) from None
         return number
 
-    def result(self, number: int, limit_s: float = 0.0) -> Message:
+    def result(
+        self, number: int, limit_s: float = 0.0, hear: Callable[[Message], None] | None = None
+    ) -> Message:
         """What came of an order; answers to orders before it are dropped. `limit_s`: what the order
-        itself may take. Raises HostLost.
+        itself may take; `hear`: is given what the host says before the answer. Raises HostLost.
         """
         until = time.monotonic() + limit_s + ANSWER_S
         while True:
@@ -134,8 +148,10 @@ class Connection:
                 answer = self._pipe.receive(until - time.monotonic())
             except (EOFError, TimeoutError, OSError) as error:
                 raise HostLost(self.name, self._why_lost(error)) from None
-            if answer["id"] == number:
+            if answer["id"] == number and "event" not in answer:
                 return answer
+            if answer["id"] == number and hear:
+                hear(answer["event"])
 
     def ask(self, do: str, limit_s: float = 0.0, **values: object) -> Message:
         """Order something and wait for what comes of it. Raises HostLost."""
@@ -162,7 +178,7 @@ class Connection:
         with contextlib.suppress(OSError):
             self._pipe.close()
         try:
-            self._process.wait(END_S)
+            self._process.wait(self._end_s)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -186,14 +202,17 @@ def _started(name: str, command: Sequence[str]) -> subprocess.Popen[bytes]:
         raise PlanError(f"cannot reach host {name}", seen=str(error), do=do) from error
 
 
-def _require_fit(name: str, facts: Message) -> None:
-    """Raises PlanError for a host that cannot run kneebench's core."""
+def _require_fit(name: str, facts: Message, package: Package) -> None:
+    """Raises PlanError for a host that cannot run what is sent."""
     what, python = f"cannot run kneebench on host {name}", tuple(facts["python"])
+    has = f"it has Python {'.'.join(map(str, python))}"
     if facts["protocol"] != PROTOCOL:
         raise PlanError(what, seen="it speaks another protocol", do="use the same kneebench")
     if python < OLDEST_PYTHON:
-        seen = f"it has Python {'.'.join(map(str, python))}"
-        raise PlanError(what, seen=seen, do='name one of 3.11 or later with python = "..."')
+        raise PlanError(what, seen=has, do='name one of 3.11 or later with python = "..."')
+    if package.python and python[:2] != package.python:
+        ours = ".".join(map(str, package.python))
+        raise PlanError(what, seen=f"{has}, and kneebench here {ours}", do=SAME.format(ours))
     if facts["machine"] != platform.machine():
         seen = f"it is {facts['machine']}, and this machine {platform.machine()}"
-        raise PlanError(what, seen=seen, do="use load hosts of this machine's architecture")
+        raise PlanError(what, seen=seen, do="use hosts of this machine's architecture")

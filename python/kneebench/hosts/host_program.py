@@ -14,8 +14,8 @@ import pathlib
 import platform
 import shutil
 import sys
+import tarfile
 import time
-import zipfile
 from typing import Any
 
 PROTOCOL = 1
@@ -52,8 +52,8 @@ def unpack(package: str, folder: pathlib.Path) -> None:
     partly = folder.with_name(f"{folder.name}.{os.getpid()}")
     try:
         partly.mkdir(parents=True, mode=0o700)
-        with zipfile.ZipFile(io.BytesIO(base64.b64decode(package))) as files:
-            files.extractall(partly)
+        with tarfile.open(fileobj=io.BytesIO(base64.b64decode(package))) as files:
+            files.extractall(partly)  # noqa: S202 (by ssh, from whoever may run anything here)
         partly.rename(folder)
     except OSError:
         if not folder.is_dir():  # another one made it meanwhile

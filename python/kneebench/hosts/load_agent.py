@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kneebench._core import Address, ConnectError, GeneratorSpec, LoadGenerator
+from kneebench.hosts.bandwidth import family_of, measured
 from kneebench.hosts.pipe import Message, Pipe
 
 PATIENCE_S = 4.0
@@ -56,6 +57,8 @@ class LoadAgent:
         self._orders: dict[str, Callable[[Message], Message]] = {
             "probe": lambda order: {"now": time.time()},
             "reach": _reach,
+            "bandwidth": lambda order: measured(order["host"], order["port"]),
+            "source": lambda order: {"address": source_address(order["address"])},
             "prepare": self._prepare,
             "go": self._go,
             "tick": lambda order: {"tick": self._ready.tick()},
@@ -99,6 +102,13 @@ class LoadAgent:
         """Enter a phase so many seconds after go."""
         _wait(lambda: self._began + order["at_s"] - time.monotonic())
         return {"at_s": self._ready.mark(order["phase"]), "now": time.time()}
+
+
+def source_address(to: str) -> str:
+    """The address of this machine that it uses on the way to another; nothing is sent."""
+    with socket.socket(family_of(to), socket.SOCK_DGRAM) as way:
+        way.connect((to, 9))
+        return str(way.getsockname()[0])
 
 
 def _reach(order: Message) -> Message:

@@ -12,7 +12,7 @@ from typing import Any
 from kneebench._core import GeneratorSpec
 from kneebench.errors import PlanError
 from kneebench.hosts.connection import Connection, HostLost, by_ssh, here
-from kneebench.hosts.package import Package, load_package
+from kneebench.hosts.package import NOTHING, load_package
 from kneebench.hosts.spread_load import SpreadLoad
 from kneebench.plan.hosts import LoadHost
 
@@ -52,6 +52,19 @@ class LoadHosts:
         file = given.get("sslrootcert", "")
         certificates = Path(file).read_text(encoding="utf-8") if file else ""
         return SpreadLoad(hosts, spec, {**given, "sslrootcert": ""}, certificates, threads)
+
+    def addresses(self, to: str) -> tuple[str, ...]:
+        """The hosts' own addresses on the way to a database host's. Raises PlanError where one has
+        no way there.
+        """
+        found = dict[str, str]()
+        for name, host in self._connected.items():
+            answer = host.ask("source", address=to)
+            if words := answer.get("failed"):
+                do = "correct hosts.database.address, or that host's network"
+                raise PlanError(f"cannot reach {to} from host {name}", seen=words, do=do)
+            found[name] = answer["address"]
+        return tuple(dict.fromkeys(found.values()))
 
     def connect_again(self, lost: HostLost) -> None:
         """Wait for a lost host to be back, and for the others to have stopped. Raises it where it
@@ -96,5 +109,5 @@ def connected(planned: Sequence[LoadHost]) -> Iterator[LoadHosts | None]:
 def connect(one: LoadHost) -> Connection:
     """A connection to one load host. Raises PlanError for one that cannot be reached or used."""
     command = here() if one.here else by_ssh(one.ssh, one.python)
-    package = Package("", "") if one.here else load_package()
+    package = NOTHING if one.here else load_package()
     return Connection(one.called, command, PROGRAM, package)

@@ -97,11 +97,12 @@ class Shares:
 
     def load_generator_cores(self, configuration: Configuration) -> tuple[int, ...]:
         """The cores that the load generator is pinned to: the plan's, else those that a constraint
-        on cores leaves; none where it may use all.
+        on cores leaves; none where it may use all, or is on other machines.
         """
         given, own = self.plan.workload.load_generator_cores, self.resources_of(configuration)
         if (
             given
+            or self.plan.hosts.apart
             or not configuration.constraint
             or not own.pinned
             or own.cores == self.resources.cores

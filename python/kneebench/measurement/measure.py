@@ -19,11 +19,10 @@ from kneebench.analysis.wording import number_of_users
 from kneebench.databases.engine import ReachedByUsers, Server
 from kneebench.errors import InvalidMeasurement
 from kneebench.hosts.load_hosts import LoadHosts
-from kneebench.lab.storage_faults import storage_faults
 from kneebench.measurement.held_window import hold_window, moved_at_last
 from kneebench.measurement.idle_counts import Idle
+from kneebench.measurement.instruments import OWN, Instruments, Samples
 from kneebench.measurement.log_trace import NO_TRACE, LogTrace
-from kneebench.measurement.meters import open_meters
 from kneebench.measurement.meters.meter import MeterContext
 from kneebench.measurement.rung_runner import (
     RungRunner,
@@ -32,7 +31,6 @@ from kneebench.measurement.rung_runner import (
     make_log_ready,
 )
 from kneebench.measurement.rung_summary import LoadRecord, RungRecord, summarised
-from kneebench.measurement.sampler import Sampler
 from kneebench.measurement.stuck import refusing_stuck
 from kneebench.measurement.summaries import series
 from kneebench.measurement.validity import judged, refuse_starved, with_faults
@@ -75,11 +73,13 @@ def measure(
     log_trace: LogTrace | str = NO_TRACE,
     transactions: int = 0,
     load_hosts: LoadHosts | None = None,
+    instruments: Instruments = OWN,
 ) -> MeasuredRung:
     """Measure one rung; `cold` if it is the first on a restored database, which takes longer to
     warm, and has to reach `start`; `warm_up_s` is its warm-up, instead of the plan's; `log_trace`
     is that of the server, or why there is none; `transactions`: how many the warm-up completes at
-    least; `load_hosts`: where the users run, None for this machine.
+    least; `load_hosts`: where the users run, None for this machine; `instruments`: what reads the
+    server's machine.
 
     Raises DatabaseLost when the server goes away, InvalidMeasurement when it runs out of room,
     memory or connections, does not let the users in, or somebody else's lock keeps them waiting.
@@ -90,11 +90,12 @@ def measure(
     )._replace(transactions=transactions)
     context = MeterContext(server, storage_paths, log_trace)
     with losses_reported(server, described(order)):
-        record = _run_load(order, plan, context, times, watch, load_hosts)
-    rung, outside = judged(summarised(record, plan, server), record.load.held)
+        record = _run_load(order, plan, context, times, watch, load_hosts, instruments)
+    devices = instruments.counted_devices(server.paths, server.roles)
+    rung, outside = judged(summarised(record, plan, server, devices), record.load.held)
     last = record.load.held.last
     return MeasuredRung(
-        with_faults(rung, storage_faults(storage_paths)),
+        with_faults(rung, instruments.storage_faults(storage_paths)),
         series(record.raw_series[-1].at_s[1 : last + 1], record.load.values[:last]),
         record.load.seconds,
         outside,
@@ -108,6 +109,7 @@ def _run_load(
     times: Schedule,
     watch: Watch,
     load_hosts: LoadHosts | None,
+    instruments: Instruments,
 ) -> RungRecord:
     """Run the rung's load, with what the database counts while idle before and after it."""
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
@@ -118,8 +120,8 @@ def _run_load(
     _connect(generator, order, server)
     real = plan.engine.measures_real_hardware
     with _pin_to(plan.workload.load_generator_cores if real else ()):
-        meters = open_meters(plan.meters, context, real_hardware=real)
-        with contextlib.closing(Sampler(meters, server.now_s)) as sampler:
+        opened = instruments.samples(plan.meters, context, real=real)
+        with contextlib.closing(opened) as sampler:
             load = _under_load(generator, order, times, sampler, server, watch)
             refuse_starved(order, load.tally, plan.engine)
             after = _idle(server)
@@ -172,7 +174,7 @@ def _under_load(
     generator: LoadGenerators,
     order: Order,
     times: Schedule,
-    sampler: Sampler,
+    sampler: Samples,
     server: Server,
     watch: Watch,
 ) -> LoadRecord:

@@ -9,8 +9,8 @@ from math import fsum
 from kneebench.analysis.wording import named, number_of_users
 from kneebench.databases.engine import MakesLogFiles, Server
 from kneebench.errors import DatabaseLost, KneebenchError
+from kneebench.measurement.instruments import Samples
 from kneebench.measurement.quantities import RATIOS
-from kneebench.measurement.sampler import Sampler
 from kneebench.measurement.stuck import EVERY_S, refuse_stuck
 from kneebench.measurement.summaries import Values, between, combined, quotient
 from kneebench.records import Event, LiveSecond, Order, Second, Tick, Watch
@@ -29,7 +29,7 @@ class RungRunner:
     """
 
     def __init__(
-        self, order: Order, users: RunningLoad, sampler: Sampler, server: Server, watch: Watch
+        self, order: Order, users: RunningLoad, sampler: Samples, server: Server, watch: Watch
     ) -> None:
         self.order = order
         self.users = users

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kneebench.databases.engine import Server
-from kneebench.lab.drives import counted_devices
 from kneebench.measurement import delay
 from kneebench.measurement.checks import (
     CheckInput,
@@ -23,7 +22,17 @@ from kneebench.measurement.summaries import Values, summaries, window
 from kneebench.measurement.validity import invalid
 from kneebench.measurement.warm_up import WarmedUp
 from kneebench.plan.rung_plan import RungPlan
-from kneebench.records import Counted, Moved, Order, Remark, Rung, Second, Tally, noted
+from kneebench.records import (
+    Counted,
+    CountedDevice,
+    Moved,
+    Order,
+    Remark,
+    Rung,
+    Second,
+    Tally,
+    noted,
+)
 
 
 class LoadRecord(NamedTuple):
@@ -55,9 +64,11 @@ class RungRecord(NamedTuple):
     of_meters: tuple[Remark, ...]
 
 
-def summarised(record: RungRecord, plan: RungPlan, server: Server) -> Rung:
+def summarised(
+    record: RungRecord, plan: RungPlan, server: Server, devices: tuple[CountedDevice, ...]
+) -> Rung:
     """The rung of a record, with the quantities of its window and its checks; not yet judged for
-    disturbances.
+    disturbances. `devices`: those under the server's directories.
     """
     order, load, tally = record.order, record.load, record.load.tally
     tpm = counted_by_the_database(tally, record.before, record.after)
@@ -88,7 +99,7 @@ def summarised(record: RungRecord, plan: RungPlan, server: Server) -> Rung:
             *noted("server", *server.notes),
             *invalid(order, tally, plan.ladder.stops.errors.share),
         ),
-        devices=counted_devices(server.paths, server.roles),
+        devices=devices,
         discarded=load.discarded,
         moved=load.moved,
     )

@@ -102,6 +102,11 @@ class Database(Part):
         """The cores that the table pins its servers to; empty: all."""
         return ()
 
+    @property
+    def bundle(self) -> str:
+        """The package whose binaries a server that is started runs; empty: the user's own."""
+        return ""
+
     def urls(self, storages: Mapping[str, Storage]) -> dict[str, str]:
         """The server's URL by storage; an empty text where kneebench starts the server."""
         return {name: storage.url or self.server_url for name, storage in storages.items()}

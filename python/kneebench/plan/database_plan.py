@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from kneebench.engine_properties import EngineProperties, engine_properties
 from kneebench.plan.database import Database
+from kneebench.plan.hosts import Hosts
 from kneebench.plan.ladder import Ladder
 from kneebench.plan.storage import Storage
 from kneebench.plan.workload import Workload
@@ -21,7 +22,8 @@ class DatabasePlan(NamedTuple):
     machine and the drives are shared out to them. `aligned`: windows of several configurations
     begin after as many transactions (`Ladder.aligned`). `raw_profile`: its storages are measured
     without it, too. `first_id`: the configuration of the whole plan that is measured first.
-    `by_default`: the plan is kneebench's default, which no file has.
+    `by_default`: the plan is kneebench's default, which no file has. `hosts`: the other machines
+    that take part.
     """
 
     name: str
@@ -38,6 +40,7 @@ class DatabasePlan(NamedTuple):
     raw_profile: bool = False
     first_id: str = ""
     by_default: bool = False
+    hosts: Hosts = Hosts()
 
     @property
     def engine(self) -> EngineProperties:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from ipaddress import ip_address
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
+from kneebench.engine_properties import engine_properties
 from kneebench.plan.database import Database
 from kneebench.plan.storage import Storage
 from kneebench.plan.values import Name, Part, Sentence, Switch, wrong
@@ -15,18 +17,70 @@ MOST_HOSTS = 64
 _OPTION = "an ssh destination such as bench@load1, which does not begin with -"
 
 
+_Ssh = Annotated[
+    Name,
+    Field(description="Its ssh destination, such as `bench@load1`; ssh's own files apply"),
+]
+_HostName = Annotated[Name, Field(description="Its name in results; empty: the destination's")]
+_Python = Annotated[Sentence, Field(description="Its Python, 3.11 or later, by name or path")]
+
+
+def _check_ssh(ssh: str) -> None:
+    if ssh.startswith("-") or ssh != ssh.strip():
+        raise wrong("ssh", sentence=_OPTION)
+
+
+class DatabaseHost(Part):
+    """The machine that the databases run on. Without `ssh`: this one, and `address` is where users
+    on other machines reach it.
+    """
+
+    ssh: _Ssh = ""
+    address: Annotated[
+        Name,
+        Field(
+            description="Its IP address on the network that the users take; a server that kneebench"
+            " starts listens there, for the hosts of the plan only"
+        ),
+    ] = ""
+    port: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=65_000,
+            description="Port of such a server; of those side by side the next ones. 0: a free one",
+        ),
+    ] = 0
+    name: _HostName = ""
+    python: _Python = "python3"
+
+    @model_validator(mode="after")
+    def _is_one_place(self) -> Self:
+        _check_ssh(self.ssh)
+        if self.address and not _is_address(self.address):
+            raise wrong("address", sentence="an IP address of the database host")
+        return self
+
+    @property
+    def called(self) -> str:
+        """Its name in results."""
+        return self.name or self.ssh.rpartition("@")[2] or "here"
+
+
+def _is_address(text: str) -> bool:
+    try:
+        return not ip_address(text).is_unspecified
+    except ValueError:
+        return False
+
+
 class LoadHost(Part):
     """A machine that users run on. `ssh` or `here`, one of both."""
 
-    ssh: Annotated[
-        Name,
-        Field(description="Its ssh destination, such as `bench@load1`; ssh's own files apply"),
-    ] = ""
+    ssh: _Ssh = ""
     here: Annotated[Switch, Field(description="This machine itself")] = False
-    name: Annotated[Name, Field(description="Its name in results; empty: the destination's")] = ""
-    python: Annotated[Sentence, Field(description="Its Python, 3.11 or later, by name or path")] = (
-        "python3"
-    )
+    name: _HostName = ""
+    python: _Python = "python3"
     share: Annotated[
         float,
         Field(
@@ -41,8 +95,7 @@ class LoadHost(Part):
     def _is_one_machine(self) -> Self:
         if bool(self.ssh) == self.here:
             raise wrong("ssh", sentence="ssh with a destination, or here = true")
-        if self.ssh.startswith("-") or self.ssh != self.ssh.strip():
-            raise wrong("ssh", sentence=_OPTION)
+        _check_ssh(self.ssh)
         return self
 
     @property
@@ -54,6 +107,9 @@ class LoadHost(Part):
 class Hosts(Part):
     """The machines that take part besides this one."""
 
+    database: Annotated[
+        DatabaseHost, Field(description="The machine that the databases run on")
+    ] = DatabaseHost()
     load: Annotated[
         tuple[LoadHost, ...],
         Field(
@@ -62,14 +118,31 @@ class Hosts(Part):
         ),
     ] = ()
 
+    @property
+    def apart(self) -> bool:
+        """Whether users and database may be on different machines."""
+        return bool(self.load or self.database.ssh)
+
     def check(self, storages: Mapping[str, Storage], databases: Iterable[Database]) -> None:
-        """Raise the rule's error where load hosts share a name, or cannot reach a database: one
+        """Raise the rule's error where load hosts share a name, or users cannot reach a database
         that kneebench starts.
         """
         names = [one.called for one in self.load]
         if twice := next((name for name in names if names.count(name) > 1), ""):
             raise wrong("hosts", "load", sentence=f"names that differ: {twice} is there twice")
-        urls = (one.urls(storages).values() for one in databases) if self.load else ()
-        if not all(map(all, urls)):
-            sentence = "load hosts reach a server by database.url only"
-            raise wrong("hosts", "load", sentence=sentence)
+        if self.database.address and not self.apart:
+            sentence = "an address needs users elsewhere: name hosts.load or hosts.database.ssh"
+            raise wrong("hosts", "database", sentence=sentence)
+        for one in databases if self.apart else ():
+            self._check_reached(one, all(one.urls(storages).values()))
+
+    def _check_reached(self, database: Database, by_url: bool) -> None:
+        """A server by URL is reached there; one that kneebench starts at the host's address."""
+        if by_url:
+            return
+        if not engine_properties(database.engine).listens:
+            sentence = f"a server of engine {database.engine} is reached by database.url only"
+            raise wrong("hosts", sentence=sentence)
+        if not self.database.address:
+            sentence = "users elsewhere need hosts.database.address, or a server by database.url"
+            raise wrong("hosts", "database", sentence=sentence)

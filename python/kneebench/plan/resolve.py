@@ -41,6 +41,7 @@ def database_plans(plan: Plan) -> dict[str, DatabasePlan]:
             raw_profile=plan.raw_profile,
             first_id=every[0].id,
             by_default=is_default(plan),
+            hosts=plan.hosts,
         )
         for name, database in plan.databases_by_name.items()
     }

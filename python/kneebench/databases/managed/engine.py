@@ -26,6 +26,7 @@ from kneebench.databases.managed.directory_findings import (
 )
 from kneebench.databases.managed.disk_space import require
 from kneebench.databases.managed.launching import Binaries, Launch
+from kneebench.databases.managed.listening import ListensForUsers, listening_findings
 from kneebench.databases.managed.process import Process
 from kneebench.databases.managed.restore import OwnServer, Restore, processes_of
 from kneebench.databases.managed.runtime import runtime_directory
@@ -63,7 +64,7 @@ ServerOf = TypeVar("ServerOf", bound=OwnServer)
 TableOf = TypeVar("TableOf", bound=ManagedDatabase)
 
 
-class OwnServers(ABC, Generic[TableOf, BuildOf, FilesOf, ServerOf]):
+class OwnServers(ListensForUsers, ABC, Generic[TableOf, BuildOf, FilesOf, ServerOf]):
     """Servers that we start and stop."""
 
     names: ClassVar[Names]
@@ -128,8 +129,6 @@ class OwnServers(ABC, Generic[TableOf, BuildOf, FilesOf, ServerOf]):
         """A server over the files, until the stack ends; and what asks it, made of its processes,
         the seconds of the restore and notes.
         """
-
-    # --- what is the same -------------------------------------------------------------------------
 
     @cached_property
     def build(self) -> BuildOf:
@@ -208,6 +207,7 @@ class OwnServers(ABC, Generic[TableOf, BuildOf, FilesOf, ServerOf]):
             yield from self.directories.side_by_side(self.plan.servers_at_once)
         yield self.directories.base_image()
         yield from self.directories.cloning()
+        yield from listening_findings(self.plan.hosts.database)
         yield from (missing := [*missing_for_all(self.table.cores, self.table.memory)])
         if missing:
             return
@@ -246,8 +246,6 @@ class OwnServers(ABC, Generic[TableOf, BuildOf, FilesOf, ServerOf]):
         """Put back what was kept between restores."""
         self.lab.close()
 
-    # --- a restore --------------------------------------------------------------------------------
-
     @contextlib.contextmanager
     def restored(
         self, configuration: Configuration, watch: Watch, restore: int = 0
@@ -267,6 +265,7 @@ class OwnServers(ABC, Generic[TableOf, BuildOf, FilesOf, ServerOf]):
         began = time.monotonic()
         with contextlib.ExitStack() as stack:
             launch = stack.enter_context(self.launch(prepared.resources, prepared.limits))
+            launch = launch._replace(listening=self.listening())
             restore = Restore(image, prepared, self._new_directory(stack), watch, doing)
             process, asking = self.start(launch, self._put_in_place(restore, launch), stack)
             here, notes = processes_of(process, prepared), [CLONED] if self.how == "clone" else []

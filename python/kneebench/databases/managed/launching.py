@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from kneebench.databases.managed.account import Account
+from kneebench.databases.managed.listening import Listening
 from kneebench.databases.managed.server_process import ServerProcess, Surroundings, supervise
 from kneebench.errors import KneebenchError
 from kneebench.lab.journal import Journal
@@ -30,7 +31,7 @@ BuildOf = TypeVar("BuildOf", bound=Binaries)
 
 class Launch(NamedTuple, Generic[BuildOf]):
     """What every start needs: the binaries, the account, the runtime directory, the cores (all when
-    empty), its limits.
+    empty), its limits; where it listens for users on other machines, if it does.
     """
 
     build: BuildOf
@@ -38,6 +39,7 @@ class Launch(NamedTuple, Generic[BuildOf]):
     runtime: Path
     cores: Sequence[int] = ()
     limits: DatabaseLimits | None = None
+    listening: Listening | None = None
 
     @property
     def surroundings(self) -> Surroundings:

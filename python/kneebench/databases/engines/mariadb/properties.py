@@ -21,6 +21,9 @@ named_settings = (
     "sync_binlog",
 )
 measures_real_hardware = True
+packages = ("pymysql",)
+password_variable = "MYSQL_PWD"  # noqa: S105
+listens = False
 server_program: ServerProgram | None = ServerProgram("mariadbd", stop=SIGTERM)
 """SIGTERM ends the sessions and writes all pages out."""
 own_quantities = {

@@ -7,12 +7,13 @@ from typing import Annotated, ClassVar, Self
 from pydantic import Field, model_validator
 
 from kneebench.databases.engines.mariadb.allowed_settings import fault
+from kneebench.databases.engines.mariadb.properties import password_variable
 from kneebench.plan.database import Database
 from kneebench.plan.managed_database import ManagedDatabase
 from kneebench.plan.server_url import UrlRule
 from kneebench.plan.values import Directory, Text, wrong
 
-PASSWORD = "MYSQL_PWD"  # noqa: S105
+PASSWORD = password_variable
 """The variable that MariaDB's and MySQL's clients read the password from."""
 URL = UrlRule(
     schemes=("mariadb", "mysql"),

@@ -22,4 +22,7 @@ named_settings = (
     "sync_binlog",
 )
 measures_real_hardware = True
+packages = ("pymysql",)
+password_variable = "MYSQL_PWD"  # noqa: S105
+listens = False
 server_program = None

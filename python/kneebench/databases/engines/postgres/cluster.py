@@ -7,19 +7,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from kneebench.databases.engines.postgres.launcher import USER
+from kneebench.databases.engines.postgres.listening import ACCESS
 from kneebench.databases.engines.postgres.server_settings import settings_text
 from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.copying import duplicate
 from kneebench.lab.folder import Folder
 from kneebench.lab.removal import empty
-
-DATABASE = "kneebench"
-"""The workload's database in every cluster of ours."""
-ACCESS = (
-    "# Only who may enter the socket's directory comes this far: the server's account, and"
-    f" root.\nlocal all {USER} trust\n"
-)
 
 
 def configure(data: Folder, settings: Mapping[str, str], account: Account | None) -> None:

@@ -15,14 +15,15 @@ from kneebench.databases.engine import Engine
 from kneebench.databases.engines.postgres import image as images
 from kneebench.databases.engines.postgres.account import server_account
 from kneebench.databases.engines.postgres.builds import PostgresBuild, find_build
-from kneebench.databases.engines.postgres.cluster import DATABASE
 from kneebench.databases.engines.postgres.footprint import cache_bytes
 from kneebench.databases.engines.postgres.launcher import Launch, running_server
+from kneebench.databases.engines.postgres.listening import users_address
 from kneebench.databases.engines.postgres.log_segments import GUESS_PER_CORE_S, LogRate, LogSegments
 from kneebench.databases.engines.postgres.remote import RemotePostgres
 from kneebench.databases.engines.postgres.restoring import restore
 from kneebench.databases.engines.postgres.runtime import SOCKET
 from kneebench.databases.engines.postgres.server import PostgresServer
+from kneebench.databases.engines.postgres.server_address import DATABASE
 from kneebench.databases.engines.postgres.server_settings import (
     check_settings,
     complaint,
@@ -148,11 +149,14 @@ class OwnPostgres(OwnServers[PostgresDatabase, PostgresBuild, PostgresFiles, Pos
         if files.temporary:
             make_tablespace(process.address, files.temporary)
         address = process.address.model_copy(update={"database": DATABASE})
+        users = users_address(address, launch.listening) if launch.listening else None
         warehouses = self.plan.workload.warehouses
 
         def asking(here: Process, restore_s: float, notes: list[str]) -> PostgresServer:
             segments = self._segments(files)
-            return PostgresServer(address, warehouses, restore_s, notes, here, segments=segments)
+            return PostgresServer(
+                address, warehouses, restore_s, notes, here, segments=segments, users=users
+            )
 
         return process, asking
 

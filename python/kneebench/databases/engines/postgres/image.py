@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kneebench.databases.engines.postgres.address import connect
-from kneebench.databases.engines.postgres.cluster import DATABASE, configure
+from kneebench.databases.engines.postgres.cluster import configure
 from kneebench.databases.engines.postgres.launcher import Launch, make_cluster, running_server
 from kneebench.databases.engines.postgres.loading import load
+from kneebench.databases.engines.postgres.server_address import DATABASE
 from kneebench.databases.engines.postgres.server_settings import loading
 from kneebench.databases.managed import base_image
 from kneebench.databases.managed.base_image import DATA, BaseImage

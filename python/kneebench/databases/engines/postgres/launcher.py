@@ -15,9 +15,10 @@ from pathlib import Path
 from kneebench.databases.engines.postgres.address import answers
 from kneebench.databases.engines.postgres.builds import PostgresBuild
 from kneebench.databases.engines.postgres.error_hints import state_of
+from kneebench.databases.engines.postgres.listening import options
 from kneebench.databases.engines.postgres.properties import server_program
 from kneebench.databases.engines.postgres.runtime import PORT, socket_folder, socket_of
-from kneebench.databases.engines.postgres.server_address import PostgresAddress
+from kneebench.databases.engines.postgres.server_address import USER, PostgresAddress
 from kneebench.databases.managed import launching
 from kneebench.databases.managed.crash_report import CrashSigns
 from kneebench.databases.managed.launching import answering, require_free
@@ -25,7 +26,6 @@ from kneebench.databases.managed.server_process import ServerKind, ServerProcess
 from kneebench.errors import KneebenchError
 from kneebench.lab.journal import Journal
 
-USER = "kneebench"
 REMEDIES = {
     "No space left on device|Disk quota exceeded": (
         "free disk space in that directory, or use another in the plan"
@@ -68,7 +68,9 @@ class RunningPostgres(ServerProcess):
     def __init__(self, process: subprocess.Popen[bytes], launch: Launch, journal: Journal) -> None:
         super().__init__(process, launch.surroundings, journal, launch.limits)
         host = str(socket_folder(launch.runtime))
-        self.address = PostgresAddress(host=host, port=PORT, user=USER, database="postgres")
+        self.address = PostgresAddress(
+            host=host, port=port_of(launch), user=USER, database="postgres"
+        )
 
     def answers(self) -> bool:
         """True where it takes connections."""
@@ -94,12 +96,20 @@ def running_server(
     Raises PlanError for settings that it refuses, KneebenchError where it ends or does not answer
     in time. A postmaster.pid is left to `postgres` itself.
     """
-    require_free(data, socket_of(launch.runtime))
-    given: list[str | Path] = ["-D", data, "-k", socket_folder(launch.runtime), "-p", str(PORT)]
+    port, folder = port_of(launch), socket_folder(launch.runtime)
+    require_free(data, socket_of(launch.runtime, port))
+    given: list[str | Path] = ["-D", data, "-k", folder, "-p", str(port)]
+    if launch.listening:
+        given += options(launch.listening, launch.runtime)
     command, more = launch.command(program(launch, "postgres"), *given, reach=(data, *reach))
     server = RunningPostgres(launch.start(command, more), launch, journal)
     with answering(server, data, journal, keep=keep):
         yield server
+
+
+def port_of(launch: Launch) -> int:
+    """The port where it listens for users on other machines; else only its socket's name has it."""
+    return launch.listening.port if launch.listening else PORT
 
 
 def program(launch: Launch, name: str) -> Path:

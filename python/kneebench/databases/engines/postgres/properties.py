@@ -26,6 +26,9 @@ named_settings = (
     "wal_compression",
 )
 measures_real_hardware = True
+packages = ("psycopg", "psycopg-binary")
+password_variable = "PGPASSWORD"  # noqa: S105
+listens = True
 server_program = ServerProgram("postgres", stop=SIGINT)
 """SIGINT is the fast shutdown, with a checkpoint."""
 own_quantities = {

@@ -11,12 +11,13 @@ from kneebench.databases.managed.runtime import socket_folder as socket_folder
 from kneebench.lab.journal import Journal
 
 PORT = 5432
-SOCKET = f".s.PGSQL.{PORT}"
+SOCKET = ".s.PGSQL.65535"
+"""As long as its name can be."""
 
 
-def socket_of(runtime: Path) -> Path:
+def socket_of(runtime: Path, port: int = PORT) -> Path:
     """The socket of the server that runs there."""
-    return socket_folder(runtime) / SOCKET
+    return socket_folder(runtime) / f".s.PGSQL.{port}"
 
 
 def runtime_directory(journal: Journal, account: Account | None) -> AbstractContextManager[Path]:

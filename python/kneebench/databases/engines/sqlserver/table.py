@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, model_validator
 
 from kneebench.databases.engines.sqlserver.allowed_settings import DATABASE, fault, of_database
+from kneebench.databases.engines.sqlserver.properties import password_variable
 from kneebench.databases.engines.sqlserver.server_paths import folded
 from kneebench.databases.engines.sqlserver.storage import Places, SqlServerStorage
 from kneebench.plan.database import Database, ExistingSchemaDatabase
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from kneebench.plan.constraints import Constraint
     from kneebench.plan.storage import Storage
 
-PASSWORD = "SQLCMDPASSWORD"  # noqa: S105
+PASSWORD = password_variable
 """The variable that Microsoft's own client reads the password from."""
 URL = UrlRule(
     schemes=("sqlserver", "mssql"),

@@ -1,0 +1,98 @@
+"""What runs on a database host: the lab, the engines and the meters of kneebench as they are, as
+the controller orders (other_machine.py).
+
+When the connection ends, or the controller is silent, everything that was opened is ended in turn
+and the host is as it was; should this process be killed, a guardian does that by the journal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+
+from kneebench.campaign.machines.engine_orders import ServerOrders
+from kneebench.campaign.machines.instrument_orders import InstrumentOrders
+from kneebench.campaign.machines.machine import ThisMachine
+from kneebench.campaign.machines.machine_orders import MachineOrders
+from kneebench.hosts.pipe import Message, Pipe
+from kneebench.hosts.typed_calls import answer, packed_error, packed_event
+from kneebench.records import Event
+
+PATIENCE_S = 10.0
+"""The controller sends something every second."""
+LOOK_S = 0.5
+GUARDIAN = 'read done; [ "$done" ] || exec "$0" -c "$1"'
+"""A shell that waits for one line; without it, this process was killed."""
+CLEAN = "from kneebench.lab.journal import Journal; Journal().clean(lambda event: None)"
+
+
+class DatabaseAgent(MachineOrders, ServerOrders, InstrumentOrders):
+    """All orders that a controller may give; each is called with plain data (typed_calls.py)."""
+
+
+def serve(pipe: Pipe) -> None:
+    """Do what is ordered until the controller is silent or no longer there; then put the host
+    back.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    agent = DatabaseAgent(ThisMachine())
+    threading.Thread(target=_interrupt_after, args=(pipe,), daemon=True).start()
+    with _guarded():
+        try:
+            while True:
+                _obey(agent, pipe, pipe.receive(math.inf))
+        except (EOFError, OSError, KeyboardInterrupt):
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        finally:
+            agent.end_all()
+
+
+def _obey(agent: DatabaseAgent, pipe: Pipe, order: Message) -> None:
+    """Answer one order; what happens meanwhile is sent before the answer."""
+    if order["do"] == "beat":
+        return
+    if order["do"] == "probe":
+        pipe.send({"id": order["id"], "now": time.time()})
+        return
+
+    def tell(event: Event) -> None:
+        pipe.send({"id": order["id"], "event": packed_event(event)})
+
+    agent.watch = tell
+    try:
+        value = answer(agent, order["do"], order["with"])
+    except Exception as error:
+        pipe.send({"id": order["id"], "error": packed_error(error)})
+    else:
+        pipe.send({"id": order["id"], "value": value})
+
+
+def _interrupt_after(pipe: Pipe) -> None:
+    """Interrupt what is under way once the controller is no longer there."""
+    while time.monotonic() - pipe.heard_at < PATIENCE_S:
+        time.sleep(LOOK_S)
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+@contextlib.contextmanager
+def _guarded() -> Iterator[None]:
+    """The block; a shell beside it cleans up by the journal should this process be killed."""
+    environment = {**os.environ, "PYTHONPATH": sys.path[0]}
+    with subprocess.Popen(
+        ["sh", "-c", GUARDIAN, sys.executable, CLEAN],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+        start_new_session=True,
+        cwd="/",
+    ) as guardian:
+        yield
+        guardian.communicate(b"done\n")

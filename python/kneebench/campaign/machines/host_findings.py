@@ -1,0 +1,69 @@
+"""What is known of the other machines of a plan before a run: `kneebench hosts check`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kneebench.analysis.wording import plural
+from kneebench.campaign.machines.opening import machine_of
+from kneebench.campaign.machines.other_machine import OtherMachine
+from kneebench.errors import KneebenchError
+from kneebench.hosts.bandwidth import measured
+from kneebench.hosts.check import (
+    Destination,
+    bandwidth_finding,
+    host_findings,
+    its_clock,
+    what_it_is,
+)
+from kneebench.plan import Plan
+from kneebench.records import Finding
+
+NO_ROOT = "not root: volumes, kernel settings and limits of memory or I/O need that"
+
+
+def other_machines(plan: Plan) -> Iterator[Finding]:
+    """What the database host and each load host is, and the way between them. Each is written its
+    files of kneebench, if they are not there, and nothing else.
+    """
+    if not plan.hosts.database.ssh:
+        yield from host_findings(plan.hosts.load, plan.servers)
+        return
+    subject = f"database host {plan.hosts.database.called}"
+    try:
+        with machine_of(plan) as machine:
+            assert isinstance(machine, OtherMachine)
+            yield what_it_is(machine.connection, subject)
+            yield from its_clock(machine.connection, subject)
+            yield from _rights_and_drives(machine, plan, subject)
+            yield from _network(machine, plan, subject)
+    except KneebenchError as error:
+        yield Finding(level="error", subject=subject, seen=error.seen, do=error.do)
+
+
+def _rights_and_drives(machine: OtherMachine, plan: Plan, subject: str) -> Iterator[Finding]:
+    if not machine.connection.facts["root"]:
+        do = "log in as root, or leave them out of the plan"
+        yield Finding(level="note", subject=subject, seen=NO_ROOT, do=do)
+    if drives := machine.drives((), plan.drives):
+        names = ", ".join(drive.path for drive in drives)
+        seen = f"{plural(len(drives), 'drive')} of the plan: {names}"
+        yield Finding(level="ok", subject=subject, seen=seen)
+
+
+def _network(machine: OtherMachine, plan: Plan, subject: str) -> Iterator[Finding]:
+    """From the database host to the users, whichever machines they are on."""
+    host, urls = plan.hosts.database, plan.servers
+    if not host.address:
+        yield from host_findings(plan.hosts.load, urls)
+        return
+    with machine.sending(host.address, host.port) as port:
+        sender = Destination(host.address, port)
+        if plan.hosts.load:
+            yield from host_findings(plan.hosts.load, urls, sender)
+            return
+        try:
+            answer: dict[str, object] = {**measured(*sender)}
+        except OSError as error:
+            answer = {"failed": str(error)}
+        yield bandwidth_finding(answer, "this machine", sender)

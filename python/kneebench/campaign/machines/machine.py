@@ -1,0 +1,158 @@
+"""All that a campaign does on the machine of its databases, here or on a database host."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import psutil
+
+from kneebench.campaign.expected_duration import expected_duration
+from kneebench.campaign.preflight import load_now, preflight_checks
+from kneebench.databases.engine import Engine
+from kneebench.databases.several import engine_of
+from kneebench.lab.host import described, host
+from kneebench.lab.inventory import drives_called, drives_under
+from kneebench.lab.journal import Journal
+from kneebench.lab.kernel_settings import sysctls
+from kneebench.lab.limit_findings import constraint_findings
+from kneebench.lab.volumes import erase_drives, named_drives, volume_findings
+from kneebench.measurement.instruments import OWN, Instruments
+from kneebench.plan import Plan
+from kneebench.plan.duration import Expected
+from kneebench.plan.kernel import Kernel
+from kneebench.plan.resolve import only_database
+from kneebench.records import Finding, Host, Setting, Watch, WholeDrive
+
+
+class Room(NamedTuple):
+    """What a process of ours may use: numbers of cores, and bytes of memory that are free."""
+
+    cores: tuple[int, ...]
+    free_bytes: int
+
+
+class DatabaseMachine(Protocol):
+    """A machine that databases run on. Paths are its own."""
+
+    @property
+    def instruments(self) -> Instruments:
+        """What reads it."""
+        ...
+
+    def clean(self, watch: Watch) -> tuple[str, ...]:
+        """Undo what killed runs left there; what was undone, in words."""
+        ...
+
+    def engine(self, plan: Plan) -> Engine:
+        """The plan's engine. Raises what `engine_of` raises."""
+        ...
+
+    def findings(
+        self, plan: Plan, engine: Engine, erase: Sequence[WholeDrive], watch: Watch
+    ) -> tuple[Finding, ...]:
+        """All findings on a plan before it runs (preflight.py)."""
+        ...
+
+    def expected_duration(self, plan: Plan) -> Expected:
+        """How long a plan is expected to take there."""
+        ...
+
+    def load_now(self, plan: Plan) -> tuple[Finding, ...]:
+        """Findings on the present load of the machine."""
+        ...
+
+    def in_the_way(self, plan: Plan, engine: Engine) -> tuple[Finding, ...]:
+        """Findings on one side of a proof: its engine, its volumes, its limits."""
+        ...
+
+    def host(self, paths: Sequence[Path], *, whole: bool) -> Host:
+        """What it is; `whole`: with what takes longer to read."""
+        ...
+
+    def drives(self, paths: Sequence[Path], names: Sequence[str]) -> tuple[WholeDrive, ...]:
+        """The drives under some paths, then those of some names. Raises PlanError for a name that
+        it does not have.
+        """
+        ...
+
+    def named_drives(self, plan: Plan, watch: Watch) -> tuple[WholeDrive, ...]:
+        """The drives that a plan names, with what is on them."""
+        ...
+
+    def erase(self, drives: Sequence[WholeDrive], watch: Watch) -> None:
+        """Erase drives that their owner was shown so. Raises Refused before anything is written."""
+        ...
+
+    def sysctls(self, kernel: Kernel, watch: Watch) -> AbstractContextManager[tuple[Setting, ...]]:
+        """The plan's kernel settings, in force until the end of the block."""
+        ...
+
+    def room(self) -> Room:
+        """What a process may use there now."""
+        ...
+
+
+class ThisMachine:
+    """The machine that this process runs on."""
+
+    instruments: Instruments = OWN
+
+    def __init__(self, journal: Journal | None = None) -> None:
+        self.journal = journal or Journal()
+
+    def clean(self, watch: Watch) -> tuple[str, ...]:
+        """By the journal."""
+        undone = self.journal.clean(watch)
+        return tuple(f"{change.VERBS[1]}: {change.words}" for change in undone)
+
+    def engine(self, plan: Plan) -> Engine:
+        """Made here."""
+        return engine_of(plan, self.journal)
+
+    def findings(
+        self, plan: Plan, engine: Engine, erase: Sequence[WholeDrive], watch: Watch
+    ) -> tuple[Finding, ...]:
+        """Those of the machine and of the plan."""
+        return preflight_checks(plan, engine, self.journal, erase=erase, watch=watch)
+
+    def expected_duration(self, plan: Plan) -> Expected:
+        """As such steps took here before."""
+        return expected_duration(plan, host())
+
+    def load_now(self, plan: Plan) -> tuple[Finding, ...]:
+        """Measured for a second."""
+        return load_now(plan)
+
+    def in_the_way(self, plan: Plan, engine: Engine) -> tuple[Finding, ...]:
+        """Without what is the same on all sides."""
+        limits = constraint_findings(only_database(plan))
+        return (*engine.findings(), *volume_findings(plan), *limits)
+
+    def host(self, paths: Sequence[Path], *, whole: bool) -> Host:
+        """As lab/host.py describes it."""
+        return described(host(paths)) if whole else host(paths)
+
+    def drives(self, paths: Sequence[Path], names: Iterable[str]) -> tuple[WholeDrive, ...]:
+        """By lsblk."""
+        return (*drives_under(paths), *drives_called(names))
+
+    def named_drives(self, plan: Plan, watch: Watch) -> tuple[WholeDrive, ...]:
+        """As the lab finds them."""
+        return named_drives(plan, watch)
+
+    def erase(self, drives: Sequence[WholeDrive], watch: Watch) -> None:
+        """As the lab does."""
+        erase_drives(drives, watch)
+
+    def sysctls(self, kernel: Kernel, watch: Watch) -> AbstractContextManager[tuple[Setting, ...]]:
+        """Journaled here."""
+        return sysctls(kernel, self.journal, watch)
+
+    def room(self) -> Room:
+        """By the affinity of this thread, and the kernel's estimate."""
+        cores = tuple(sorted(os.sched_getaffinity(0)))
+        return Room(cores, psutil.virtual_memory().available)

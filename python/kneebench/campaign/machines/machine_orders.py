@@ -1,0 +1,87 @@
+"""Orders on the machine of a database host: those of `DatabaseMachine`, as plain data."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import NamedTuple
+
+from kneebench.campaign.machines.kept import Kept
+from kneebench.campaign.machines.machine import Room
+from kneebench.hosts.bandwidth import sending
+from kneebench.plan import Plan
+from kneebench.plan.duration import Expected
+from kneebench.plan.kernel import Kernel
+from kneebench.records import Finding, Host, Setting, WholeDrive
+
+
+class InForce(NamedTuple):
+    """Kernel settings, by the number under which they are kept."""
+
+    number: int
+    settings: tuple[Setting, ...]
+
+
+class Sender(NamedTuple):
+    """The port where bytes are sent, by the number under which it is kept."""
+
+    number: int
+    port: int
+
+
+class MachineOrders(Kept):
+    """What a controller may order of the machine."""
+
+    def clean(self) -> tuple[str, ...]:
+        """DatabaseMachine.clean."""
+        return self.machine.clean(self.watch)
+
+    def findings(
+        self, engine: int, plan: Plan, erase: tuple[WholeDrive, ...]
+    ) -> tuple[Finding, ...]:
+        """DatabaseMachine.findings."""
+        return self.machine.findings(plan, self._engine(engine), erase, self.watch)
+
+    def expected_duration(self, plan: Plan) -> Expected:
+        """DatabaseMachine.expected_duration."""
+        return self.machine.expected_duration(plan)
+
+    def load_now(self, plan: Plan) -> tuple[Finding, ...]:
+        """DatabaseMachine.load_now."""
+        return self.machine.load_now(plan)
+
+    def in_the_way(self, engine: int, plan: Plan) -> tuple[Finding, ...]:
+        """DatabaseMachine.in_the_way."""
+        return self.machine.in_the_way(plan, self._engine(engine))
+
+    def host(self, paths: tuple[Path, ...], whole: bool) -> Host:
+        """DatabaseMachine.host."""
+        return self.machine.host(paths, whole=whole)
+
+    def drives(self, paths: tuple[Path, ...], names: tuple[str, ...]) -> tuple[WholeDrive, ...]:
+        """DatabaseMachine.drives."""
+        return self.machine.drives(paths, names)
+
+    def named_drives(self, plan: Plan) -> tuple[WholeDrive, ...]:
+        """DatabaseMachine.named_drives."""
+        return self.machine.named_drives(plan, self.watch)
+
+    def erase(self, drives: tuple[WholeDrive, ...]) -> None:
+        """DatabaseMachine.erase."""
+        self.machine.erase(drives, self.watch)
+
+    def sysctls(self, kernel: Kernel) -> InForce:
+        """DatabaseMachine.sysctls, in force until `end`."""
+        with contextlib.ExitStack() as stack:
+            settings = stack.enter_context(self.machine.sysctls(kernel, self.watch))
+            return InForce(self._keep(settings, stack), settings)
+
+    def room(self) -> Room:
+        """DatabaseMachine.room."""
+        return self.machine.room()
+
+    def send_bytes(self, address: str, port: int) -> Sender:
+        """Send bytes to whoever connects there, until `end` (hosts/bandwidth.py)."""
+        with contextlib.ExitStack() as stack:
+            found = stack.enter_context(sending(address, port))
+            return Sender(self._keep(found, stack), found)

@@ -1,0 +1,62 @@
+"""A server that also listens for users on other machines: its options, who may log in, and their
+role.
+"""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+from pathlib import Path
+
+from psycopg import sql
+from pydantic import SecretStr
+
+from kneebench.databases.engines.postgres.address import connect
+from kneebench.databases.engines.postgres.server_address import DATABASE, USER, PostgresAddress
+from kneebench.databases.managed.listening import USERS, Listening
+
+ACCESS = (
+    "# Only who may enter the socket's directory comes this far: the server's account, and"
+    f" root.\nlocal all {USER} trust\n"
+)
+RIGHTS = """
+GRANT USAGE ON SCHEMA public, kneebench TO {role};
+GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role};
+GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {role};
+"""
+
+
+def access(listening: Listening) -> str:
+    """pg_hba.conf: the socket as before, and the users' role from the hosts' addresses."""
+    lengths = ((one, ip_address(one).max_prefixlen) for one in listening.admitted)
+    lines = (f"host {DATABASE} {USERS} {one}/{length} scram-sha-256\n" for one, length in lengths)
+    return ACCESS + "".join(lines)
+
+
+def options(listening: Listening, runtime: Path) -> list[str]:
+    """The server's options; the file of who may log in is put into the runtime directory."""
+    file = runtime / "pg_hba.conf"
+    file.write_text(access(listening))
+    file.chmod(0o644)
+    given = {
+        "listen_addresses": listening.address,
+        "hba_file": str(file),
+        "password_encryption": "scram-sha-256",
+    }
+    return [word for name, value in given.items() for word in ("-c", f"{name}={value}")]
+
+
+def users_address(server: PostgresAddress, listening: Listening) -> PostgresAddress:
+    """The address for users on other machines, once their role is made."""
+    with connect(server, DATABASE) as session:
+        role, password = sql.Identifier(USERS), sql.Literal(listening.password)
+        session.execute("SET log_statement = 'none'")
+        session.execute(sql.SQL("CREATE ROLE {} LOGIN PASSWORD {}").format(role, password))
+        session.execute(sql.SQL(RIGHTS).format(role=role))
+    return server.model_copy(
+        update={
+            "host": listening.address,
+            "user": USERS,
+            "password": SecretStr(listening.password),
+            "database": DATABASE,
+        }
+    )

@@ -1,0 +1,89 @@
+"""Where a server that we start listens for users on other machines, and for whom.
+
+It always has its own socket for kneebench; this address is added for the users alone, who log in as
+a role of their own with a password that is made for one restore and kept nowhere.
+"""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from kneebench.errors import KneebenchError
+from kneebench.hosts.bandwidth import family_of
+from kneebench.plan.database_plan import DatabasePlan
+from kneebench.plan.hosts import DatabaseHost
+from kneebench.records import Finding
+
+USERS = "kneebench_users"
+"""The role of users on other machines: it may use the workload's tables, and nothing else."""
+MOST_AT_ONCE = 64
+"""Servers side by side, each with a port of its own."""
+KEY = "hosts.database.address"
+
+
+class Listening(NamedTuple):
+    """An address with a free port, the addresses that users may come from, and their password."""
+
+    address: str
+    port: int
+    admitted: tuple[str, ...]
+    password: str
+
+
+class ListensForUsers:
+    """The part of an engine that lets users on other machines in."""
+
+    plan: DatabasePlan
+    _admitted: tuple[str, ...] = ()
+
+    def admit(self, addresses: Sequence[str]) -> None:
+        """Let users connect from these addresses to every server that is restored from now on."""
+        self._admitted = tuple(addresses)
+
+    def listening(self) -> Listening | None:
+        """Where the next server listens; None where all users are on this machine. Raises
+        KneebenchError where no port is free.
+        """
+        host = self.plan.hosts.database
+        if not host.address:
+            return None
+        password = secrets.token_urlsafe(24)
+        return Listening(host.address, free_port(host), self._admitted, password)
+
+
+def free_port(host: DatabaseHost) -> int:
+    """A port at the host's address that nothing listens on. Raises KneebenchError without one."""
+    last = host.port + MOST_AT_ONCE - 1 if host.port else 0
+    failed = ""
+    for port in range(host.port, last + 1):
+        try:
+            with socket.create_server((host.address, port), family=family_of(host.address)) as made:
+                return int(made.getsockname()[1])
+        except OSError as error:
+            failed = error.strerror or str(error)
+    ports = f"ports {host.port} to {last}" if host.port else "any port"
+    raise KneebenchError(
+        "cannot listen for users on other machines",
+        seen=f"{host.address}, {ports}: {failed}",
+        do=f"correct {KEY}, or end what listens there",
+    )
+
+
+def listening_findings(host: DatabaseHost) -> Iterator[Finding]:
+    """Whether a server can listen at the plan's address; none where it need not."""
+    if not host.address:
+        return
+    try:
+        port = free_port(host)
+    except KneebenchError as error:
+        yield Finding(level="error", subject=KEY, seen=error.seen, do=error.do)
+        return
+    at = f"port {port}" if host.port else "a free port"
+    seen = (
+        f"servers listen at {host.address}, {at}, for the plan's hosts only; passwords are hashed"
+        " (SCRAM), what follows is not encrypted"
+    )
+    yield Finding(level="ok", subject=KEY, seen=seen)

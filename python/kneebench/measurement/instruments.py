@@ -1,0 +1,110 @@
+"""What reads the machine that a database runs on: meters, traces and faults. On this machine, or on
+the database host by whoever runs there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Protocol
+
+from kneebench.databases.engine import Server
+from kneebench.lab.drives import counted_devices
+from kneebench.lab.inventory import drive_fills
+from kneebench.lab.storage_faults import storage_faults
+from kneebench.measurement.log_trace import LogTrace, log_trace
+from kneebench.measurement.meters import open_meters
+from kneebench.measurement.meters.meter import MeterContext
+from kneebench.measurement.profile.storage_profile import storage_profile
+from kneebench.measurement.sampler import LoadMeter, RawSeries, Sampler
+from kneebench.records import CountedDevice, DriveFill, RawProfile, Remark, Role, Watch
+
+
+class Samples(Protocol):
+    """The samples of a rung's meters (sampler.py)."""
+
+    load: LoadMeter
+    raw_series: tuple[RawSeries, ...]
+
+    def sample(self) -> int:
+        """Take a reading of every meter; the number of this sample."""
+        ...
+
+    @property
+    def last(self) -> int:
+        """The number of the last sample."""
+        ...
+
+    @property
+    def remarks(self) -> tuple[Remark, ...]:
+        """Those of the meters, once they are closed."""
+        ...
+
+    def close(self) -> None:
+        """Close all meters."""
+        ...
+
+
+class Instruments(Protocol):
+    """What can be read of the machine that a server runs on."""
+
+    def log_trace(self, server: Server) -> AbstractContextManager[LogTrace | str]:
+        """A trace of the server's log writes until the end of the block; or why there is none."""
+        ...
+
+    def samples(self, wanted: Sequence[str], context: MeterContext, *, real: bool) -> Samples:
+        """The meters of these names, opened; `real`: they may read this machine."""
+        ...
+
+    def storage_faults(self, paths: Sequence[Path]) -> tuple[str, ...]:
+        """What is wrong under these paths now."""
+        ...
+
+    def counted_devices(
+        self, paths: Sequence[Path], roles: Sequence[Role]
+    ) -> tuple[CountedDevice, ...]:
+        """The devices under a server's directories."""
+        ...
+
+    def drive_fills(self, paths: Sequence[Path]) -> tuple[DriveFill, ...]:
+        """How full the drives under some paths are."""
+        ...
+
+    def storage_profile(self, paths: Sequence[Path], doing: str, watch: Watch) -> RawProfile | None:
+        """What a storage does without its database. Raises PlanError."""
+        ...
+
+
+class OwnInstruments:
+    """Those of this machine."""
+
+    def log_trace(self, server: Server) -> AbstractContextManager[LogTrace | str]:
+        """By bpftrace."""
+        return log_trace(server)
+
+    def samples(self, wanted: Sequence[str], context: MeterContext, *, real: bool) -> Samples:
+        """On the server's clock."""
+        meters = open_meters(wanted, context, real_hardware=real)
+        return Sampler(meters, context.server.now_s)
+
+    def storage_faults(self, paths: Sequence[Path]) -> tuple[str, ...]:
+        """By the mounts."""
+        return storage_faults(paths)
+
+    def counted_devices(
+        self, paths: Sequence[Path], roles: Sequence[Role]
+    ) -> tuple[CountedDevice, ...]:
+        """By the kernel's block devices."""
+        return counted_devices(paths, roles)
+
+    def drive_fills(self, paths: Sequence[Path]) -> tuple[DriveFill, ...]:
+        """By the file systems."""
+        return drive_fills(paths)
+
+    def storage_profile(self, paths: Sequence[Path], doing: str, watch: Watch) -> RawProfile | None:
+        """By fio."""
+        return storage_profile(paths, doing, watch)
+
+
+OWN = OwnInstruments()

@@ -1,0 +1,227 @@
+"""A database host: a machine reached by a real sshd, in a network namespace, on which kneebench
+restores, starts and meters its servers; users on this machine, or on a load host.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kneebench.errors import InvalidMeasurement, PlanError
+from tests import namespaces
+from tests.namespaces import Hosts
+
+DONE = (0, InvalidMeasurement.exit_code)
+"""Of a campaign that is done: a busy machine may make a rung invalid."""
+LOST = 3
+KNEEBENCH = Path(sys.executable).with_name("kneebench")
+NEEDS = namespaces.missing()
+apart = pytest.mark.skipif(bool(NEEDS), reason=NEEDS or "-")
+PLAN = """
+question = "A database host"
+[database]
+engine = "postgres"
+base_image_path = "{folder}/images"
+[workload]
+warehouses = 1
+[storages.disk]
+path = "{folder}/data"
+[hosts]
+database = {{ ssh = "root@192.0.2.1", name = "db", address = "192.0.2.1", python = "{python}" }}
+{load}
+[ladder]
+users = 3
+window = "4s"
+final_window = "4s"
+repeats = 1
+rounds = "long"
+checkpoints = 0
+warm_up_limit = "3s"
+latency_rate = "20/s"
+"""
+LOAD = 'load = [{{ ssh = "root@192.0.2.2", name = "load1", python = "{python}" }}]'
+
+
+class Lab:
+    """A database host and a load host, with what a user has on the controller."""
+
+    def __init__(self, net: Hosts) -> None:
+        self.net, self.folder, self.there = net, net.folder, net.folder / "db"
+        self.environment = {**os.environ, "XDG_STATE_HOME": str(self.folder / "state")}
+
+    def plan(self, *, load: bool, python: str = sys.executable) -> Path:
+        """The plan's file; with users on the load host, or on the controller."""
+        (self.there / "data").mkdir(exist_ok=True)
+        users = LOAD.format(python=sys.executable) if load else ""
+        file = self.folder / "plan.toml"
+        file.write_text(PLAN.format(folder=self.there, python=python, load=users))
+        return file
+
+    def kneebench(self, *words: str | Path, **given: Any) -> subprocess.Popen[str]:
+        """The command on the controller."""
+        return subprocess.Popen(
+            self.net.command(KNEEBENCH, *words),
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=self.folder,
+            **given,
+        )
+
+    def processes(self) -> dict[int, str]:
+        """The processes of kneebench and of its servers on the database host, with their words."""
+        found = {}
+        for pid in self.net.processes("db"):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+                if "postgres" in words or "python" in words:
+                    found[pid] = words
+        return found
+
+    def await_nothing(self, limit_s: float = 60.0) -> None:
+        """Wait until nothing of kneebench's is left on the database host."""
+        until = time.monotonic() + limit_s
+        data, journal = self.there / "data", self.there / "state"
+        while left := [
+            *self.processes().values(),
+            *data.iterdir(),
+            *journal.rglob("journal/*/*.json"),
+        ]:
+            assert time.monotonic() < until, left
+            time.sleep(0.2)
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    with namespaces.hosts("db", "load1") as net:
+        (net.folder / "db").mkdir()
+        net.sshd("db", {"XDG_STATE_HOME": str(net.folder / "db" / "state")})
+        net.sshd("load1")
+        (net.folder / "known_hosts").write_text(net.known_hosts())
+        yield Lab(net)
+
+
+def results(folder: Path) -> list[dict[str, Any]]:
+    """The rungs of the one campaign in a folder."""
+    kept = (json.loads(file.read_text()) for file in sorted(folder.glob("*/rungs/*.json")))
+    return [one.get("rung", one) for one in kept]
+
+
+def await_line(process: subprocess.Popen[str], part: str) -> None:
+    """Read what the command says until a line contains that."""
+    assert process.stdout
+    seen = []
+    for line in process.stdout:
+        seen.append(line)
+        if part in line:
+            return
+    raise AssertionError("".join(seen))
+
+
+@apart
+def test_a_campaign_on_a_database_host_is_as_one_here(lab: Lab) -> None:
+    out = lab.folder / "out"
+    process = lab.kneebench("run", lab.plan(load=True), "--out", out)
+    said = process.communicate(timeout=400)[0]
+    assert process.returncode in DONE, said
+    rungs = results(out)
+    assert len(rungs) == 3
+    for rung in rungs:
+        orders = rung["tally"]["transactions"]["new_order"]["whole"]["committed"]
+        assert orders > 0
+        assert not [check["sentence"] for check in rung["checks"] if not check["passed"]]
+        assert rung["devices"]
+        assert [host["name"] for host in rung["tally"]["hosts"]] == ["load1"]
+        assert {"cores.busy", "device.writes", "log.write_latency"} <= set(rung["quantities"])
+    (folder,) = out.iterdir()
+    assert (folder / "brief.html").exists()
+    head = (folder / "campaign.json").read_text()
+    assert "kneebench_users" not in head
+    lab.await_nothing()
+
+
+@apart
+def test_what_is_known_of_the_hosts_before_a_run(lab: Lab) -> None:
+    process = lab.kneebench("hosts", "check", lab.plan(load=True), "--json")
+    said = process.communicate(timeout=120)[0]
+    assert process.returncode == 0, said
+    found = json.loads(said)
+    assert {one["subject"] for one in found} == {"database host db", "load host load1"}
+    assert any("bit/s" in one["seen"] for one in found)
+    lab.await_nothing()
+
+
+@apart
+def test_a_killed_controller_leaves_nothing_on_the_database_host(lab: Lab) -> None:
+    process = lab.kneebench("run", lab.plan(load=False), "--out", lab.folder / "killed", "--json")
+    await_line(process, "warming up")
+    assert any("postgres" in one for one in lab.processes().values())
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    lab.await_nothing()
+
+
+@apart
+def test_a_killed_agent_leaves_nothing_and_the_campaign_goes_on(lab: Lab) -> None:
+    out = lab.folder / "agent"
+    process = lab.kneebench("run", lab.plan(load=False), "--out", out, "--json")
+    await_line(process, '"kind": "rung"')
+    (agent,) = (pid for pid, words in lab.processes().items() if "sys.stdin.buffer" in words)
+    os.kill(agent, signal.SIGKILL)
+    said = process.communicate(timeout=60)[0]
+    assert process.returncode == LOST, said
+    assert "database host db was lost" in said
+    lab.await_nothing()
+    again = lab.kneebench("run", lab.plan(load=False), "--out", out)
+    said = again.communicate(timeout=300)[0]
+    assert again.returncode in DONE, said
+    assert "resuming" in said
+    assert len(results(out)) == 3
+
+
+@apart
+def test_a_cut_link_leaves_nothing_on_the_database_host(lab: Lab) -> None:
+    process = lab.kneebench("run", lab.plan(load=False), "--out", lab.folder / "cut", "--json")
+    await_line(process, "warming up")
+    lab.net.link("db", "down")
+    try:
+        began = time.monotonic()
+        said = process.communicate(timeout=60)[0]
+        assert process.returncode == LOST, said
+        assert "database host db was lost" in said
+        assert time.monotonic() - began < 20
+        lab.await_nothing()
+    finally:
+        lab.net.link("db", "up")
+
+
+@apart
+def test_ctrl_c_puts_the_database_host_back(lab: Lab) -> None:
+    process = lab.kneebench("run", lab.plan(load=False), "--out", lab.folder / "ended", "--json")
+    await_line(process, "warming up")
+    os.kill(process.pid, signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    lab.await_nothing(limit_s=10.0)
+
+
+@apart
+def test_another_python_is_refused_before_anything_is_sent(lab: Lab) -> None:
+    other = lab.folder / "python3.0"
+    other.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    other.chmod(0o755)
+    process = lab.kneebench("check", lab.plan(load=False, python=str(lab.folder / "none")))
+    said = process.communicate(timeout=60)[0]
+    assert process.returncode == PlanError.exit_code, said
+    assert "cannot reach host db" in said
