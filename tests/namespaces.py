@@ -105,6 +105,17 @@ class Hosts:
         """Take a host's cable out ("down"), or put it in ("up")."""
         self.run("ip", "link", "set", f"v-{name}", state)
 
+    def slow(self, name: str, rate: str) -> None:
+        """Limit a host's cable to a rate, such as "2mbit", both ways."""
+        limit = ("root", "tbf", "rate", rate, "burst", "16kb", "latency", "50ms")
+        self.run("tc", "qdisc", "replace", "dev", f"v-{name}", *limit)
+        self.run("tc", "qdisc", "replace", "dev", "eth0", *limit, on=name)
+
+    def fast(self, name: str) -> None:
+        """Lift that limit."""
+        self.run("tc", "qdisc", "del", "dev", f"v-{name}", "root")
+        self.run("tc", "qdisc", "del", "dev", "eth0", "root", on=name)
+
     def processes(self, name: str) -> list[int]:
         """The processes of a host."""
         return [int(one) for one in self.run("ip", "netns", "pids", name).split()]

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -160,6 +161,28 @@ def test_what_is_known_of_the_hosts_before_a_run(lab: Lab) -> None:
     assert {one["subject"] for one in found} == {"database host db", "load host load1"}
     assert any("bit/s" in one["seen"] for one in found)
     lab.await_nothing()
+
+
+@apart
+def test_a_link_that_is_full_is_named_as_the_bottleneck(lab: Lab) -> None:
+    """A transaction takes some 300 bytes: only a slow link can be filled here."""
+    lab.net.slow("db", "1mbit")
+    try:
+        out = lab.folder / "slow"
+        given = ("--users", "3", "--for", "4s", "--no-brief", "--out", out)
+        process = lab.kneebench("run", lab.plan(load=True), *given)
+        said = process.communicate(timeout=300)[0]
+    finally:
+        lab.net.fast("db")
+    assert process.returncode in DONE, said
+    assert re.search(r"bottleneck +network", said), said
+    (rung,) = results(out)
+    (host,) = rung["tally"]["hosts"]
+    assert host["received_per_s"] + host["sent_per_s"] < 250_000
+    (head,) = out.glob("*/campaign.json")
+    link = json.loads(head.read_text())["link"]
+    assert link["interface"] == "eth0"
+    assert 50_000 < link["measured"]["load1"] < 125_000
 
 
 @apart

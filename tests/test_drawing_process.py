@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 
 import psutil
@@ -26,11 +27,20 @@ def drawers() -> list[psutil.Process]:
     return [one for one in mine if drawing_process.PROGRAM.name in " ".join(one.cmdline())]
 
 
+def started() -> psutil.Process:
+    """The one drawer; a process that has just been started may have no name yet."""
+    until = time.monotonic() + 10
+    while not (found := drawers()) and time.monotonic() < until:
+        time.sleep(0.01)
+    (drawer,) = found
+    return drawer
+
+
 def test_it_draws_what_this_process_draws_and_ends_with_the_block() -> None:
     figures = [a_figure("one"), a_figure("two", mark="line")]
     with DrawingProcess() as process:
         process.begin(figures)
-        (drawer,) = drawers()
+        drawer = started()
         drawn = [process.svg(figure) for figure in figures]
     assert drawn == [drawing.svg(figure) for figure in figures]
     assert not drawer.is_running()
@@ -52,7 +62,7 @@ def test_an_error_of_a_specification_is_raised_here_and_the_next_figure_drawn() 
 
 def test_a_process_that_ends_draws_nothing_and_the_page_is_whole() -> None:
     with DrawingProcess() as process:
-        (drawer,) = drawers()
+        drawer = started()
         drawer.kill()
         drawer.wait()
         process.begin([a_figure()])
@@ -69,7 +79,7 @@ def test_a_page_is_whole_where_no_process_can_be_started(monkeypatch: pytest.Mon
 
 def test_an_error_within_the_block_leaves_no_process() -> None:
     with pytest.raises(KeyError), DrawingProcess() as process:
-        (drawer,) = drawers()
+        drawer = started()
         process.begin(a_figure(str(number)) for number in range(50))
         raise KeyError
     assert not drawer.is_running()
@@ -77,7 +87,7 @@ def test_an_error_within_the_block_leaves_no_process() -> None:
 
 def test_the_program_ends_with_its_input() -> None:
     with DrawingProcess() as process:
-        (drawer,) = drawers()
+        drawer = started()
         assert process._process is not None and process._process.stdin is not None
         process._process.stdin.close()
         assert drawer.wait(timeout=20) == 0

@@ -225,13 +225,16 @@ def test_the_busier_direction_is_set_against_the_line_rate(tmp_path: Path) -> No
     meter = Network({"eth0": 1000.0}, tmp_path / "dev")
     assert meter.read()["network.busy|eth0"] == 0.0
     write(tmp_path / "dev", NET_DEV.format(1500, 5100))
-    meter = Network({"eth0": 1000.0}, tmp_path / "dev")
+    write(tmp_path / "snmp", "Tcp: OutSegs RetransSegs\nTcp: 90 4\n")
+    meter = Network({"eth0": 1000.0}, tmp_path / "dev", tmp_path / "snmp")
     meter.read()
     (tmp_path / "dev").write_text(NET_DEV.format(1700, 5200))
     assert meter.read() == {
         "network.received|eth0": 1700,
         "network.sent|eth0": 5200,
+        "network.packets|eth0": 30,
         "network.errors|eth0": 10,
+        "network.retransmitted|tcp": 4,
         "network.busy|eth0": pytest.approx(0.2),
     }
 

@@ -195,7 +195,7 @@ def test_a_difference_below_the_machine_s_floor_is_not_claimed_and_the_sentence_
 def test_a_campaign_keeps_the_floor_that_was_known_when_it_was_measured(tmp_path: Path) -> None:
     known = NoiseFloor(shares={NOPM.name: 0.5}, pairs=3, measured_at="2026-01-01")
     with Store.create(tmp_path, plan(), MACHINE) as store:
-        store.put_noise_floor(known)
+        store.put_known(known, None)
         results = store.finish()
     assert results.campaign.noise_floor == known
     assert [climb.noise_floor for climb in results.climbs] == [known, known]

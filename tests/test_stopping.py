@@ -18,6 +18,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from kneebench.campaign import flow, restored
+from kneebench.campaign.machines import machine
 from kneebench.cli import app
 from kneebench.commands import measuring
 from kneebench.errors import DatabaseLost
@@ -165,7 +166,7 @@ def test_what_ends_before_a_campaign_has_a_folder_promises_no_resuming(
     def interrupt(*words: Any, **options: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(flow, "preflight_checks", interrupt)
+    monkeypatch.setattr(machine, "preflight_checks", interrupt)
     answer = call("run", "plan.toml", "--fresh")
     assert answer.exit_code == 130
     assert "kneebench: Interrupted.\n" in answer.stderr
@@ -195,7 +196,7 @@ def test_a_campaign_that_was_killed_before_its_brief_gets_it_and_is_not_measured
         raise AssertionError("nothing is measured")
 
     with monkeypatch.context() as meanwhile:
-        meanwhile.setattr(flow, "run", never)
+        meanwhile.setattr(flow, "run_on", never)
         again = call("run", "plan.toml")
     assert again.exit_code == 0, again.output
     assert "is finished; writing its missing brief" in again.stderr

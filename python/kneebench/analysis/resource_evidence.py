@@ -74,15 +74,18 @@ def network(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
         for way in ("received", "sent")
         if (value := readings.value(f"network.{way}")) is not None
     ]
-    lost = readings.value("network.errors")
-    errors = (f"{rounded(lost)} errors and drops/s",) if lost is not None else ()
+    lost, resent = readings.value("network.errors"), readings.value("network.retransmitted")
+    errors = (
+        *([f"{rounded(lost)} errors and drops/s"] if lost is not None else []),
+        *([f"{rounded(resent)} segments sent again/s"] if resent is not None else []),
+    )
     if most is None:
         unknown, used = "the line rate is not known", tuple(bytes_per_s)
         return evidence(NETWORK, None, unknown, utilization=used, errors=errors)
     return evidence(
         NETWORK,
         most > NETWORK.limit,
-        f"{interface} was {busy(most)} (limit {share(NETWORK.limit)} of the line rate)",
+        f"{interface} was {busy(most)} (limit {share(NETWORK.limit)} of what the link carries)",
         by=Decided(most, NETWORK.limit),
         utilization=(f"{interface} {busy(most)}", *bytes_per_s),
         errors=errors,

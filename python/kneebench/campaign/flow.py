@@ -15,6 +15,7 @@ from pathlib import Path
 from kneebench.analysis.outcome import exit_code
 from kneebench.analysis.wording import plural
 from kneebench.campaign.bench import Bench
+from kneebench.campaign.links import measured_link
 from kneebench.campaign.machines.machine import DatabaseMachine
 from kneebench.campaign.machines.opening import let_users_in
 from kneebench.campaign.machines.opening import machine_of as machine_of
@@ -31,6 +32,7 @@ from kneebench.plan.resolve import campaign_plan
 from kneebench.records import (
     DriveLoad,
     Event,
+    Link,
     Preconditioned,
     Watch,
     Whereabouts,
@@ -85,19 +87,19 @@ def run_on(
     watch = _Logging(watch)
     with contextlib.ExitStack() as stack:
         # 1. Undo what a killed run left, check the plan against the machine, reach the others.
-        engine, hosts = stack.enter_context(_check(machine, plan, erase, watch))
+        engine, hosts, link = stack.enter_context(_check(machine, plan, erase, watch))
         # 2. Open the results: new ones, or those to resume. Change the machine as the plan says.
         paths = _paths(map(engine.where, configurations(plan)))
         host = machine.host(paths, whole=plan.measures_real_hardware)
         in_force = stack.enter_context(machine.sysctls(plan.kernel, watch))
         found = Store.for_plan(_root(folder), plan, host, fresh=fresh, reliefs=reliefs)
         store = stack.enter_context(_open_results(found, plan, engine, watch))
-        store.put_noise_floor(known_noise_floor(host, plan, watch))
+        store.put_known(known_noise_floor(host, plan, watch), link)
         _put_before(store, machine, plan, paths)
         machine.erase(erase, watch)
         # 3. Climb on every configuration, measure the knees in turn, prove what limits them.
         resolved, watched = campaign_plan(plan), _keeping(store, watch)
-        context = Context(resolved, engine, store, watched, machine, in_force, hosts)
+        context = Context(resolved, engine, store, watched, machine, in_force, hosts, link)
         resumed = bool(store.rungs)
         Bench(context).measure()
         prove(context, plan, reliefs)
@@ -111,16 +113,16 @@ def run_on(
 @contextlib.contextmanager
 def _check(
     machine: DatabaseMachine, plan: Plan, erase: Sequence[WholeDrive], watch: Watch
-) -> Iterator[tuple[Engine, LoadHosts | None]]:
-    """The plan's engine and load hosts, once what a killed run left is undone, and nothing is
-    wrong.
+) -> Iterator[tuple[Engine, LoadHosts | None, Link | None]]:
+    """The plan's engine, its load hosts and the network to them, once what a killed run left is
+    undone, and nothing is wrong.
     """
     machine.clean(watch)
     with closing(machine.engine(plan)) as engine:
         refuse(machine.findings(plan, engine, erase, watch))
         with connected(plan.hosts.load) as load_hosts:
             let_users_in(engine, plan, load_hosts)
-            yield engine, load_hosts
+            yield engine, load_hosts, measured_link(plan.hosts.database, machine, load_hosts)
 
 
 def _root(folder: str | Path | None) -> Path:

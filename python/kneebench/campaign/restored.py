@@ -23,6 +23,7 @@ from kneebench.lab.preparation import Shares
 from kneebench.lab.topology import as_list
 from kneebench.ladder.final_runs import Load
 from kneebench.measurement.background import BackgroundWork
+from kneebench.measurement.instruments import RungMachines
 from kneebench.measurement.log_trace import NO_TRACE, LogTrace
 from kneebench.measurement.measure import MeasuredRung, measure
 from kneebench.measurement.meters import log_histogram
@@ -31,7 +32,7 @@ from kneebench.measurement.warm_up import COOL_DOWN_S
 from kneebench.plan.campaign_plan import CampaignPlan
 from kneebench.plan.ladder import ROUND_RAMP_S
 from kneebench.plan.rung_plan import RungPlan
-from kneebench.records import Configuration, Event, Order, Remark, Rung, Setting, Watch, noted
+from kneebench.records import Configuration, Event, Link, Order, Remark, Rung, Setting, Watch, noted
 from kneebench.results.joining import sized_otherwise
 from kneebench.results.store import Store
 from kneebench.workload import on_cores
@@ -58,6 +59,15 @@ class Context(NamedTuple):
     """The kernel's settings of the plan."""
     load_hosts: LoadHosts | None = None
     """Where the users run; None for this machine."""
+    link: Link | None = None
+    """The network to them, where it was measured."""
+
+    @property
+    def machines(self) -> RungMachines:
+        """Those of every rung."""
+        carries = self.link and self.link.carries
+        links = {self.link.interface: carries} if self.link and carries else {}
+        return RungMachines(self.machine.instruments, self.load_hosts, links)
 
     def with_its_cores(self, configuration: Configuration) -> RungPlan:
         """The plan of a configuration's rungs, with the cores that its load generator has."""
@@ -259,8 +269,7 @@ class Restored:
                 start=start,
                 log_trace=self._log_trace,
                 transactions=self._missing(order),
-                load_hosts=context.load_hosts,
-                instruments=context.machine.instruments,
+                machines=context.machines,
             ),
             context.load_hosts,
             server,

@@ -72,16 +72,9 @@ def _busy(context: Context, configuration: Configuration, number: int) -> float:
     with context.engine.restored(tried, context.watch) as server:
         plan = context.with_its_cores(tried)
         start = ColdStart(tried.memory_bytes or 0)
+        watch, machines = context.watch, context.machines
         rung = measure(
-            order,
-            plan,
-            server,
-            server.paths,
-            context.watch,
-            cold=True,
-            start=start,
-            load_hosts=context.load_hosts,
-            instruments=context.machine.instruments,
+            order, plan, server, server.paths, watch, cold=True, start=start, machines=machines
         ).rung
     share = rung.quantity(QUANTITY)
     if rung.invalid or share is None:

@@ -18,6 +18,7 @@ from typing import Any
 
 from kneebench._core import Address, ConnectError, GeneratorSpec, LoadGenerator
 from kneebench.hosts.bandwidth import family_of, measured
+from kneebench.hosts.interfaces import carried, way_to
 from kneebench.hosts.pipe import Message, Pipe
 
 PATIENCE_S = 4.0
@@ -54,6 +55,7 @@ class LoadAgent:
     def __init__(self) -> None:
         self._generator: LoadGenerator | None = None
         self._began = 0.0
+        self._interface = ""
         self._orders: dict[str, Callable[[Message], Message]] = {
             "probe": lambda order: {"now": time.time()},
             "reach": _reach,
@@ -61,7 +63,7 @@ class LoadAgent:
             "source": lambda order: {"address": source_address(order["address"])},
             "prepare": self._prepare,
             "go": self._go,
-            "tick": lambda order: {"tick": self._ready.tick()},
+            "tick": lambda order: {"tick": self._ready.tick(), "carried": self._carried},
             "mark": self._mark,
             "stop": lambda order: {"report": self._ready.stop()},
         }
@@ -89,7 +91,13 @@ class LoadAgent:
             generator = LoadGenerator(GeneratorSpec(**order["spec"]), Address(**address))
             generator.ready()
         self._generator = generator
-        return {}
+        self._interface = way_to(order["address"]["host"])
+        return {"interface": self._interface}
+
+    @property
+    def _carried(self) -> dict[str, int]:
+        """By the interface on the way to the database."""
+        return carried(self._interface)
 
     def _go(self, order: Message) -> Message:
         """Start at a moment of this host's time of day."""
@@ -101,7 +109,8 @@ class LoadAgent:
     def _mark(self, order: Message) -> Message:
         """Enter a phase so many seconds after go."""
         _wait(lambda: self._began + order["at_s"] - time.monotonic())
-        return {"at_s": self._ready.mark(order["phase"]), "now": time.time()}
+        at_s = self._ready.mark(order["phase"])
+        return {"at_s": at_s, "now": time.time(), "carried": self._carried}
 
 
 def source_address(to: str) -> str:

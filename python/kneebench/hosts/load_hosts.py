@@ -19,6 +19,8 @@ from kneebench.plan.hosts import LoadHost
 PROGRAM = "kneebench.hosts.load_agent"
 STOPPED_S = 30.0
 """For the last responses on the hosts that are left."""
+MEASURED_S = 30.0
+"""For a bandwidth to be measured."""
 AWAY_S, TRY_S = 30.0, 3.0
 """So long a lost host is waited for, and so long from one try to the next."""
 
@@ -65,6 +67,21 @@ class LoadHosts:
                 raise PlanError(f"cannot reach {to} from host {name}", seen=words, do=do)
             found[name] = answer["address"]
         return tuple(dict.fromkeys(found.values()))
+
+    def bandwidth(self, to: str, port: int) -> dict[str, dict[str, float]]:
+        """What each host receives from where the database host sends bytes, all at once
+        (hosts/bandwidth.py). Raises PlanError where one has no way there.
+        """
+        order = {"host": to, "port": port}
+        begun = {name: host.begin("bandwidth", **order) for name, host in self._connected.items()}
+        found = {
+            name: self._connected[name].result(number, MEASURED_S) for name, number in begun.items()
+        }
+        for name, answer in found.items():
+            if words := answer.get("failed"):
+                do = f"let this host reach the ports of hosts.database (tried: {port})"
+                raise PlanError(f"cannot reach {to} from host {name}", seen=words, do=do)
+        return found
 
     def connect_again(self, lost: HostLost) -> None:
         """Wait for a lost host to be back, and for the others to have stopped. Raises it where it

@@ -24,6 +24,7 @@ LOAD_PARTS = (
     "hosts/__init__.py",
     "hosts/pipe.py",
     "hosts/bandwidth.py",
+    "hosts/interfaces.py",
     "hosts/load_agent.py",
 )
 """Of a load host: the Rust core, and what the standard library alone can run."""

@@ -29,10 +29,13 @@ AHEAD_S, ROUND_TRIPS = 0.01, 4.0
 
 
 class Opened(NamedTuple):
-    """When a host entered a phase: seconds since its go, and its own time of day."""
+    """When a host entered a phase: seconds since its go, its own time of day, and what its
+    interface had carried.
+    """
 
     at_s: float
     now: float
+    carried: Mapping[str, int]
 
 
 class SpreadLoad:
@@ -55,6 +58,7 @@ class SpreadLoad:
             for (host, _), share in zip(hosts.values(), shares, strict=True)
             if share.users
         ]
+        self._interfaces: dict[str, str] = {}
         self._offsets: dict[str, Offset] = {}
         self._opened: dict[str, dict[str, Opened]] = {}
         self._now_s = 0.0
@@ -68,6 +72,7 @@ class SpreadLoad:
         for name, answer in answers.items():
             if refused := answer.get("connect"):
                 raise _connect_error(name, refused)
+        self._interfaces = {name: answer["interface"] for name, answer in answers.items()}
         self._offsets = {host.name: offset(host) for host, _ in self._parts}
 
     def _order(self, host: Connection, share: HostShare) -> Message:
@@ -92,6 +97,11 @@ class SpreadLoad:
             "alive": sum(tick["alive"] for tick in ticks),
             "late_s": max(tick["late_s"] for tick in ticks),
             "seconds": merged_seconds(whole),
+            "network": {
+                f"load_hosts.{quantity}|{name}": count
+                for name, answer in answers.items()
+                for quantity, count in answer["carried"].items()
+            },
         }
 
     def mark(self, phase: str) -> float:
@@ -99,7 +109,8 @@ class SpreadLoad:
         at_s = self._now_s + max(AHEAD_S, ROUND_TRIPS * self._longest_s)
         answers = self._all("mark", lambda *_: {"phase": phase, "at_s": at_s}, at_s)
         self._opened[phase] = {
-            name: Opened(answer["at_s"], answer["now"]) for name, answer in answers.items()
+            name: Opened(answer["at_s"], answer["now"], answer["carried"])
+            for name, answer in answers.items()
         }
         return fmean(one.at_s for one in self._opened[phase].values())
 
@@ -147,7 +158,22 @@ class SpreadLoad:
             "round_trip_s": before.round_trip_s,
             "opened_s": edges["window"],
             "closed_s": edges["cool_down"],
+            "interface": self._interfaces[host.name],
+            **self._network(host.name, report["window_s"]),
         }
+
+    def _network(self, name: str, window_s: float) -> dict[str, float]:
+        """Rates of a host's interface in the window; nothing where they are not known."""
+        marks = [self._opened.get(phase, {}).get(name) for phase in ("window", "cool_down")]
+        first, last = (one.carried if one else {} for one in marks)
+        if not (first and last and window_s > 0):
+            return {}
+        rates = {
+            "received_per_s": "received",
+            "sent_per_s": "sent",
+            "resent_per_s": "retransmitted",
+        }
+        return {name: (last[one] - first[one]) / window_s for name, one in rates.items()}
 
     def _edge_s(self, phase: str, name: str) -> float:
         """When a host entered the phase, relative to the mean of all, in our time of day."""

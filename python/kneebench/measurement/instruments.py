@@ -4,12 +4,14 @@ the database host by whoever runs there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol
+from types import MappingProxyType
+from typing import NamedTuple, Protocol
 
 from kneebench.databases.engine import Server
+from kneebench.hosts.load_hosts import LoadHosts
 from kneebench.lab.drives import counted_devices
 from kneebench.lab.inventory import drive_fills
 from kneebench.lab.storage_faults import storage_faults
@@ -108,3 +110,17 @@ class OwnInstruments:
 
 
 OWN = OwnInstruments()
+
+
+class RungMachines(NamedTuple):
+    """The machines of a rung: what reads the server's; where the users run, None for this machine;
+    and what interfaces of the server's machine carry, in bytes per second, as far as measured.
+    """
+
+    instruments: Instruments = OWN
+    load_hosts: LoadHosts | None = None
+    links: Mapping[str, float] = MappingProxyType({})
+
+
+ALONE = RungMachines()
+"""Everything on this machine."""

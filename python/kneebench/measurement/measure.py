@@ -21,7 +21,7 @@ from kneebench.errors import InvalidMeasurement
 from kneebench.hosts.load_hosts import LoadHosts
 from kneebench.measurement.held_window import hold_window, moved_at_last
 from kneebench.measurement.idle_counts import Idle
-from kneebench.measurement.instruments import OWN, Instruments, Samples
+from kneebench.measurement.instruments import ALONE, RungMachines, Samples
 from kneebench.measurement.log_trace import NO_TRACE, LogTrace
 from kneebench.measurement.meters.meter import MeterContext
 from kneebench.measurement.rung_runner import (
@@ -72,14 +72,12 @@ def measure(
     start: ColdStart = NO_START,
     log_trace: LogTrace | str = NO_TRACE,
     transactions: int = 0,
-    load_hosts: LoadHosts | None = None,
-    instruments: Instruments = OWN,
+    machines: RungMachines = ALONE,
 ) -> MeasuredRung:
     """Measure one rung; `cold` if it is the first on a restored database, which takes longer to
     warm, and has to reach `start`; `warm_up_s` is its warm-up, instead of the plan's; `log_trace`
     is that of the server, or why there is none; `transactions`: how many the warm-up completes at
-    least; `load_hosts`: where the users run, None for this machine; `instruments`: what reads the
-    server's machine.
+    least; `machines`: what reads the server's, and where the users run.
 
     Raises DatabaseLost when the server goes away, InvalidMeasurement when it runs out of room,
     memory or connections, does not let the users in, or somebody else's lock keeps them waiting.
@@ -88,14 +86,14 @@ def measure(
     times = schedule(
         order, plan.ladder, cycle_s, cold=cold, warm_up_s=warm_up_s, start=start
     )._replace(transactions=transactions)
-    context = MeterContext(server, storage_paths, log_trace)
+    context = MeterContext(server, storage_paths, log_trace, machines.links)
     with losses_reported(server, described(order)):
-        record = _run_load(order, plan, context, times, watch, load_hosts, instruments)
-    devices = instruments.counted_devices(server.paths, server.roles)
+        record = _run_load(order, plan, context, times, watch, machines)
+    devices = machines.instruments.counted_devices(server.paths, server.roles)
     rung, outside = judged(summarised(record, plan, server, devices), record.load.held)
     last = record.load.held.last
     return MeasuredRung(
-        with_faults(rung, instruments.storage_faults(storage_paths)),
+        with_faults(rung, machines.instruments.storage_faults(storage_paths)),
         series(record.raw_series[-1].at_s[1 : last + 1], record.load.values[:last]),
         record.load.seconds,
         outside,
@@ -108,19 +106,18 @@ def _run_load(
     context: MeterContext,
     times: Schedule,
     watch: Watch,
-    load_hosts: LoadHosts | None,
-    instruments: Instruments,
+    machines: RungMachines,
 ) -> RungRecord:
     """Run the rung's load, with what the database counts while idle before and after it."""
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     server = context.server
     before = _idle(server)
     make_log_ready(server, times.shortest_s + times.logged_s, LOG_MOST_S)
-    generator = _load_of(order, plan, server, load_hosts)
+    generator = _load_of(order, plan, server, machines.load_hosts)
     _connect(generator, order, server)
     real = plan.engine.measures_real_hardware
     with _pin_to(plan.workload.load_generator_cores if real else ()):
-        opened = instruments.samples(plan.meters, context, real=real)
+        opened = machines.instruments.samples(plan.meters, context, real=real)
         with contextlib.closing(opened) as sampler:
             load = _under_load(generator, order, times, sampler, server, watch)
             refuse_starved(order, load.tally, plan.engine)

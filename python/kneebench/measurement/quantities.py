@@ -56,7 +56,9 @@ READ: dict[str, Quantity] = {
     "device.queue_depth": Quantity("requests", "counter"),
     "network.received": Quantity("B/s", "counter"),
     "network.sent": Quantity("B/s", "counter"),
+    "network.packets": Quantity("1/s", "counter"),
     "network.errors": Quantity("1/s", "counter"),
+    "network.retransmitted": Quantity("1/s", "counter"),
     "network.busy": Quantity("share", "counter", "max"),
     "log.flushes": Quantity("1/s", "counter"),
     "log.writes": Quantity("1/s", "counter"),
@@ -104,6 +106,10 @@ READ: dict[str, Quantity] = {
     "data.write_bytes": Quantity("B/s", "counter", reading="Data file bytes written"),
     "data.write_time": Quantity("s/s", "counter"),
     "load.transactions": Quantity("1/s", "counter"),
+    "load_hosts.received": Quantity("B/s", "counter"),
+    "load_hosts.sent": Quantity("B/s", "counter"),
+    "load_hosts.packets": Quantity("1/s", "counter"),
+    "load_hosts.retransmitted": Quantity("1/s", "counter"),
     "meters.read_time": Quantity("s", "gauge"),
 }
 for _engine in ENGINES.names():

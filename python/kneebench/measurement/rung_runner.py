@@ -78,6 +78,7 @@ class RungRunner:
             self.now_s = tick.now_s
             self.late_s.append(tick.late_s)
             self._count(tick.seconds)
+            self.sampler.load.network = tick.network
             self.sampler.load.completed += sum(s.committed + s.rolled_back for s in tick.seconds)
             self._require_connections(tick)
             if len(self.read) % EVERY_S == EVERY_S - 1:

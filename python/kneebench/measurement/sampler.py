@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from kneebench.measurement.meters.meter import Absent, Meter, PartialMeter
@@ -24,7 +24,7 @@ class RawSeries(NamedTuple):
 
 class LoadMeter:
     """The load itself as a meter: transactions completed up to the last second, as the load
-    generator reports them.
+    generator reports them, and what the interfaces of load hosts have carried.
     """
 
     name, quantities = "load", ("load.transactions",)
@@ -32,12 +32,13 @@ class LoadMeter:
 
     def __init__(self) -> None:
         self.completed = 0
+        self.network: Mapping[str, float] = {}
 
     def read(self) -> dict[str, float]:
         """Transactions completed so far: exact at the end of each second, while the database's own
         counts lag.
         """
-        return {"load.transactions|load_generator": float(self.completed)}
+        return {"load.transactions|load_generator": float(self.completed), **self.network}
 
 
 class Sampler:

@@ -37,6 +37,7 @@ from kneebench.records.findings import (
     ResourceEvidence,
     TimeShare,
 )
+from kneebench.records.link import Link
 from kneebench.records.load_hosts import HostTally
 from kneebench.records.machine import (
     CountedDevice,
@@ -93,6 +94,7 @@ __all__ = [
     "Knee",
     "Latency",
     "Limits",
+    "Link",
     "LiveSecond",
     "LoadInterval",
     "LogHistogram",

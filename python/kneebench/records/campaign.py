@@ -10,6 +10,7 @@ from pydantic import Field
 from kneebench.records.climb import Climb, NoiseFloor
 from kneebench.records.drives import DriveFill, DriveLoad, Preconditioned, RawProfile, WholeDrive
 from kneebench.records.findings import Proof
+from kneebench.records.link import Link
 from kneebench.records.machine import Host, Setting, Whereabouts
 from kneebench.records.record import Record
 from kneebench.records.resolved_plan import ResolvedPlan
@@ -35,6 +36,8 @@ class Campaign(Record):
     base_image: dict[str, str] = Field(default_factory=dict)
     servers: dict[str, Whereabouts] = Field(default_factory=dict)
     """By configuration, in older campaigns by storage; empty in campaigns of old."""
+    link: Link | None = None
+    """The network to users on other machines, as it was before the first rung."""
     noise_floor: NoiseFloor | None = None
     """That of the machine when the campaign was measured; None if no A/A pair had been measured."""
     drives_before: tuple[WholeDrive, ...] = ()

@@ -59,10 +59,12 @@ class LiveSecond(Record):
 class Tick(Record):
     """The load generator's report of one second.
 
-    `late_s`: the longest delay of its threads since the last report.
+    `late_s`: the longest delay of its threads since the last report; `network`: what the interfaces
+    of load hosts have carried, by "quantity|source".
     """
 
     now_s: float
     alive: int
     seconds: tuple[Second, ...]
     late_s: float = 0.0
+    network: dict[str, float] = Field(default_factory=dict)

@@ -17,6 +17,7 @@ from kneebench.records import (
     DriveFill,
     DriveLoad,
     Host,
+    Link,
     NoiseFloor,
     Order,
     Preconditioned,
@@ -215,9 +216,9 @@ class Store:
         """Keep where the servers run, by configuration."""
         self._change(servers=dict(servers))
 
-    def put_noise_floor(self, floor: NoiseFloor | None) -> None:
-        """Keep the machine's noise floor; None if none is known."""
-        self._change(noise_floor=floor)
+    def put_known(self, floor: NoiseFloor | None, link: Link | None) -> None:
+        """Keep the machine's noise floor and the network to its users, as far as known."""
+        self._change(noise_floor=floor, link=link)
 
     def put_drives_before(self, drives: Sequence[WholeDrive]) -> None:
         """Keep the drives as they were when the campaign began; a resumed one began before, and

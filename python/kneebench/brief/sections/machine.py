@@ -84,6 +84,10 @@ def _whose(view: ViewModel) -> Iterator[str]:
             "The simulation ran on this machine; the database, its cores and its drives were a"
             " model."
         )
+    if view.plan.hosts.database.ssh:
+        called = view.plan.hosts.database.called
+        yield f"Processor, memory, system and drives are those of database host {called}."
+        return
     if "url" not in kinds:
         return
     if server_provenance.is_here(view.campaign):

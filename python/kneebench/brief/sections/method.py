@@ -273,6 +273,9 @@ def _noise_floor(floor: NoiseFloor) -> str:
 def _pinned(view: ViewModel, plan: DatabasePlan) -> str:
     server, generator = plan.database.server_cores, plan.workload.load_generator_cores
     kind = server_provenance.kind(plan)
+    if plan.hosts.apart and kind == "own":
+        where = f"was pinned to {_cores(server)}" if server else "could use all of its cores"
+        return f"The users ran on other machines; the database {where}."
     if kind == "simulated":
         return (
             "The database was a model with its own cores and shared none with the load generator."

@@ -36,10 +36,11 @@ class InstrumentOrders(Kept):
             self._traces[server] = trace
             return self._keep(trace, stack)
 
-    def open_samples(self, server: int, wanted: tuple[str, ...]) -> int:
+    def open_samples(self, server: int, wanted: tuple[str, ...], links: dict[str, float]) -> int:
         """Instruments.samples, until `end`."""
         asked = self._server(server)
-        context = MeterContext(asked, asked.paths, self._traces.get(server, NO_TRACE))
+        trace = self._traces.get(server, NO_TRACE)
+        context = MeterContext(asked, asked.paths, trace, links)
         with contextlib.ExitStack() as stack:
             samples = self.machine.instruments.samples(wanted, context, real=True)
             stack.callback(samples.close)

@@ -14,6 +14,8 @@ from kneebench.campaign.expected_duration import expected_duration
 from kneebench.campaign.preflight import load_now, preflight_checks
 from kneebench.databases.engine import Engine
 from kneebench.databases.several import engine_of
+from kneebench.hosts.bandwidth import sending
+from kneebench.hosts.interfaces import line_rate
 from kneebench.lab.host import described, host
 from kneebench.lab.inventory import drives_called, drives_under
 from kneebench.lab.journal import Journal
@@ -33,6 +35,13 @@ class Room(NamedTuple):
 
     cores: tuple[int, ...]
     free_bytes: int
+
+
+class Interface(NamedTuple):
+    """A network interface; empty where none was found. Bytes per second that its driver reports."""
+
+    name: str
+    line_rate: float | None
 
 
 class DatabaseMachine(Protocol):
@@ -93,6 +102,14 @@ class DatabaseMachine(Protocol):
 
     def room(self) -> Room:
         """What a process may use there now."""
+        ...
+
+    def interface(self, address: str) -> Interface:
+        """The interface that has an address."""
+        ...
+
+    def sending(self, address: str, port: int) -> AbstractContextManager[int]:
+        """The port where whoever connects is sent bytes, until the end of the block."""
         ...
 
 
@@ -156,3 +173,14 @@ class ThisMachine:
         """By the affinity of this thread, and the kernel's estimate."""
         cores = tuple(sorted(os.sched_getaffinity(0)))
         return Room(cores, psutil.virtual_memory().available)
+
+    def interface(self, address: str) -> Interface:
+        """By psutil and sysfs."""
+        every = psutil.net_if_addrs().items()
+        having = (name for name, some in every if any(one.address == address for one in some))
+        name = next(having, "")
+        return Interface(name, line_rate(name) if name else None)
+
+    def sending(self, address: str, port: int) -> AbstractContextManager[int]:
+        """By threads of this process."""
+        return sending(address, port)

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kneebench.campaign.machines.kept import Kept
-from kneebench.campaign.machines.machine import Room
-from kneebench.hosts.bandwidth import sending
+from kneebench.campaign.machines.machine import Interface, Room
 from kneebench.plan import Plan
 from kneebench.plan.duration import Expected
 from kneebench.plan.kernel import Kernel
@@ -80,8 +79,12 @@ class MachineOrders(Kept):
         """DatabaseMachine.room."""
         return self.machine.room()
 
+    def interface(self, address: str) -> Interface:
+        """DatabaseMachine.interface."""
+        return self.machine.interface(address)
+
     def send_bytes(self, address: str, port: int) -> Sender:
-        """Send bytes to whoever connects there, until `end` (hosts/bandwidth.py)."""
+        """DatabaseMachine.sending, until `end`."""
         with contextlib.ExitStack() as stack:
-            found = stack.enter_context(sending(address, port))
+            found = stack.enter_context(self.machine.sending(address, port))
             return Sender(self._keep(found, stack), found)

@@ -36,7 +36,7 @@ class OtherInstruments:
 
     def samples(self, wanted: Sequence[str], context: MeterContext, *, real: bool) -> Samples:
         """On the clock of the database host."""
-        return OtherSamples(self._line, _number(context.server), tuple(wanted))
+        return OtherSamples(self._line, context, tuple(wanted))
 
     def storage_faults(self, paths: Sequence[Path]) -> tuple[str, ...]:
         """As there."""
@@ -61,10 +61,16 @@ class OtherInstruments:
 class OtherSamples:
     """Samples taken on the database host and kept here, one call for each."""
 
-    def __init__(self, line: Line, server: int, wanted: tuple[str, ...]) -> None:
+    def __init__(self, line: Line, context: MeterContext, wanted: tuple[str, ...]) -> None:
         self._line, self.load = line, LoadMeter()
         self.remarks: tuple[Remark, ...] = ()
-        self._number = line.call(DatabaseAgent.open_samples, unwatched, server, wanted)
+        self._number = line.call(
+            DatabaseAgent.open_samples,
+            unwatched,
+            _number(context.server),
+            wanted,
+            dict(context.links),
+        )
         first = line.call(DatabaseAgent.last_sample, unwatched, self._number)
         self.raw_series = tuple(RawSeries(one.meter, [], []) for one in first)
         self._add(first)
@@ -73,6 +79,7 @@ class OtherSamples:
         for raw, one in zip(self.raw_series, sample, strict=True):
             raw.at_s.append(one.at_s)
             raw.values.append(one.values)
+        self.raw_series[0].values[-1].update(self.load.network)
         return self.last
 
     @property

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kneebench.campaign.machines.agent import DatabaseAgent
 from kneebench.campaign.machines.line import Line
-from kneebench.campaign.machines.machine import Room
+from kneebench.campaign.machines.machine import Interface, Room
 from kneebench.campaign.machines.other_engine import OtherEngine, other_engine, passwords
 from kneebench.campaign.machines.other_instruments import OtherInstruments
 from kneebench.campaign.preflight import logo_findings
@@ -92,6 +92,10 @@ class OtherMachine:
             yield kept.settings
         finally:
             self._line.end(kept.number)
+
+    def interface(self, address: str) -> Interface:
+        """Of that machine."""
+        return self._line.call(DatabaseAgent.interface, unwatched, address)
 
     @contextlib.contextmanager
     def sending(self, address: str, port: int) -> Iterator[int]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from kneebench.databases.engine import Server
@@ -96,13 +97,15 @@ class SampledMeter(SlowMeter, Protocol):
 
 
 class MeterContext(NamedTuple):
-    """Context of a meter: the server, the paths of its files on this machine, and the trace of its
-    log writes or why there is none.
+    """Context of a meter: the server, the paths of its files on this machine, the trace of its log
+    writes or why there is none, and what interfaces carry where that is known better than their
+    drivers do, in bytes per second.
     """
 
     server: Server
     storage_paths: Sequence[Path]
     log_trace: LogTrace | str = NO_TRACE
+    links: Mapping[str, float] = MappingProxyType({})
 
 
 class ServerMeter:

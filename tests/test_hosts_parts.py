@@ -1,0 +1,275 @@
+"""What machines tell each other, and how: calls with plain data, the network between them, the
+plan's table, the address where a server listens.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from kneebench.brief import drawing
+from kneebench.brief.sections import load_hosts
+from kneebench.brief.topology import MOST_DRAWN, topology
+from kneebench.brief.view_model import ViewModel
+from kneebench.campaign.links import measured_link
+from kneebench.campaign.machines.engine_orders import abilities_of
+from kneebench.campaign.machines.machine import ThisMachine
+from kneebench.databases.engine import AdmitsUsers, ReachedByUsers
+from kneebench.databases.managed.listening import USERS, free_port
+from kneebench.databases.several import engine_of
+from kneebench.errors import DatabaseLost, KneebenchError, PlanError, Refused
+from kneebench.hosts.bandwidth import measured, sending
+from kneebench.hosts.interfaces import carried, line_rate, way_to
+from kneebench.hosts.package import database_package
+from kneebench.hosts.typed_calls import (
+    answer,
+    packed_arguments,
+    packed_error,
+    packed_event,
+    unpacked_error,
+    unpacked_event,
+    unpacked_result,
+)
+from kneebench.lab.journal import Journal
+from kneebench.plan import Plan
+from kneebench.plan.configurations import configurations
+from kneebench.plan.hosts import DatabaseHost
+from kneebench.records import Event, Finding, HostTally, Link, Setting, unwatched
+from tests.recordings import recorded
+
+
+class Target:
+    """Something that can be called from another host."""
+
+    def doubled(self, numbers: tuple[float, ...], where: Path) -> dict[str, tuple[Path, ...]]:
+        """As plain data, floats and paths would be lost."""
+        return {str(number * 2): (where,) for number in numbers}
+
+    def findings(self, setting: Setting) -> tuple[Finding, ...]:
+        """Records in, records out."""
+        return (Finding(level="ok", subject=setting.name, seen=setting.value),)
+
+    def _hidden(self) -> int:
+        return 1
+
+
+def called(method: Callable[..., Any], *values: Any, **named: Any) -> Any:
+    """A call as it travels."""
+    given = json.loads(json.dumps(packed_arguments(method, *values, **named)))
+    found = json.loads(json.dumps(answer(Target(), method.__name__, given)))
+    return unpacked_result(method, found)
+
+
+def test_a_call_gives_what_the_method_gives() -> None:
+    path = Path("/data")
+    assert called(Target.doubled, (1.5,), where=path) == Target().doubled((1.5,), path)
+    setting = Setting(name="fsync", value="on", source="default")
+    assert called(Target.findings, setting) == Target().findings(setting)
+
+
+def test_a_call_of_what_is_no_order_is_refused() -> None:
+    for name in ("_hidden", "__class__", "absent"):
+        with pytest.raises(AttributeError):
+            answer(Target(), name, {})
+    with pytest.raises(TypeError):
+        packed_arguments(Target.doubled, (1.0,))
+    with pytest.raises(ValueError, match=r"float"):
+        answer(Target(), "doubled", {"numbers": ["x"], "where": "/"})
+
+
+@pytest.mark.parametrize("kind", [KneebenchError, PlanError, Refused, DatabaseLost])
+def test_an_error_travels_with_its_parts(kind: type[KneebenchError]) -> None:
+    error = kind("cannot start", seen="no space", do="make some")
+    error.also("look")
+    found = unpacked_error(json.loads(json.dumps(packed_error(error))))
+    assert type(found) is kind
+    assert (str(found), getattr(found, "alone", "")) == (str(error), error.alone)
+
+
+def test_other_errors_say_what_they_were_and_where() -> None:
+    found = unpacked_error(packed_error(KeyError("five")))
+    assert isinstance(found, RuntimeError)
+    assert "KeyError" in str(found)
+    assert "On the database host" in found.__notes__[0]
+    assert isinstance(unpacked_error(packed_error(BrokenPipeError("gone"))), ConnectionError)
+
+
+def test_an_event_keeps_the_records_in_its_data() -> None:
+    settings = (Setting(name="scheduler", value="none", source="sysfs"),)
+    written = Finding(level="ok", subject="drive", seen="written")
+    data: dict[str, object] = {"settings": settings, "written": written, "rows": {"item": 3}}
+    event = Event(kind="end", doing="setting up", share=1.0, data=data)
+    assert unpacked_event(json.loads(json.dumps(packed_event(event)))) == event
+
+
+def test_a_database_host_gets_what_its_engines_need_and_no_more() -> None:
+    one, other = database_package(["psycopg"]), database_package(["pymysql"])
+    assert one.name != other.name
+    assert one.size_bytes > 10_000_000
+    assert one.python is not None
+
+
+# --- the network ----------------------------------------------------------------------------------
+
+
+def test_bytes_are_counted_and_the_port_is_closed_afterwards() -> None:
+    with sending("127.0.0.1", 0) as port:
+        found = measured("127.0.0.1", port)
+    assert found["bytes_per_s"] > 1e6
+    with pytest.raises(OSError, match=r"refused|reset"):
+        socket.create_connection(("127.0.0.1", port), 1)
+
+
+def test_the_way_to_an_address_is_the_most_specific_route(tmp_path: Path) -> None:
+    routes = tmp_path / "route"
+    routes.write_text(
+        "Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT\n"
+        "eth0 00000000 010200C0 0003 0 0 0 00000000 0 0 0\n"
+        "eth1 000200C0 00000000 0001 0 0 0 00FFFFFF 0 0 0\n"
+    )
+    assert way_to("192.0.2.9", routes) == "eth1"
+    assert way_to("198.51.100.1", routes) == "eth0"
+    assert way_to("192.0.2.9", tmp_path / "absent") == ""
+
+
+def test_what_an_interface_has_carried_grows() -> None:
+    before = carried("lo")
+    with sending("127.0.0.1", 0) as port:
+        measured("127.0.0.1", port)
+    after = carried("lo")
+    assert after["received"] > before["received"] + 1_000_000
+    assert after["packets"] > before["packets"]
+    assert carried("none0") == {}
+    assert line_rate("lo") is None
+
+
+def test_a_link_carries_its_line_rate_or_what_was_measured_where_that_is_less() -> None:
+    link = Link(address="192.0.2.1", interface="eth0", line_bytes_per_s=100.0)
+    assert link.carries == 100.0
+    assert link.model_copy(update={"measured": {"a": 30.0, "b": 40.0}}).carries == 70.0
+    unknown = Link(address="192.0.2.1", interface="eth0")
+    assert unknown.carries is None
+
+
+def test_the_link_of_this_machine_is_measured_where_users_are_elsewhere() -> None:
+    assert measured_link(DatabaseHost(), ThisMachine(), None) is None
+    link = measured_link(DatabaseHost(address="127.0.0.1"), ThisMachine(), None)
+    assert link is not None
+    assert (link.interface, [*link.measured]) == ("lo", ["this machine"])
+    with pytest.raises((PlanError, OSError)):
+        measured_link(DatabaseHost(address="192.0.2.77"), ThisMachine(), None)
+
+
+# --- the brief ------------------------------------------------------------------------------------
+
+LINK = Link(
+    address="192.0.2.1",
+    interface="eth0",
+    line_bytes_per_s=1.25e9,
+    measured={f"load{n}": 1e8 for n in range(9)},
+)
+
+
+def test_the_hosts_are_drawn_and_many_load_hosts_are_one_box() -> None:
+    hosts = [
+        HostTally(
+            name=f"load{n}", users=8, cores=4, threads=4, new_orders=9, cpu_s=1.0, window_s=9.0
+        )
+        for n in range(9)
+    ]
+    host = recorded("plateau").campaign.host
+    figure = topology("db1", host, LINK, hosts)
+    text = drawing.svg(figure)
+    assert all(word in text for word in ("db1", "load0", "4 more load hosts", "3.2 Gbit/s"))
+    assert "load7" not in text
+    assert len(figure.spec["layer"][0]["data"]["values"]) == MOST_DRAWN
+
+
+def test_the_section_of_hosts_is_there_with_other_machines_only() -> None:
+    results = recorded("plateau")
+    assert load_hosts.section(ViewModel(results)) is None
+    campaign = results.campaign.model_copy(update={"link": LINK})
+    found = load_hosts.section(ViewModel(results.model_copy(update={"campaign": campaign})))
+    assert found is not None
+    assert found.tables[0].rows[0].cells[3:6] == ("eth0, 192.0.2.1", "10 Gbit/s", "7.2 Gbit/s")
+
+
+# --- the plan, and a server that listens ----------------------------------------------------------
+
+
+def plan_of(hosts: dict[str, Any], **database: Any) -> Plan:
+    """A plan with this table."""
+    storages = {"disk": {"path": "."}}
+    return Plan.model_validate({"hosts": hosts, "database": database, "storages": storages})
+
+
+@pytest.mark.parametrize(
+    ("hosts", "database", "words"),
+    [
+        ({"database": {"address": "192.0.2.1"}}, {}, "needs users elsewhere"),
+        ({"database": {"ssh": "root@db"}}, {}, "need hosts.database.address"),
+        ({"load": [{"here": True}]}, {}, "need hosts.database.address"),
+        ({"database": {"ssh": "-oProxyCommand=x", "address": "192.0.2.1"}}, {}, "does not begin"),
+        ({"database": {"ssh": "db", "address": "db"}}, {}, "an IP address"),
+        ({"database": {"ssh": "db", "address": "0.0.0.0"}}, {}, "an IP address"),
+        ({"database": {"ssh": "db", "address": "192.0.2.1"}}, {"engine": "simulated"}, "by data"),
+    ],
+)
+def test_hosts_that_cannot_be_are_refused(
+    hosts: dict[str, Any], database: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(ValueError, match=words):
+        plan_of(hosts, **database)
+
+
+def test_a_port_is_free_or_the_next_one() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        if port < 65_000:
+            assert port < free_port(DatabaseHost(address="127.0.0.1", port=port)) < port + 64
+    with pytest.raises(KneebenchError, match="cannot listen"):
+        free_port(DatabaseHost(address="192.0.2.77"))
+
+
+def test_a_server_listens_for_the_hosts_of_the_plan_only(tmp_path: Path) -> None:
+    host = {"database": {"address": "127.0.0.1"}, "load": [{"here": True}]}
+    storage = {"disk": {"path": str(tmp_path)}}
+    plan = Plan.model_validate(
+        {"hosts": host, "workload": {"warehouses": 1}, "storages": storage, "seed": 9300}
+    )
+    engine = engine_of(plan, Journal(tmp_path / "journal"))
+    assert isinstance(engine, AdmitsUsers)
+    assert "AdmitsUsers" in abilities_of(engine)
+    for admitted in (["127.0.0.1"], ["192.0.2.9"]):
+        engine.admit(admitted)
+        with engine.restored(configurations(plan)[0], unwatched) as server:
+            assert isinstance(server, ReachedByUsers)
+            address = server.users_address()
+            given = {
+                "host": address["host"],
+                "port": address["port"],
+                "user": address["user"],
+                "dbname": address["database"],
+                "password": address["password"],
+            }
+            if admitted == ["192.0.2.9"]:
+                with pytest.raises(psycopg.OperationalError, match=r"no pg_hba\.conf entry"):
+                    psycopg.connect(**given)
+                continue
+            with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+                psycopg.connect(**{**given, "password": "guess"})
+            with psycopg.connect(**given) as session:
+                assert session.execute("SELECT count(*) FROM warehouse").fetchone() == (1,)
+                row = session.execute(
+                    "SELECT rolsuper, current_user FROM pg_roles WHERE rolname = current_user"
+                ).fetchone()
+                assert row == (False, USERS)
+                with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                    session.execute("DROP TABLE warehouse")
+    engine.close()
