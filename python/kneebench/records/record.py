@@ -19,7 +19,7 @@ Verdict = Literal["suspected", "proved", "refuted"]
 class Record(BaseModel):
     """A frozen value; unknown fields are refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, defer_build=True, extra="forbid")
 
     def __dir__(self) -> list[str]:
         """Names for tab completion: the record's fields and the two ways to JSON, without those of
