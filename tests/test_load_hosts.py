@@ -4,6 +4,7 @@ clock 250 ms ahead, the other with another monotonic clock; and processes of thi
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -11,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,17 @@ from tests.namespaces import FAKETIME, Hosts
 from tests.stand_in import BIN
 
 AHEAD_S = 0.25
+AHEAD = {"LD_PRELOAD": str(FAKETIME), "FAKETIME": f"+{AHEAD_S}s"}
+"""The environment of the host whose clock is ahead."""
+MARKS = """
+import sys, time, psycopg
+with psycopg.connect(host="192.0.2.1", user="bench", dbname="tpcc", autocommit=True) as session:
+    while True:
+        row = (sys.argv[1], time.time())
+        session.execute("INSERT INTO marks VALUES (%s, %s, clock_timestamp())", row)
+        time.sleep(0.1)
+"""
+"""What a third party runs beside the users: a host's own time of day beside the server's."""
 DONE = (0, InvalidMeasurement.exit_code)
 """Of a campaign that is done: a busy machine may make a rung invalid."""
 KNEEBENCH = Path(sys.executable).with_name("kneebench")
@@ -65,11 +77,58 @@ class Lab:
     def __init__(self, net: Hosts) -> None:
         self.net, self.folder = net, net.folder
         self.plan = self.folder / "plan.toml"
+        self._before: dict[str, float] = {}
         self.environment = {
             **os.environ,
             "PGPASSWORD": "secret",
             "XDG_STATE_HOME": str(self.folder / "state"),
         }
+
+    def asked(self, query: str) -> list[tuple[Any, ...]]:
+        """Rows of the workload's database, for a superuser."""
+        given = {"host": str(self.folder / "pg"), "user": "postgres", "dbname": "tpcc"}
+        with psycopg.connect(**given, autocommit=True) as session:
+            answer = session.execute(query)
+            return answer.fetchall() if answer.description else []
+
+    @contextlib.contextmanager
+    def marked(self) -> Iterator[None]:
+        """A third party on each load host marks its time of day in a table meanwhile."""
+        self.asked("CREATE TABLE marks (host text, there float8, here timestamptz)")
+        self.asked("GRANT INSERT ON marks TO bench")
+        markers = [
+            self.net.start(
+                *(sys.executable, "-c", MARKS, name),
+                on=name,
+                env={**self.environment, **(AHEAD if name == "ahead" else {})},
+            )
+            for name in ("ahead", "other")
+        ]
+        try:
+            yield
+        finally:
+            for one in markers:
+                one.kill()
+                one.wait()
+            query = (
+                "SELECT host, min(extract(epoch FROM here) - there)::float8 FROM marks GROUP BY 1"
+            )
+            self._before = dict(self.asked(query))
+            self.asked("DROP TABLE marks")
+
+    def overlap(self, hosts: Iterable[dict[str, Any]]) -> float:
+        """The part of the longest window in which all windows were open, by the server's clock as
+        the marks have it.
+        """
+        windows = [
+            (
+                one["opened_at"] + self._before[one["name"]],
+                one["closed_at"] + self._before[one["name"]],
+            )
+            for one in hosts
+        ]
+        common = min(end for _, end in windows) - max(start for start, _ in windows)
+        return float(common / max(end - start for start, end in windows))
 
     def kneebench(self, *words: str | Path, **given: Any) -> subprocess.Popen[str]:
         """The command on the controller."""
@@ -102,8 +161,10 @@ class Lab:
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
     with namespaces.hosts("db", "ahead", "other") as net:
-        net.sshd("ahead", {"LD_PRELOAD": str(FAKETIME), "FAKETIME": f"+{AHEAD_S}s"})
+        net.sshd("ahead", AHEAD)
         net.sshd("other", before=["unshare", "--time", "--monotonic", "3600"])
+        (net.folder / "db").mkdir()
+        net.sshd("db", {"XDG_STATE_HOME": str(net.folder / "db" / "state")})
         _database(net)
         (net.folder / "known_hosts").write_text(net.known_hosts())
         yield Lab(net)
@@ -159,7 +220,8 @@ def test_a_campaign_over_two_hosts_counts_as_the_database_does(lab: Lab) -> None
     assert "250 ms ahead" in said
     assert said.count("reaches the database at 192.0.2.1:5432") == 2
     out = lab.folder / "whole"
-    code, said = lab.done("run", lab.plan, "--out", out, "--yes")
+    with lab.marked():
+        code, said = lab.done("run", lab.plan, "--out", out, "--yes")
     assert code in DONE, said
     for name, rung in rungs_of(out).items():
         hosts = {one["name"]: one for one in rung["tally"]["hosts"]}
@@ -173,11 +235,49 @@ def test_a_campaign_over_two_hosts_counts_as_the_database_does(lab: Lab) -> None
         failed = [one["sentence"] for one in rung["checks"] if not one["passed"]]
         assert not failed
         assert {one["name"] for one in rung["checks"]} >= {"identity", "new_orders", "rollbacks"}
-        apart_s = abs(hosts["ahead"]["opened_s"]) + abs(hosts["other"]["opened_s"])
-        assert apart_s < 0.05 * rung["tally"]["window_s"]
+        assert lab.overlap(hosts.values()) >= 0.95, (name, hosts)
     brief = next(out.glob("*/brief.html")).read_text()
     assert "The users ran on 2 load hosts." in brief
     assert not lab.users()
+
+
+@several
+def test_a_server_by_url_whose_machine_gives_ssh_is_metered_as_ours(lab: Lab) -> None:
+    text = PLAN.format(python=sys.executable)
+    there = f'[hosts]\ndatabase = {{ ssh = "root@192.0.2.1", python = "{sys.executable}" }}\n'
+    lab.plan.write_text(text.replace("[hosts]\n", there))
+    out = lab.folder / "metered"
+    code, said = lab.done("run", lab.plan, "--users", "4", "--for", "4s", "--out", out)
+    assert code in DONE, said
+    (rung,) = rungs_of(out).values()
+    assert rung["devices"]
+    assert {"cores.busy", "device.writes", "processes.cpu"} <= set(rung["quantities"])
+    assert rung["quantities"]["processes.cpu"]["sources"]["server"] > 0
+    assert "secret" not in "".join(file.read_text() for file in out.rglob("*.json"))
+    brief = next(out.glob("*/brief.html")).read_text()
+    assert "are those of database host 192.0.2.1" in brief
+
+
+@several
+@pytest.mark.long
+def test_a_host_that_stays_away_ends_the_campaign_which_goes_on_there(lab: Lab) -> None:
+    lab.plan.write_text(PLAN.format(python=sys.executable))
+    out = lab.folder / "away"
+    process = lab.kneebench("run", lab.plan, "--out", out, "--yes", "--json", "--no-brief")
+    said: list[str] = []
+    assert process.stdout
+    for line in process.stdout:
+        said.append(line)
+        if '"kind": "rung"' in line:
+            lab.net.link("other", "down")
+    assert process.wait() == HostLost.exit_code, "".join(said[-5:])
+    kept = len(rungs_of(out))
+    assert kept >= 1
+    lab.net.link("other", "up")
+    code, again = lab.done("run", lab.plan, "--out", out, "--yes", "--no-brief")
+    assert code in DONE, again
+    assert "resuming" in again
+    assert len(rungs_of(out)) == 3 > kept
 
 
 @several

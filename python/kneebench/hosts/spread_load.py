@@ -158,6 +158,8 @@ class SpreadLoad:
             "round_trip_s": before.round_trip_s,
             "opened_s": edges["window"],
             "closed_s": edges["cool_down"],
+            "opened_at": self._entered_at("window", host.name),
+            "closed_at": self._entered_at("cool_down", host.name),
             "interface": self._interfaces[host.name],
             **self._network(host.name, report["window_s"]),
         }
@@ -174,6 +176,11 @@ class SpreadLoad:
             "resent_per_s": "retransmitted",
         }
         return {name: (last[one] - first[one]) / window_s for name, one in rates.items()}
+
+    def _entered_at(self, phase: str, name: str) -> float:
+        """A host's own time of day at the start of a phase; 0 where it did not enter it."""
+        opened = self._opened.get(phase, {})
+        return opened[name].now if name in opened else 0.0
 
     def _edge_s(self, phase: str, name: str) -> float:
         """When a host entered the phase, relative to the mean of all, in our time of day."""

@@ -19,7 +19,8 @@ class HostTally(Record):
 
     `new_orders`: committed in the window. `ahead_s`: of its time of day, to within `bound_s`;
     `moved_s`: by how much that was another one after the window. `opened_s`, `closed_s`: when its
-    window began and ended, relative to the mean of all hosts. `interface`: on the way to the
+    window began and ended, relative to the mean of all hosts; `opened_at`, `closed_at`: the same as
+    its own time of day, in seconds since 1970. `interface`: on the way to the
     database; `received_per_s`, `sent_per_s`: bytes in the window, `resent_per_s`: segments that TCP
     sent again.
     """
@@ -38,6 +39,8 @@ class HostTally(Record):
     round_trip_s: float = 0.0
     opened_s: float = 0.0
     closed_s: float = 0.0
+    opened_at: float = 0.0
+    closed_at: float = 0.0
     interface: str = ""
     received_per_s: float | None = None
     sent_per_s: float | None = None
