@@ -21,7 +21,7 @@ apt = test "$$(id -u)" = 0 && apt-get update -qq \
 BENCH :=
 
 .PHONY: help demo bench test test-rust test-python test-long check format lock docs clean
-.PHONY: ready debian
+.PHONY: ready debian ray
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -58,9 +58,15 @@ format: ready  ## apply ruff and rustfmt
 docs: ready  ## regenerate the plan and command references
 	$(BIN)/python docs/generate.py
 
+ray: .tools/bin/uv  ## put Ray into .tools/ray, for the tests of load hosts by Ray (214 MB)
+	.tools/bin/uv pip install --quiet --python $(BIN)/python --target .tools/ray --require-hashes \
+	  -r requirements-ray.lock
+
 lock: .tools/bin/uv  ## update the lock file of Python packages
 	uv pip compile -q pyproject.toml --group dev --extra live --universal --generate-hashes --upgrade \
 		--python-version 3.11 --custom-compile-command "make lock" -o requirements.lock
+	echo 'ray>=2.50,<3' | uv pip compile -q - --universal --generate-hashes --upgrade \
+		--python-version 3.11 --custom-compile-command "make lock" -o requirements-ray.lock
 
 clean:  ## remove what make built
 	rm -rf .venv .tools target python/kneebench/*.so

@@ -121,14 +121,22 @@ class Hosts:
         return [int(one) for one in self.run("ip", "netns", "pids", name).split()]
 
     def close(self) -> None:
-        """End every process of every host, then the namespaces."""
-        for name in self.addresses:
-            for one in self.processes(name):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(one, signal.SIGKILL)
+        """End every process of every host and of the controller, then the namespaces."""
+        own = [one for one in self._of_the_controller() if one != self.pid]
+        for one in [*(pid for name in self.addresses for pid in self.processes(name)), *own]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(one, signal.SIGKILL)
         for server in self._servers:
             server.kill()
             server.wait()
+
+    def _of_the_controller(self) -> Iterator[int]:
+        """The processes in the namespace that only ours are in."""
+        namespace = Path(f"/proc/{self.pid}/ns/net").readlink()
+        for folder in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if (folder / "ns" / "net").readlink() == namespace:
+                    yield int(folder.name)
 
     def known_hosts(self) -> str:
         """The hosts' keys, as the controller knows them."""

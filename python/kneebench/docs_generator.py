@@ -110,7 +110,10 @@ def _commands(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, 
 
 
 def _section(table: PlanTable) -> Iterator[str]:
-    name = ".".join("NAME" if part == "*" else dotted((part,)) for part in table.path)
+    parts = ("NAME" if one == "*" else dotted((one.removesuffix("[]"),)) for one in table.path)
+    name = ".".join(parts)
+    if table.path and table.path[-1].endswith("[]"):
+        name = f"[{name}]"
     yield f"## `[{name}]`" if name else "## Top level"
     yield f"\n{table.description}\n"
     if table.keys:

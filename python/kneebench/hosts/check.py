@@ -9,9 +9,8 @@ from urllib.parse import urlsplit
 from kneebench.analysis.wording import plural
 from kneebench.errors import KneebenchError
 from kneebench.hosts.clock import offset
-from kneebench.hosts.connection import Connection
-from kneebench.hosts.load_hosts import connect
-from kneebench.plan.hosts import LoadHost
+from kneebench.hosts.connection import HostLine
+from kneebench.hosts.load_hosts import Way
 from kneebench.records import Finding
 from kneebench.units import bit_rate, size, time
 
@@ -38,17 +37,17 @@ def destination(url: str) -> Destination | None:
 
 
 def host_findings(
-    planned: Sequence[LoadHost], urls: Sequence[str], sender: Destination | None = None
+    ways: Mapping[str, Way], urls: Sequence[str], sender: Destination | None = None
 ) -> Iterator[Finding]:
     """What each load host is, and whether it reaches the databases; an error for one that cannot
     be used. Each is written its files of kneebench, if they are not there, and nothing else.
     `sender`: where the database host sends bytes meanwhile.
     """
     to = [one for one in map(destination, dict.fromkeys(urls)) if one]
-    for one in planned:
-        subject = f"load host {one.called}"
+    for name, way in ways.items():
+        subject = f"load host {name}"
         try:
-            with connect(one) as host:
+            with way.connect() as host:
                 yield what_it_is(host, subject)
                 yield from its_clock(host, subject)
                 yield from (_reaches(host, subject, where) for where in to)
@@ -59,7 +58,7 @@ def host_findings(
             yield Finding(level="error", subject=subject, seen=error.seen, do=error.do)
 
 
-def what_it_is(host: Connection, subject: str) -> Finding:
+def what_it_is(host: HostLine, subject: str) -> Finding:
     """Its cores, memory, kernel and Python."""
     facts = host.facts
     python = ".".join(map(str, facts["python"]))
@@ -70,7 +69,7 @@ def what_it_is(host: Connection, subject: str) -> Finding:
     return Finding(level="ok", subject=subject, seen=seen)
 
 
-def its_clock(host: Connection, subject: str) -> Iterator[Finding]:
+def its_clock(host: HostLine, subject: str) -> Iterator[Finding]:
     """How far its clock is off; a note where that is worth setting."""
     found = offset(host)
     ahead = "ahead" if found.ahead_s >= 0 else "behind"
@@ -94,7 +93,7 @@ def bandwidth_finding(answer: Mapping[str, Any], subject: str, sender: Destinati
     return Finding(level="ok", subject=subject, seen=seen)
 
 
-def _reaches(host: Connection, subject: str, where: Destination) -> Finding:
+def _reaches(host: HostLine, subject: str, where: Destination) -> Finding:
     answer = host.ask("reach", REACH_S, **where._asdict())
     at = f"the database at {where.host}:{where.port}"
     if words := answer.get("failed"):

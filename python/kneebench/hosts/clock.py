@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from typing import NamedTuple
 
-from kneebench.hosts.connection import Connection
+from kneebench.hosts.connection import HostLine
 
 PROBES = 60
 
@@ -24,12 +24,12 @@ class Offset(NamedTuple):
     round_trip_s: float
 
 
-def offset(host: Connection, probes: int = PROBES) -> Offset:
+def offset(host: HostLine, probes: int = PROBES) -> Offset:
     """The offset now. Raises HostLost."""
     return min((_probe(host) for _ in range(probes)), key=lambda one: one.bound_s)
 
 
-def _probe(host: Connection) -> Offset:
+def _probe(host: HostLine) -> Offset:
     began, before = time.time(), time.perf_counter()
     there = host.ask("probe")["now"]
     took = time.perf_counter() - before

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.hosts.host_program import PROTOCOL
@@ -52,6 +52,33 @@ class HostLost(KneebenchError):
         what = f"host {name} was lost{f' {doing}' if doing else ''}"
         do = "see whether it is up and reachable; the same command resumes there"
         super().__init__(what, seen=seen, do=do)
+
+
+class HostLine(Protocol):
+    """A load agent on another machine, however it is reached. It ends with the block."""
+
+    name: str
+    facts: dict[str, Any]
+
+    def begin(self, do: str, **values: object) -> int:
+        """Order something; `result` has what comes of it, by this number. Raises HostLost."""
+        ...
+
+    def result(self, number: int, limit_s: float = 0.0) -> Message:
+        """What came of an order; `limit_s`: what the order itself may take. Raises HostLost."""
+        ...
+
+    def ask(self, do: str, limit_s: float = 0.0, **values: object) -> Message:
+        """Order something and wait for what comes of it. Raises HostLost."""
+        ...
+
+    def close(self) -> None:
+        """End it."""
+        ...
+
+    def __enter__(self) -> HostLine: ...
+
+    def __exit__(self, *error: object) -> None: ...
 
 
 BOOT = (

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from kneebench._core import GeneratorSpec
 from kneebench.errors import PlanError
-from kneebench.hosts.connection import Connection, HostLost, by_ssh, here
+from kneebench.hosts.connection import Connection, HostLine, HostLost, by_ssh, here
 from kneebench.hosts.package import NOTHING, load_package
+from kneebench.hosts.ray_cluster import RayConnection, cluster
 from kneebench.hosts.spread_load import SpreadLoad
-from kneebench.plan.hosts import LoadHost
+from kneebench.plan.hosts import LoadHost, RayHosts
 
 PROGRAM = "kneebench.hosts.load_agent"
 STOPPED_S = 30.0
@@ -25,15 +27,22 @@ AWAY_S, TRY_S = 30.0, 3.0
 """So long a lost host is waited for, and so long from one try to the next."""
 
 
+class Way(NamedTuple):
+    """How a load host is connected, and its part of the users (0: as many as its cores)."""
+
+    connect: Callable[[], HostLine]
+    share: float = 0.0
+
+
 class LoadHosts:
     """Connections to all load hosts. To be used with `with`."""
 
-    def __init__(self, planned: Sequence[LoadHost]) -> None:
+    def __init__(self, ways: Mapping[str, Way]) -> None:
         """Connect. Raises PlanError for the first host that cannot be reached or used."""
-        self._planned = {one.called: one for one in planned}
-        self._connected: dict[str, Connection] = {}
-        with ThreadPoolExecutor(len(self._planned)) as at_once, ExitStack() as stack:
-            begun = {n: at_once.submit(connect, one) for n, one in self._planned.items()}
+        self._ways = ways
+        self._connected: dict[str, HostLine] = {}
+        with ThreadPoolExecutor(len(ways)) as at_once, ExitStack() as stack:
+            begun = {name: at_once.submit(way.connect) for name, way in ways.items()}
             failed = [error for one in begun.values() if (error := one.exception())]
             for name, one in begun.items():
                 if not one.exception():
@@ -47,7 +56,7 @@ class LoadHosts:
         for as many as its cores.
         """
         hosts = {
-            name: (host, self._planned[name].share or float(host.facts["cores"]))
+            name: (host, self._ways[name].share or float(host.facts["cores"]))
             for name, host in self._connected.items()
         }
         given = dict(address)
@@ -94,7 +103,7 @@ class LoadHosts:
         until = time.monotonic() + AWAY_S
         while True:
             try:
-                self._connected[lost.name] = connect(self._planned[lost.name])
+                self._connected[lost.name] = self._ways[lost.name].connect()
                 return
             except PlanError as error:
                 if time.monotonic() + TRY_S > until:
@@ -114,13 +123,25 @@ class LoadHosts:
 
 
 @contextmanager
-def connected(planned: Sequence[LoadHost]) -> Iterator[LoadHosts | None]:
+def connected(planned: Sequence[LoadHost] | RayHosts) -> Iterator[LoadHosts | None]:
     """The load hosts of a plan; None where it has none."""
     if not planned:
         yield None
         return
-    with LoadHosts(planned) as hosts:
+    with ways_to(planned) as ways, LoadHosts(ways) as hosts:
         yield hosts
+
+
+@contextmanager
+def ways_to(planned: Sequence[LoadHost] | RayHosts) -> Iterator[dict[str, Way]]:
+    """The ways to the load hosts of a plan, by name, until the end of the block. Raises PlanError
+    for a Ray cluster that cannot be used.
+    """
+    if isinstance(planned, RayHosts):
+        with cluster(planned) as nodes:
+            yield {name: Way(partial(RayConnection, name, node)) for name, node in nodes.items()}
+    else:
+        yield {one.called: Way(partial(connect, one), one.share) for one in planned}
 
 
 def connect(one: LoadHost) -> Connection:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from kneebench._core import ConnectError, GeneratorSpec
 from kneebench.hosts.clock import Offset, offset
-from kneebench.hosts.connection import Connection, HostLost
+from kneebench.hosts.connection import HostLine, HostLost
 from kneebench.hosts.merging import merged_report, merged_seconds
 from kneebench.hosts.pipe import Message
 from kneebench.hosts.shares import HostShare, host_shares, spec_of
@@ -43,7 +43,7 @@ class SpreadLoad:
 
     def __init__(
         self,
-        hosts: Mapping[str, tuple[Connection, float]],
+        hosts: Mapping[str, tuple[HostLine, float]],
         spec: GeneratorSpec,
         address: Mapping[str, Any],
         certificates: str = "",
@@ -53,7 +53,7 @@ class SpreadLoad:
         shares = host_shares(spec.users, [share for _, share in hosts.values()])
         self._spec, self._threads = spec, threads
         self._address, self._certificates = dict(address), certificates
-        self._parts: list[tuple[Connection, HostShare]] = [
+        self._parts: list[tuple[HostLine, HostShare]] = [
             (host, share)
             for (host, _), share in zip(hosts.values(), shares, strict=True)
             if share.users
@@ -75,7 +75,7 @@ class SpreadLoad:
         self._interfaces = {name: answer["interface"] for name, answer in answers.items()}
         self._offsets = {host.name: offset(host) for host, _ in self._parts}
 
-    def _order(self, host: Connection, share: HostShare) -> Message:
+    def _order(self, host: HostLine, share: HostShare) -> Message:
         spec = spec_of(self._spec, share, int(host.facts["cores"]), self._threads)
         return {"spec": spec, "address": self._address, "certificates": self._certificates}
 
@@ -139,7 +139,7 @@ class SpreadLoad:
                 continue
 
     def _host_tally(
-        self, host: Connection, share: HostShare, report: Message, after: Offset
+        self, host: HostLine, share: HostShare, report: Message, after: Offset
     ) -> Message:
         before = self._offsets[host.name]
         edges = {phase: self._edge_s(phase, host.name) for phase in ("window", "cool_down")}
@@ -196,7 +196,7 @@ class SpreadLoad:
         return max(one.round_trip_s for one in self._offsets.values())
 
     def _all(
-        self, do: str, values: Callable[[Connection, HostShare], Message], limit_s: float
+        self, do: str, values: Callable[[HostLine, HostShare], Message], limit_s: float
     ) -> dict[str, Message]:
         """Order the same of all hosts at once; what comes of it, by host."""
         try:
@@ -211,7 +211,7 @@ class SpreadLoad:
         return answers
 
 
-def _nothing(host: Connection, share: HostShare) -> Message:
+def _nothing(host: HostLine, share: HostShare) -> Message:
     return {}
 
 

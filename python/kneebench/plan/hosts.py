@@ -104,6 +104,21 @@ class LoadHost(Part):
         return self.name or self.ssh.rpartition("@")[2] or "here"
 
 
+class RayHosts(Part):
+    """Machines that users run on, as nodes of a Ray cluster that is there (`kneebench[ray]`)."""
+
+    ray: Annotated[
+        Name, Field(description='Address of the cluster, such as `10.0.0.1:6379`, or "auto"')
+    ]
+    hosts: Annotated[
+        int, Field(ge=0, le=MOST_HOSTS, description="How many of its nodes; 0: all")
+    ] = 0
+    without: Annotated[
+        tuple[Name, ...],
+        Field(max_length=MOST_HOSTS, description="Addresses of nodes to leave out"),
+    ] = ()
+
+
 class Hosts(Part):
     """The machines that take part besides this one."""
 
@@ -111,11 +126,8 @@ class Hosts(Part):
         DatabaseHost, Field(description="The machine that the databases run on")
     ] = DatabaseHost()
     load: Annotated[
-        tuple[LoadHost, ...],
-        Field(
-            max_length=MOST_HOSTS,
-            description="Machines that the users run on; none: this one, as a part of the run",
-        ),
+        Annotated[tuple[LoadHost, ...], Field(max_length=MOST_HOSTS)] | RayHosts,
+        Field(description="Machines that the users run on; none: this one, as a part of the run"),
     ] = ()
 
     @property
@@ -127,7 +139,7 @@ class Hosts(Part):
         """Raise the rule's error where load hosts share a name, or users cannot reach a database
         that kneebench starts.
         """
-        names = [one.called for one in self.load]
+        names = [] if isinstance(self.load, RayHosts) else [one.called for one in self.load]
         if twice := next((name for name in names if names.count(name) > 1), ""):
             raise wrong("hosts", "load", sentence=f"names that differ: {twice} is there twice")
         if self.database.address and not self.apart:

@@ -15,6 +15,12 @@ AMOUNT_ALLOWED = f'{SIZE_ALLOWED}, or a share of the data, as in "12.5%"'
 TIME_ALLOWED = 'a time with its unit in quotes (ns, us, ms, s, min, h), as in "10min"'
 
 
+KINDS = {
+    "integer": "whole number",
+    "number": "number",
+    "boolean": "true or false",
+    "object": "table of values",
+}
 SEVERAL = "One of several databases, in place of `[database]`: its keys are the same."
 
 
@@ -198,6 +204,11 @@ def _tables(path: tuple[str, ...], schema: dict[str, Any]) -> Iterator[PlanTable
             inner[f"{name}.*"] = _resolved(named)
         elif isinstance(named, dict) and "oneOf" in named:
             inner[f"{name}.*"] = {"description": SEVERAL, "properties": {}}
+        elif listed := _listed(value):
+            keys.append(_key(name, value, name in required))
+            inner[f"{name}[]"] = listed
+            if "properties" in (other := _resolved(value)):
+                inner[name] = other
         elif "properties" in _resolved(value):
             inner[name] = _resolved(value)
         else:
@@ -208,6 +219,13 @@ def _tables(path: tuple[str, ...], schema: dict[str, Any]) -> Iterator[PlanTable
     yield PlanTable(path, schema.get("description", ""), tuple(keys))
     for name, value in sorted(inner.items(), key=lambda one: one[0].endswith(".*")):
         yield from _tables((*path, *name.split(".")), value)
+
+
+def _listed(schema: dict[str, Any]) -> dict[str, Any]:
+    """The table of a list of tables, or of a value that may be one; else empty."""
+    branches = schema.get("anyOf", (schema,))
+    items = (one.get("items", {}) for one in branches if one.get("type") == "array")
+    return next((_resolved(one) for one in items if "$ref" in one), {})
 
 
 def _key(name: str, schema: dict[str, Any], required: bool) -> PlanKey:
@@ -234,6 +252,8 @@ def allowed_text(schema: dict[str, Any]) -> str:
                 allowed_text(branch) for branch in schema["anyOf"] if branch.get("type") != "null"
             )
         )
+    if "$ref" in schema:
+        return "a table"
     if "enum" in schema:
         return " or ".join(f'"{name}"' for name in schema["enum"])
     if "const" in schema:
@@ -249,20 +269,15 @@ def allowed_text(schema: dict[str, Any]) -> str:
     if schema["type"] == "array":
         entries = schema["items"]
         kind = "whole numbers" if entries.get("type") == "integer" else "names"
+        kind = "tables" if "$ref" in entries else kind
         kind = "sizes or shares of the data" if "pattern" in entries else kind
         tables = " or tables" if "oneOf" in entries else ""
         return f"list of {kind}{tables}{_bounds(entries)}"
-    kinds = {
-        "integer": "whole number",
-        "number": "number",
-        "boolean": "true or false",
-        "object": "table of values",
-    }
     if "step" in schema.get("properties", {}):
         return "{ from, to, step }"
     if "properties" in schema or "$ref" in str(schema):
         return "a table"
-    kind = "path" if schema.get("format") == "path" else kinds.get(schema["type"], "text")
+    kind = "path" if schema.get("format") == "path" else KINDS.get(schema["type"], "text")
     return f"{kind}{_bounds(schema)}"
 
 

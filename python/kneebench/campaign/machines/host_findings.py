@@ -16,6 +16,7 @@ from kneebench.hosts.check import (
     its_clock,
     what_it_is,
 )
+from kneebench.hosts.load_hosts import ways_to
 from kneebench.plan import Plan
 from kneebench.records import Finding
 
@@ -26,11 +27,13 @@ def other_machines(plan: Plan) -> Iterator[Finding]:
     """What the database host and each load host is, and the way between them. Each is written its
     files of kneebench, if they are not there, and nothing else.
     """
-    if not plan.hosts.database.ssh:
-        yield from host_findings(plan.hosts.load, plan.servers)
-        return
     subject = f"database host {plan.hosts.database.called}"
     try:
+        if not plan.hosts.database.ssh:
+            subject = "load hosts"
+            with ways_to(plan.hosts.load) as ways:
+                yield from host_findings(ways, plan.servers)
+            return
         with machine_of(plan) as machine:
             assert isinstance(machine, OtherMachine)
             yield what_it_is(machine.connection, subject)
@@ -55,12 +58,13 @@ def _network(machine: OtherMachine, plan: Plan, subject: str) -> Iterator[Findin
     """From the database host to the users, whichever machines they are on."""
     host, urls = plan.hosts.database, plan.servers
     if not host.address:
-        yield from host_findings(plan.hosts.load, urls)
+        with ways_to(plan.hosts.load) as ways:
+            yield from host_findings(ways, urls)
         return
-    with machine.sending(host.address, host.port) as port:
+    with machine.sending(host.address, host.port) as port, ways_to(plan.hosts.load) as ways:
         sender = Destination(host.address, port)
-        if plan.hosts.load:
-            yield from host_findings(plan.hosts.load, urls, sender)
+        if ways:
+            yield from host_findings(ways, urls, sender)
             return
         try:
             answer: dict[str, object] = {**measured(*sender)}
