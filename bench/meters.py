@@ -5,8 +5,10 @@ throughput.
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
@@ -16,7 +18,7 @@ from bench.turn import generator_values, in_turn, process_cpu_s
 from kneebench._core import GeneratorSpec
 from kneebench.databases.engines.postgres.address import connect
 from kneebench.databases.engines.postgres.server import PostgresServer
-from kneebench.measurement.log_trace import NO_TRACE, LogTrace, log_trace
+from kneebench.measurement.log_trace import LogTrace, log_trace
 from kneebench.measurement.meters import open_meters
 from kneebench.measurement.meters.meter import MeterContext
 from kneebench.measurement.sampler import Sampler
@@ -70,7 +72,7 @@ def measure(size: Size) -> list[Ratio]:
 def _core(on: Sequence[Watched], users: int) -> Ratio:
     here, there = fmean(turn.here for turn in on), fmean(turn.in_database for turn in on)
     found = alone([turn.here + turn.in_database for turn in on])
-    note = f"under {users} users; the load generator's reading thread, and the session that answers"
+    note = f"under {users} users; the reading threads, and the sessions that answer"
     return at_most(
         "CPU of all meters at one reading per second",
         found,
@@ -102,11 +104,8 @@ def _sessions(server: Loaded) -> list[int]:
 
 
 @contextlib.contextmanager
-def _trace(watched: PostgresServer, *, sample: bool) -> Iterator[LogTrace | str]:
-    """The trace of log writes in turns with meters, attached as it is when a window begins."""
-    if not sample:
-        yield NO_TRACE
-        return
+def _trace(watched: PostgresServer) -> Iterator[LogTrace | str]:
+    """The trace of log writes, attached as it is when a window begins."""
     with log_trace(watched) as trace:
         while isinstance(trace, LogTrace) and not trace.seen and not trace.why_not:
             time.sleep(0.05)
@@ -134,32 +133,33 @@ def _turn(
         GeneratorSpec(**generator_values(users, server.workload.warehouses))
     )
     generator.ready()
-    with (
-        _trace(watched, sample=sample) as trace,
-        _sampler(watched, server, trace) as sampler,
-        running_load(generator) as load,
-    ):
-        began_s = load.tick().now_s
-        new_orders, ended_s, here_s, there_s = 0, began_s, 0.0, 0.0
+    with contextlib.ExitStack() as opened:
+        sampler = None
+        if sample:
+            trace = opened.enter_context(_trace(watched))
+            sampler = opened.enter_context(_sampler(watched, server, trace))
+        load = opened.enter_context(running_load(generator))
+        began_s = ended_s = load.tick().now_s
+        new_orders, sampled_s, before = 0, 0.0, _used_s(sessions)
         while ended_s < began_s + seconds - 0.5:
             tick = load.tick()
             ended_s = tick.now_s
             new_orders += sum(
                 second.committed for second in tick.seconds if second.transaction == "new_order"
             )
-            if sample:
-                before = _used_s(sessions)
+            if sampler:
+                started_s = time.thread_time()
                 sampler.sample()
-                here_s, there_s = (
-                    sum_s + now - then
-                    for sum_s, now, then in zip(
-                        (here_s, there_s), _used_s(sessions), before, strict=True
-                    )
-                )
+                sampled_s += time.thread_time() - started_s
+        slow_s, there_s = (now - then for now, then in zip(_used_s(sessions), before, strict=True))
     passed_s = ended_s - began_s
+    here_s = sampled_s + slow_s
     return Watched(60 * new_orders / passed_s, here_s / passed_s, there_s / passed_s)
 
 
 def _used_s(sessions: list[int]) -> tuple[float, float]:
-    """CPU seconds so far of this thread, and of the sessions that answer it."""
-    return time.thread_time(), sum(map(process_cpu_s, sessions))
+    """CPU seconds so far of the threads of slow meters, and of the sessions that answer meters."""
+    slow = [one.native_id for one in threading.enumerate() if one.name.startswith("meter ")]
+    there = (Path(f"/proc/self/task/{one}/schedstat") for one in slow)
+    slow_s = sum(int(file.read_text().split()[0]) for file in there) / 1e9
+    return slow_s, sum(map(process_cpu_s, sessions))

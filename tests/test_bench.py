@@ -14,7 +14,7 @@ from tests.loaded import shared_images
 
 SLOW = {
     *("brief", "clients", "contended", "flat", "loading", "mariadb_loading", "mysql", "orders"),
-    *("answer", "meters", "real", "restore"),
+    *("answer", "hosts", "meters", "real", "restore"),
 }
 """Benchmarks whose quick form takes long, too."""
 
