@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import pymysql
 import pytest
 
 from kneebench.brief import drawing
@@ -237,12 +238,45 @@ def test_a_port_is_free_or_the_next_one() -> None:
         free_port(DatabaseHost(address="192.0.2.77"))
 
 
-def test_a_server_listens_for_the_hosts_of_the_plan_only(tmp_path: Path) -> None:
+def listening(tmp_path: Path, engine: str) -> Plan:
+    """A plan whose server listens here, for users elsewhere."""
     host = {"database": {"address": "127.0.0.1"}, "load": [{"here": True}]}
     storage = {"disk": {"path": str(tmp_path)}}
-    plan = Plan.model_validate(
-        {"hosts": host, "workload": {"warehouses": 1}, "storages": storage, "seed": 9300}
+    return Plan.model_validate(
+        {
+            "hosts": host,
+            "database": {"engine": engine, "base_image_path": str(tmp_path / "images")},
+            "workload": {"warehouses": 1},
+            "storages": storage,
+        }
     )
+
+
+@pytest.mark.skipif(not Path("/usr/sbin/mariadbd").exists(), reason="needs MariaDB")
+def test_a_mariadb_listens_for_the_hosts_of_the_plan_only(tmp_path: Path) -> None:
+    plan = listening(tmp_path, "mariadb")
+    engine = engine_of(plan, Journal(tmp_path / "journal"))
+    assert isinstance(engine, AdmitsUsers)
+    for admitted in (["127.0.0.1"], ["192.0.2.9"]):
+        engine.admit(admitted)
+        with engine.restored(configurations(plan)[0], unwatched) as server:
+            assert isinstance(server, ReachedByUsers)
+            names = ("host", "port", "user", "password", "database")
+            given = {name: one for name, one in server.users_address().items() if name in names}
+            if admitted == ["192.0.2.9"]:
+                with pytest.raises(pymysql.OperationalError, match="not allowed to connect"):
+                    pymysql.connect(**given)
+                continue
+            with pymysql.connect(**given) as session, session.cursor() as cursor:
+                cursor.execute("SELECT count(*) FROM warehouse")
+                assert cursor.fetchone() == (1,)
+                with pytest.raises(pymysql.OperationalError, match="DROP command denied"):
+                    cursor.execute("DROP TABLE warehouse")
+    engine.close()
+
+
+def test_a_server_listens_for_the_hosts_of_the_plan_only(tmp_path: Path) -> None:
+    plan = listening(tmp_path, "postgres")
     engine = engine_of(plan, Journal(tmp_path / "journal"))
     assert isinstance(engine, AdmitsUsers)
     assert "AdmitsUsers" in abilities_of(engine)

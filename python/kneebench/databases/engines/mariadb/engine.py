@@ -16,6 +16,7 @@ from kneebench.databases.engines.mariadb.builds import MariadbBuild, find_build,
 from kneebench.databases.engines.mariadb.cluster import DATABASE
 from kneebench.databases.engines.mariadb.footprint import cache_bytes
 from kneebench.databases.engines.mariadb.launcher import Launch, MariadbFiles, running_server
+from kneebench.databases.engines.mariadb.listening import users_address
 from kneebench.databases.engines.mariadb.remote import RemoteMariadb
 from kneebench.databases.engines.mariadb.restoring import Places, make_log, put_in_place, settle
 from kneebench.databases.engines.mariadb.server import MariadbServer
@@ -122,10 +123,11 @@ class OwnMariadb(OwnServers[MariadbDatabase, MariadbBuild, MariadbFiles, Mariadb
         """A server over the files."""
         process = stack.enter_context(running_server(launch, files, self.journal))
         address = process.address.model_copy(update={"database": DATABASE})
+        users = users_address(address, launch.listening) if launch.listening else None
         warehouses = self.plan.workload.warehouses
 
         def asking(here: Process, restore_s: float, notes: list[str]) -> MariadbServer:
             here = here._replace(log=files.log)
-            return MariadbServer(address, warehouses, restore_s, notes, here)
+            return MariadbServer(address, warehouses, restore_s, notes, here, users=users)
 
         return process, asking

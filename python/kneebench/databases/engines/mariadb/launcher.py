@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import pymysql
 
 from kneebench.databases.engines.mariadb.builds import MariadbBuild
+from kneebench.databases.engines.mariadb.listening import options
 from kneebench.databases.engines.mariadb.properties import server_program
 from kneebench.databases.engines.mariadb.server_address import SOCKET, MariadbAddress
 from kneebench.databases.engines.mariadb.session import answers
@@ -137,7 +138,8 @@ def running_server(
     in time.
     """
     require_free(files.data, socket_folder(launch.runtime) / SOCKET)
-    server = RunningMariadb(launch.start(*server_command(launch, files)), launch, journal)
+    more = options(launch.listening) if launch.listening else []
+    server = RunningMariadb(launch.start(*server_command(launch, files, *more)), launch, journal)
     with answering(server, files.data, journal, keep=keep):
         yield server
 

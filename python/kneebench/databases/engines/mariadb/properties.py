@@ -23,7 +23,7 @@ named_settings = (
 measures_real_hardware = True
 packages = ("pymysql",)
 password_variable = "MYSQL_PWD"  # noqa: S105
-listens = False
+listens = True
 server_program: ServerProgram | None = ServerProgram("mariadbd", stop=SIGTERM)
 """SIGTERM ends the sessions and writes all pages out."""
 own_quantities = {

@@ -73,8 +73,10 @@ class MariadbServer(ServerSessions):
         process: Process | None = None,
         before: Sequence[Check] | None = None,
         timeouts: MariadbTimeouts = TIMEOUTS,
+        users: MariadbAddress | None = None,
     ) -> None:
         super().__init__(restore_s, process)
+        self._users = users or address
         self.address, self.warehouses = address, warehouses
         self._before, self._timeouts = before, timeouts
         self._session = connect(address, limit_s=timeouts.reading_s)
@@ -131,7 +133,7 @@ class MariadbServer(ServerSessions):
 
     def users_address(self) -> WireAddress:
         """Where users on other hosts connect."""
-        return wire_address(self.address)
+        return wire_address(self._users)
 
     def sum_next_order_ids(self) -> int:
         """sum D_NEXT_O_ID over all districts."""
