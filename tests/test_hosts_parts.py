@@ -262,7 +262,8 @@ def test_a_mariadb_listens_for_the_hosts_of_the_plan_only(tmp_path: Path) -> Non
         with engine.restored(configurations(plan)[0], unwatched) as server:
             assert isinstance(server, ReachedByUsers)
             names = ("host", "port", "user", "password", "database")
-            given = {name: one for name, one in server.users_address().items() if name in names}
+            address: dict[str, Any] = {**server.users_address()}
+            given = {name: address[name] for name in names}
             if admitted == ["192.0.2.9"]:
                 with pytest.raises(pymysql.OperationalError, match="not allowed to connect"):
                     pymysql.connect(**given)
