@@ -20,6 +20,7 @@ import pytest
 
 from kneebench.errors import InvalidMeasurement, PlanError
 from tests import namespaces
+from tests.loaded import DEBIAN
 from tests.namespaces import Hosts
 
 DONE = (0, InvalidMeasurement.exit_code)
@@ -33,6 +34,7 @@ question = "A database host"
 [database]
 engine = "postgres"
 base_image_path = "{folder}/images"
+{build}
 [workload]
 warehouses = 1
 [storages.disk]
@@ -61,11 +63,15 @@ class Lab:
         self.environment = {**os.environ, "XDG_STATE_HOME": str(self.folder / "state")}
 
     def plan(self, *, load: bool, python: str = sys.executable) -> Path:
-        """The plan's file; with users on the load host, or on the controller."""
+        """The plan's file; with users on the load host, or on the controller: these are encrypted
+        by a build that can, where it is installed.
+        """
         (self.there / "data").mkdir(exist_ok=True)
         users = LOAD.format(python=sys.executable) if load else ""
+        build = f'bin_dir = "{DEBIAN}"' if DEBIAN.exists() and not load else ""
         file = self.folder / "plan.toml"
-        file.write_text(PLAN.format(folder=self.there, python=python, load=users))
+        given = {"folder": self.there, "python": python, "load": users, "build": build}
+        file.write_text(PLAN.format(**given))
         return file
 
     def kneebench(self, *words: str | Path, **given: Any) -> subprocess.Popen[str]:

@@ -14,6 +14,7 @@ import psycopg
 import pymysql
 import pytest
 
+from kneebench._core import Address, LoadGenerator
 from kneebench.brief import drawing
 from kneebench.brief.sections import load_hosts
 from kneebench.brief.topology import MOST_DRAWN, topology
@@ -41,7 +42,9 @@ from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.plan.configurations import configurations
 from kneebench.plan.hosts import DatabaseHost
-from kneebench.records import Event, Finding, HostTally, Link, Setting, unwatched
+from kneebench.records import Event, Finding, HostTally, Link, Order, Setting, unwatched
+from kneebench.workload import generator_spec
+from tests.loaded import DEBIAN, WITHOUT_DEBIAN
 from tests.recordings import recorded
 
 
@@ -238,14 +241,18 @@ def test_a_port_is_free_or_the_next_one() -> None:
         free_port(DatabaseHost(address="192.0.2.77"))
 
 
-def listening(tmp_path: Path, engine: str) -> Plan:
+def listening(tmp_path: Path, engine: str, **more: str) -> Plan:
     """A plan whose server listens here, for users elsewhere."""
     host = {"database": {"address": "127.0.0.1"}, "load": [{"here": True}]}
     storage = {"disk": {"path": str(tmp_path)}}
     return Plan.model_validate(
         {
             "hosts": host,
-            "database": {"engine": engine, "base_image_path": str(tmp_path / "images")},
+            "database": {
+                "engine": engine,
+                "base_image_path": str(tmp_path / "images"),
+                **more,
+            },
             "workload": {"warehouses": 1},
             "storages": storage,
         }
@@ -268,11 +275,48 @@ def test_a_mariadb_listens_for_the_hosts_of_the_plan_only(tmp_path: Path) -> Non
                 with pytest.raises(pymysql.OperationalError, match="not allowed to connect"):
                     pymysql.connect(**given)
                 continue
-            with pymysql.connect(**given) as session, session.cursor() as cursor:
+            with pytest.raises(pymysql.OperationalError, match="Access denied"):
+                pymysql.connect(**given, ssl_disabled=True)
+            authority = tmp_path / "authority.pem"
+            authority.write_text(str(address["sslrootcert"]))
+            encrypted = pymysql.connect(**given, ssl_ca=str(authority), ssl_verify_cert=True)
+            with encrypted as session, session.cursor() as cursor:
                 cursor.execute("SELECT count(*) FROM warehouse")
                 assert cursor.fetchone() == (1,)
                 with pytest.raises(pymysql.OperationalError, match="DROP command denied"):
                     cursor.execute("DROP TABLE warehouse")
+    engine.close()
+
+
+@WITHOUT_DEBIAN
+def test_a_server_whose_build_has_tls_lets_nobody_in_without_it(tmp_path: Path) -> None:
+    plan = listening(tmp_path, "postgres", bin_dir=str(DEBIAN))
+    (told,) = (
+        one
+        for one in ThisMachine().findings(plan, ThisMachine().engine(plan), (), unwatched)
+        if one.subject == "hosts.database.address"
+    )
+    assert "encrypted (TLS)" in told.seen
+    engine = engine_of(plan, Journal(tmp_path / "journal"))
+    assert isinstance(engine, AdmitsUsers)
+    engine.admit(["127.0.0.1"])
+    with engine.restored(configurations(plan)[0], unwatched) as server:
+        assert isinstance(server, ReachedByUsers)
+        address: dict[str, Any] = {**server.users_address()}
+        given = {name: address[name] for name in ("host", "port", "user", "password")}
+        given["dbname"] = address["database"]
+        with pytest.raises(psycopg.OperationalError, match="no encryption"):
+            psycopg.connect(**given, sslmode="disable")
+        authority = tmp_path / "authority.pem"
+        authority.write_text(address["sslrootcert"])
+        whole = {"sslmode": address["sslmode"], "sslrootcert": str(authority)}
+        with psycopg.connect(**given, **whole) as session:
+            assert session.pgconn.ssl_in_use
+        generator = LoadGenerator(
+            generator_spec(plan.workload, 1, Order(configuration="a", phase="search", users=2)),
+            Address(**{**address, "sslrootcert": str(authority)}),
+        )
+        generator.ready()
     engine.close()
 
 

@@ -8,7 +8,9 @@ from typing_extensions import TypedDict
 
 
 class WireAddress(TypedDict):
-    """What `_core.Address` takes. `sslrootcert`: a file of this machine; empty for the system's."""
+    """What `_core.Address` takes. `sslrootcert`: a file of this machine, or certificates themselves
+    (PEM); empty for the system's.
+    """
 
     protocol: Literal["postgres", "mysql", "tds"]
     host: str
@@ -18,3 +20,10 @@ class WireAddress(TypedDict):
     database: str
     sslmode: str
     sslrootcert: str
+
+
+def checked_by(authority: str) -> dict[str, str]:
+    """The part of an address that says how the server is checked: by this authority's certificate
+    (PEM), or not at all and without encryption where it is empty.
+    """
+    return {"sslmode": "verify-full" if authority else "disable", "sslrootcert": authority}

@@ -87,7 +87,7 @@ class LoadAgent:
     def _prepare(self, order: Message) -> Message:
         """Open every connection; one that was there before is dropped."""
         self._generator = None
-        with _with_certificates(order["address"], order.get("certificates", "")) as address:
+        with with_certificates(order["address"], order.get("certificates", "")) as address:
             generator = LoadGenerator(GeneratorSpec(**order["spec"]), Address(**address))
             generator.ready()
         self._generator = generator
@@ -137,8 +137,13 @@ def _wait(left_s: Callable[[], float]) -> None:
             time.sleep(left - CLOSE_S)
 
 
+def is_pem(text: str) -> bool:
+    """Whether a text is certificates, and not the name of their file."""
+    return text.startswith("-----BEGIN")
+
+
 @contextlib.contextmanager
-def _with_certificates(address: dict[str, Any], certificates: str) -> Any:
+def with_certificates(address: dict[str, Any], certificates: str) -> Any:
     """The address, with the authorities' certificates in a file while connections are opened."""
     if not certificates:
         yield address

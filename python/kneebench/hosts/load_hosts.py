@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from kneebench._core import GeneratorSpec
 from kneebench.errors import PlanError
 from kneebench.hosts.connection import Connection, HostLine, HostLost, by_ssh, here
+from kneebench.hosts.load_agent import is_pem
 from kneebench.hosts.package import NOTHING, load_package
 from kneebench.hosts.ray_cluster import RayConnection, cluster
 from kneebench.hosts.spread_load import SpreadLoad
@@ -61,7 +62,7 @@ class LoadHosts:
         }
         given = dict(address)
         file = given.get("sslrootcert", "")
-        certificates = Path(file).read_text(encoding="utf-8") if file else ""
+        certificates = file if is_pem(file) or not file else Path(file).read_text(encoding="utf-8")
         return SpreadLoad(hosts, spec, {**given, "sslrootcert": ""}, certificates, threads)
 
     def addresses(self, to: str) -> tuple[str, ...]:

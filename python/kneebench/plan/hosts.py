@@ -51,6 +51,10 @@ class DatabaseHost(Part):
             description="Port of such a server; of those side by side the next ones. 0: a free one",
         ),
     ] = 0
+    tls: Annotated[
+        Switch,
+        Field(description="Encrypt what users send to such a server, where its build can"),
+    ] = True
     name: _HostName = ""
     python: _Python = "python3"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ from kneebench.campaign.machines.agent import DatabaseAgent
 from kneebench.campaign.machines.engine_orders import OpenedServer
 from kneebench.campaign.machines.line import Line
 from kneebench.databases.wire_address import WireAddress
+from kneebench.hosts.load_agent import is_pem
 from kneebench.records import Check, Role, Setting, Watch, unwatched
 
 
@@ -27,8 +29,16 @@ class OtherServer:
         self.notes: Sequence[str] = opened.notes
 
     def load_generator(self, spec: GeneratorSpec) -> LoadGenerator:
-        """Users on this machine, who connect over the network."""
+        """Users on this machine, who connect over the network; made again each time, with the
+        server's own certificates in a file as long as this server is used.
+        """
         address = self._line.call(DatabaseAgent.users_address, unwatched, self.number)
+        if is_pem(pem := address["sslrootcert"]):
+            file = tempfile.NamedTemporaryFile("w", prefix="kneebench-")  # noqa: SIM115
+            self._certificates = file
+            self._certificates.write(pem)
+            self._certificates.flush()
+            address = {**address, "sslrootcert": self._certificates.name}
         return LoadGenerator(spec, Address(**address))
 
     def readings(self, meter: str) -> dict[str, float]:

@@ -207,7 +207,7 @@ class OwnServers(ListensForUsers, ABC, Generic[TableOf, BuildOf, FilesOf, Server
             yield from self.directories.side_by_side(self.plan.servers_at_once)
         yield self.directories.base_image()
         yield from self.directories.cloning()
-        yield from listening_findings(self.plan.hosts.database)
+        yield from listening_findings(self.plan.hosts.database, self.build.server)
         yield from (missing := [*missing_for_all(self.table.cores, self.table.memory)])
         if missing:
             return
@@ -265,7 +265,8 @@ class OwnServers(ListensForUsers, ABC, Generic[TableOf, BuildOf, FilesOf, Server
         began = time.monotonic()
         with contextlib.ExitStack() as stack:
             launch = stack.enter_context(self.launch(prepared.resources, prepared.limits))
-            launch = launch._replace(listening=self.listening())
+            listening = self.listening(self.build.server, launch.runtime, self.account)
+            launch = launch._replace(listening=listening)
             restore = Restore(image, prepared, self._new_directory(stack), watch, doing)
             process, asking = self.start(launch, self._put_in_place(restore, launch), stack)
             here, notes = processes_of(process, prepared), [CLONED] if self.how == "clone" else []

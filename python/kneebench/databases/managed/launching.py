@@ -25,6 +25,11 @@ class Binaries(Protocol):
         """The directories that the server's account must be able to enter."""
         ...
 
+    @property
+    def server(self) -> Path:
+        """The server's own binary."""
+        ...
+
 
 BuildOf = TypeVar("BuildOf", bound=Binaries)
 

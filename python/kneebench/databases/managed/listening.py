@@ -9,8 +9,12 @@ from __future__ import annotations
 import secrets
 import socket
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
+from kneebench.databases.managed.account import Account
+from kneebench.databases.managed.tls import Certificate, can_encrypt, make_certificate
+from kneebench.databases.wire_address import checked_by
 from kneebench.errors import KneebenchError
 from kneebench.hosts.bandwidth import family_of
 from kneebench.plan.database_plan import DatabasePlan
@@ -25,12 +29,20 @@ KEY = "hosts.database.address"
 
 
 class Listening(NamedTuple):
-    """An address with a free port, the addresses that users may come from, and their password."""
+    """An address with a free port, the addresses that users may come from, and their password.
+    `certificate`: of a server that encrypts.
+    """
 
     address: str
     port: int
     admitted: tuple[str, ...]
     password: str
+    certificate: Certificate | None = None
+
+    @property
+    def checked(self) -> dict[str, str]:
+        """How a user's connection is checked: the part of an address that says so."""
+        return checked_by(self.certificate.authority if self.certificate else "")
 
 
 class ListensForUsers:
@@ -43,15 +55,18 @@ class ListensForUsers:
         """Let users connect from these addresses to every server that is restored from now on."""
         self._admitted = tuple(addresses)
 
-    def listening(self) -> Listening | None:
-        """Where the next server listens; None where all users are on this machine. Raises
-        KneebenchError where no port is free.
+    def listening(self, server: Path, runtime: Path, account: Account | None) -> Listening | None:
+        """Where the next server listens, of this binary; None where all users are on this machine.
+        Raises KneebenchError where no port is free.
         """
         host = self.plan.hosts.database
         if not host.address:
             return None
         password = secrets.token_urlsafe(24)
-        return Listening(host.address, free_port(host), self._admitted, password)
+        found = Listening(host.address, free_port(host), self._admitted, password)
+        if not (host.tls and can_encrypt(server)):
+            return found
+        return found._replace(certificate=make_certificate(host.address, runtime, account))
 
 
 def free_port(host: DatabaseHost) -> int:
@@ -72,8 +87,8 @@ def free_port(host: DatabaseHost) -> int:
     )
 
 
-def listening_findings(host: DatabaseHost) -> Iterator[Finding]:
-    """Whether a server can listen at the plan's address; none where it need not."""
+def listening_findings(host: DatabaseHost, server: Path) -> Iterator[Finding]:
+    """Whether a server of this binary can listen at the plan's address; none where it need not."""
     if not host.address:
         return
     try:
@@ -82,8 +97,10 @@ def listening_findings(host: DatabaseHost) -> Iterator[Finding]:
         yield Finding(level="error", subject=KEY, seen=error.seen, do=error.do)
         return
     at = f"port {port}" if host.port else "a free port"
-    seen = (
-        f"servers listen at {host.address}, {at}, for the plan's hosts only; passwords are hashed"
-        " (SCRAM), what follows is not encrypted"
-    )
+    listens = f"servers listen at {host.address}, {at}, for the plan's hosts only"
+    if host.tls and can_encrypt(server):
+        yield Finding(level="ok", subject=KEY, seen=f"{listens}, encrypted (TLS)")
+        return
+    why = "this build has no TLS, or openssl is missing" if host.tls else "tls = false"
+    seen = f"{listens}; what users send is not encrypted, except for passwords ({why})"
     yield Finding(level="ok", subject=KEY, seen=seen)

@@ -38,6 +38,11 @@ class MariadbBuild(NamedTuple):
     share: Path
     roots: tuple[Path, ...]
 
+    @property
+    def server(self) -> Path:
+        """The server's own binary."""
+        return self.program
+
 
 def server_account() -> Account | None:
     """The account that the server runs as; None for our own, when we are not root."""

@@ -35,6 +35,11 @@ class PostgresBuild(NamedTuple):
     roots: tuple[Path, ...]
     embedded: bool
 
+    @property
+    def server(self) -> Path:
+        """The server's own binary."""
+        return self.bin_dir / "postgres"
+
 
 def find_build(bin_dir: Path | None) -> PostgresBuild:
     """The build that the plan asks for: `bin_dir`, or the embedded PostgreSQL 18 without one.

@@ -28,7 +28,8 @@ GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {role};
 def access(listening: Listening) -> str:
     """pg_hba.conf: the socket as before, and the users' role from the hosts' addresses."""
     lengths = ((one, ip_address(one).max_prefixlen) for one in listening.admitted)
-    lines = (f"host {DATABASE} {USERS} {one}/{length} scram-sha-256\n" for one, length in lengths)
+    kind = "hostssl" if listening.certificate else "host"
+    lines = (f"{kind} {DATABASE} {USERS} {one}/{n} scram-sha-256\n" for one, n in lengths)
     return ACCESS + "".join(lines)
 
 
@@ -42,6 +43,9 @@ def options(listening: Listening, runtime: Path) -> list[str]:
         "hba_file": str(file),
         "password_encryption": "scram-sha-256",
     }
+    if made := listening.certificate:
+        files = {"ssl_cert_file": str(made.certificate), "ssl_key_file": str(made.key)}
+        given |= {"ssl": "on", **files}
     return [word for name, value in given.items() for word in ("-c", f"{name}={value}")]
 
 
@@ -58,5 +62,6 @@ def users_address(server: PostgresAddress, listening: Listening) -> PostgresAddr
             "user": USERS,
             "password": SecretStr(listening.password),
             "database": DATABASE,
+            **listening.checked,
         }
     )
