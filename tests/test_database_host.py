@@ -254,3 +254,22 @@ def test_another_python_is_refused_before_anything_is_sent(lab: Lab) -> None:
     said = process.communicate(timeout=60)[0]
     assert process.returncode == PlanError.exit_code, said
     assert "cannot reach host db" in said
+    assert 'name a Python there with python = "..."' in said
+
+
+@apart
+def test_what_is_wrong_on_the_database_host_says_where(lab: Lab) -> None:
+    plan = lab.plan(load=True)
+    text = plan.read_text()
+    for old, new, words in (
+        (f"{lab.there}/data", "/nowhere", "database host db: /nowhere"),
+        ('address = "192.0.2.1"', 'address = "192.0.2.2"', "Cannot assign requested address"),
+    ):
+        plan.write_text(text.replace(old, new))
+        process = lab.kneebench("run", plan)
+        said = process.communicate(timeout=60)[0]
+        assert (process.returncode, words in said) == (PlanError.exit_code, True), said
+        process = lab.kneebench("hosts", "check", plan)
+        said = process.communicate(timeout=60)[0]
+        assert "Traceback" not in said, said
+    lab.await_nothing()

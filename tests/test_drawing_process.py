@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -68,6 +69,17 @@ def test_a_process_that_ends_draws_nothing_and_the_page_is_whole() -> None:
         process.begin([a_figure()])
         assert process._begun["one"].result() == ""
         assert process.svg(a_figure()) == drawing.svg(a_figure())
+
+
+def test_a_program_whose_reader_was_killed_ends_without_a_word() -> None:
+    command = [sys.executable, str(drawing_process.PROGRAM)]
+    piped = subprocess.PIPE
+    with subprocess.Popen(command, stdin=piped, stdout=piped, stderr=piped) as process:
+        assert process.stdin and process.stdout and process.stderr
+        process.stdout.close()
+        process.stdin.write(f"{drawing.complete(a_figure())}\n".encode())
+        process.stdin.close()
+        assert (process.stderr.read(), process.wait()) == (b"", 0)
 
 
 def test_a_page_is_whole_where_no_process_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:

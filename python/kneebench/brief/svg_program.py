@@ -6,6 +6,7 @@ It ends with its input. It imports nothing of kneebench, so that it starts quick
 
 from __future__ import annotations
 
+import os
 import sys
 
 
@@ -16,8 +17,11 @@ def main() -> None:
     vl_convert.vegalite_to_svg({"mark": "point"})  # starts its engine while figures are made
     for specification in sys.stdin.buffer:
         drawn = _drawn(specification.decode()).encode()
-        sys.stdout.buffer.write(f"{len(drawn)}\n".encode() + drawn)
-        sys.stdout.buffer.flush()
+        try:
+            sys.stdout.buffer.write(f"{len(drawn)}\n".encode() + drawn)
+            sys.stdout.buffer.flush()
+        except BrokenPipeError:  # whoever asked was killed
+            os._exit(0)
 
 
 def _drawn(specification: str) -> str:

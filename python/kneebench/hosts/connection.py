@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import platform
+import re
 import shlex
 import subprocess
 import sys
@@ -152,6 +153,8 @@ class Connection:
             self._hearing.join(BEAT_S)
             words = " ".join(self._words[-3:]) or str(error) or "it ended at once"
             do = f"make this answer first: {shlex.join(self._command[:-1])} true"
+            if re.search(r": (No such file|command not found|not found)", words):
+                do = 'name a Python there with python = "...", by its path'
             raise PlanError(f"cannot reach host {self.name}", seen=words, do=do) from None
 
     def begin(self, do: str, **values: object) -> int:

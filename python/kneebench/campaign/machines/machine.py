@@ -13,6 +13,7 @@ import psutil
 from kneebench.campaign.expected_duration import expected_duration
 from kneebench.campaign.preflight import load_now, preflight_checks
 from kneebench.databases.engine import Engine
+from kneebench.databases.managed.listening import free_port
 from kneebench.databases.several import engine_of
 from kneebench.hosts.bandwidth import sending
 from kneebench.hosts.interfaces import line_rate
@@ -109,7 +110,9 @@ class DatabaseMachine(Protocol):
         ...
 
     def sending(self, address: str, port: int) -> AbstractContextManager[int]:
-        """The port where whoever connects is sent bytes, until the end of the block."""
+        """The port where whoever connects is sent bytes, until the end of the block. Raises
+        KneebenchError where it cannot listen there.
+        """
         ...
 
 
@@ -182,5 +185,5 @@ class ThisMachine:
         return Interface(name, line_rate(name) if name else None)
 
     def sending(self, address: str, port: int) -> AbstractContextManager[int]:
-        """By threads of this process."""
-        return sending(address, port)
+        """By threads of this process, on the port or on one of the next."""
+        return sending(address, free_port(address, port))

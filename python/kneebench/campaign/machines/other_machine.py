@@ -53,7 +53,14 @@ class OtherMachine:
         number = _number(engine)
         order = DatabaseAgent.findings
         found = self._line.call(order, watch, number, _there(plan), tuple(erase))
-        return (*found, *logo_findings(plan))
+        return (*(self._named(one) for one in found), *logo_findings(plan))
+
+    def _named(self, finding: Finding) -> Finding:
+        """What must be changed there says where that is."""
+        if finding.level not in ("error", "refused"):
+            return finding
+        subject = f"database host {self.connection.name}: {finding.subject}"
+        return finding.model_copy(update={"subject": subject})
 
     def expected_duration(self, plan: Plan) -> Expected:
         """As such steps took there before."""

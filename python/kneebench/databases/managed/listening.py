@@ -6,6 +6,7 @@ a role of their own with a password that is made for one restore and kept nowher
 
 from __future__ import annotations
 
+import os
 import secrets
 import socket
 from collections.abc import Iterator, Sequence
@@ -63,26 +64,29 @@ class ListensForUsers:
         if not host.address:
             return None
         password = secrets.token_urlsafe(24)
-        found = Listening(host.address, free_port(host), self._admitted, password)
+        port = free_port(host.address, host.port)
+        found = Listening(host.address, port, self._admitted, password)
         if not (host.tls and can_encrypt(server)):
             return found
         return found._replace(certificate=make_certificate(host.address, runtime, account))
 
 
-def free_port(host: DatabaseHost) -> int:
-    """A port at the host's address that nothing listens on. Raises KneebenchError without one."""
-    last = host.port + MOST_AT_ONCE - 1 if host.port else 0
+def free_port(address: str, first: int = 0) -> int:
+    """A port at an address that nothing listens on: the first one or one of the next; 0: any.
+    Raises KneebenchError without one.
+    """
+    last = first + MOST_AT_ONCE - 1 if first else 0
     failed = ""
-    for port in range(host.port, last + 1):
+    for port in range(first, last + 1):
         try:
-            with socket.create_server((host.address, port), family=family_of(host.address)) as made:
+            with socket.create_server((address, port), family=family_of(address)) as made:
                 return int(made.getsockname()[1])
         except OSError as error:
-            failed = error.strerror or str(error)
-    ports = f"ports {host.port} to {last}" if host.port else "any port"
+            failed = os.strerror(error.errno or 0)
+    ports = f"ports {first} to {last}" if first else "any port"
     raise KneebenchError(
         "cannot listen for users on other machines",
-        seen=f"{host.address}, {ports}: {failed}",
+        seen=f"{address}, {ports}: {failed}",
         do=f"correct {KEY}, or end what listens there",
     )
 
@@ -92,7 +96,7 @@ def listening_findings(host: DatabaseHost, server: Path) -> Iterator[Finding]:
     if not host.address:
         return
     try:
-        port = free_port(host)
+        port = free_port(host.address, host.port)
     except KneebenchError as error:
         yield Finding(level="error", subject=KEY, seen=error.seen, do=error.do)
         return
