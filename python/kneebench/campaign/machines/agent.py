@@ -39,18 +39,18 @@ class DatabaseAgent(MachineOrders, ServerOrders, InstrumentOrders):
 
 def serve(pipe: Pipe) -> None:
     """Do what is ordered until the controller is silent or no longer there; then put the host
-    back.
+    back, which nothing interrupts.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     agent = DatabaseAgent(ThisMachine())
     threading.Thread(target=_interrupt_after, args=(pipe,), daemon=True).start()
     with _guarded():
         try:
-            while True:
-                _obey(agent, pipe, pipe.receive(math.inf))
-        except (EOFError, OSError, KeyboardInterrupt):
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            with contextlib.suppress(EOFError, OSError, KeyboardInterrupt):
+                while True:
+                    _obey(agent, pipe, pipe.receive(math.inf))
         finally:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
             agent.end_all()
 
 
@@ -75,10 +75,14 @@ def _obey(agent: DatabaseAgent, pipe: Pipe, order: Message) -> None:
 
 
 def _interrupt_after(pipe: Pipe) -> None:
-    """Interrupt what is under way once the controller is no longer there."""
+    """Interrupt what is under way once the controller is no longer there; again where code of
+    others swallowed that.
+    """
     while time.monotonic() - pipe.heard_at < PATIENCE_S:
         time.sleep(LOOK_S)
-    os.kill(os.getpid(), signal.SIGINT)
+    while True:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(PATIENCE_S)
 
 
 @contextlib.contextmanager
