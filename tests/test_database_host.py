@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from kneebench.errors import InvalidMeasurement, PlanError
+from kneebench.lab.programs import found
 from tests import namespaces
 from tests.loaded import DEBIAN
 from tests.namespaces import Hosts
@@ -31,6 +32,7 @@ NEEDS = namespaces.missing()
 apart = pytest.mark.skipif(bool(NEEDS), reason=NEEDS or "-")
 PLAN = """
 question = "A database host"
+emulated_path = "{folder}/data"
 [database]
 engine = "postgres"
 base_image_path = "{folder}/images"
@@ -38,7 +40,7 @@ base_image_path = "{folder}/images"
 [workload]
 warehouses = 1
 [storages.disk]
-path = "{folder}/data"
+{storage}
 [hosts]
 database = {{ ssh = "root@192.0.2.1", name = "db", address = "192.0.2.1", python = "{python}" }}
 {load}
@@ -52,6 +54,7 @@ checkpoints = 0
 warm_up_limit = "3s"
 latency_rate = "20/s"
 """
+EMULATED = 'drives = [{ emulated = "nvme-fast", size = "4GiB" }]'
 LOAD = 'load = [{{ ssh = "root@192.0.2.2", name = "load1", python = "{python}" }}]'
 
 
@@ -62,7 +65,7 @@ class Lab:
         self.net, self.folder, self.there = net, net.folder, net.folder / "db"
         self.environment = {**os.environ, "XDG_STATE_HOME": str(self.folder / "state")}
 
-    def plan(self, *, load: bool, python: str = sys.executable) -> Path:
+    def plan(self, *, load: bool, python: str = sys.executable, emulated: bool = False) -> Path:
         """The plan's file; with users on the load host, or on the controller: these are encrypted
         by a build that can, where it is installed.
         """
@@ -70,7 +73,9 @@ class Lab:
         users = LOAD.format(python=sys.executable) if load else ""
         build = f'bin_dir = "{DEBIAN}"' if DEBIAN.exists() and not load else ""
         file = self.folder / "plan.toml"
+        storage = EMULATED if emulated else f'path = "{self.there}/data"'
         given = {"folder": self.there, "python": python, "load": users, "build": build}
+        given["storage"] = storage
         file.write_text(PLAN.format(**given))
         return file
 
@@ -139,9 +144,11 @@ def await_line(process: subprocess.Popen[str], part: str) -> None:
 @apart
 def test_a_campaign_on_a_database_host_is_as_one_here(lab: Lab) -> None:
     out = lab.folder / "out"
-    process = lab.kneebench("run", lab.plan(load=True), "--out", out)
+    emulated = all(map(found, ("qemu-storage-daemon", "nbdfuse", "mkfs.xfs")))
+    process = lab.kneebench("run", lab.plan(load=True, emulated=emulated), "--out", out)
     said = process.communicate(timeout=400)[0]
     assert process.returncode in DONE, said
+    assert ("EMULATED DRIVES" in said) == emulated
     rungs = results(out)
     assert len(rungs) == 3
     for rung in rungs:
