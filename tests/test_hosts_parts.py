@@ -329,6 +329,7 @@ def test_a_server_listens_for_the_hosts_of_the_plan_only(tmp_path: Path) -> None
         engine.admit(admitted)
         with engine.restored(configurations(plan)[0], unwatched) as server:
             assert isinstance(server, ReachedByUsers)
+            assert not {one.name for one in server.settings} & {"port", "hba_file"}
             address = server.users_address()
             given = {
                 "host": address["host"],

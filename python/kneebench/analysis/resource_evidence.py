@@ -133,7 +133,7 @@ def memory(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     if stalled is None:
         return evidence(MEMORY, None, "memory pressure was not measured")
     own = group == "the database"
-    whose = "the database's tasks" if own else "tasks on this machine"
+    whose = "the database's tasks" if own else "tasks on the machine"
     hits, used = readings.value("group.limit_hits"), readings.value("group.memory")
     over, shown = stalled > MEMORY.limit, beside(stalled, MEMORY.limit)
     return evidence(

@@ -47,7 +47,8 @@ MATTERS = frozenset(
         "wal_writer_delay",
     ]
 )
-PATHS = frozenset([*PLACES, "ssl_ca_file", "ssl_cert_file", "ssl_key_file"])
+PATHS = frozenset([*PLACES, "port", "ssl_ca_file", "ssl_cert_file", "ssl_key_file"])
+"""Where the server is: its files, and its port, which is a free one for each restore."""
 
 
 def in_force(connection: psycopg.Connection[tuple[Any, ...]]) -> tuple[Setting, ...]:
