@@ -223,7 +223,7 @@ def test_a_killed_agent_leaves_nothing_and_the_campaign_goes_on(lab: Lab) -> Non
     said = again.communicate(timeout=300)[0]
     assert again.returncode in DONE, said
     assert "resuming" in said
-    assert len(results(out)) == 3
+    assert len(results(out)) == 3, said
 
 
 @apart

@@ -37,10 +37,10 @@ SSH = (
     *("-o", "BatchMode=yes"),
     *("-o", f"ConnectTimeout={CONNECT_S:.0f}"),
     *("-o", "ServerAliveInterval=1"),
-    *("-o", "ServerAliveCountMax=3"),
 )
-"""With the user's own configuration, agent and known hosts. It asks for nothing, and ends within
-4 s where the host no longer answers."""
+"""With the user's own configuration, agent and known hosts. It asks for nothing."""
+SILENT_S = 3
+"""So long a load host may be silent, before ssh ends the connection within a second."""
 
 
 class HostLost(KneebenchError):
@@ -90,9 +90,11 @@ BOOT = (
 from the directory it is started in."""
 
 
-def by_ssh(destination: str, python: str) -> list[str]:
-    """The command that runs the program on another host."""
-    return [*SSH, "--", destination, f"{shlex.quote(python)} -u -c {shlex.quote(BOOT)}"]
+def by_ssh(destination: str, python: str, silent_s: int = SILENT_S) -> list[str]:
+    """The command that runs the program on another host, which is given up after so long."""
+    patience = ("-o", f"ServerAliveCountMax={silent_s}")
+    program = f"{shlex.quote(python)} -u -c {shlex.quote(BOOT)}"
+    return [*SSH, *patience, "--", destination, program]
 
 
 def here() -> list[str]:

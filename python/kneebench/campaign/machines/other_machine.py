@@ -25,6 +25,8 @@ from kneebench.plan.kernel import Kernel
 from kneebench.records import Finding, Host, Setting, Watch, WholeDrive, unwatched
 
 PROGRAM = "kneebench.campaign.machines.agent"
+SILENT_S = 10
+"""So long the host may be silent: a rung is lost with it, and it may be busy."""
 PUT_BACK_S = 60.0
 """For the host to be put back when the connection ends; it goes on if that takes longer."""
 
@@ -134,7 +136,7 @@ def database_host(planned: DatabaseHost, of_engines: Sequence[str]) -> Iterator[
     """The plan's database host, until the end of the block; then it is as it was. `of_engines`: the
     packages that its engines need. Raises PlanError where it cannot be reached or used.
     """
-    command = by_ssh(planned.ssh, planned.python)
+    command = by_ssh(planned.ssh, planned.python, SILENT_S)
     package = database_package(of_engines)
     with Connection(planned.called, command, PROGRAM, package, PUT_BACK_S) as connection:
         yield OtherMachine(connection)

@@ -34,8 +34,8 @@ def can_encrypt(server: Path) -> bool:
 
 def make_certificate(address: str, folder: Path, account: Account | None) -> Certificate:
     """A new certificate for an IP address in a folder of ours; the key is the account's."""
-    authority, request = folder / "authority.pem", folder / "server.csr"
-    made = Certificate(folder / "server.pem", folder / "server.key", "")
+    authority, request = folder / "authority.pem", folder / "listening.csr"
+    made = Certificate(folder / "listening.pem", folder / "listening.key", "")
     names = folder / "names"
     names.write_text(f"subjectAltName=IP:{address}\n")
     secret = folder / "authority.key"
