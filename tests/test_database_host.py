@@ -227,6 +227,25 @@ def test_a_killed_agent_leaves_nothing_and_the_campaign_goes_on(lab: Lab) -> Non
 
 
 @apart
+def test_clean_puts_a_host_back_on_which_everything_was_killed(lab: Lab) -> None:
+    plan = lab.plan(load=False)
+    process = lab.kneebench("run", plan, "--out", lab.folder / "all", "--json")
+    await_line(process, "warming up")
+    ours = (b"sys.stdin.buffer", b"read done")
+    for pid in lab.net.processes("db"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            if any(one in Path(f"/proc/{pid}/cmdline").read_bytes() for one in ours):
+                os.kill(pid, signal.SIGKILL)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert any("postgres" in one for one in lab.processes().values())
+    said = lab.kneebench("clean", plan).communicate(timeout=60)[0]
+    assert "ended: the PostgreSQL server" in said
+    lab.await_nothing(limit_s=5.0)
+    assert "nothing to clean up" in lab.kneebench("clean", plan).communicate(timeout=60)[0]
+
+
+@apart
 def test_a_cut_link_leaves_nothing_on_the_database_host(lab: Lab) -> None:
     process = lab.kneebench("run", lab.plan(load=False), "--out", lab.folder / "cut", "--json")
     await_line(process, "warming up")
