@@ -27,8 +27,10 @@ from kneebench.databases.managed.listening import USERS, free_port
 from kneebench.databases.several import engine_of
 from kneebench.errors import DatabaseLost, KneebenchError, PlanError, Refused
 from kneebench.hosts.bandwidth import measured, sending
+from kneebench.hosts.connection import Connection, here
 from kneebench.hosts.interfaces import carried, line_rate, way_to
-from kneebench.hosts.package import database_package
+from kneebench.hosts.load_hosts import PROGRAM
+from kneebench.hosts.package import NOTHING, database_package
 from kneebench.hosts.typed_calls import (
     answer,
     packed_arguments,
@@ -117,6 +119,11 @@ def test_a_database_host_gets_what_its_engines_need_and_no_more() -> None:
     assert one.name != other.name
     assert one.size_bytes > 10_000_000
     assert one.python is not None
+
+
+def test_compiled_files_go_to_their_own_python_only() -> None:
+    with pytest.raises(PlanError, match=r"it has Python 3\.\d+\.\d+, and kneebench here 3\.99"):
+        Connection("db", here(), PROGRAM, NOTHING._replace(python=(3, 99)))
 
 
 # --- the network ----------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ def check(plan: PlanFile, as_json: Json = False) -> None:
     """Say of each other machine whether it can be used, and what it is.
 
     Reachable by ssh, Python, cores, memory, rights, how far its clock is ahead, and whether load
-    hosts reach the database. Kneebench's files (10 MB on a load host, 150 MB on a database host)
+    hosts reach the database. Kneebench's files (7 MB on a load host, 100 MB on a database host)
     are put below ~/.cache of its account if they are not there.
 
     \b
