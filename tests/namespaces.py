@@ -7,14 +7,18 @@ nothing can reach it, and it can reach nothing. A directory `small` has room for
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from kneebench.errors import InvalidMeasurement
 
 ROOT = Path(__file__).parent.parent
 TOOLS = ROOT / ".tools" / "hosts"
@@ -143,6 +147,57 @@ class Hosts:
         keys = {name: self.folder / name / "host_key.pub" for name in self.addresses}
         there = {name: key.read_text() for name, key in keys.items() if key.exists()}
         return "".join(f"{self.addresses[name]} {key}" for name, key in there.items())
+
+
+KNEEBENCH = Path(sys.executable).with_name("kneebench")
+DONE = (0, InvalidMeasurement.exit_code)
+"""Of a campaign that is done: a busy machine may make a rung invalid."""
+SHORT_LADDER = """
+[ladder]
+window = "4s"
+final_window = "4s"
+repeats = 1
+rounds = "long"
+checkpoints = 0
+warm_up_limit = "3s"
+latency_rate = "20/s"
+"""
+"""The end of a plan; the number of users comes next."""
+
+
+class Controller:
+    """What a user has beside the hosts: a folder, an environment, and the command."""
+
+    def __init__(self, net: Hosts, environment: Mapping[str, str] = {}) -> None:
+        self.net, self.folder = net, net.folder
+        state = str(self.folder / "state")
+        self.environment = {**os.environ, "XDG_STATE_HOME": state, **environment}
+
+    def kneebench(self, *words: str | Path, **environment: str) -> subprocess.Popen[str]:
+        """The command, in the folder."""
+        return subprocess.Popen(
+            self.net.command(KNEEBENCH, *words),
+            env={**self.environment, **environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=self.folder,
+        )
+
+    def done(self, *words: str | Path) -> tuple[int, str]:
+        """The command's exit code, and what it said."""
+        process = self.kneebench(*words)
+        said, _ = process.communicate(timeout=180)
+        return process.returncode, said
+
+
+def rungs_of(folder: Path) -> dict[str, dict[str, Any]]:
+    """The kept rungs of the campaigns in a folder, by file name."""
+    found = {}
+    for file in sorted(folder.glob("*/rungs/*.json")):
+        kept = json.loads(file.read_text())
+        found[file.stem] = kept.get("rung", kept)
+    return found
 
 
 NETWORK = """

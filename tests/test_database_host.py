@@ -14,20 +14,16 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from kneebench.errors import InvalidMeasurement, PlanError
+from kneebench.errors import PlanError
 from kneebench.lab.programs import found
 from tests import namespaces
 from tests.loaded import DEBIAN
-from tests.namespaces import Hosts
+from tests.namespaces import DONE, SHORT_LADDER, Controller, Hosts, rungs_of
 
-DONE = (0, InvalidMeasurement.exit_code)
-"""Of a campaign that is done: a busy machine may make a rung invalid."""
 LOST = 3
-KNEEBENCH = Path(sys.executable).with_name("kneebench")
 NEEDS = namespaces.missing()
 apart = pytest.mark.skipif(bool(NEEDS), reason=NEEDS or "-")
 PLAN = """
@@ -44,26 +40,18 @@ warehouses = 1
 [hosts]
 database = {{ ssh = "root@192.0.2.1", name = "db", address = "192.0.2.1", python = "{python}" }}
 {load}
-[ladder]
-users = 3
-window = "4s"
-final_window = "4s"
-repeats = 1
-rounds = "long"
-checkpoints = 0
-warm_up_limit = "3s"
-latency_rate = "20/s"
 """
+PLAN += f"{SHORT_LADDER}users = 3\n"
 EMULATED = 'drives = [{ emulated = "nvme-fast", size = "4GiB" }]'
 LOAD = 'load = [{{ ssh = "root@192.0.2.2", name = "load1", python = "{python}" }}]'
 
 
-class Lab:
+class Lab(Controller):
     """A database host and a load host, with what a user has on the controller."""
 
     def __init__(self, net: Hosts) -> None:
-        self.net, self.folder, self.there = net, net.folder, net.folder / "db"
-        self.environment = {**os.environ, "XDG_STATE_HOME": str(self.folder / "state")}
+        super().__init__(net)
+        self.there = self.folder / "db"
 
     def plan(self, *, load: bool, python: str = sys.executable, emulated: bool = False) -> Path:
         """The plan's file; with users on the load host, or on the controller: these are encrypted
@@ -78,18 +66,6 @@ class Lab:
         given["storage"] = storage
         file.write_text(PLAN.format(**given))
         return file
-
-    def kneebench(self, *words: str | Path, **given: Any) -> subprocess.Popen[str]:
-        """The command on the controller."""
-        return subprocess.Popen(
-            self.net.command(KNEEBENCH, *words),
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            cwd=self.folder,
-            **given,
-        )
 
     def processes(self) -> dict[int, str]:
         """The processes of kneebench and of its servers on the database host, with their words."""
@@ -124,12 +100,6 @@ def lab() -> Iterator[Lab]:
         yield Lab(net)
 
 
-def results(folder: Path) -> list[dict[str, Any]]:
-    """The rungs of the one campaign in a folder."""
-    kept = (json.loads(file.read_text()) for file in sorted(folder.glob("*/rungs/*.json")))
-    return [one.get("rung", one) for one in kept]
-
-
 def await_line(process: subprocess.Popen[str], part: str) -> None:
     """Read what the command says until a line contains that."""
     assert process.stdout
@@ -149,7 +119,7 @@ def test_a_campaign_on_a_database_host_is_as_one_here(lab: Lab) -> None:
     said = process.communicate(timeout=400)[0]
     assert process.returncode in DONE, said
     assert ("EMULATED DRIVES" in said) == emulated
-    rungs = results(out)
+    rungs = [*rungs_of(out).values()]
     assert len(rungs) == 3
     for rung in rungs:
         orders = rung["tally"]["transactions"]["new_order"]["whole"]["committed"]
@@ -189,7 +159,7 @@ def test_a_link_that_is_full_is_named_as_the_bottleneck(lab: Lab) -> None:
         lab.net.fast("db")
     assert process.returncode in DONE, said
     assert re.search(r"bottleneck +network", said), said
-    (rung,) = results(out)
+    (rung,) = rungs_of(out).values()
     (host,) = rung["tally"]["hosts"]
     assert host["received_per_s"] + host["sent_per_s"] < 250_000
     (head,) = out.glob("*/campaign.json")
@@ -223,7 +193,7 @@ def test_a_killed_agent_leaves_nothing_and_the_campaign_goes_on(lab: Lab) -> Non
     said = again.communicate(timeout=300)[0]
     assert again.returncode in DONE, said
     assert "resuming" in said
-    assert len(results(out)) == 3, said
+    assert len(rungs_of(out)) == 3, said
 
 
 @apart

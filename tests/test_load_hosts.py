@@ -5,7 +5,6 @@ clock 250 ms ahead, the other with another monotonic clock; and processes of thi
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import subprocess
@@ -19,7 +18,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from kneebench.errors import InvalidMeasurement, PlanError
+from kneebench.errors import PlanError
 from kneebench.hosts.clock import offset
 from kneebench.hosts.connection import BOOT, Connection, HostLost, here
 from kneebench.hosts.load_hosts import PROGRAM, connect
@@ -27,7 +26,7 @@ from kneebench.hosts.merging import OF_A_SECOND, merged_seconds
 from kneebench.hosts.package import NOTHING, load_package
 from kneebench.plan.hosts import LoadHost
 from tests import namespaces
-from tests.namespaces import FAKETIME, Hosts
+from tests.namespaces import DONE, FAKETIME, SHORT_LADDER, Controller, Hosts, rungs_of
 from tests.stand_in import BIN
 
 AHEAD_S = 0.25
@@ -42,9 +41,6 @@ with psycopg.connect(host="192.0.2.1", user="bench", dbname="tpcc", autocommit=T
         time.sleep(0.1)
 """
 """What a third party runs beside the users: a host's own time of day beside the server's."""
-DONE = (0, InvalidMeasurement.exit_code)
-"""Of a campaign that is done: a busy machine may make a rung invalid."""
-KNEEBENCH = Path(sys.executable).with_name("kneebench")
 NEEDS = namespaces.missing() or ("" if BIN.exists() else "needs Debian's PostgreSQL 15")
 several = pytest.mark.skipif(bool(NEEDS), reason=NEEDS or "-")
 PLAN = """
@@ -59,30 +55,17 @@ load = [
     {{ ssh = "root@192.0.2.2", name = "ahead", python = "{python}" }},
     {{ ssh = "root@192.0.2.3", name = "other", python = "{python}" }},
 ]
-[ladder]
-users = 5
-window = "4s"
-final_window = "4s"
-repeats = 1
-rounds = "long"
-checkpoints = 0
-warm_up_limit = "3s"
-latency_rate = "20/s"
 """
+PLAN += f"{SHORT_LADDER}users = 5\n"
 
 
-class Lab:
+class Lab(Controller):
     """A database host and two load hosts, with what a user has on the controller."""
 
     def __init__(self, net: Hosts) -> None:
-        self.net, self.folder = net, net.folder
+        super().__init__(net, {"PGPASSWORD": "secret"})
         self.plan = self.folder / "plan.toml"
         self._before: dict[str, float] = {}
-        self.environment = {
-            **os.environ,
-            "PGPASSWORD": "secret",
-            "XDG_STATE_HOME": str(self.folder / "state"),
-        }
 
     def asked(self, query: str) -> list[tuple[Any, ...]]:
         """Rows of the workload's database, for a superuser."""
@@ -129,22 +112,6 @@ class Lab:
         ]
         common = min(end for _, end in windows) - max(start for start, _ in windows)
         return float(common / max(end - start for start, end in windows))
-
-    def kneebench(self, *words: str | Path, **given: Any) -> subprocess.Popen[str]:
-        """The command on the controller."""
-        return subprocess.Popen(
-            self.net.command(KNEEBENCH, *words),
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            **given,
-        )
-
-    def done(self, *words: str | Path) -> tuple[int, str]:
-        process = self.kneebench(*words)
-        said, _ = process.communicate(timeout=180)
-        return process.returncode, said
 
     def users(self) -> list[str]:
         """Where the users' sessions come from."""
@@ -201,15 +168,6 @@ def _database(net: Hosts) -> None:
         except psycopg.OperationalError:
             time.sleep(0.1)
     raise AssertionError("PostgreSQL does not answer")
-
-
-def rungs_of(folder: Path) -> dict[str, dict[str, Any]]:
-    """The kept rungs by file name."""
-    found = {}
-    for file in sorted(folder.glob("*/rungs/*.json")):
-        kept = json.loads(file.read_text())
-        found[file.stem] = kept.get("rung", kept)
-    return found
 
 
 @several

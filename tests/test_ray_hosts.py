@@ -4,25 +4,28 @@ controller is a node of it, the database host is reached by ssh.
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from kneebench.errors import InvalidMeasurement, PlanError
+from kneebench.errors import PlanError
 from kneebench.hosts.ray_cluster import cluster
 from kneebench.plan.hosts import RayHosts
 from tests import namespaces
-from tests.namespaces import CONTROLLER, ROOT, Hosts
+from tests.namespaces import (
+    CONTROLLER,
+    DONE,
+    ROOT,
+    SHORT_LADDER,
+    Controller,
+    Hosts,
+    rungs_of,
+)
 
-DONE = (0, InvalidMeasurement.exit_code)
-KNEEBENCH = Path(sys.executable).with_name("kneebench")
 RAY = ROOT / ".tools" / "ray"
 NEEDS = namespaces.missing() or ("" if RAY.exists() else "needs Ray in .tools/ray (make ray)")
 clustered = pytest.mark.skipif(bool(NEEDS), reason=NEEDS or "-")
@@ -42,38 +45,28 @@ path = "{folder}/data"
 [hosts]
 database = {{ ssh = "root@192.0.2.1", name = "db", address = "192.0.2.1", python = "{python}" }}
 load = {{ ray = "{controller}:6379", without = ["{controller}"] }}
-[ladder]
-users = 5
-window = "4s"
-final_window = "4s"
-repeats = 1
-rounds = "long"
-checkpoints = 0
-warm_up_limit = "3s"
-latency_rate = "20/s"
 """
+PLAN += f"{SHORT_LADDER}users = 5\n"
 
 
-class Lab:
+class Lab(Controller):
     """The cluster, and a plan that uses it."""
 
     def __init__(self, net: Hosts) -> None:
-        self.net, self.folder = net, net.folder
+        ours = {
+            "PYTHONPATH": str(RAY),
+            "RAY_AUTH_MODE": "token",
+            "RAY_AUTH_TOKEN": "kneebench" * 5,
+            "RAY_USAGE_STATS_ENABLED": "0",
+            "XDG_CACHE_HOME": str(net.folder / "cache"),
+        }
+        super().__init__(net, ours)
         there = net.folder / "db"
         (there / "data").mkdir(parents=True)
         self.plan = net.folder / "plan.toml"
         self.plan.write_text(
             PLAN.format(folder=there, python=sys.executable, controller=CONTROLLER)
         )
-        self.environment = {
-            **os.environ,
-            "PYTHONPATH": str(RAY),
-            "RAY_AUTH_MODE": "token",
-            "RAY_AUTH_TOKEN": "kneebench" * 5,
-            "RAY_USAGE_STATS_ENABLED": "0",
-            "XDG_STATE_HOME": str(net.folder / "state"),
-            "XDG_CACHE_HOME": str(net.folder / "cache"),
-        }
 
     def start(self) -> None:
         """The head with the controller, and a node on each load host."""
@@ -90,17 +83,6 @@ class Lab:
             to = f"--address={CONTROLLER}:6379"
             self.net.run(*START, to, own, on=name, env=self.environment)
 
-    def kneebench(self, *words: str | Path, **environment: str) -> subprocess.Popen[str]:
-        """The command on the controller."""
-        return subprocess.Popen(
-            self.net.command(KNEEBENCH, *words),
-            env={**self.environment, **environment},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            cwd=self.folder,
-        )
-
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
@@ -111,12 +93,6 @@ def lab() -> Iterator[Lab]:
         found = Lab(net)
         found.start()
         yield found
-
-
-def rungs_of(folder: Path) -> list[dict[str, Any]]:
-    """The rungs of the one campaign in a folder."""
-    kept = (json.loads(file.read_text()) for file in sorted(folder.glob("*/rungs/*.json")))
-    return [one.get("rung", one) for one in kept]
 
 
 @clustered
@@ -136,7 +112,7 @@ def test_a_killed_actor_makes_the_rung_invalid_and_it_is_measured_again(lab: Lab
             )
             os.kill(killed, signal.SIGKILL)
     assert process.wait() in DONE, "".join(said[-5:])
-    rungs = rungs_of(out)
+    rungs = [*rungs_of(out).values()]
     assert len(rungs) == 3
     nodes = [lab.net.addresses[name] for name in ("load1", "load2")]
     for rung in rungs:

@@ -104,7 +104,7 @@ def run_on(
         Bench(context).measure()
         prove(context, plan, reliefs)
         # 4. The drives as they are now, and how it ended.
-        store.put_drives_after(_drives(machine, plan, paths))
+        store.put_drives_after(machine.drives(paths, plan.drives))
         results = store.finish(exit_code, awaits_brief=brief)
         step_times.keep(host, plan, results, resumed=resumed)
         return results
@@ -134,23 +134,20 @@ def _paths(servers: Iterable[Whereabouts]) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(path for server in servers for path in server.paths))
 
 
-def _drives(machine: DatabaseMachine, plan: Plan, paths: Sequence[Path]) -> tuple[WholeDrive, ...]:
-    return machine.drives(paths, plan.drives)
-
-
 def _put_before(store: Store, machine: DatabaseMachine, plan: Plan, paths: Sequence[Path]) -> None:
     """Keep the author's logo, and the drives as they are. Raises Refused if a resumed campaign had
     other ones for its volumes.
     """
     keep_logo(store.folder, plan.brief.logo)
+    drives = machine.drives((), plan.drives)
     before = {one.wwid for one in store.campaign.drives_before if one.wwid}
-    now = {one.wwid for one in machine.drives((), plan.drives) if one.wwid}
+    now = {one.wwid for one in drives if one.wwid}
     if others := sorted(now - before) if before and not store.campaign.joined else []:
         seen = f"the campaign was begun without drive {', '.join(others)}"
         raise Refused(
             f"cannot resume {store.folder}", seen=seen, do="use its drives, or run --fresh"
         )
-    store.put_drives_before(_drives(machine, plan, paths))
+    store.put_drives_before((*machine.drives(paths, ()), *drives))
 
 
 class _Logging:

@@ -11,8 +11,9 @@ import subprocess
 import sys
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import IO, Any, Protocol
+from typing import IO, Any, Self
 
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.hosts.host_program import PROTOCOL
@@ -55,31 +56,33 @@ class HostLost(KneebenchError):
         super().__init__(what, seen=seen, do=do)
 
 
-class HostLine(Protocol):
+class HostLine(ABC):
     """A load agent on another machine, however it is reached. It ends with the block."""
 
     name: str
     facts: dict[str, Any]
 
+    @abstractmethod
     def begin(self, do: str, **values: object) -> int:
         """Order something; `result` has what comes of it, by this number. Raises HostLost."""
-        ...
 
+    @abstractmethod
     def result(self, number: int, limit_s: float = 0.0) -> Message:
         """What came of an order; `limit_s`: what the order itself may take. Raises HostLost."""
-        ...
+
+    @abstractmethod
+    def close(self) -> None:
+        """End it."""
 
     def ask(self, do: str, limit_s: float = 0.0, **values: object) -> Message:
         """Order something and wait for what comes of it. Raises HostLost."""
-        ...
+        return self.result(self.begin(do, **values), limit_s)
 
-    def close(self) -> None:
-        """End it."""
-        ...
+    def __enter__(self) -> Self:
+        return self
 
-    def __enter__(self) -> HostLine: ...
-
-    def __exit__(self, *error: object) -> None: ...
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
 
 BOOT = (
@@ -102,7 +105,7 @@ def here() -> list[str]:
     return [sys.executable, "-u", "-c", BOOT]
 
 
-class Connection:
+class Connection(HostLine):
     """A program on a host that answers orders in turn. To be used with `with`: it ends with it."""
 
     def __init__(
@@ -137,7 +140,7 @@ class Connection:
         """What the host is, once the program runs there."""
         self._pipe.send_text(program_text())
         facts = self._said(CONNECT_S)
-        _require_fit(self.name, facts, package)
+        require_fit(self.name, facts, package)
         self._pipe.send({"package": package.name, "program": program})
         if not self._said(CONNECT_S)["there"]:
             self._pipe.send({"files": package.packed()})
@@ -155,7 +158,8 @@ class Connection:
             self._hearing.join(BEAT_S)
             words = " ".join(self._words[-3:]) or str(error) or "it ended at once"
             do = f"make this answer first: {shlex.join(self._command[:-1])} true"
-            if re.search(r": (No such file|command not found|not found)", words):
+            python = re.escape(shlex.split(self._command[-1])[0])
+            if re.search(rf"{python}: (No such file|command not found|not found)", words):
                 do = 'name a Python there with python = "...", by its path'
             raise PlanError(f"cannot reach host {self.name}", seen=words, do=do) from None
 
@@ -185,10 +189,6 @@ class Connection:
             if answer["id"] == number and hear:
                 hear(answer["event"])
 
-    def ask(self, do: str, limit_s: float = 0.0, **values: object) -> Message:
-        """Order something and wait for what comes of it. Raises HostLost."""
-        return self.result(self.begin(do, **values), limit_s)
-
     def _why_lost(self, error: Exception) -> str:
         if isinstance(error, TimeoutError):
             return f"no answer within {ANSWER_S:g} s"
@@ -215,12 +215,6 @@ class Connection:
             self._process.kill()
             self._process.wait()
 
-    def __enter__(self) -> Connection:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
 
 def _started(name: str, command: Sequence[str]) -> subprocess.Popen[bytes]:
     """Keys of the terminal are ours to answer: it has its own session."""
@@ -234,7 +228,7 @@ def _started(name: str, command: Sequence[str]) -> subprocess.Popen[bytes]:
         raise PlanError(f"cannot reach host {name}", seen=str(error), do=do) from error
 
 
-def _require_fit(name: str, facts: Message, package: Package) -> None:
+def require_fit(name: str, facts: Message, package: Package) -> None:
     """Raises PlanError for a host that cannot run what is sent."""
     what, python = f"cannot run kneebench on host {name}", tuple(facts["python"])
     has = f"it has Python {'.'.join(map(str, python))}"

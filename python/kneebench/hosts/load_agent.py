@@ -17,15 +17,14 @@ from collections.abc import Callable
 from typing import Any
 
 from kneebench._core import Address, ConnectError, GeneratorSpec, LoadGenerator
-from kneebench.hosts.bandwidth import family_of, measured
+from kneebench.hosts.bandwidth import connected_in, family_of, measured
 from kneebench.hosts.interfaces import carried, way_to
 from kneebench.hosts.pipe import Message, Pipe
 
 PATIENCE_S = 4.0
 """The controller sends something every second."""
-TRIES, TRY_S = 5, 2.0
-"""Connections to an address that is checked."""
-LOOK_S = 0.2
+TRY_S = 2.0
+"""For a connection to an address that is checked."""
 CLOSE_S = 0.002
 """Before a moment: from here on it is waited for without sleeping."""
 
@@ -42,8 +41,7 @@ def serve(pipe: Pipe) -> None:
 
 def _end_with(pipe: Pipe) -> None:
     """End this process with its controller, whatever it waits for."""
-    while time.monotonic() - pipe.heard_at < PATIENCE_S:
-        time.sleep(LOOK_S)
+    pipe.await_silence(PATIENCE_S)
     os._exit(1)
 
 
@@ -58,7 +56,7 @@ class LoadAgent:
         self._interface = ""
         self._orders: dict[str, Callable[[Message], Message]] = {
             "probe": lambda order: {"now": time.time()},
-            "reach": _reach,
+            "reach": lambda order: {"took_s": connected_in(order["host"], order["port"], TRY_S)},
             "bandwidth": lambda order: measured(order["host"], order["port"]),
             "source": lambda order: {"address": source_address(order["address"])},
             "prepare": self._prepare,
@@ -118,16 +116,6 @@ def source_address(to: str) -> str:
     with socket.socket(family_of(to), socket.SOCK_DGRAM) as way:
         way.connect((to, 9))
         return str(way.getsockname()[0])
-
-
-def _reach(order: Message) -> Message:
-    """The shortest time in which a connection to an address is opened."""
-    took = []
-    for _ in range(TRIES):
-        began = time.monotonic()
-        with socket.create_connection((order["host"], order["port"]), TRY_S):
-            took.append(time.monotonic() - began)
-    return {"took_s": min(took)}
 
 
 def _wait(left_s: Callable[[], float]) -> None:

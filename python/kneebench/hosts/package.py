@@ -56,8 +56,9 @@ NOTHING = Package("", 0, str)
 """For this machine, where everything is."""
 
 
+@cache
 def load_package() -> Package:
-    """For a load host."""
+    """For a load host; the same for all of them."""
     return _package({f"kneebench/{part}": ROOT / part for part in LOAD_PARTS})
 
 

@@ -15,6 +15,7 @@ from typing import IO, Any
 
 MOST_BYTES = 2**28
 """Of one message. The largest is the package."""
+LOOK_S = 0.2
 LENGTH = struct.Struct(">I")
 
 Message = dict[str, Any]
@@ -61,6 +62,11 @@ class Pipe:
             self.ended = True
             raise EOFError
         return message
+
+    def await_silence(self, patience_s: float) -> None:
+        """Wait until the other end has sent nothing for so long, or is no longer there."""
+        while time.monotonic() - self.heard_at < patience_s:
+            time.sleep(LOOK_S)
 
     def _listen(self) -> None:
         try:

@@ -10,7 +10,6 @@ import contextlib
 import importlib.util
 import itertools
 import os
-import platform
 import threading
 import time
 from collections.abc import Iterator
@@ -19,7 +18,15 @@ from typing import Any
 from kneebench.analysis.wording import plural
 from kneebench.errors import PlanError
 from kneebench.hosts import host_program, ray_actor
-from kneebench.hosts.connection import ANSWER_S, BEAT_S, CONNECT_S, SEND_S, HostLost
+from kneebench.hosts.connection import (
+    ANSWER_S,
+    BEAT_S,
+    CONNECT_S,
+    SEND_S,
+    HostLine,
+    HostLost,
+    require_fit,
+)
 from kneebench.hosts.package import load_package
 from kneebench.hosts.pipe import Message
 from kneebench.plan.hosts import RayHosts
@@ -74,7 +81,7 @@ def _nodes(ray: Any, planned: RayHosts) -> dict[str, str]:
     return dict(list(found.items())[:wanted])
 
 
-class RayConnection:
+class RayConnection(HostLine):
     """An actor on a node that answers orders, as `Connection` does by ssh."""
 
     def __init__(self, name: str, node: str) -> None:
@@ -106,9 +113,7 @@ class RayConnection:
         what, package = f"cannot run kneebench on node {self.name}", load_package()
         try:
             facts: dict[str, Any] = self._ray.get(self._actor.facts.remote(), timeout=CONNECT_S)
-            if facts["machine"] != platform.machine():
-                seen = f"it is {facts['machine']}, and this machine {platform.machine()}"
-                raise PlanError(what, seen=seen, do="use nodes of this machine's architecture")
+            require_fit(self.name, facts, package)
             begun = self._actor.begin.remote(package.name, package.packed())
             words = self._ray.get(begun, timeout=SEND_S)
         except self._ray.exceptions.RayError as error:
@@ -138,10 +143,6 @@ class RayConnection:
             except self._ray.exceptions.RayError as error:
                 raise HostLost(self.name, _words(error)) from error
 
-    def ask(self, do: str, limit_s: float = 0.0, **values: object) -> Message:
-        """Order something and wait for what comes of it. Raises HostLost."""
-        return self.result(self.begin(do, **values), limit_s)
-
     def _require_there(self) -> None:
         if self._lost:
             raise HostLost(self.name, self._lost)
@@ -160,12 +161,6 @@ class RayConnection:
         self._over.set()
         with contextlib.suppress(Exception):  # it may have ended by itself
             self._ray.kill(self._actor)
-
-    def __enter__(self) -> RayConnection:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
 
 def _words(error: Exception) -> str:

@@ -27,7 +27,6 @@ from kneebench.records import Event
 
 PATIENCE_S = 10.0
 """The controller sends something every second."""
-LOOK_S = 0.5
 GUARDIAN = 'read done; [ "$done" ] || exec "$0" -c "$1"'
 """A shell that waits for one line; without it, this process was killed."""
 CLEAN = "from kneebench.lab.journal import Journal; Journal().clean(lambda event: None)"
@@ -78,8 +77,7 @@ def _interrupt_after(pipe: Pipe) -> None:
     """Interrupt what is under way once the controller is no longer there; again where code of
     others swallowed that.
     """
-    while time.monotonic() - pipe.heard_at < PATIENCE_S:
-        time.sleep(LOOK_S)
+    pipe.await_silence(PATIENCE_S)
     while True:
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(PATIENCE_S)

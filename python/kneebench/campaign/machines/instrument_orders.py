@@ -34,6 +34,7 @@ class InstrumentOrders(Kept):
         with contextlib.ExitStack() as stack:
             trace = stack.enter_context(self.machine.instruments.log_trace(self._server(server)))
             self._traces[server] = trace
+            stack.callback(self._traces.pop, server)
             return self._keep(trace, stack)
 
     def open_samples(self, server: int, wanted: tuple[str, ...], links: dict[str, float]) -> int:

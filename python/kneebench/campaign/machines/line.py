@@ -43,7 +43,7 @@ class Line:
         *values: Given.args,
         **named: Given.kwargs,
     ) -> Found:
-        """What the order gives; `watch` is told what happens meanwhile. Raises what the order
+        """What the order gives; `watch` receives what happens meanwhile. Raises what the order
         raises, and DatabaseHostLost.
         """
         given = packed_arguments(order, *values, **named)
@@ -65,8 +65,7 @@ class Line:
 
     def _answer(self, order: Callable[..., Any], watch: Watch, given: dict[str, Any]) -> Any:
         begun = self._connection.begin(order.__name__, **{"with": given})
-        hear = lambda event: watch(unpacked_event(event))  # noqa: E731
-        return self._connection.result(begun, math.inf, hear)
+        return self._connection.result(begun, math.inf, lambda event: watch(unpacked_event(event)))
 
     def end(self, number: int) -> None:
         """End what the agent keeps under a number; nothing where the host is lost: it does that

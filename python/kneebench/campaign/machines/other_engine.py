@@ -49,10 +49,9 @@ class OtherEngine:
         """Engine.restored."""
         order = DatabaseAgent.restored
         opened = self._line.call(order, watch, self.number, configuration, restore)
-        try:
-            yield other_server(self._line, opened)
-        finally:
-            self._line.end(opened.number)
+        with contextlib.ExitStack() as until:
+            until.callback(self._line.end, opened.number)
+            yield other_server(self._line, opened, until)
 
     def close(self) -> None:
         """Engine.close; nothing where the host is lost: it puts itself back."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 
 from kneebench._core import Address, GeneratorSpec, LoadGenerator
@@ -12,15 +13,16 @@ from kneebench.campaign.machines.agent import DatabaseAgent
 from kneebench.campaign.machines.engine_orders import OpenedServer
 from kneebench.campaign.machines.line import Line
 from kneebench.databases.wire_address import WireAddress
-from kneebench.hosts.load_agent import is_pem
+from kneebench.hosts.load_agent import is_pem, with_certificates
 from kneebench.records import Check, Role, Setting, Watch, unwatched
 
 
 class OtherServer:
     """A restored server on the database host. Its users run on this machine, or on load hosts."""
 
-    def __init__(self, line: Line, opened: OpenedServer) -> None:
-        self._line, self.number = line, opened.number
+    def __init__(self, line: Line, opened: OpenedServer, until: ExitStack) -> None:
+        """`until`: as long as the server is restored."""
+        self._line, self.number, self._until = line, opened.number, until
         self.settings: Sequence[Setting] = opened.settings
         self.measures, self.restore_s = opened.measures, opened.restore_s
         self.cores: Sequence[int] = opened.cores
@@ -29,17 +31,15 @@ class OtherServer:
         self.notes: Sequence[str] = opened.notes
 
     def load_generator(self, spec: GeneratorSpec) -> LoadGenerator:
-        """Users on this machine, who connect over the network; made again each time, with the
-        server's own certificates in a file as long as this server is used.
-        """
+        """Users on this machine, who connect over the network."""
+        return LoadGenerator(spec, self._address_here)
+
+    @cached_property
+    def _address_here(self) -> Address:
+        """Where they connect, with the server's own certificates in a file of this machine."""
         address = self._line.call(DatabaseAgent.users_address, unwatched, self.number)
-        if is_pem(pem := address["sslrootcert"]):
-            file = tempfile.NamedTemporaryFile("w", prefix="kneebench-")  # noqa: SIM115
-            self._certificates = file
-            self._certificates.write(pem)
-            self._certificates.flush()
-            address = {**address, "sslrootcert": self._certificates.name}
-        return LoadGenerator(spec, Address(**address))
+        pem = address["sslrootcert"] if is_pem(address["sslrootcert"]) else ""
+        return Address(**self._until.enter_context(with_certificates({**address}, pem)))
 
     def readings(self, meter: str) -> dict[str, float]:
         """Server.readings."""
@@ -109,8 +109,8 @@ ABLE_SERVERS = {
 """What only some servers can do."""
 
 
-def other_server(line: Line, opened: OpenedServer) -> OtherServer:
+def other_server(line: Line, opened: OpenedServer, until: ExitStack) -> OtherServer:
     """A server with the abilities of its original."""
     able = [kind for name, kind in ABLE_SERVERS.items() if name in opened.abilities]
     kind: type[OtherServer] = type("AbleServer", (*able, OtherServer), {})
-    return kind(line, opened)
+    return kind(line, opened, until)

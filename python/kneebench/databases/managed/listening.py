@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from pydantic import SecretStr
+
 from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.tls import Certificate, can_encrypt, make_certificate
 from kneebench.databases.wire_address import checked_by
@@ -41,9 +43,15 @@ class Listening(NamedTuple):
     certificate: Certificate | None = None
 
     @property
-    def checked(self) -> dict[str, str]:
-        """How a user's connection is checked: the part of an address that says so."""
-        return checked_by(self.certificate.authority if self.certificate else "")
+    def log_in(self) -> dict[str, object]:
+        """The part of an address by which users come here, and check whom they reached."""
+        return {
+            "host": self.address,
+            "port": self.port,
+            "user": USERS,
+            "password": SecretStr(self.password),
+            **checked_by(self.certificate.authority if self.certificate else ""),
+        }
 
 
 class ListensForUsers:

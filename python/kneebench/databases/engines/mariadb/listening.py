@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pydantic import SecretStr
-
 from kneebench.databases.engines.mariadb.server_address import MariadbAddress
 from kneebench.databases.engines.mariadb.session import connect
 from kneebench.databases.managed.listening import USERS, Listening
@@ -30,12 +28,4 @@ def users_address(server: MariadbAddress, listening: Listening) -> MariadbAddres
             account = f"'{USERS}'@'{host}'"
             session.run(f"CREATE USER {account} IDENTIFIED BY '{listening.password}'")
             session.run(f"GRANT {RIGHTS} ON {server.database}.* TO {account}{demand}")
-    return server.model_copy(
-        update={
-            "host": listening.address,
-            "port": listening.port,
-            "user": USERS,
-            "password": SecretStr(listening.password),
-            **listening.checked,
-        }
-    )
+    return server.model_copy(update=listening.log_in)

@@ -9,6 +9,8 @@ from kneebench.databases.engines.mariadb.properties import checkpoint_cycle_s as
 from kneebench.databases.engines.mariadb.properties import error_class as error_class
 from kneebench.databases.engines.mariadb.properties import major_version as major_version
 from kneebench.databases.engines.mariadb.properties import own_quantities as own_quantities
+from kneebench.databases.engines.mariadb.properties import packages as packages
+from kneebench.databases.engines.mariadb.properties import password_variable as password_variable
 from kneebench.databases.engines.mariadb.properties import wait_class as wait_class
 
 label = "MySQL"
@@ -22,7 +24,5 @@ named_settings = (
     "sync_binlog",
 )
 measures_real_hardware = True
-packages = ("pymysql",)
-password_variable = "MYSQL_PWD"  # noqa: S105
 listens = False
 server_program = None

@@ -8,7 +8,6 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from psycopg import sql
-from pydantic import SecretStr
 
 from kneebench.databases.engines.postgres.address import connect
 from kneebench.databases.engines.postgres.server_address import DATABASE, USER, PostgresAddress
@@ -51,17 +50,9 @@ def options(listening: Listening, runtime: Path) -> list[str]:
 
 def users_address(server: PostgresAddress, listening: Listening) -> PostgresAddress:
     """The address for users on other machines, once their role is made."""
-    with connect(server, DATABASE) as session:
+    with connect(server) as session:
         role, password = sql.Identifier(USERS), sql.Literal(listening.password)
         session.execute("SET log_statement = 'none'")
         session.execute(sql.SQL("CREATE ROLE {} LOGIN PASSWORD {}").format(role, password))
         session.execute(sql.SQL(RIGHTS).format(role=role))
-    return server.model_copy(
-        update={
-            "host": listening.address,
-            "user": USERS,
-            "password": SecretStr(listening.password),
-            "database": DATABASE,
-            **listening.checked,
-        }
-    )
+    return server.model_copy(update=listening.log_in)
