@@ -14,7 +14,9 @@ RUST := $(shell find src -name "*.rs") Cargo.toml Cargo.lock
 PG15 := /usr/lib/postgresql/15/bin/postgres
 DEBIAN_TOOLS := $(PG15) /usr/bin/chromium /usr/bin/openssl /usr/sbin/mkfs.xfs \
 	/sbin/mkfs.btrfs /sbin/sfdisk /usr/bin/fio /usr/bin/qemu-storage-daemon /usr/bin/nbdfuse \
-	/usr/bin/bpftrace /usr/sbin/mariadbd /usr/bin/mariadb
+	/usr/bin/bpftrace /usr/sbin/mariadbd /usr/bin/mariadb /usr/bin/ipmitool \
+	/usr/share/doc/libsnmp40
+SERVERS := openssh-server libwrap0 libfaketime snmpd
 apt = test "$$(id -u)" = 0 && apt-get update -qq \
 	&& DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(1)
 
@@ -63,7 +65,7 @@ ray: .tools/bin/uv  ## put Ray into .tools/ray, for the tests of load hosts by R
 	  -r requirements-ray.lock
 
 lock: .tools/bin/uv  ## update the lock file of Python packages
-	uv pip compile -q pyproject.toml --group dev --extra live --universal --generate-hashes --upgrade \
+	uv pip compile -q pyproject.toml --group dev --extra live --extra power --universal --generate-hashes --upgrade \
 		--python-version 3.11 --custom-compile-command "make lock" -o requirements.lock
 	echo 'ray>=2.50,<3' | uv pip compile -q - --universal --generate-hashes --upgrade \
 		--python-version 3.11 --custom-compile-command "make lock" -o requirements-ray.lock
@@ -99,24 +101,24 @@ ready: .venv/built
 		|| { echo "make: no C compiler: apt-get install gcc libc6-dev, then run make again"; exit 1; }
 	touch $@
 
-# sshd and faketime for the tests with several hosts: unpacked, so that no server is installed.
-.tools/hosts/there:
+# Servers for tests, and faketime: unpacked, so that no server is installed.
+.tools/hosts/servers:
 	@mkdir -p .tools/hosts
-	@cd .tools/hosts && { apt-get download -qq openssh-server libwrap0 libfaketime 2>/dev/null \
+	@cd .tools/hosts && { apt-get download -qq $(SERVERS) 2>/dev/null \
 		|| { test "$$(id -u)" = 0 && apt-get update -qq \
-		&& apt-get download -qq openssh-server libwrap0 libfaketime; }; } >/dev/null 2>&1 \
-		&& for package in *.deb; do dpkg -x $$package . && rm $$package; done && touch there \
-		|| echo "make: no sshd for tests: those with several hosts are skipped, with a reason"
+		&& apt-get download -qq $(SERVERS); }; } >/dev/null 2>&1 \
+		&& for package in *.deb; do dpkg -x $$package . && rm $$package; done && touch servers \
+		|| echo "make: no sshd, no snmpd for tests: those that need them are skipped, with a reason"
 
 # What the tests try beside the embedded server: Debian's PostgreSQL 15 and MariaDB, a browser, file
 # systems. Skipped when not root.
-debian: .tools/hosts/there
+debian: .tools/hosts/servers
 	@missing=; for tool in $(DEBIAN_TOOLS); do test -x $$tool || missing=yes; done; \
 	test -n "$$missing" || exit 0; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 		$(call apt,--no-install-recommends postgresql-15 chromium openssl xfsprogs \
 			btrfs-progs fdisk fio qemu-system-common libnbd-bin bpftrace \
-			mariadb-server-core mariadb-client-core) >/dev/null; \
+			mariadb-server-core mariadb-client-core ipmitool libsnmp40) >/dev/null; \
 	else \
 		echo "make: not root: tests of parts that are not installed are skipped, with a reason"; \
 	fi

@@ -244,6 +244,9 @@ class SimulatedServer:
     def ledger(self) -> dict[str, int]:
         """Sums over the tables: next_order_ids, orders, new_orders, w_ytd_cents, committed, ..."""
 
+    def pass_time(self, seconds: float) -> None:
+        """Let simulated time pass without a load."""
+
     def checkpoint(self) -> None:
         """A requested checkpoint; it ends at once."""
 

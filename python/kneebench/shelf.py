@@ -54,10 +54,15 @@ def _modules(path: tuple[str, ...]) -> list[str]:
 
 ENGINES = Shelf("engine", "kneebench.databases.engines")
 METERS = Shelf("meter", "kneebench.measurement.meters", ("meter",))
+POWER_METERS = Shelf(
+    "power meter",
+    "kneebench.measurement.power_meters",
+    ("certificates", "credentials", "json_document", "power_source"),
+)
 STOPS = Shelf(
     "stop", "kneebench.ladder.stops", ("fixed_load", "invalid", "load_generator", "warming")
 )
 SECTIONS = Shelf("section", "kneebench.brief.sections")
 CHANGES = Shelf("change", "kneebench.lab.changes", ("change", "drive"))
-SHELVES = {shelf.kind: shelf for shelf in (ENGINES, METERS, STOPS, SECTIONS)}
+SHELVES = {shelf.kind: shelf for shelf in (ENGINES, METERS, POWER_METERS, STOPS, SECTIONS)}
 """Those with components that users name, by kind."""

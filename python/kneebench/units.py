@@ -29,6 +29,7 @@ MOST_BYTES = 2**63 - 1
 SHOWN = ("ZiB", "EiB", "PiB", "TiB", "GiB", "MiB", "KiB", "B")
 """Units of a size for people, the largest first."""
 TIME = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+WATTS = {"mW": 1e-3, "W": 1.0, "kW": 1e3}
 RATE = {"s": 1.0, "min": 60.0}
 RATE_ALLOWED = 'a rate above 0 with its unit in quotes (/s, /min), as in "800/s"'
 NOTHING = "–"
@@ -69,6 +70,15 @@ def parse_time(text: Any) -> float:
     (0.005, 600.0)
     """
     return text if isinstance(text, float) else _parse(text, TIME, "time")
+
+
+def parse_watts(text: Any) -> float:
+    """Watts of a power with its unit; raises ValueError for a bare number or an unknown unit.
+
+    >>> parse_watts("400W"), parse_watts("1.2kW")
+    (400.0, 1200.0)
+    """
+    return text if isinstance(text, float) else _parse(text, WATTS, "power")
 
 
 def parse_rate(text: str) -> float:
@@ -204,6 +214,29 @@ def bit_rate(bytes_per_s: float) -> str:
     return _scaled(8 * bytes_per_s, steps)
 
 
+def power(watts: float | None) -> str:
+    """Power for people, three digits.
+
+    >>> power(347.4), power(0.0123), power(1210), power(None)
+    ('347 W', '12.3 mW', '1.21 kW', '–')
+    """
+    if watts is None:
+        return NOTHING
+    return _scaled(watts, [("kW", 1e3), ("W", 1.0), ("mW", 1e-3)]) if watts else "0 W"
+
+
+def energy(joules: float | None) -> str:
+    """Energy for people, three digits.
+
+    >>> energy(0.0123), energy(20844.0), energy(None)
+    ('12.3 mJ', '20.8 kJ', '–')
+    """
+    if joules is None:
+        return NOTHING
+    steps = [("MJ", 1e6), ("kJ", 1e3), ("J", 1.0), ("mJ", 1e-3), ("µJ", 1e-6)]
+    return _scaled(joules, steps) if joules else "0 J"
+
+
 SIZE_PATTERN = r"[0-9.]+\s*(B|[KMGTP]iB|[kMGTP]B)"
 Bytes = Annotated[
     int,
@@ -214,6 +247,11 @@ Seconds = Annotated[
     float,
     BeforeValidator(parse_time),
     WithJsonSchema({"type": "string", "pattern": r"^[0-9.]+\s*(ns|us|ms|s|min|h)$"}),
+]
+Watts = Annotated[
+    float,
+    BeforeValidator(parse_watts),
+    WithJsonSchema({"type": "string", "pattern": r"^[0-9.]+\s*(mW|W|kW)$"}),
 ]
 Rate = Annotated[
     str,

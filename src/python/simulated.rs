@@ -78,6 +78,18 @@ impl SimulatedServer {
         self.simulation.now_ns() as f64 / SECOND_NS as f64
     }
 
+    /// Let simulated time pass without a load.
+    fn pass_time(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {
+        let ns = (seconds.max(0.0) * SECOND_NS as f64) as u64;
+        py.detach(|| {
+            self.simulation.change(move |world| {
+                let until_ns = world.now_ns().saturating_add(ns);
+                world.executor.run_until(until_ns);
+            })
+        })
+        .map_err(PyRuntimeError::new_err)
+    }
+
     /// A requested checkpoint; it ends at once.
     fn checkpoint(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| {

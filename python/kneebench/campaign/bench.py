@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from kneebench.analysis.fixed_rate import rate_caveats
 from kneebench.analysis.rounds_end import Wanted, rounds_so_far
+from kneebench.campaign.power import measure_at_rest
 from kneebench.campaign.restored import Context, Restored
 from kneebench.campaign.saturating import with_cores
 from kneebench.campaign.side_by_side import SideBySide
@@ -53,6 +54,7 @@ class Bench:
     def _make_climb(self, configuration: Configuration) -> Climb:
         ladder = self.context.plan.rungs(configuration).ladder
         with Restored(self.context, configuration) as restored:
+            measure_at_rest(self.context, configuration, restored)
             climbed = measure_orders(
                 climb(configuration, ladder, self._cores(configuration)), restored.rung
             )

@@ -19,6 +19,7 @@ from kneebench.campaign.links import measured_link
 from kneebench.campaign.machines.machine import DatabaseMachine
 from kneebench.campaign.machines.opening import let_users_in
 from kneebench.campaign.machines.opening import machine_of as machine_of
+from kneebench.campaign.power import campaign_power, keep_cost, recorded_power
 from kneebench.campaign.preflight import as_plan, refuse
 from kneebench.campaign.proof import prove
 from kneebench.campaign.restored import Context
@@ -88,22 +89,24 @@ def run_on(
     with contextlib.ExitStack() as stack:
         # 1. Undo what a killed run left, check the plan against the machine, reach the others.
         engine, hosts, link = stack.enter_context(_check(machine, plan, erase, watch))
+        power = stack.enter_context(recorded_power(plan, machine.instruments))
         # 2. Open the results: new ones, or those to resume. Change the machine as the plan says.
         paths = _paths(map(engine.where, configurations(plan)))
         host = machine.host(paths, whole=plan.measures_real_hardware)
         in_force = stack.enter_context(machine.sysctls(plan.kernel, watch))
         found = Store.for_plan(_root(folder), plan, host, fresh=fresh, reliefs=reliefs)
         store = stack.enter_context(_open_results(found, plan, engine, watch))
-        store.put_known(known_noise_floor(host, plan, watch), link)
+        store.put_known(known_noise_floor(host, plan, watch), link, campaign_power(plan, power))
         _put_before(store, machine, plan, paths)
         machine.erase(erase, watch)
         # 3. Climb on every configuration, measure the knees in turn, prove what limits them.
         resolved, watched = campaign_plan(plan), _keeping(store, watch)
-        context = Context(resolved, engine, store, watched, machine, in_force, hosts, link)
+        context = Context(resolved, engine, store, watched, machine, in_force, hosts, link, power)
         resumed = bool(store.rungs)
         Bench(context).measure()
         prove(context, plan, reliefs)
-        # 4. The drives as they are now, and how it ended.
+        # 4. The drives as they are now, what the meters took, and how it ended.
+        keep_cost(store, power)
         store.put_drives_after(machine.drives(paths, plan.drives))
         results = store.finish(exit_code, awaits_brief=brief)
         step_times.keep(host, plan, results, resumed=resumed)

@@ -27,6 +27,7 @@ from kneebench.measurement.instruments import RungMachines
 from kneebench.measurement.log_trace import NO_TRACE, LogTrace
 from kneebench.measurement.measure import MeasuredRung, measure
 from kneebench.measurement.meters import log_histogram
+from kneebench.measurement.power.recorder import PowerRecorder
 from kneebench.measurement.rung_runner import described
 from kneebench.measurement.warm_up import COOL_DOWN_S
 from kneebench.plan.campaign_plan import CampaignPlan
@@ -61,13 +62,15 @@ class Context(NamedTuple):
     """Where the users run; None for this machine."""
     link: Link | None = None
     """The network to them, where it was measured."""
+    power: PowerRecorder | None = None
+    """The meters of power; None without any."""
 
     @property
     def machines(self) -> RungMachines:
         """Those of every rung."""
         carries = self.link and self.link.carries
         links = {self.link.interface: carries} if self.link and carries else {}
-        return RungMachines(self.machine.instruments, self.load_hosts, links)
+        return RungMachines(self.machine.instruments, self.load_hosts, links, self.power)
 
     def with_its_cores(self, configuration: Configuration) -> RungPlan:
         """The plan of a configuration's rungs, with the cores that its load generator has."""
@@ -216,7 +219,7 @@ class Restored:
             self.context.store.put_conditions(self.last, found)
 
     def _measure_and_keep(self, order: Order) -> Rung:
-        cold = self._server is None and not self.load_again()
+        cold = (self._server is None or self._unused) and not self.load_again()
         measured = self._repeat_if_disturbed(order, cold=cold)
         restore_s = self.server.restore_s if self._unused else None
         rung = measured.rung.model_copy(update={"restore_s": restore_s})

@@ -34,6 +34,15 @@ class LogCalls(NamedTuple):
     sync: str
 
 
+@runtime_checkable
+class PassesTime(Protocol):
+    """A server whose clock stands while nobody uses it: a model."""
+
+    def pass_time(self, seconds: float) -> None:
+        """Let so much time pass on it."""
+        ...
+
+
 class Server(Protocol):
     """A running database that holds the workload's tables, freshly restored: what each one answers.
     What only some can do is below.

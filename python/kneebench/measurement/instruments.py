@@ -18,8 +18,11 @@ from kneebench.lab.storage_faults import storage_faults
 from kneebench.measurement.log_trace import LogTrace, log_trace
 from kneebench.measurement.meters import open_meters
 from kneebench.measurement.meters.meter import MeterContext
+from kneebench.measurement.power.recorder import PowerRecorder
+from kneebench.measurement.power.recordings import OwnRecordings, Recordings
 from kneebench.measurement.profile.storage_profile import storage_profile
 from kneebench.measurement.sampler import LoadMeter, RawSeries, Sampler
+from kneebench.plan.power import PowerMeter
 from kneebench.records import CountedDevice, DriveFill, RawProfile, Remark, Role, Watch
 
 
@@ -59,6 +62,10 @@ class Instruments(Protocol):
         """The meters of these names, opened; `real`: they may read this machine."""
         ...
 
+    def power_meters(self, tables: Sequence[PowerMeter]) -> Recordings:
+        """Meters of power that are read there. Raises PlanError for one that cannot be read."""
+        ...
+
     def storage_faults(self, paths: Sequence[Path]) -> tuple[str, ...]:
         """What is wrong under these paths now."""
         ...
@@ -90,6 +97,10 @@ class OwnInstruments:
         meters = open_meters(wanted, context, real_hardware=real)
         return Sampler(meters, context.server.now_s)
 
+    def power_meters(self, tables: Sequence[PowerMeter]) -> Recordings:
+        """Each in a thread."""
+        return OwnRecordings(tables)
+
     def storage_faults(self, paths: Sequence[Path]) -> tuple[str, ...]:
         """By the mounts."""
         return storage_faults(paths)
@@ -114,12 +125,14 @@ OWN = OwnInstruments()
 
 class RungMachines(NamedTuple):
     """The machines of a rung: what reads the server's; where the users run, None for this machine;
-    and what interfaces of the server's machine carry, in bytes per second, as far as measured.
+    what interfaces of the server's machine carry, in bytes per second, as far as measured; and the
+    power of all, None without meters.
     """
 
     instruments: Instruments = OWN
     load_hosts: LoadHosts | None = None
     links: Mapping[str, float] = MappingProxyType({})
+    power: PowerRecorder | None = None
 
 
 ALONE = RungMachines()

@@ -24,6 +24,8 @@ from kneebench.measurement.idle_counts import Idle
 from kneebench.measurement.instruments import ALONE, RungMachines, Samples
 from kneebench.measurement.log_trace import NO_TRACE, LogTrace
 from kneebench.measurement.meters.meter import MeterContext
+from kneebench.measurement.power.recorder import PowerRecorder
+from kneebench.measurement.power.rung_power import rung_power
 from kneebench.measurement.rung_runner import (
     RungRunner,
     described,
@@ -92,9 +94,13 @@ def measure(
     devices = machines.instruments.counted_devices(server.paths, server.roles)
     rung, outside = judged(summarised(record, plan, server, devices), record.load.held)
     last = record.load.held.last
+    power = rung_power(machines.power, record.load.clock_s, record.load.held)
     return MeasuredRung(
-        with_faults(rung, machines.instruments.storage_faults(storage_paths)),
-        series(record.raw_series[-1].at_s[1 : last + 1], record.load.values[:last]),
+        with_faults(power.on(rung), machines.instruments.storage_faults(storage_paths)),
+        (
+            *series(record.raw_series[-1].at_s[1 : last + 1], record.load.values[:last]),
+            *power.series,
+        ),
         record.load.seconds,
         outside,
     )
@@ -113,20 +119,20 @@ def _run_load(
     server = context.server
     before = _idle(server)
     make_log_ready(server, times.shortest_s + times.logged_s, LOG_MOST_S)
-    generator = _load_of(order, plan, server, machines.load_hosts)
+    generator = load_of(order, plan, server, machines.load_hosts)
     _connect(generator, order, server)
     real = plan.engine.measures_real_hardware
     with _pin_to(plan.workload.load_generator_cores if real else ()):
         opened = machines.instruments.samples(plan.meters, context, real=real)
         with contextlib.closing(opened) as sampler:
-            load = _under_load(generator, order, times, sampler, server, watch)
+            load = _under_load(generator, order, times, sampler, server, watch, machines.power)
             refuse_starved(order, load.tally, plan.engine)
             after = _idle(server)
             sampler.sample()
     return RungRecord(order, started_at, before, load, after, sampler.raw_series, sampler.remarks)
 
 
-def _load_of(
+def load_of(
     order: Order, plan: RungPlan, server: Server, load_hosts: LoadHosts | None
 ) -> LoadGenerators:
     """The users of an order, on this machine or on the load hosts."""
@@ -174,10 +180,11 @@ def _under_load(
     sampler: Samples,
     server: Server,
     watch: Watch,
+    power: PowerRecorder | None,
 ) -> LoadRecord:
     """Run the load, from go to the last response."""
     with running_load(generator) as users:
-        runner = RungRunner(order, users, sampler, server, watch)
+        runner = RungRunner(order, users, sampler, server, watch, power)
         warmed = warm_up(runner, times)
         warm_up_s = runner.now_s
         held = hold_window(runner, times)
@@ -192,4 +199,5 @@ def _under_load(
         tuple(runner.seconds),
         completed_before(runner, warm_up_s),
         None if warmed.steady else moved_at_last(runner, held, times),
+        runner.clock_s,
     )

@@ -10,6 +10,7 @@ from kneebench.analysis.wording import named, number_of_users
 from kneebench.databases.engine import MakesLogFiles, Server
 from kneebench.errors import DatabaseLost, KneebenchError
 from kneebench.measurement.instruments import Samples
+from kneebench.measurement.power.recorder import PowerRecorder
 from kneebench.measurement.quantities import RATIOS
 from kneebench.measurement.stuck import EVERY_S, refuse_stuck
 from kneebench.measurement.summaries import Values, between, combined, quotient
@@ -29,13 +30,23 @@ class RungRunner:
     """
 
     def __init__(
-        self, order: Order, users: RunningLoad, sampler: Samples, server: Server, watch: Watch
+        self,
+        order: Order,
+        users: RunningLoad,
+        sampler: Samples,
+        server: Server,
+        watch: Watch,
+        power: PowerRecorder | None = None,
     ) -> None:
         self.order = order
         self.users = users
         self.sampler = sampler
         self._server = server
         self._watch = watch
+        self._power = power
+        self.clock_s: list[float] = []
+        """When each sample was taken, on the clock of the power meters; empty without any."""
+        self._read_power()
         self.seconds: list[Second] = []
         self.nopm: list[float] = []
         """New-Orders per minute in each second since go."""
@@ -84,6 +95,7 @@ class RungRunner:
             if len(self.read) % EVERY_S == EVERY_S - 1:
                 refuse_stuck(self._server, where)
             sample = self.sampler.sample()
+            self._read_power()
         seen = between(self.sampler.raw_series, sample - 1, sample)
         self.read.append(seen)
         if (reads := combined(seen, "device.reads")) is not None:
@@ -92,6 +104,11 @@ class RungRunner:
             self.read_time.append(read_s / self._busy_users(tick.seconds))
             self.read_bytes += combined(seen, "device.read_bytes") or 0.0
         self._report(doing, share, left_s, live_second(self.nopm, tick, seen))
+
+    def _read_power(self) -> None:
+        if self._power:
+            self._power.second(self._server)
+            self.clock_s.append(self._power.now_s())
 
     def _report(self, doing: str, share: float, left_s: float, second: LiveSecond) -> None:
         data: dict[str, object] = {

@@ -37,7 +37,8 @@ from kneebench.records import (
 
 class LoadRecord(NamedTuple):
     """The load, from go to stop. `values`: what the meters read in each second since go;
-    `discarded`: transactions of the warm-up; `moved`: of a window that is not steady.
+    `discarded`: transactions of the warm-up; `moved`: of a window that is not steady; `clock_s`:
+    the time of each sample on the clock of the power meters.
     """
 
     tally: Tally
@@ -48,6 +49,7 @@ class LoadRecord(NamedTuple):
     seconds: tuple[Second, ...]
     discarded: int
     moved: Moved | None
+    clock_s: Sequence[float]
 
 
 class RungRecord(NamedTuple):

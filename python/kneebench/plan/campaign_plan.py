@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.ladder import Ladder
+from kneebench.plan.power import Power
 from kneebench.plan.rung_plan import RungPlan
 from kneebench.plan.workload import Workload
 from kneebench.records import Configuration
@@ -15,8 +16,8 @@ class CampaignPlan(NamedTuple):
     """All that a campaign measures by.
 
     `configurations`: the baseline's first; `databases`: by name; `ladder`, `workload`: what is the
-    same for all of them; `meters`: those to read; `saturating`: names of the constraints whose
-    number of cores the campaign finds.
+    same for all of them; `meters`: those to read; `power`: those of power; `saturating`: names of
+    the constraints whose number of cores the campaign finds.
     """
 
     configurations: tuple[Configuration, ...]
@@ -24,6 +25,7 @@ class CampaignPlan(NamedTuple):
     ladder: Ladder
     workload: Workload
     meters: tuple[str, ...]
+    power: Power = Power()
     saturating: frozenset[str] = frozenset()
 
     def database(self, configuration: Configuration) -> DatabasePlan:

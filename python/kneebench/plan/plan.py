@@ -22,6 +22,7 @@ from kneebench.plan.engine_table import EngineStorage, EngineTable, default_data
 from kneebench.plan.hosts import Hosts
 from kneebench.plan.kernel import Kernel
 from kneebench.plan.ladder import Ladder
+from kneebench.plan.power import Power
 from kneebench.plan.stops import with_keys_of_ladder
 from kneebench.plan.storage import Storage as Storage
 from kneebench.plan.values import Directory, Name, Note, Sentence, Switch, Whole, wrong
@@ -81,6 +82,7 @@ class Plan(Part):
     constraints: Constraints = Constraints()
     kernel: Kernel = Kernel()
     hosts: Hosts = Hosts()
+    power: Power = Power()
     notes: dict[Name, Note] = Field(
         default={},
         max_length=MOST_NOTES,

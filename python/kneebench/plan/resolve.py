@@ -62,6 +62,7 @@ def campaign_plan(plan: Plan) -> CampaignPlan:
         ladder=plan.ladder,
         workload=plan.workload,
         meters=plan.meters,
+        power=plan.power,
         saturating=frozenset(
             name for some in constraints for name, one in some.items() if one.saturating
         ),

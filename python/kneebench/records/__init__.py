@@ -48,7 +48,15 @@ from kneebench.records.machine import (
     SystemDrive,
     Whereabouts,
 )
-from kneebench.records.record import TRANSACTIONS, Phase, Record, Role, Verdict
+from kneebench.records.power import (
+    SYSTEM_POWER,
+    CampaignPower,
+    MeasuredPower,
+    MeterLag,
+    PowerMeterFacts,
+    PowerWindow,
+)
+from kneebench.records.record import TRANSACTIONS, Phase, Record, Role, Scope, Verdict
 from kneebench.records.remark import Remark, Severity, noted
 from kneebench.records.resolved_plan import PlannedDatabase, PlannedStorage, ResolvedPlan
 from kneebench.records.rung import (
@@ -68,9 +76,11 @@ from kneebench.records.rung import (
 from kneebench.records.seconds import LiveSecond, Second, Series, Tick
 
 __all__ = [
+    "SYSTEM_POWER",
     "TRANSACTIONS",
     "Bottleneck",
     "Campaign",
+    "CampaignPower",
     "Check",
     "Climb",
     "Comparison",
@@ -99,7 +109,9 @@ __all__ = [
     "LoadInterval",
     "LogHistogram",
     "LoopFile",
+    "MeasuredPower",
     "MemoryModule",
+    "MeterLag",
     "Moved",
     "NoiseFloor",
     "Obstacle",
@@ -107,6 +119,8 @@ __all__ = [
     "Phase",
     "PlannedDatabase",
     "PlannedStorage",
+    "PowerMeterFacts",
+    "PowerWindow",
     "Preconditioned",
     "Proof",
     "QuotedLoad",
@@ -121,6 +135,7 @@ __all__ = [
     "Results",
     "Role",
     "Rung",
+    "Scope",
     "Second",
     "SeenError",
     "Series",

@@ -12,6 +12,7 @@ from kneebench.records.drives import DriveFill, DriveLoad, Preconditioned, RawPr
 from kneebench.records.findings import Proof
 from kneebench.records.link import Link
 from kneebench.records.machine import Host, Setting, Whereabouts
+from kneebench.records.power import CampaignPower
 from kneebench.records.record import Record
 from kneebench.records.resolved_plan import ResolvedPlan
 from kneebench.records.rung import Order
@@ -38,6 +39,8 @@ class Campaign(Record):
     """By configuration, in older campaigns by storage; empty in campaigns of old."""
     link: Link | None = None
     """The network to users on other machines, as it was before the first rung."""
+    power: CampaignPower | None = None
+    """Its meters of power, with what they showed at rest; None without any."""
     noise_floor: NoiseFloor | None = None
     """That of the machine when the campaign was measured; None if no A/A pair had been measured."""
     drives_before: tuple[WholeDrive, ...] = ()

@@ -12,6 +12,9 @@ Phase = Literal[
 ]
 Role = Literal["data", "log", "temporary files"]
 """What a directory of a server, or the volume under it, holds."""
+Scope = Literal["wall", "dc", "cpu", "drive"]
+"""What a meter of power measures: all that is plugged in at the wall, what is behind the power
+supplies, processors with their memory, or drives."""
 Verdict = Literal["suspected", "proved", "refuted"]
 """Of a resource that was short: seen only, or also relieved."""
 

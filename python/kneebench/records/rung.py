@@ -9,6 +9,7 @@ from pydantic import Field
 
 from kneebench.records.load_hosts import HostTally, utilization
 from kneebench.records.machine import CountedDevice
+from kneebench.records.power import PowerWindow
 from kneebench.records.record import Phase, Record
 from kneebench.records.remark import Remark
 
@@ -36,9 +37,7 @@ class Order(Record):
 
 
 class Counts(Record):
-    """Counts of transactions: started = committed + rolled_back + failed + unknown, once none is in
-    flight.
-    """
+    """Counts of transactions: started = committed + rolled_back + failed + unknown, when idle."""
 
     started: int = 0
     committed: int = 0
@@ -214,9 +213,8 @@ class LogHistogram(Record):
 
 
 class Counted(Record):
-    """The database's own counts over a rung, from idle to idle: the rise of sum D_NEXT_O_ID,
-    commits and rollbacks; None where it does not count the workload's apart from others.
-    """
+    """The database's own counts over a rung, idle to idle: the rise of sum D_NEXT_O_ID, commits and
+    rollbacks; None where it does not count the workload's apart from others."""
 
     next_order_ids: int
     commits: int | None = None
@@ -267,6 +265,8 @@ class Rung(Record):
     """Transactions completed in the warm-up: they are in no figure. None in older files."""
     moved: Moved | None = None
     """Of a rung that is not steady; None if it is, and in older files."""
+    power: PowerWindow | None = None
+    """Of the window; None without meters of power."""
 
     def __repr_args__(self) -> Iterator[tuple[str, object]]:
         """The order and the main figures; not the histograms, quantities and checks."""

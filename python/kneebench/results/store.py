@@ -10,30 +10,18 @@ from pathlib import Path
 from kneebench.lab.host import kneebench_version
 from kneebench.plan import Plan
 from kneebench.records import (
-    Campaign,
     Check,
     Climb,
     Configuration,
-    DriveFill,
-    DriveLoad,
     Host,
-    Link,
-    NoiseFloor,
     Order,
-    Preconditioned,
-    Proof,
-    RawProfile,
     Results,
     Rung,
-    Setting,
-    Whereabouts,
-    WholeDrive,
 )
 from kneebench.results import campaign_reader, parquet
 from kneebench.results.atomic_write import write_text
 from kneebench.results.campaign_folders import find_unfinished, new_folder, slug
 from kneebench.results.compare_plans import measured_by_another
-from kneebench.results.drive_facts import with_fills, with_written
 from kneebench.results.file_schemas import schemas
 from kneebench.results.formats import (
     Finished,
@@ -45,6 +33,7 @@ from kneebench.results.formats import (
     write_kept,
 )
 from kneebench.results.head import new_head, read_head
+from kneebench.results.head_keeper import HeadKeeper
 from kneebench.results.joining import (
     added_configurations,
     find_joinable,
@@ -55,7 +44,7 @@ from kneebench.results.measured_files import MeasuredFiles, StorableRung
 from kneebench.results.notebook import LoadedResults
 
 
-class Store:
+class Store(HeadKeeper):
     """One campaign's folder, open for writing; other processes are kept out until `close`.
     `campaign` is its head as it is kept now.
     """
@@ -192,77 +181,6 @@ class Store:
                 KeptConditions(last=last, checks=tuple(checks)),
             )
 
-    def put_settings(self, configuration: Configuration, settings: Sequence[Setting]) -> None:
-        """Keep the settings that were in force on a configuration, and note each that changed
-        before the campaign was resumed.
-        """
-        was, now = (
-            {s.name: s.value for s in some}
-            for some in (self.campaign.settings.get(configuration.id, ()), settings)
-        )
-        for name in sorted({*was, *now}) if was else ():
-            if was.get(name) != now.get(name):
-                self.put_note(
-                    f"{name} changed on {configuration.name} during the campaign:"
-                    f" {was.get(name, 'not set')}, then {now.get(name, 'not set')}"
-                )
-        self._change(settings={**self.campaign.settings, configuration.id: tuple(settings)})
-
-    def put_base_image(self, facts: Mapping[str, str]) -> None:
-        """Keep the facts about the loaded image."""
-        self._change(base_image={**self.campaign.base_image, **facts})
-
-    def put_servers(self, servers: Mapping[str, Whereabouts]) -> None:
-        """Keep where the servers run, by configuration."""
-        self._change(servers=dict(servers))
-
-    def put_known(self, floor: NoiseFloor | None, link: Link | None) -> None:
-        """Keep the machine's noise floor and the network to its users, as far as known."""
-        self._change(noise_floor=floor, link=link)
-
-    def put_drives_before(self, drives: Sequence[WholeDrive]) -> None:
-        """Keep the drives as they were when the campaign began; a resumed one began before, and
-        only drives of configurations that joined it are added.
-        """
-        before = self.campaign.drives_before
-        known = {one.key for one in before}
-        if not before or self.campaign.joined:
-            added = (one for one in drives if one.key not in known)
-            self._change(drives_before=(*before, *added))
-
-    def put_drives_after(self, drives: Sequence[WholeDrive]) -> None:
-        """Keep the drives as the campaign left them."""
-        self._change(drives_after=tuple(drives))
-
-    def put_drive_written(self, done: Preconditioned | DriveLoad) -> None:
-        """Keep what was done to a drive before its volume was made: all drains, else the latest."""
-        self._keep(with_written(self.campaign, done))
-
-    def put_drive_fills(self, fills: Sequence[DriveFill]) -> None:
-        """Keep how full the drives are, for each the fullest so far."""
-        self._keep(with_fills(self.campaign, fills))
-
-    def put_raw_profile(self, configuration: Configuration, profile: RawProfile) -> None:
-        """Keep what the configuration's storage did without its database."""
-        self._change(raw_profiles={**self.campaign.raw_profiles, configuration.id: profile})
-
-    def put_unprofiled(self, configuration: Configuration, why: str) -> None:
-        """Keep why that was not measured."""
-        self._change(unprofiled={**self.campaign.unprofiled, configuration.id: why})
-
-    def put_proof(self, proof: Proof) -> None:
-        """Keep what relieving a resource gained on a configuration."""
-        self._change(proofs={**self.campaign.proofs, proof.configuration: proof})
-
-    def put_saturation(self, tried: Mapping[int, float]) -> None:
-        """Keep how busy the least busy core was, by the number of cores tried."""
-        self._change(saturation=dict(tried))
-
-    def put_note(self, note: str) -> None:
-        """Keep something that the reader must know about the whole campaign."""
-        if note not in self.campaign.notes:
-            self._change(notes=(*self.campaign.notes, note))
-
     def finish(
         self, exit_code: Callable[[Results], int] = lambda results: 0, *, awaits_brief: bool = False
     ) -> LoadedResults:
@@ -289,12 +207,3 @@ class Store:
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-    def _change(self, **fields: object) -> None:
-        self._keep(self.campaign.model_copy(update=fields))
-
-    def _keep(self, changed: Campaign) -> None:
-        if changed != self.campaign:
-            with self._files.writing():
-                write_kept(self.folder / "campaign.json", changed)
-            self.campaign = changed

@@ -11,6 +11,8 @@ from kneebench.campaign.machines.machine import ThisMachine
 from kneebench.measurement.instruments import Samples
 from kneebench.measurement.log_trace import NO_TRACE, LogTrace
 from kneebench.measurement.meters.meter import MeterContext
+from kneebench.measurement.power.recordings import NewSamples, RecordedPower, Recordings
+from kneebench.plan.power import PowerMeterTable
 from kneebench.records import CountedDevice, DriveFill, RawProfile, Remark, Role
 
 
@@ -20,6 +22,13 @@ class Sample(NamedTuple):
     meter: str
     at_s: float
     values: dict[str, float]
+
+
+class PowerMeters(NamedTuple):
+    """Meters of power, by the number under which they are kept."""
+
+    number: int
+    meters: tuple[RecordedPower, ...]
 
 
 class InstrumentOrders(Kept):
@@ -67,6 +76,17 @@ class InstrumentOrders(Kept):
         remarks = cast(Samples, self._kept[samples]).remarks
         self.end(samples)
         return remarks
+
+    def open_power_meters(self, tables: tuple[PowerMeterTable, ...]) -> PowerMeters:
+        """Instruments.power_meters, until `end`."""
+        with contextlib.ExitStack() as stack:
+            recordings = self.machine.instruments.power_meters(tables)
+            stack.callback(recordings.close)
+            return PowerMeters(self._keep(recordings, stack), tuple(recordings.meters))
+
+    def new_power_samples(self, meters: int) -> NewSamples:
+        """Recordings.new_samples."""
+        return cast(Recordings, self._kept[meters]).new_samples()
 
     def storage_faults(self, paths: tuple[Path, ...]) -> tuple[str, ...]:
         """Instruments.storage_faults."""

@@ -15,7 +15,9 @@ from kneebench.databases.engine import Server
 from kneebench.measurement.instruments import Samples
 from kneebench.measurement.log_trace import NO_TRACE, LogTrace
 from kneebench.measurement.meters.meter import MeterContext
+from kneebench.measurement.power.recordings import NewSamples, Recordings
 from kneebench.measurement.sampler import LoadMeter, RawSeries
+from kneebench.plan.power import PowerMeter
 from kneebench.records import CountedDevice, DriveFill, RawProfile, Remark, Role, Watch, unwatched
 
 
@@ -37,6 +39,10 @@ class OtherInstruments:
     def samples(self, wanted: Sequence[str], context: MeterContext, *, real: bool) -> Samples:
         """On the clock of the database host."""
         return OtherSamples(self._line, context, tuple(wanted))
+
+    def power_meters(self, tables: Sequence[PowerMeter]) -> Recordings:
+        """Read by the agent, on its clock."""
+        return OtherRecordings(self._line, tables)
 
     def storage_faults(self, paths: Sequence[Path]) -> tuple[str, ...]:
         """As there."""
@@ -96,6 +102,23 @@ class OtherSamples:
         """Close all meters; their remarks stay. Where the host is lost, it closes them itself."""
         with contextlib.suppress(DatabaseHostLost):
             self.remarks = self._line.call(DatabaseAgent.close_samples, unwatched, self._number)
+
+
+class OtherRecordings:
+    """Meters of power that the agent reads."""
+
+    def __init__(self, line: Line, tables: Sequence[PowerMeter]) -> None:
+        self._line = line
+        opened = line.call(DatabaseAgent.open_power_meters, unwatched, tuple(tables))
+        self._number, self.meters = opened.number, opened.meters
+
+    def new_samples(self) -> NewSamples:
+        """What was read there since the last call."""
+        return self._line.call(DatabaseAgent.new_power_samples, unwatched, self._number)
+
+    def close(self) -> None:
+        """End the reading there."""
+        self._line.end(self._number)
 
 
 def _number(server: Server) -> int:

@@ -11,6 +11,7 @@ from kneebench.databases.engines.simulated.properties import wait_class
 from kneebench.databases.engines.simulated.storage import SimulatedStorage
 from kneebench.records import Check, Role, Setting, Watch
 
+POWER = "power"
 METERS: dict[str, tuple[str, ...]] = {
     "cores": ("cores.",),
     "devices": ("device.",),
@@ -21,6 +22,7 @@ METERS: dict[str, tuple[str, ...]] = {
     "pressure": ("pressure.",),
     "processes": ("processes.",),
     "process_io": (),
+    POWER: (),
 }
 """The meters that the model answers, and the quantities of each by the beginning of their names."""
 
@@ -32,7 +34,7 @@ class Simulated:
     """
 
     def __init__(self, server: SimulatedServer, storage: SimulatedStorage) -> None:
-        self._server = server
+        self._server, self._storage = server, storage
         self.settings = _settings(storage)
         self.measures = frozenset(METERS)
         self.cores = tuple(range(storage.cores))
@@ -52,6 +54,8 @@ class Simulated:
         """
         if meter == "process_io":
             return {"processes.io|others": 0.0}
+        if meter == POWER:
+            return {"power.energy|model": self._joules()}
         beginnings = METERS[meter]
         found = (
             (name, value)
@@ -59,6 +63,19 @@ class Simulated:
             if name.startswith(beginnings)
         )
         return {_classified(name): value for name, value in found}
+
+    def _joules(self) -> float:
+        """Since the restore: idle power for all the time, more for each busy core and drive."""
+        found, model = self._server.readings(), self._storage
+        cores_s, drives_s = (
+            sum(value for name, value in found.items() if name.startswith(beginning))
+            for beginning in ("cores.busy|", "device.busy|")
+        )
+        return (
+            model.idle_power * self.now_s()
+            + model.core_power * cores_s
+            + model.drive_power * drives_s
+        )
 
     def sum_next_order_ids(self) -> int:
         """sum D_NEXT_O_ID over all districts."""
@@ -80,6 +97,10 @@ class Simulated:
     def now_s(self) -> float:
         """The simulated clock."""
         return self._server.now_s()
+
+    def pass_time(self, seconds: float) -> None:
+        """Let simulated time pass without a load."""
+        self._server.pass_time(seconds)
 
     def checkpoint(self) -> None:
         """Start a checkpoint; its pages are written as time goes on."""

@@ -11,7 +11,7 @@ from pydantic import Field
 from kneebench.plan.storage import Storage
 from kneebench.plan.values import MONTH_S, Number, Part, Whole
 from kneebench.records import Configuration
-from kneebench.units import Seconds
+from kneebench.units import Seconds, Watts
 
 
 class SimulatedStorage(Part):
@@ -77,6 +77,15 @@ class SimulatedStorage(Part):
     checkpoint_every: Annotated[
         Seconds, Field(le=MONTH_S, description='Time between checkpoints; "0s": none')
     ] = 30.0
+    idle_power: Annotated[
+        Watts, Field(le=1e6, description="Power of the simulated server without work")
+    ] = 100.0
+    core_power: Annotated[
+        Watts, Field(le=1e6, description="Additional power of each core that works")
+    ] = 20.0
+    drive_power: Annotated[
+        Watts, Field(le=1e6, description="Additional power of each drive that works (data, log)")
+    ] = 8.0
     full_after_users: Annotated[
         Whole,
         Field(

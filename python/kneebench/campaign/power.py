@@ -1,0 +1,116 @@
+"""The power of a campaign: its meters are read from before the first restore to the end; idle power
+and lags come before the first climb of each storage.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from kneebench.campaign.restored import Context, Restored
+from kneebench.errors import PlanError
+from kneebench.measurement.instruments import Instruments
+from kneebench.measurement.measure import load_of
+from kneebench.measurement.power.idle import find_lags, idle_power
+from kneebench.measurement.power.recorder import ModelRecorder, PowerRecorder
+from kneebench.measurement.power.recordings import OwnRecordings, facts_of
+from kneebench.measurement.power_meters.power_source import PlainSource
+from kneebench.plan import Plan
+from kneebench.records import CampaignPower, Configuration, MeterLag, Order
+from kneebench.results.campaign_reader import rung_files
+from kneebench.results.store import Store
+from kneebench.workload import LoadGenerators
+
+MODEL = "model"
+USERS_PER_CORE = 2
+UNKNOWN_CORES = 4
+"""Of a server whose machine is not known."""
+
+
+@contextlib.contextmanager
+def recorded_power(plan: Plan, instruments: Instruments) -> Iterator[PowerRecorder | None]:
+    """All meters of a plan, read until the end of the block; None without any.
+
+    `instruments`: those of the database's machine. Raises PlanError for a meter that cannot be
+    read.
+    """
+    tables = plan.power.meters
+    if not tables:
+        yield None
+    elif not plan.measures_real_hardware:
+        yield _of_the_model(plan)
+    else:
+        with contextlib.ExitStack() as opened:
+            there = [one for one in tables if one.on_database_host]
+            here = [one for one in tables if not one.on_database_host]
+            parts = [instruments.power_meters(there)] if there else []
+            for part in parts:
+                opened.callback(part.close)
+            parts += [opened.enter_context(OwnRecordings(here))] if here else []
+            yield PowerRecorder(plan.power, parts)
+
+
+def _of_the_model(plan: Plan) -> PowerRecorder:
+    for one in plan.power.meters:
+        if one.type != MODEL:
+            seen = f"type {one.type} measures a machine, and a model runs on none"
+            raise PlanError(f"power meter {one.name}", seen=seen, do=f'use type = "{MODEL}"')
+    facts = [facts_of(one, PlainSource()) for one in plan.power.meters]  # type: ignore[arg-type]
+    return ModelRecorder(plan.power, facts)
+
+
+def campaign_power(plan: Plan, power: PowerRecorder | None) -> CampaignPower | None:
+    """The meters, for the head of the results."""
+    if not power:
+        return None
+    sums, leading = plan.power.sums, plan.power.leading
+    return CampaignPower(meters=tuple(power.meters), sums=sums, leading=leading)
+
+
+def measure_at_rest(context: Context, configuration: Configuration, restored: Restored) -> None:
+    """Idle power and the lags of the meters, on a database that nobody has used yet; those of a
+    storage once.
+    """
+    power, kept = context.power, context.store.campaign.power
+    if not power or not kept:
+        return
+    same = [c.id for c in context.plan.configurations if c.storage == configuration.storage]
+    for id_ in same:
+        power.use_lags(kept.lags.get(id_, ()))
+    if any(id_ in kept.idle for id_ in same) or _has_rungs(context.store, configuration):
+        return
+    idle_s, load_step = context.plan.power.idle, context.plan.power.load_step
+    found = idle_power(power, restored.server, idle_s, context.watch, configuration.name)
+    kept = kept.model_copy(update={"idle": {**kept.idle, configuration.id: found}})
+    if load_step:
+        lags = _find_lags(context, power, configuration, restored)
+        kept = kept.model_copy(update={"lags": {**kept.lags, configuration.id: lags}})
+    context.store.put_power(kept)
+
+
+def _has_rungs(store: Store, configuration: Configuration) -> bool:
+    """Whether a killed run had begun its climb: at rest it is no more."""
+    return any(file.name.startswith(f"{configuration.id}.") for file in rung_files(store.folder))
+
+
+def _find_lags(
+    context: Context, power: PowerRecorder, configuration: Configuration, restored: Restored
+) -> tuple[MeterLag, ...]:
+    """By a load of a few users for each core, which is no rung."""
+    server, plan = restored.server, context.with_its_cores(configuration)
+    users = min(plan.ladder.last, USERS_PER_CORE * (len(server.cores) or UNKNOWN_CORES))
+    order = Order(configuration=configuration.id, phase="warm_up", users=users)
+
+    def load() -> LoadGenerators:
+        return load_of(order, plan, server, context.load_hosts)
+
+    found = find_lags(power, server, load, context.watch, configuration.name)
+    restored.transactions += found.transactions
+    return found.lags
+
+
+def keep_cost(store: Store, power: PowerRecorder | None) -> None:
+    """Keep what reading the meters took."""
+    if power and (kept := store.campaign.power):
+        power.take()
+        store.put_power(kept.model_copy(update={"cost": power.cost()}))

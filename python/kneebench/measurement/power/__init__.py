@@ -1,0 +1,1 @@
+"""Electric power: its meters are read all through a campaign; what a stretch of it holds."""

@@ -1,0 +1,68 @@
+"""How late a meter is: a load is switched on and off at known moments, and the shift is taken at
+which the meter's power follows it best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kneebench.measurement.power.energy import energy_at
+from kneebench.measurement.power.record import PowerRecord
+from kneebench.records import MeterLag
+from kneebench.units import power
+
+if TYPE_CHECKING:
+    from numpy import float64
+    from numpy.typing import NDArray
+
+Steps = Sequence[tuple[float, float]]
+"""The load: from when to when it was on."""
+ON_S, OFF_S = (4.0, 6.0, 5.0), (5.0, 4.0, 6.0)
+"""How long the load is on, and off after that: unequal, so that one shift fits best."""
+STEP_S = 0.05
+EARLIEST_S, LATEST_S = -1.0, 12.0
+LEAST = 0.7
+"""Correlation of power and load from which the shift is believed."""
+NOT_SEEN = "the load was not seen in its power"
+
+
+def lag_of(meter: str, record: PowerRecord, steps: Steps, end_s: float) -> MeterLag:
+    """The lag of a meter by a load that was on in these steps, of readings up to `end_s`."""
+    import numpy as np
+
+    begin_s = steps[0][0] - OFF_S[0] / 2
+    try:
+        record.within(begin_s, end_s)
+    except IndexError:
+        return MeterLag(meter=meter, why="it was not read all through the load step")
+    edges = np.arange(begin_s, end_s, STEP_S)
+    joules = np.array([energy_at(record, float(edge)) for edge in edges])
+    watts, middles = np.diff(joules) / STEP_S, edges[:-1] + STEP_S / 2
+    if watts.std() == 0:
+        return MeterLag(meter=meter, why=NOT_SEEN)
+    shifts = np.arange(EARLIEST_S, LATEST_S + STEP_S / 2, STEP_S)
+    fits = [_correlation(watts, _load(middles - shift, steps)) for shift in shifts]
+    best = int(np.argmax(fits))
+    if fits[best] < LEAST:
+        return MeterLag(meter=meter, why=NOT_SEEN)
+    on = _load(middles - shifts[best], steps) > 0
+    step_w = float(watts[on].mean() - watts[~on].mean())
+    if best in (0, len(shifts) - 1):
+        why = f"it follows the load by {power(step_w)}, but more than {LATEST_S:g} s late"
+        return MeterLag(meter=meter, step_w=step_w, why=why)
+    return MeterLag(meter=meter, lag_s=round(float(shifts[best]), 3), step_w=step_w)
+
+
+def _load(at_s: NDArray[float64], steps: Steps) -> NDArray[float64]:
+    """1 where the load was on, else 0."""
+    found = 0 * at_s
+    for on_s, off_s in steps:
+        found[(at_s >= on_s) & (at_s < off_s)] = 1.0
+    return found
+
+
+def _correlation(a: NDArray[float64], b: NDArray[float64]) -> float:
+    import numpy as np
+
+    return float(np.corrcoef(a, b)[0, 1]) if b.std() > 0 else 0.0

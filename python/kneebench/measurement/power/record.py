@@ -1,0 +1,104 @@
+"""What a meter of power was read, in the order of time.
+
+Times are seconds of one clock. A meter's own counter is joules so far; a gauge is watts.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from itertools import pairwise
+from statistics import median
+from typing import NamedTuple
+
+RECENT = 600
+"""Readings that the period is taken from."""
+
+
+class Sample(NamedTuple):
+    """One reading: `value` in watts, or in joules so far; or `why` there is none. `refused`: the
+    meter answered, with a value that cannot be.
+    """
+
+    at_s: float
+    value: float | None
+    why: str = ""
+    refused: bool = False
+
+
+class PowerRecord:
+    """All samples of one meter; `every_s`: between two readings, as ordered."""
+
+    def __init__(self, *, counts_energy: bool, every_s: float) -> None:
+        self.counts_energy, self.every_s = counts_energy, every_s
+        self.at_s: list[float] = []
+        self.values: list[float] = []
+        self.joules: list[float] = []
+        """Since the first sample."""
+        self.failed: list[Sample] = []
+
+    def add(self, samples: Sequence[Sample]) -> None:
+        """Samples that follow those before."""
+        for one in samples:
+            if one.value is None:
+                self.failed.append(one)
+            else:
+                self.joules.append(self._joules(one.at_s, one.value))
+                self.at_s.append(one.at_s)
+                self.values.append(one.value)
+
+    def _joules(self, at_s: float, value: float) -> float:
+        if not self.values:
+            return 0.0
+        if self.counts_energy:
+            return self.joules[-1] + value - self.values[-1]
+        return self.joules[-1] + (at_s - self.at_s[-1]) * (value + self.values[-1]) / 2
+
+    @property
+    def latest_s(self) -> float:
+        """When the latest value was read; minus infinity without any."""
+        return self.at_s[-1] if self.at_s else float("-inf")
+
+    def period_s(self) -> float | None:
+        """How often the meter itself has a new value: the middle time between two changes; None
+        before there are two. Readings more seldom than that have it as theirs.
+
+        >>> record = PowerRecord(counts_energy=False, every_s=1.0)
+        >>> record.add([Sample(t, 100.0 + t // 3) for t in range(12)])
+        >>> record.period_s()
+        3
+        """
+        times, values = self.at_s[-RECENT:], self.values[-RECENT:]
+        changed = [t for t, (a, b) in zip(times[1:], pairwise(values), strict=True) if a != b]
+        gaps = [b - a for a, b in pairwise(changed)]
+        return median(gaps) if gaps else None
+
+    def still(self, begin_s: float, end_s: float) -> tuple[float, float]:
+        """The longest run of one value that reaches into this time: how long it is, with what is
+        before and after, and the value.
+        """
+        first, last = bisect_left(self.at_s, begin_s), bisect_right(self.at_s, end_s) - 1
+        longest = (0.0, 0.0)
+        at = first
+        while at <= last:
+            low = high = at
+            while low and self.values[low - 1] == self.values[at]:
+                low -= 1
+            while high + 1 < len(self.values) and self.values[high + 1] == self.values[at]:
+                high += 1
+            longest = max(longest, (self.at_s[high] - self.at_s[low], self.values[at]))
+            at = high + 1
+        return longest
+
+    def within(self, begin_s: float, end_s: float) -> tuple[int, int]:
+        """The indexes of the last sample up to the beginning and of the first one from the end.
+        Raises IndexError where there is none.
+        """
+        before, after = bisect_right(self.at_s, begin_s) - 1, bisect_left(self.at_s, end_s)
+        if before < 0 or after >= len(self.at_s):
+            raise IndexError
+        return before, after
+
+    def failures(self, begin_s: float, end_s: float) -> list[Sample]:
+        """Readings without a value in this time."""
+        return [one for one in self.failed if begin_s <= one.at_s <= end_s]

@@ -1,0 +1,192 @@
+"""Meters of power under way: each is read in a thread of its own, as long as the campaign lasts.
+
+They are read where they are: on this machine, or on the database host by whoever runs there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import NamedTuple, Protocol, Self
+
+from kneebench.errors import PlanError
+from kneebench.measurement.power.record import Sample
+from kneebench.measurement.power_meters.power_source import NoAnswer, NotBelieved, PowerSource
+from kneebench.plan.power import PowerMeterTable
+from kneebench.records import PowerMeterFacts
+from kneebench.shelf import POWER_METERS
+
+CLOSE_LIMIT_S = 10.0
+FIRST_S = 10.0
+"""For the first reading of a meter: one that gives none by then is an error of the plan."""
+
+
+class RecordedPower(NamedTuple):
+    """A meter: what it is, whether it counts energy, and the seconds between its readings."""
+
+    facts: PowerMeterFacts
+    counts_energy: bool
+    every_s: float
+
+
+class NewSamples(NamedTuple):
+    """What was read since the last time: by meter, with the clock of that machine now, and the CPU
+    time that reading took so far.
+    """
+
+    now_s: float
+    samples: tuple[tuple[Sample, ...], ...]
+    cpu_s: tuple[float, ...]
+
+
+class Recordings(Protocol):
+    """The meters of one machine."""
+
+    @property
+    def meters(self) -> Sequence[RecordedPower]:
+        """Each with how it is read."""
+        ...
+
+    def new_samples(self) -> NewSamples:
+        """What was read since the last call."""
+        ...
+
+    def close(self) -> None:
+        """Read no more."""
+        ...
+
+
+class _Recording:
+    """One meter and its thread."""
+
+    def __init__(self, table: PowerMeterTable, source: PowerSource) -> None:
+        self.table, self.source = table, source
+        self.every_s = min(table.every_s, source.longest_s)
+        self._samples: list[Sample] = []
+        self._cpu_s = 0.0
+        self._lock, self._ending = threading.Lock(), threading.Event()
+        self.first = threading.Event()
+        name = f"power meter {table.name}"
+        self._thread = threading.Thread(target=self._read_on, name=name, daemon=True)
+        self._thread.start()
+
+    def _read_on(self) -> None:
+        due_s = time.monotonic()
+        while not self._ending.is_set():
+            sample = self._sample()
+            with self._lock:
+                self._samples.append(sample)
+                self._cpu_s = time.thread_time()
+            if sample.value is not None:
+                self.first.set()
+            due_s = max(due_s + self.every_s, time.monotonic())
+            self._ending.wait(due_s - time.monotonic())
+
+    def _sample(self) -> Sample:
+        began_s = time.monotonic()
+        try:
+            reading = self.source.read()
+        except (NoAnswer, NotBelieved) as error:
+            return Sample(time.monotonic(), None, str(error), isinstance(error, NotBelieved))
+        except PlanError as error:  # a certificate that is another one by now
+            return Sample(time.monotonic(), None, error.seen, refused=True)
+        at_s = (began_s + time.monotonic()) / 2
+        return Sample(at_s, reading.watts if reading.joules is None else reading.joules)
+
+    def take(self) -> tuple[tuple[Sample, ...], float]:
+        """The new samples, and the CPU time so far."""
+        with self._lock:
+            samples, self._samples = tuple(self._samples), []
+            return samples, self._cpu_s + self.source.cpu_s()
+
+    @property
+    def latest(self) -> Sample | None:
+        """The latest sample that was not taken."""
+        with self._lock:
+            return self._samples[-1] if self._samples else None
+
+    def close(self) -> None:
+        """Wait for the reading under way, then close the source."""
+        self._ending.set()
+        self._thread.join(CLOSE_LIMIT_S)
+        self.source.close()
+
+
+class OwnRecordings:
+    """The meters of this machine, each in a thread."""
+
+    def __init__(self, tables: Sequence[PowerMeterTable]) -> None:
+        """Raises PlanError for a meter that cannot be read."""
+        self._recordings: list[_Recording] = []
+        self.meters: list[RecordedPower] = []
+        with contextlib.ExitStack() as unopened:
+            unopened.callback(self.close)
+            for table in tables:
+                self._open(table)
+            for one in self._recordings:
+                _require_reading(one)
+            unopened.pop_all()
+
+    def _open(self, table: PowerMeterTable) -> None:
+        source: PowerSource = POWER_METERS.module(table.type).open_source(table)
+        facts = facts_of(table, source)
+        if table.rates_only:
+            source.close()
+            self.meters.append(RecordedPower(facts, counts_energy=False, every_s=table.every_s))
+            return
+        recording = _Recording(table, source)
+        self._recordings.append(recording)
+        self.meters.append(RecordedPower(facts, source.counts_energy, recording.every_s))
+
+    def new_samples(self) -> NewSamples:
+        """What was read since the last call; of a rating nothing."""
+        taken = {one.table.name: one.take() for one in self._recordings}
+        each = [taken.get(one.facts.name, ((), 0.0)) for one in self.meters]
+        samples, cpu_s = tuple(one[0] for one in each), tuple(one[1] for one in each)
+        return NewSamples(time.monotonic(), samples, cpu_s)
+
+    def close(self) -> None:
+        """End all threads."""
+        with contextlib.ExitStack() as closing:
+            for one in self._recordings:
+                closing.callback(one.close)
+        self._recordings = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def facts_of(table: PowerMeterTable, source: PowerSource) -> PowerMeterFacts:
+    """What results say of a meter."""
+    return PowerMeterFacts(
+        name=table.name,
+        type=table.type,
+        scope=table.measures,
+        means=table.means,
+        covers=table.covers,
+        accuracy=table.accuracy,
+        source=source.described,
+        every_s=min(table.every_s, source.longest_s),
+        on_database_host=table.on_database_host,
+        rated_w=getattr(source, "rated_w", None),
+    )
+
+
+def _require_reading(one: _Recording) -> None:
+    if one.first.wait(FIRST_S):
+        return
+    seen = one.latest
+    why = seen.why if seen else f"no reading in {FIRST_S:g} s"
+    do = "see whether it is there, and what `kneebench power` prints"
+    raise PlanError(f"power meter {one.table.name}", seen=why, do=do)

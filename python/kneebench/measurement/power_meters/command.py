@@ -1,0 +1,159 @@
+"""Power or energy that a program prints, one number a line, as long as it runs.
+
+It is started once and ends with the campaign. A line may have more words after the number. The time
+of a reading is when the line arrived. The program is killed with kneebench, also by kill -9.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import os
+import select
+import subprocess
+import tempfile
+import time
+from typing import IO, Annotated, Literal
+
+import psutil
+from pydantic import Field
+
+from kneebench.errors import PlanError
+from kneebench.lab.programs import ending_with_us, found
+from kneebench.measurement.power_meters.power_source import (
+    Counted,
+    NoAnswer,
+    PlainSource,
+    PowerSource,
+    Reading,
+    believed,
+)
+from kneebench.plan.power import PowerMeter
+from kneebench.plan.values import Sentence, Switch
+
+LINE_S = 5.0
+"""For the next line: a meter that is slower is read by its `every`."""
+MOST_LINE = 4096
+END_S = 2.0
+
+
+class CommandMeter(PowerMeter):
+    """A program that prints readings."""
+
+    command: Annotated[
+        tuple[Sentence, ...],
+        Field(
+            min_length=1,
+            max_length=100,
+            description="The program and its arguments; no shell reads them, and no secret belongs"
+            " in them",
+        ),
+    ]
+    unit: Annotated[
+        Literal["W", "J"], Field(description="Watts now, or joules so far, which is better")
+    ] = "W"
+    there: Annotated[Switch, Field(description="Run it on the database host, not here")] = False
+
+    @property
+    def on_database_host(self) -> bool:
+        """As the plan says."""
+        return self.there
+
+
+class Command(PlainSource):
+    """The program, running."""
+
+    def __init__(self, table: CommandMeter) -> None:
+        self._table, self._counted = table, Counted()
+        self.counts_energy = table.unit == "J"
+        self.described = os.path.basename(table.command[0])  # noqa: PTH119
+        self._said: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  closed by close()
+        try:
+            self._program = subprocess.Popen(
+                ending_with_us(table.command),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=self._said,
+                start_new_session=True,
+            )
+        except OSError:
+            self._said.close()
+            raise
+        assert self._program.stdout
+        self._out = self._program.stdout.fileno()
+        os.set_blocking(self._out, False)
+        self._rest = b""
+        self._lines: collections.deque[bytes] = collections.deque()
+        self._cpu_s = 0.0
+
+    def read(self) -> Reading:
+        """The next line, or the latest of those that have arrived; waits for one."""
+        words = self._latest().split()
+        try:
+            number = float(words[0]) if words else float("nan")
+        except ValueError:
+            raise NoAnswer(f"it printed {words[0][:40].decode(errors='replace')!r}") from None
+        if self.counts_energy:
+            return Reading(joules=self._counted.since_first(number))
+        return Reading(watts=believed(number, 1.0, self._table.most))
+
+    def _latest(self) -> bytes:
+        until_s = time.monotonic() + max(LINE_S, 2 * self._table.every_s)
+        while not self._lines:
+            left_s = until_s - time.monotonic()
+            ready, _, _ = select.select([self._out], [], [], max(0.0, left_s))
+            if not ready:
+                raise NoAnswer(f"it printed nothing for {max(LINE_S, 2 * self._table.every_s):g} s")
+            self._take()
+        latest = self._lines[-1]
+        self._lines.clear()
+        return latest
+
+    def _take(self) -> None:
+        if not (some := os.read(self._out, MOST_LINE)):
+            time.sleep(0.2)
+            raise NoAnswer(self._why_ended())
+        *lines, self._rest = (self._rest + some).split(b"\n")
+        self._rest = self._rest[-MOST_LINE:]
+        self._lines.extend(lines)
+
+    def _why_ended(self) -> str:
+        code = self._program.poll()
+        self._said.seek(0)
+        said = self._said.read(2000).decode(errors="replace").strip().splitlines()
+        words = f": {said[-1][:200]}" if said else ""
+        return f"the program ended{'' if code is None else f' with exit code {code}'}{words}"
+
+    def cpu_s(self) -> float:
+        """Of the program so far."""
+        with contextlib.suppress(psutil.Error):
+            times = psutil.Process(self._program.pid).cpu_times()
+            self._cpu_s = times.user + times.system + times.children_user + times.children_system
+        return self._cpu_s
+
+    def close(self) -> None:
+        """End the program."""
+        self._program.terminate()
+        try:
+            self._program.wait(END_S)
+        except subprocess.TimeoutExpired:
+            self._program.kill()
+            self._program.wait()
+        assert self._program.stdout
+        self._program.stdout.close()
+        self._said.close()
+
+
+def open_source(table: PowerMeter) -> PowerSource:
+    """Start the program. Raises PlanError where there is none of that name."""
+    assert isinstance(table, CommandMeter)
+    what = f"power meter {table.name}: {table.command[0]}"
+    if not found(table.command[0]):
+        raise PlanError(what, seen="no such program", do="name it by its path")
+    try:
+        return Command(table)
+    except OSError as error:
+        raise PlanError(what, seen=error.strerror or str(error), do="make it executable") from None
+
+
+TABLE = CommandMeter

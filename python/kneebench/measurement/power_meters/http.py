@@ -1,0 +1,81 @@
+"""Power or energy of anything that answers HTTP with JSON: a socket with a meter, a lab meter, a
+collector.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+from pydantic import Field
+
+from kneebench.errors import PlanError
+from kneebench.measurement.power_meters.certificates import Web
+from kneebench.measurement.power_meters.credentials import log_in, password
+from kneebench.measurement.power_meters.json_document import document, number_at
+from kneebench.measurement.power_meters.power_source import (
+    Counted,
+    PlainSource,
+    PowerSource,
+    Reading,
+    believed,
+)
+from kneebench.plan.power import LogIn, Pinned, PowerMeter
+from kneebench.plan.values import Sentence
+
+UNITS = {"W": 1.0, "mW": 1e-3, "kW": 1e3, "J": 1.0, "kJ": 1e3, "Wh": 3600.0, "kWh": 3.6e6}
+ENERGIES = ("J", "kJ", "Wh", "kWh")
+Unit = Literal["W", "mW", "kW", "J", "kJ", "Wh", "kWh"]
+
+
+class HttpMeter(PowerMeter, LogIn, Pinned):
+    """A number in a JSON document by HTTP or HTTPS."""
+
+    url: Annotated[
+        Sentence,
+        Field(description="Where the document is; user and password are keys of their own"),
+    ]
+    pointer: Annotated[
+        Sentence,
+        Field(pattern="^/", description="JSON pointer to the number, such as `/apower`"),
+    ]
+    unit: Annotated[
+        Unit, Field(description="Its unit; one of energy is a counter, and better than power")
+    ] = "W"
+
+
+class Http(PlainSource):
+    """The number of a document."""
+
+    def __init__(self, web: Web, table: HttpMeter) -> None:
+        parts = urlsplit(table.url)
+        self._web, self._table, self._counted = web, table, Counted()
+        self._path = f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
+        self.counts_energy = table.unit in ENERGIES
+        self.described = f"{parts.hostname}{parts.path}#{table.pointer}"
+
+    def read(self) -> Reading:
+        """The number as it is now."""
+        table = self._table
+        found = document(self._web.get(self._path), "the document")
+        number = number_at(found, table.pointer, "the document")
+        if self.counts_energy:
+            return Reading(joules=self._counted.since_first(number * UNITS[table.unit]))
+        return Reading(watts=believed(number, UNITS[table.unit], table.most))
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._web.close()
+
+
+def open_source(table: PowerMeter) -> PowerSource:
+    """The document. Raises PlanError for a URL that holds a password."""
+    assert isinstance(table, HttpMeter)
+    what, secret = f"power meter {table.name}", password(table, table.name)
+    if secret and not table.url.startswith("https://"):
+        do = "use https://, so that its password is not sent in the clear"
+        raise PlanError(what, seen="its URL is not encrypted", do=do)
+    return Http(Web(table.url, table, log_in(table, secret), table.name), table)
+
+
+TABLE = HttpMeter

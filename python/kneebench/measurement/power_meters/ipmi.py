@@ -1,0 +1,129 @@
+"""Input power of a server as its BMC reports it, by ipmitool (DCMI).
+
+Over the network where the plan gives an address, from this machine; else in band, on the database
+host. Only the instantaneous reading counts: a BMC's own mean covers minutes or days, and many say
+that they are not active although their readings are right. A server without DCMI may have a sensor
+instead. The password goes by the environment, so that no list of processes has it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import threading
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from kneebench.errors import PlanError
+from kneebench.lab.programs import environment, found
+from kneebench.measurement.power_meters.credentials import password
+from kneebench.measurement.power_meters.power_source import (
+    NoAnswer,
+    PlainSource,
+    PowerSource,
+    Reading,
+    believed,
+)
+from kneebench.plan.power import LogIn, PowerMeter
+from kneebench.plan.values import Name, Whole
+from kneebench.records import Scope
+
+PROGRAM = "ipmitool"
+ANSWER_S = 10.0
+DCMI = re.compile(r"Instantaneous power reading:\s+([\d.]+)\s+Watts")
+
+
+class IpmiMeter(PowerMeter, LogIn):
+    """A server's BMC by IPMI (program ipmitool)."""
+
+    of_scope: ClassVar[Scope | None] = "wall"
+    means: ClassVar[str] = "input power as the BMC reports it"
+    address: Annotated[
+        Name, Field(description="The BMC's address; empty: in band, on the database host")
+    ] = ""
+    port: Annotated[Whole, Field(ge=1, le=65_535, description="Its port")] = 623
+    sensor: Annotated[
+        Name, Field(description="Sensor in watts, for a BMC without DCMI power readings")
+    ] = ""
+
+    @property
+    def on_database_host(self) -> bool:
+        """In band it is."""
+        return not self.address
+
+
+class Ipmi(PlainSource):
+    """A BMC."""
+
+    def __init__(self, command: list[str], secret: str, table: IpmiMeter) -> None:
+        self._command, self._table = command, table
+        self._environment = {**environment(), "IPMI_PASSWORD": secret}
+        self._cpu_s = 0.0
+        where = table.address or "in band"
+        what = f"sensor {table.sensor}" if table.sensor else "DCMI power reading"
+        self.described = f"{what}, {where}"
+
+    def read(self) -> Reading:
+        """The instantaneous reading."""
+        printed = self._printed()
+        if self._table.sensor:
+            found = re.search(rf"{re.escape(self._table.sensor)}[,|\s]+([\d.]+)", printed)
+        else:
+            found = DCMI.search(printed)
+        if not found:
+            raise NoAnswer(f"{PROGRAM} printed no reading: {printed.strip()[:100] or 'nothing'}")
+        return Reading(watts=believed(float(found[1]), 1.0, self._table.most))
+
+    def cpu_s(self) -> float:
+        """Of ipmitool."""
+        return self._cpu_s
+
+    def _printed(self) -> str:
+        program = subprocess.Popen(
+            self._command,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+        assert program.stdout
+        late = threading.Timer(ANSWER_S, program.kill)
+        late.start()
+        with program.stdout as out:
+            printed = out.read()
+        _, status, used = os.wait4(program.pid, 0)
+        late.cancel()
+        program.returncode = os.waitstatus_to_exitcode(status)
+        self._cpu_s += used.ru_utime + used.ru_stime
+        if program.returncode < 0:
+            raise NoAnswer(f"no answer in {ANSWER_S:g} s")
+        if program.returncode:
+            raise NoAnswer((printed.strip() or f"{PROGRAM} failed").splitlines()[0][:200])
+        return printed
+
+
+def open_source(table: PowerMeter) -> PowerSource:
+    """The BMC, by ipmitool. Raises PlanError where the program is missing."""
+    assert isinstance(table, IpmiMeter)
+    if not (program := found(PROGRAM)):
+        do = f"apt-get install {PROGRAM}"
+        raise PlanError(f"power meter {table.name}", seen=f"{PROGRAM} is missing", do=do)
+    return Ipmi([program, *_reached(table), *_asked(table)], password(table, table.name), table)
+
+
+def _reached(table: IpmiMeter) -> list[str]:
+    if not table.address:
+        return []
+    login = ["-U", table.user] if table.user else []
+    return ["-I", "lanplus", "-H", table.address, "-p", str(table.port), *login, "-E"]
+
+
+def _asked(table: IpmiMeter) -> list[str]:
+    return ["sensor", "reading", table.sensor] if table.sensor else ["dcmi", "power", "reading"]
+
+
+TABLE = IpmiMeter

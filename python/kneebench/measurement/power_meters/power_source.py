@@ -1,0 +1,112 @@
+"""Protocol of a meter of power, and what its readings may be.
+
+A file of this shelf has `TABLE`, the keys of a plan for it (plan/power.py), and
+`open_source(table) -> PowerSource`, which raises PlanError where the meter cannot be read at all.
+"""
+
+from __future__ import annotations
+
+from math import inf, isfinite
+from typing import NamedTuple, Protocol
+
+NO_VALUE = frozenset([0xFFFF, 0x7FFFFFFF, 0xFFFFFFFF, 0x100000000])
+"""Numbers that devices send in place of one they do not have, in the unit that they send."""
+
+
+class Reading(NamedTuple):
+    """Power now, in watts, or the energy since the source was opened, in joules: one of both."""
+
+    watts: float | None = None
+    joules: float | None = None
+
+
+class NoAnswer(Exception):
+    """The meter did not answer; it may the next time."""
+
+
+class NotBelieved(Exception):
+    """The meter answered with what cannot be: a number that means none, a counter that went
+    back.
+    """
+
+
+class PowerSource(Protocol):
+    """A meter that is open."""
+
+    @property
+    def described(self) -> str:
+        """What is read, such as the path of a document."""
+        ...
+
+    @property
+    def counts_energy(self) -> bool:
+        """Whether its readings have joules, not watts."""
+        ...
+
+    @property
+    def longest_s(self) -> float:
+        """Longest time between two readings that it can be read by."""
+        ...
+
+    def read(self) -> Reading:
+        """One reading. Raises NoAnswer and NotBelieved, both with the reason."""
+        ...
+
+    def cpu_s(self) -> float:
+        """CPU time of its programs so far, without that of the thread that calls."""
+        ...
+
+    def close(self) -> None:
+        """Read no more."""
+        ...
+
+
+class PlainSource:
+    """What most sources have in common."""
+
+    described = ""
+    counts_energy = False
+    longest_s = inf
+
+    def cpu_s(self) -> float:
+        """It starts no program."""
+        return 0.0
+
+    def close(self) -> None:
+        """It keeps nothing open."""
+
+
+class Counted:
+    """The energy since the first reading, of a counter that does not begin anew."""
+
+    def __init__(self) -> None:
+        self._first_j: float | None = None
+        self._before_j = 0.0
+
+    def since_first(self, now_j: float) -> float:
+        """Raises NotBelieved for a counter that went back."""
+        if self._first_j is None:
+            self._first_j = self._before_j = now_j
+        before_j, self._before_j = self._before_j, now_j
+        if now_j < before_j:
+            raise NotBelieved("its counter went back, and what it counts to is unknown")
+        return now_j - self._first_j
+
+
+def believed(number: float, unit: float, most_w: float) -> float:
+    """Watts of a number that a device sent, in this unit. Raises NotBelieved.
+
+    >>> believed(347, 1.0, 50_000.0)
+    347.0
+    >>> believed(2**32, 1e-6, 50_000.0)
+    Traceback (most recent call last):
+    kneebench.measurement.power_meters.power_source.NotBelieved: 4294967296 stands for no value
+    """
+    if number in NO_VALUE:
+        raise NotBelieved(f"{number:.0f} stands for no value")
+    watts = number * unit
+    if not isfinite(watts) or watts < 0:
+        raise NotBelieved(f"{watts:g} W is no power")
+    if watts > most_w:
+        raise NotBelieved(f"{watts:,.0f} W is above {most_w:,.0f} W (its key `most`)")
+    return watts
