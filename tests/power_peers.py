@@ -46,7 +46,7 @@ class Curve:
     """
 
     def __init__(self, seed: int, began: float) -> None:
-        chance, watts = random.Random(seed), []
+        chance, watts = random.Random(seed), list[float]()
         idle = chance.uniform(80, 130)
         while len(watts) < SECONDS / STEP_S:
             level = idle + chance.choice([0, 60, 110, 160]) * chance.uniform(0.9, 1.1)
@@ -252,16 +252,8 @@ def pdu(player: Player, folder: Path) -> tuple[int, subprocess.Popen[bytes]]:
 
     in_thread(write)
     # without -I -smux it listens on every address, port 199
-    arguments = [
-        "-f",
-        "-C",
-        "-c",
-        folder / "snmpd.conf",
-        "-I",
-        "-smux",
-        "-Lf",
-        folder / "snmpd.log",
-    ]
+    configured, said = folder / "snmpd.conf", folder / "snmpd.log"
+    arguments = ["-f", "-C", "-c", str(configured), "-I", "-smux", "-Lf", str(said)]
     environment = {**os.environ, "SNMP_PERSISTENT_DIR": str(folder), "MIBS": ""}
     return port, subprocess.Popen(
         [SNMPD, *arguments], env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL

@@ -20,6 +20,7 @@ from kneebench.commands import (
     measuring,
     noise,
     plans,
+    power,
     profiling,
 )
 from kneebench.exit_handling import Commands, print_anything
@@ -86,6 +87,7 @@ app.command("run")(measuring.run)
 app.command("check")(measuring.check)
 app.command("noise")(noise.noise)
 app.command("drives")(drives.drives)
+app.command("power")(power.power)
 app.command("profile")(profiling.profile)
 app.add_typer(printing_plans, name="plan")
 printing_plans.command("default")(plans.default)

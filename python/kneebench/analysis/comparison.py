@@ -16,6 +16,7 @@ from kneebench.analysis.drift import FLOOR
 from kneebench.analysis.estimate import scatter
 from kneebench.analysis.final_estimates import short
 from kneebench.analysis.knee import place
+from kneebench.analysis.power import AT_RATE, PER_NOPM
 from kneebench.analysis.quantity_ratio import (
     KNEE_LATENCY,
     MEAN,
@@ -44,7 +45,8 @@ from kneebench.units import count
 
 def compare(results: Results) -> tuple[Comparison, ...]:
     """Every configuration against the baseline's configuration of the same database and constraint:
-    "nopm", then "latency.mean" and "latency.p999" at the fixed rate.
+    "nopm", then "latency.mean" and "latency.p999" at the fixed rate; where power was measured
+    "power.per_nopm" and, at the fixed rate, "power.per_transaction".
 
     Pairs of which one is missing, invalid or did nothing are left out; a quantity without any pair
     has no comparison, and neither has a configuration that never became steady (still_warming.py).
@@ -201,6 +203,9 @@ def _of_configuration(climb: Climb, against: Climb, *, interleaved: bool) -> Ite
         if one:
             doubt = _doubt(climb, against) if one is p999 else ""
             yield one.model_copy(update={"sentence": one.sentence + _rate(climb) + doubt})
+    for quantity in (PER_NOPM, AT_RATE):
+        if one := ratio_of(climb, against, quantity, interleaved=interleaved):
+            yield one
 
 
 def _latency_beside(climb: Climb, against: Climb, mean: Comparison | None) -> str:

@@ -12,6 +12,7 @@ from kneebench.analysis.fixed_rate import without_wait
 from kneebench.analysis.knee import final_rungs, knee, place
 from kneebench.analysis.levelling_words import finding
 from kneebench.analysis.levelling_words import sentence as behind
+from kneebench.analysis.power import PER_NOPM
 from kneebench.analysis.quantity_ratio import NOPM
 from kneebench.analysis.rounds import half_width
 from kneebench.analysis.rounds_end import rounds_of
@@ -111,8 +112,9 @@ def foremost(compared: Sequence[Comparison]) -> Comparison | None:
 
 
 class _Main(NamedTuple):
-    """The foremost comparison with its latency at the fixed rate, and its two climbs;
-    `without_wait`: what the ratio of latencies is without the wait for a user, where that matters.
+    """The foremost comparison with its latency at the fixed rate, its two climbs, and its power per
+    NOPM; `without_wait`: what the ratio of latencies is without the wait for a user, where that
+    matters.
     """
 
     best: Comparison
@@ -120,6 +122,7 @@ class _Main(NamedTuple):
     configuration: Climb
     base: Climb
     without_wait: str
+    power: Comparison | None
 
 
 def _main(results: Results) -> _Main | None:
@@ -128,16 +131,10 @@ def _main(results: Results) -> _Main | None:
     if best is None:
         return None
     climbs = {climb.id: climb for climb in results.climbs}
-    latency = next(
-        (
-            c
-            for c in compared
-            if c.quantity == "latency.mean" and c.configuration == best.configuration
-        ),
-        None,
-    )
+    own = {c.quantity: c for c in compared if c.configuration == best.configuration}
     pair = climbs[best.configuration], climbs[best.baseline]
-    return _Main(best, latency, *pair, without_wait(*pair, results.campaign.resolved.connections))
+    without = without_wait(*pair, results.campaign.resolved.connections)
+    return _Main(best, own.get("latency.mean"), *pair, without, own.get(PER_NOPM.name))
 
 
 def _mains(results: Results) -> dict[str, _Main]:
@@ -268,6 +265,8 @@ def _behind(main: _Main) -> str:
         without = f", {main.without_wait}" if main.without_wait else ""
         latency = _part(main.latency, "mean latency", at) + without
         found.append((main.latency.differs, latency))
+    if main.power:
+        found.append((main.power.differs, _part(main.power, "power per NOPM", "")))
     found.sort(key=lambda one: not one[0])
     return capital("; ".join(part for _, part in found))
 

@@ -112,7 +112,8 @@ def tables_of_each(view: ViewModel) -> tuple[Table, ...]:
 def while_measured(view: ViewModel) -> Table | None:
     """What cores and devices did in the final runs; None where none of it was measured."""
     rows = tuple(Row(cells=(view.name(climb.id), *_used(climb))) for climb in view.climbs)
-    caption = "In the final runs, means of their windows. Power was not measured."
+    power = "" if view.campaign.power else " Power was not measured."
+    caption = f"In the final runs, means of their windows.{power}"
     columns = _columns(view, USED)
     table = _without_empty(Table(caption=caption, narrow=True, columns=columns, rows=rows))
     return table if len(table.columns) > 1 else None

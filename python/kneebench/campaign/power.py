@@ -74,17 +74,16 @@ def measure_at_rest(context: Context, configuration: Configuration, restored: Re
     power, kept = context.power, context.store.campaign.power
     if not power or not kept:
         return
-    same = [c.id for c in context.plan.configurations if c.storage == configuration.storage]
-    for id_ in same:
-        power.use_lags(kept.lags.get(id_, ()))
-    if any(id_ in kept.idle for id_ in same) or _has_rungs(context.store, configuration):
+    storage = configuration.storage
+    power.use_lags(kept.lags.get(storage, ()))
+    if storage in kept.idle or _has_rungs(context.store, configuration):
         return
     idle_s, load_step = context.plan.power.idle, context.plan.power.load_step
     found = idle_power(power, restored.server, idle_s, context.watch, configuration.name)
-    kept = kept.model_copy(update={"idle": {**kept.idle, configuration.id: found}})
+    kept = kept.model_copy(update={"idle": {**kept.idle, storage: found}})
     if load_step:
         lags = _find_lags(context, power, configuration, restored)
-        kept = kept.model_copy(update={"lags": {**kept.lags, configuration.id: lags}})
+        kept = kept.model_copy(update={"lags": {**kept.lags, storage: lags}})
     context.store.put_power(kept)
 
 

@@ -15,6 +15,7 @@ from kneebench.directories import CAMPAIGNS
 def print_findings(plan: Path | None, *, as_json: bool) -> NoReturn:
     """All findings on a plan, and the exit code by the worst of them."""
     from kneebench.campaign.machines.opening import machine_of
+    from kneebench.campaign.power_meters import power_findings
     from kneebench.errors import PlanError, Refused
 
     selected = selected_plan(plan, CAMPAIGNS)
@@ -22,6 +23,7 @@ def print_findings(plan: Path | None, *, as_json: bool) -> NoReturn:
         found = machine.findings(selected, machine.engine(selected), (), ReadingProgress())
         if selected.measures_real_hardware:
             found = (*found, *machine.load_now(selected))
+            found = (*found, *power_findings(selected, machine.instruments))
     if as_json:
         show_json([finding.model_dump() for finding in found])
     else:

@@ -15,7 +15,6 @@ from kneebench.ladder import narrowing, steps, stops
 from kneebench.ladder.stops import fixed_load, invalid, load_generator, warming
 from kneebench.plan.ladder import Ladder
 from kneebench.records import Climb, Configuration, Order, Phase, Rung, StopResult
-from kneebench.shelf import STOPS
 
 Climbing = Generator[Order, Rung, Climb]
 Followed = TypeVar("Followed")
@@ -138,7 +137,7 @@ def _judged(
     """What every stop on the shelf says, those that fired first."""
     found = [
         stops.find(name).judge(rungs, stops.limits(name, ladder))
-        for name in STOPS.names()
+        for name in stops.in_force(ladder)
         if name not in but
     ]
     return tuple(sorted(found, key=lambda v: not v.fired))

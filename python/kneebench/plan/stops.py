@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError
 
 from kneebench.plan.values import Number, Part, WhileSeconds, Whole
 from kneebench.records import Limits
-from kneebench.units import time
+from kneebench.units import Watts, power, time
 
 
 class Plateau(Part):
@@ -97,6 +97,25 @@ class Errors(Part):
         return f"more than {100 * self.share:g}% of the transactions fail"
 
 
+class PowerBudget(Part):
+    """Stop when the server takes more power than its budget."""
+
+    limit: Annotated[
+        Annotated[Watts, Field(gt=0)] | None,
+        Field(description="Budget for the power that mW/NOPM is of (`[power] headline`)"),
+    ] = None
+
+    @property
+    def rule(self) -> str:
+        """The condition in a few words."""
+        return f"more than {power(self.limit)}"
+
+    @property
+    def off(self) -> bool:
+        """Without a budget it is no condition."""
+        return self.limit is None
+
+
 class Stops(Part):
     """Stop conditions: one table each; the first that fires ends the climb."""
 
@@ -104,6 +123,7 @@ class Stops(Part):
     log_latency: LogLatency = LogLatency()
     saturation: Saturation = Saturation()
     errors: Errors = Errors()
+    power: PowerBudget = PowerBudget()
 
     @property
     def limits(self) -> Limits:
@@ -117,7 +137,8 @@ class Stops(Part):
     @property
     def rules(self) -> dict[str, str]:
         """Each condition in a few words, by its name."""
-        return {name: getattr(self, name).rule for name in type(self).model_fields}
+        every = {name: getattr(self, name) for name in type(self).model_fields}
+        return {name: one.rule for name, one in every.items() if not is_off(one)}
 
     def with_own(self, own: StorageStops) -> Stops:
         """These conditions, with a storage's own ones in place of those of the same name.
@@ -130,6 +151,14 @@ class Stops(Part):
         return self.model_copy(update=own.conditions)
 
 
+Condition = Plateau | LogLatency | Saturation | Errors | PowerBudget
+
+
+def is_off(condition: Part) -> bool:
+    """Whether a condition lacks the limit without which it is none."""
+    return isinstance(condition, PowerBudget) and condition.off
+
+
 class StorageStops(Part):
     """Stop conditions of this storage alone, in place of those of the same name in
     `[ladder.stops]`. Conditions and keys that are left out are as there.
@@ -139,9 +168,10 @@ class StorageStops(Part):
     log_latency: LogLatency | None = None
     saturation: Saturation | None = None
     errors: Errors | None = None
+    power: PowerBudget | None = None
 
     @property
-    def conditions(self) -> dict[str, Plateau | LogLatency | Saturation | Errors]:
+    def conditions(self) -> dict[str, Condition]:
         """Those that the storage has of its own, by name."""
         every = {name: getattr(self, name) for name in type(self).model_fields}
         return {name: one for name, one in every.items() if one}

@@ -96,8 +96,8 @@ class PowerMeterFacts(Record):
 class CampaignPower(Record):
     """The meters of a campaign; `leading`: the meter or sum that mW/NOPM is of, empty for none.
 
-    `idle`: by configuration, with its database up and nobody on it; `lags`: likewise. `cost`: share
-    of a core that reading each meter took.
+    `idle`: by storage, with its database up and nobody on it; `lags`: likewise. `cost`: share of a
+    core that reading each meter took.
     """
 
     meters: tuple[PowerMeterFacts, ...] = ()

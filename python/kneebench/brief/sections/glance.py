@@ -21,6 +21,7 @@ from kneebench.analysis.wording import (
 from kneebench.brief import chart_theme
 from kneebench.brief.glance_tables import tables_of_each
 from kneebench.brief.paragraphs import has_paragraphs
+from kneebench.brief.power_meters import measured_by
 from kneebench.brief.section import Number, Section, StopReason
 from kneebench.brief.sweep_numbers import sweep_numbers
 from kneebench.brief.view_model import ViewModel
@@ -75,12 +76,15 @@ def _other(view: ViewModel, best: str) -> Iterator[Number]:
 def _differences(view: ViewModel, configuration: str) -> Iterator[Number]:
     for quantity, what in (
         ("nopm", f"NOPM at the {view.point}"),
+        ("power.per_nopm", f"power per NOPM at the {view.point}"),
         ("latency.mean", "mean latency at the fixed rate"),
         ("latency.p999", "P99.9 latency at the fixed rate"),
     ):
         found = view.compared(quantity, configuration)
         if found and (quantity != "latency.p999" or _certain(view, found)):
-            yield _difference(view, found, what)
+            number = _difference(view, found, what)
+            scope = f"; {measured_by(view)}" if quantity == "power.per_nopm" else ""
+            yield number.model_copy(update={"sure": number.sure + scope})
 
 
 def _certain(view: ViewModel, found: Comparison) -> bool:

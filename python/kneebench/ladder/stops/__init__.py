@@ -20,6 +20,7 @@ from typing import Any, Protocol, cast
 
 from kneebench.errors import UnknownPart
 from kneebench.plan.ladder import Ladder
+from kneebench.plan.stops import is_off
 from kneebench.plan.values import Part
 from kneebench.records import Rung, StopResult
 from kneebench.shelf import STOPS
@@ -43,6 +44,11 @@ class Stop(Protocol):
 def find(name: str) -> Stop:
     """The stop of that name; raises UnknownPart with the names there are."""
     return cast(Stop, STOPS.module(name))
+
+
+def in_force(ladder: Ladder) -> list[str]:
+    """The names of the stops that have limits."""
+    return [name for name in STOPS.names() if not is_off(limits(name, ladder))]
 
 
 def limits(name: str, ladder: Ladder) -> Part:

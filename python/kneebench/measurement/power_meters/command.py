@@ -1,7 +1,8 @@
 """Power or energy that a program prints, one number a line, as long as it runs.
 
-It is started once and ends with the campaign. A line may have more words after the number. The time
-of a reading is when the line arrived. The program is killed with kneebench, also by kill -9.
+It is started once and ends with the campaign. A line may have more words after the number. Lines
+are read as they come, and the time of a reading is when its line arrived; `every` is not used. The
+program is killed with kneebench, also by kill -9.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from kneebench.plan.power import PowerMeter
 from kneebench.plan.values import Sentence, Switch
 
 LINE_S = 5.0
-"""For the next line: a meter that is slower is read by its `every`."""
+"""For the next line, before there is a reading without a value."""
 MOST_LINE = 4096
 END_S = 2.0
 
@@ -63,6 +64,8 @@ class CommandMeter(PowerMeter):
 class Command(PlainSource):
     """The program, running."""
 
+    longest_s = 0.0
+
     def __init__(self, table: CommandMeter) -> None:
         self._table, self._counted = table, Counted()
         self.counts_energy = table.unit == "J"
@@ -87,7 +90,7 @@ class Command(PlainSource):
         self._cpu_s = 0.0
 
     def read(self) -> Reading:
-        """The next line, or the latest of those that have arrived; waits for one."""
+        """The next line, or the latest of those that have arrived meanwhile."""
         words = self._latest().split()
         try:
             number = float(words[0]) if words else float("nan")
@@ -98,12 +101,12 @@ class Command(PlainSource):
         return Reading(watts=believed(number, 1.0, self._table.most))
 
     def _latest(self) -> bytes:
-        until_s = time.monotonic() + max(LINE_S, 2 * self._table.every_s)
+        until_s = time.monotonic() + LINE_S
         while not self._lines:
             left_s = until_s - time.monotonic()
             ready, _, _ = select.select([self._out], [], [], max(0.0, left_s))
             if not ready:
-                raise NoAnswer(f"it printed nothing for {max(LINE_S, 2 * self._table.every_s):g} s")
+                raise NoAnswer(f"it printed nothing for {LINE_S:g} s")
             self._take()
         latest = self._lines[-1]
         self._lines.clear()

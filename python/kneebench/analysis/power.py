@@ -1,0 +1,165 @@
+"""Power per NOPM and energy per order: of the meter or sum that a campaign names for it, at the
+knee and at equal work.
+
+The unit is a run, as for NOPM: the figure of each run is its mean power over its own NOPM, and
+storages are compared in pairs of runs. What a meter is wrong by is in no interval: it is the same
+on both sides of a ratio, as far as it is a factor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from kneebench.analysis.final_estimates import estimate_of
+from kneebench.analysis.knee import final_rungs
+from kneebench.analysis.quantity_ratio import ComparedQuantity
+from kneebench.records import (
+    SYSTEM_POWER,
+    CampaignPower,
+    Climb,
+    Estimate,
+    PowerMeterFacts,
+    PowerWindow,
+    Rung,
+)
+
+MILLI = 1000.0
+SECONDS = 60.0
+
+
+def power_w(rung: Rung) -> float:
+    """Mean power of a rung's window; 0 where it was not measured."""
+    return rung.quantity(SYSTEM_POWER) or 0.0
+
+
+def mw_per_nopm(rung: Rung) -> float:
+    """Milliwatts per New-Order per minute; 0 where power was not measured."""
+    return MILLI * power_w(rung) / rung.tally.nopm if rung.tally.nopm else 0.0
+
+
+def joules_per_transaction(rung: Rung) -> float:
+    """Of all types; 0 where power was not measured."""
+    per_s = rung.tally.throughput_per_s
+    return power_w(rung) / per_s if per_s else 0.0
+
+
+PER_NOPM = ComparedQuantity("power.per_nopm", "final_run", mw_per_nopm, "power per NOPM at {}")
+AT_RATE = ComparedQuantity(
+    "power.per_transaction",
+    "fixed_rate",
+    joules_per_transaction,
+    "energy per transaction at the fixed rate",
+)
+
+
+class PowerOfLoad(NamedTuple):
+    """The power of a configuration under one load, of `n` of its `runs`; energy per New-Order and
+    per transaction.
+    """
+
+    watts: Estimate
+    mw_per_nopm: Estimate
+    joules_per_order: Estimate
+    joules_per_transaction: Estimate
+    nopm_per_w: Estimate
+    runs: int
+    above_idle: Estimate | None
+    """mW/NOPM of what it takes more than without a load."""
+
+    @property
+    def n(self) -> int:
+        """Runs of which power was measured."""
+        return self.watts.n
+
+
+def power_of(rungs: Sequence[Rung], idle_w: float | None) -> PowerOfLoad | None:
+    """The power of some runs at one load; None where none of them measured it."""
+    measured = [rung for rung in rungs if power_w(rung) > 0 and rung.tally.nopm > 0]
+    if not measured:
+        return None
+    more = [power_w(rung) - idle_w for rung in measured] if idle_w else []
+
+    def above(rung: Rung) -> float:
+        return MILLI * (power_w(rung) - (idle_w or 0.0)) / rung.tally.nopm
+
+    return PowerOfLoad(
+        watts=estimate_of(measured, power_w),
+        mw_per_nopm=estimate_of(measured, mw_per_nopm),
+        joules_per_order=estimate_of(measured, lambda one: SECONDS * mw_per_nopm(one) / MILLI),
+        joules_per_transaction=estimate_of(measured, joules_per_transaction),
+        nopm_per_w=estimate_of(measured, lambda one: MILLI / mw_per_nopm(one)),
+        runs=len(rungs),
+        above_idle=estimate_of(measured, above) if more and min(more) > 0 else None,
+    )
+
+
+def idle_of(climb: Climb, power: CampaignPower) -> PowerWindow | None:
+    """A storage's power without a load, on its first configuration."""
+    return power.idle.get(climb.configuration.storage)
+
+
+def at_the_knee(climb: Climb, power: CampaignPower) -> PowerOfLoad | None:
+    """Of the quoted final runs."""
+    idle = idle_of(climb, power)
+    return power_of(final_rungs(climb), idle.system_w if idle else None)
+
+
+def at_the_rate(climb: Climb, power: CampaignPower) -> PowerOfLoad | None:
+    """Of the runs at the fixed rate: equal work on all storages."""
+    idle = idle_of(climb, power)
+    rungs = [rung for rung in climb.of("fixed_rate") if not rung.invalid]
+    return power_of(rungs, idle.system_w if idle else None)
+
+
+class Witness(NamedTuple):
+    """Another meter of what the leading one measures: its power over that one's."""
+
+    name: str
+    ratio: Estimate
+
+
+def witnesses(climbs: Sequence[Climb], power: CampaignPower) -> Iterator[Witness]:
+    """Meters and sums of the leading one's scope and coverage, over the runs that both measured."""
+    leading = power.leading
+    if not leading:
+        return
+    kind = _kind(power.parts(leading))
+    rungs = [rung for climb in climbs for rung in final_rungs(climb)]
+    parts = {part for some in power.sums.values() for part in some}
+    names = [one.name for one in power.meters if one.name not in parts]
+    for name in (*power.sums, *names):
+        if name == leading or _kind(power.parts(name)) != kind:
+            continue
+        both = [rung for rung in rungs if _of(rung, name) > 0 and _of(rung, leading) > 0]
+        if both:
+            yield Witness(name, estimate_of(both, _over(name, leading)))
+
+
+def _over(name: str, leading: str) -> Callable[[Rung], float]:
+    return lambda rung: _of(rung, name) / _of(rung, leading)
+
+
+def _of(rung: Rung, name: str) -> float:
+    return (rung.power.of(name) if rung.power else None) or 0.0
+
+
+def meter_w(rungs: Sequence[Rung], name: str) -> Estimate | None:
+    """The mean power by one meter or sum over some runs; None where none of them has it."""
+    measured = [rung for rung in rungs if _of(rung, name) > 0]
+    return estimate_of(measured, lambda rung: _of(rung, name)) if measured else None
+
+
+def _kind(parts: Sequence[PowerMeterFacts]) -> tuple[str, frozenset[str]]:
+    """What meters measure together."""
+    return parts[0].scope, frozenset(name for one in parts for name in one.covers)
+
+
+def not_measured(rungs: Sequence[Rung], meter: str) -> dict[str, int]:
+    """Why a meter did not measure some runs, and how many of them."""
+    found: dict[str, int] = {}
+    for rung in rungs:
+        for one in rung.power.meters if rung.power else ():
+            if one.meter == meter and one.why:
+                found[one.why] = found.get(one.why, 0) + 1
+    return found

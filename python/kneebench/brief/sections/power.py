@@ -1,0 +1,194 @@
+"""Fig. 9: power per NOPM at each knee, and the energy of equal work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kneebench import units
+from kneebench.analysis import power as analysis
+from kneebench.analysis.power import PowerOfLoad, Witness
+from kneebench.analysis.wording import interval, listed, plural, times_and_interval
+from kneebench.brief.bars import BEYOND, Bar, bars, cut_off
+from kneebench.brief.power_meters import covered
+from kneebench.brief.section import Column, Figure, Row, Section, Table
+from kneebench.brief.view_model import ViewModel
+from kneebench.records import CampaignPower, Climb
+from kneebench.units import energy, significant
+
+PLACE = 32
+AT_KNEE = (
+    "Storage",
+    "mW/NOPM",
+    "Vs. baseline",
+    "Power",
+    "Without load",
+    "mW/NOPM above that",
+    "Per order",
+    "NOPM per W",
+)
+AT_RATE = ("Storage", "Power", "Per transaction", "Vs. baseline", "Per order")
+
+
+def section(view: ViewModel) -> Section | None:
+    """Power per NOPM with its scope, accuracy and interval; nothing without meters."""
+    power = view.campaign.power
+    if not power:
+        return None
+    knees = {climb.id: analysis.at_the_knee(climb, power) for climb in view.climbs}
+    found = {id_: one for id_, one in knees.items() if one}
+    return Section(
+        name="power",
+        title="Power per order",
+        sentences=tuple(_sentences(view, power, found)),
+        figures=(_figure(view, power, found),) if found else (),
+        tables=tuple(_tables(view, power, found)),
+    )
+
+
+def _tables(
+    view: ViewModel, power: CampaignPower, found: dict[str, PowerOfLoad]
+) -> Iterator[Table]:
+    if found:
+        yield _at_the_knee(view, power, found)
+    if rate := _at_the_rate(view, power):
+        yield rate
+
+
+def _sentences(
+    view: ViewModel, power: CampaignPower, found: dict[str, PowerOfLoad]
+) -> Iterator[str]:
+    """What keeps a figure from being believed, before the figure."""
+    if not power.leading:
+        yield (
+            "No mW/NOPM: the plan names no meter, or several, of all that the server takes"
+            " (scope wall)."
+        )
+        return
+    lacking = [view.name(climb.id) for climb in view.climbs if climb.id not in found]
+    if lacking:
+        yield f"Power was not measured at the {view.point} of {listed(lacking)}."
+    for id_, one in found.items():
+        if one.n < one.runs:
+            of = f"{one.n} of {plural(one.runs, 'run')}"
+            yield f"{view.name(id_)}: mW/NOPM is of {of}; of the others power was not measured."
+    yield from _of_idle(power)
+    yield from (_witnessed(one, power.leading) for one in analysis.witnesses(view.climbs, power))
+
+
+def _of_idle(power: CampaignPower) -> Iterator[str]:
+    short = [one.seconds for one in power.idle.values() if one.seconds < 59]
+    if short:
+        yield f"Power without load was measured for {units.time(min(short))} only (at least 1 min)."
+
+
+def _witnessed(one: Witness, leading: str) -> str:
+    ratio, sure = times_and_interval(one.ratio)
+    return f"A second witness: {one.name} shows {ratio} the power of {leading} ({sure})."
+
+
+def _figure(view: ViewModel, power: CampaignPower, found: dict[str, PowerOfLoad]) -> Figure:
+    rows = [
+        Bar(
+            view.name(id_),
+            one.mw_per_nopm.value,
+            one.mw_per_nopm.low if one.n > 1 else None,
+            one.mw_per_nopm.high if one.n > 1 else None,
+            f"{significant(one.mw_per_nopm.value)} mW/NOPM",
+        )
+        for id_, one in found.items()
+    ]
+    title = _title(view, found)
+    return Figure(
+        name="power-per-nopm",
+        number="Fig. 9",
+        title=title,
+        caption=_caption(view, power) + BEYOND * cut_off(rows),
+        alt=f"Power per NOPM. {title}.",
+        spec=bars(view, rows, "mW/NOPM"),
+    )
+
+
+def _title(view: ViewModel, found: dict[str, PowerOfLoad]) -> str:
+    if len(found) > 3:
+        values = sorted(one.mw_per_nopm.value for one in found.values())
+        return f"From {significant(values[0])} to {significant(values[-1])} mW/NOPM"
+    each = [f"{view.name(id_)} {significant(one.mw_per_nopm.value)}" for id_, one in found.items()]
+    return f"Power per NOPM at the {view.point}: {listed(each)} mW/NOPM"
+
+
+def _caption(view: ViewModel, power: CampaignPower) -> str:
+    parts = power.parts(power.leading)
+    means = listed(list(dict.fromkeys(one.caption for one in parts)))
+    accuracies = [one.accuracy for one in parts if one.accuracy]
+    accuracy = (
+        f"accuracy as its maker says ±{100 * max(accuracies):g}%, which is in no interval"
+        if accuracies
+        else "its accuracy is not known"
+    )
+    return (
+        f"Mean power over the window of each final run, over that run's NOPM. Scope: {means}, of"
+        f" {covered(parts)}; meter {power.leading}, {accuracy}. Whiskers are 95% CIs. What is not"
+        " covered (load hosts, switches, cooling) is not in it."
+    )
+
+
+def _at_the_knee(view: ViewModel, power: CampaignPower, found: dict[str, PowerOfLoad]) -> Table:
+    rows = tuple(
+        Row(cells=(view.name(climb.id), *_knee_cells(view, climb, power, found[climb.id])))
+        for climb in view.climbs
+        if climb.id in found
+    )
+    caption = (
+        f"At the {view.point}. Without load: with the database up, before the first climb of the"
+        " storage. Per order: energy per New-Order. The meters are below, under Meters of power."
+    )
+    return Table(caption=caption, columns=_columns(AT_KNEE), rows=rows)
+
+
+def _knee_cells(
+    view: ViewModel, climb: Climb, power: CampaignPower, one: PowerOfLoad
+) -> Sequence[str]:
+    idle = analysis.idle_of(climb, power)
+    return (
+        _below(significant(one.mw_per_nopm.value), interval(one.mw_per_nopm)),
+        _ratio(view, climb, "power.per_nopm"),
+        units.power(one.watts.value),
+        units.power(idle.system_w) if idle else units.NOTHING,
+        significant(one.above_idle.value) if one.above_idle else units.NOTHING,
+        energy(one.joules_per_order.value),
+        significant(one.nopm_per_w.value),
+    )
+
+
+def _at_the_rate(view: ViewModel, power: CampaignPower) -> Table | None:
+    rates = {climb.id: analysis.at_the_rate(climb, power) for climb in view.climbs}
+    rows = tuple(
+        Row(
+            cells=(
+                view.name(climb.id),
+                _below(units.power(one.watts.value), interval(one.watts)),
+                energy(one.joules_per_transaction.value),
+                _ratio(view, climb, "power.per_transaction"),
+                energy(one.joules_per_order.value),
+            )
+        )
+        for climb in view.climbs
+        if (one := rates[climb.id])
+    )
+    caption = "At the fixed rate: equal work on every storage, so power alone compares them."
+    return Table(caption=caption, columns=_columns(AT_RATE), rows=rows) if rows else None
+
+
+def _ratio(view: ViewModel, climb: Climb, quantity: str) -> str:
+    if view.is_base(climb):
+        return "baseline" if view.climbs[1:] else units.NOTHING
+    compared = view.compared(quantity, climb.id)
+    return _below(*times_and_interval(compared.ratio)) if compared else units.NOTHING
+
+
+def _below(value: str, sure: str) -> str:
+    return f"{value}\n({sure})"
+
+
+def _columns(titles: Sequence[str]) -> tuple[Column, ...]:
+    return tuple(Column(title=title, number=title != "Storage") for title in titles)

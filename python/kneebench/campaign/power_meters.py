@@ -1,0 +1,96 @@
+"""The meters of power of a plan or of this machine, looked at without a campaign."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+
+from kneebench.errors import PlanError
+from kneebench.measurement.instruments import Instruments
+from kneebench.measurement.power.energy import PERIODS
+from kneebench.measurement.power.now import PowerNow, own_meters, power_now
+from kneebench.measurement.power.recordings import OwnRecordings, Recordings
+from kneebench.plan import Plan
+from kneebench.plan.power import PowerMeter
+from kneebench.records import Finding, PowerMeterFacts
+from kneebench.units import power, time
+
+SECONDS = 3.0
+
+
+def meters_of_this_machine(seconds: float) -> list[PowerNow]:
+    """What the meters say that this machine has."""
+    return _read([*own_meters()], None, seconds)
+
+
+def meters_of_plan(plan: Plan, instruments: Instruments, seconds: float) -> list[PowerNow]:
+    """What a plan's meters say; `instruments`: of its database's machine."""
+    return _read(plan.power.meters, instruments, seconds)
+
+
+def _read(
+    tables: Sequence[PowerMeter], instruments: Instruments | None, seconds: float
+) -> list[PowerNow]:
+    """Each is opened alone: one that cannot be read does not hide the others."""
+    opened: list[Recordings] = []
+    found: dict[str, PowerNow] = {}
+    with contextlib.ExitStack() as closing:
+        for table in tables:
+            try:
+                one = _opened(table, instruments)
+            except PlanError as error:
+                found[table.name] = PowerNow(facts=_facts(table), why=f"{error.seen}; {error.do}")
+                continue
+            closing.callback(one.close)
+            opened.append(one)
+        found |= {one.facts.name: one for one in power_now(opened, seconds if opened else 0.0)}
+    return [found[table.name] for table in tables]
+
+
+def _opened(table: PowerMeter, instruments: Instruments | None) -> Recordings:
+    if instruments and table.on_database_host:
+        return instruments.power_meters([table])
+    return OwnRecordings([table])
+
+
+def _facts(table: PowerMeter) -> PowerMeterFacts:
+    return PowerMeterFacts(
+        name=table.name,
+        type=table.type,
+        scope=table.measures,
+        means=table.means,
+        covers=table.covers,
+        accuracy=table.accuracy,
+        every_s=table.every_s,
+        on_database_host=table.on_database_host,
+    )
+
+
+def power_findings(plan: Plan, instruments: Instruments) -> Iterator[Finding]:
+    """A finding on each meter of a plan: what it says now, or why it says nothing."""
+    if not plan.power.meters or not plan.measures_real_hardware:
+        return
+    found = meters_of_plan(plan, instruments, SECONDS)
+    yield from map(_finding, found)
+    if not plan.power.leading:
+        seen = "no mW/NOPM: no meter, or several, of scope wall"
+        yield Finding(level="note", subject="power", seen=seen, do="name one as power.headline")
+    for one in found:
+        if one.period_s and (window_s := plan.ladder.window) < PERIODS * one.period_s:
+            seen = (
+                f"it has a new value every {time(one.period_s)}: a window of {time(window_s)} has"
+                f" fewer than {PERIODS}, which is a caveat in the brief"
+            )
+            subject = f"power meter {one.facts.name}"
+            yield Finding(level="note", subject=subject, seen=seen, do="use longer windows")
+
+
+def _finding(one: PowerNow) -> Finding:
+    subject = f"power meter {one.facts.name}"
+    if one.why and one.facts.rated_w is None:
+        seen, _, do = one.why.partition("; ")
+        return Finding(level="error", subject=subject, seen=seen, do=do)
+    if one.facts.rated_w is not None:
+        return Finding(level="ok", subject=subject, seen=one.facts.source)
+    said = f"{power(one.watts)} now, {one.facts.caption}; {one.facts.source}"
+    return Finding(level="ok", subject=subject, seen=said)

@@ -1,0 +1,76 @@
+"""What meters of power say now: `kneebench power`, and the findings of `check`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from kneebench.measurement.power.recordings import NewSamples, RecordedPower, Recordings
+from kneebench.measurement.power_meters import hwmon, rapl
+from kneebench.plan.power import PowerMeter, table_of
+from kneebench.records import PowerMeterFacts, Record, Scope
+
+HWMON_SCOPES: dict[str, Scope] = {"power_meter": "wall"}
+"""What is known of a chip by its name; of others the plan has to say it."""
+
+
+class PowerNow(Record):
+    """A meter now: its latest power, of a counter that between its latest readings; how old that
+    reading is; how often it had a new value meanwhile. `why`: there is no power.
+    """
+
+    facts: PowerMeterFacts
+    watts: float | None = None
+    age_s: float | None = None
+    period_s: float | None = None
+    why: str = ""
+
+
+def _now(meter: RecordedPower, read: NewSamples) -> PowerNow:
+    [samples] = read.samples
+    good = [(one.at_s, one.value) for one in samples if one.value is not None]
+    if meter.facts.rated_w is not None:
+        return PowerNow(facts=meter.facts, why="a rating, not measured")
+    if len(good) < 2:
+        why = next((one.why for one in reversed(samples) if one.why), "too few readings")
+        return PowerNow(facts=meter.facts, why=why)
+    (first_s, first), (last_s, last) = good[0], good[-1]
+    watts = (last - first) / (last_s - first_s) if meter.counts_energy else last
+    changed = [t for (t, b), (_, a) in zip(good[1:], good, strict=False) if a != b]
+    period_s = (changed[-1] - changed[0]) / (len(changed) - 1) if len(changed) > 1 else None
+    age_s = read.now_s - last_s
+    return PowerNow(facts=meter.facts, watts=watts, age_s=age_s, period_s=period_s)
+
+
+def own_meters(sysfs: Path = Path("/sys"), dev: Path = Path("/dev")) -> Iterator[PowerMeter]:
+    """The meters that this machine seems to have, as tables of a plan."""
+    if any(rapl.domains(sysfs)):
+        yield _table(name="cpu", type="rapl", sysfs=sysfs)
+    for one in hwmon.channels(sysfs):
+        scope = HWMON_SCOPES.get(one.chip, "dc")
+        given = {"chip": one.chip, "channel": one.label, "scope": scope, "sysfs": sysfs}
+        yield _table(name=f"{one.chip} {one.label}", type="hwmon", **given)
+    if any(dev.glob("ipmi[0-9]*")):
+        yield _table(name="bmc", type="ipmi")
+    if any((sysfs / "class/nvme").glob("nvme*")):
+        yield _table(name="nvme", type="nvme")
+
+
+def _table(**keys: object) -> PowerMeter:
+    return table_of(keys["type"]).model_validate(keys)
+
+
+def power_now(opened: Sequence[Recordings], seconds: float) -> list[PowerNow]:
+    """What meters say, all read for the same seconds."""
+    begun = [one.new_samples() for one in opened]
+    time.sleep(seconds)
+    found = []
+    for recordings, before in zip(opened, begun, strict=True):
+        after = recordings.new_samples()
+        parts = zip(recordings.meters, before.samples, after.samples, strict=True)
+        found += [
+            _now(meter, NewSamples(after.now_s, (first + rest,), ()))
+            for meter, first, rest in parts
+        ]
+    return found
