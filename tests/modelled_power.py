@@ -1,6 +1,6 @@
 """A meter that is a program: power by a model, from how busy this machine's cores and disks are.
 
-`python tests/modelled_power.py FILE` prints watts twice per second, and writes to the file what it
+`python tests/modelled_power.py FILE` prints watts four times per second, and writes to the file what it
 counts itself: the energy up to each moment, by the clock of the machine.
 """
 
@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-EVERY_S, TICK_S = 0.5, 0.1
+EVERY_S, TICK_S = 0.25, 0.05
 IDLE_W, CORE_W, W_PER_MB = 40.0, 25.0, 0.2
 HZ, SECTOR = 100, 512
 

@@ -260,6 +260,30 @@ def pdu(player: Player, folder: Path) -> tuple[int, subprocess.Popen[bytes]]:
     )
 
 
+PROGRAM = """import time, pathlib
+file = pathlib.Path(__file__).with_name("watts")
+while True:
+    if text := file.read_text().strip():
+        print(text, flush=True)
+    time.sleep(0.25)
+"""
+
+
+def program(player: Player, folder: Path) -> None:
+    """A program that prints watts, and nothing in a gap."""
+    (folder / "program.py").write_text(PROGRAM)
+
+    def write() -> None:
+        while True:
+            watts = player.shown()
+            partial = folder / "watts.new"
+            partial.write_text("" if watts is None else f"{watts:.2f}")
+            partial.replace(folder / "watts")
+            time.sleep(TICK_S)
+
+    in_thread(write)
+
+
 # --- RAPL -----------------------------------------------------------------------------------------
 
 
@@ -339,6 +363,7 @@ def main(seed: int, folder: Path) -> None:
     player = Player(Curve(seed, time.time() - STEP_S))
     file = certificate(folder)
     rapl(player, folder / "sys")
+    program(player, folder)
     agent: subprocess.Popen[bytes] | None = None
     ports = SimpleNamespace(ipmi=bmc(player), ptd=ptd(player), http=web(player))
     ports.redfish, ports.snmp = web(player, file), 0

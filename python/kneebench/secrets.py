@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -140,12 +140,29 @@ def clean(document: Any) -> Any:
         return without_passwords(document)
     if isinstance(document, dict):
         return {
-            key: kept_command(value) if _is_shell(key, value) else clean(value)
+            key: kept_command(value)
+            if _is_shell(key, value)
+            else _without_options(value)
+            if key == "command" and isinstance(value, list | tuple)
+            else clean(value)
             for key, value in document.items()
         }
     if isinstance(document, list | tuple):
         return [clean(value) for value in document]
     return document
+
+
+def _without_options(words: Sequence[Any]) -> list[Any]:
+    """A program and its arguments: a secret may be the word after its option.
+
+    >>> _without_options(["meter", "--token", "hush", "--key=hush", "-v"])
+    ['meter', '--token', '***', '--key=hush', '-v']
+    """
+    found = [clean(word) for word in words]
+    for place, word in enumerate(found[:-1]):
+        if isinstance(word, str) and _OPTION.search(f"{word} x"):
+            found[place + 1] = HIDDEN
+    return found
 
 
 def _is_shell(key: Any, value: Any) -> bool:

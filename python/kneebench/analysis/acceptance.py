@@ -8,7 +8,7 @@ is not judged, and its sentence gives the reason.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from kneebench.analysis.comparison import called, is_beyond, machine_floor
 from kneebench.analysis.equivalence import (
@@ -22,7 +22,9 @@ from kneebench.analysis.equivalence import (
     ratio_to_baseline,
 )
 from kneebench.analysis.fixed_rate import fixed_rate_latency, same_rate
+from kneebench.analysis.judged import PER_NOPM, Judged
 from kneebench.analysis.knee import knee, metered, place, quoted_rungs
+from kneebench.analysis.power_acceptance import limited, power_per_nopm
 from kneebench.analysis.wording import (
     WIDEST,
     capital,
@@ -32,7 +34,7 @@ from kneebench.analysis.wording import (
     times,
     times_and_interval,
 )
-from kneebench.records import Climb, Estimate, Record
+from kneebench.records import Climb, Estimate
 from kneebench.units import count
 
 SURE: tuple[Judgement, ...] = ("same", "same or better")
@@ -45,29 +47,9 @@ class Margins(NamedTuple):
     throughput: float
     latency: float
     p999: float
-
-
-class Judged(Record):
-    """One figure of one storage. `ratio` is campaign over baseline with its 95% interval, `low_90`
-    and `high_90` that of the equivalence test.
-
-    `more_rounds`: about as many would decide a "cannot say"; `of_both`: the baseline needs them,
-    too. None: no number of rounds that a plan may order, or no interval.
-    """
-
-    storage: str
-    quantity: str
-    called: str
-    judgement: Judgement | Literal["not judged"]
-    margin: float
-    baseline: Estimate | None = None
-    campaign: Estimate | None = None
-    ratio: Estimate | None = None
-    low_90: float | None = None
-    high_90: float | None = None
-    more_rounds: int | None = None
-    of_both: bool = False
-    sentence: str
+    power: float = 0.05
+    power_limit: float | None = None
+    """mW/NOPM at most."""
 
 
 class _Figure(NamedTuple):
@@ -84,10 +66,18 @@ class _Figure(NamedTuple):
     doubt: str = ""
 
 
-def judged(climb: Climb, against: Climb, margins: Margins) -> Iterator[Judged]:
-    """The figures of one storage against those of its baseline, in the order of a brief."""
+def judged(climb: Climb, against: Climb, margins: Margins, meters: str = "") -> Iterator[Judged]:
+    """The figures of one storage against those of its baseline, in the order of a brief; `meters`:
+    why their power is not compared.
+    """
     for figure in _figures(climb, against, margins):
         yield _judged(climb, against, figure)
+    if power_per_nopm(climb) or power_per_nopm(against):
+        called_ = f"power per NOPM at {place(climb)}"
+        power = _Figure(PER_NOPM, called_, margins.power, False, power_per_nopm, meters)
+        yield _judged(climb, against, power)
+    if margins.power_limit:
+        yield limited(climb, margins.power_limit)
 
 
 def overall(found: Sequence[Judged]) -> Judgement:

@@ -26,7 +26,9 @@ def expected_duration(plan: Plan, machine: Host, *, loaded: bool | None = None) 
     parts = expected(database_plans(plan), machine, as_before(machine, plan))
     there = _finds_loaded(plan) if loaded is None else loaded
     load_s = 0.0 if there else parts.load_s
-    return parts._replace(load_s=load_s, drives_s=preconditioning_s(plan))
+    at_rest_s = plan.power.at_rest_s * len(plan.storages) if plan.measures_real_hardware else 0.0
+    climbs_s = parts.climbs_s + at_rest_s
+    return parts._replace(load_s=load_s, climbs_s=climbs_s, drives_s=preconditioning_s(plan))
 
 
 def _finds_loaded(plan: Plan) -> bool:

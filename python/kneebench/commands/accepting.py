@@ -75,6 +75,15 @@ P999Margin = Annotated[
         show_default=False,
     ),
 ]
+PowerMargin = Annotated[
+    float | None,
+    typer.Option(
+        "--power-margin",
+        metavar="FRACTION",
+        help="Margin for power per NOPM, in place of the plan's.",
+        show_default=False,
+    ),
+]
 JUnit = Annotated[
     Path | None,
     typer.Option(
@@ -94,6 +103,7 @@ def accept(
     margin: Margin = None,
     latency_margin: LatencyMargin = None,
     p999_margin: P999Margin = None,
+    power_margin: PowerMargin = None,
     junit: JUnit = None,
     page: PageFile = None,
     as_json: Json = False,
@@ -103,11 +113,11 @@ def accept(
 ) -> None:
     """Judge a campaign against a baseline: better, same, worse, or cannot say.
 
-    The figures are NOPM, mean and P99.9 latency at the baseline's fixed rate, and log writes, of
-    each storage that both campaigns name. "Same" is equivalence within the margins of the plan's
-    table [accept], shown by two one-sided tests. With "cannot say" the number of rounds is printed
-    that would probably decide. A plan is refused, before it is run, if its campaign could not be
-    compared.
+    The figures are NOPM, mean and P99.9 latency at the baseline's fixed rate, log writes, and power
+    per NOPM where it was measured, of each storage that both campaigns name. "Same" is equivalence
+    within the margins of the plan's table [accept], shown by two one-sided tests. With "cannot say"
+    the number of rounds is printed that would probably decide. A plan is refused, before it is run,
+    if its campaign could not be compared.
 
     \b
     Examples:
@@ -120,11 +130,11 @@ def accept(
     """
     require_place(junit, page)
     with JUnitFile(junit, judged or baseline) as file:
-        _check(margin, latency_margin, p999_margin)
+        _check(margin, latency_margin, p999_margin, power_margin)
         base = load_named(baseline, root)
         plan, new = _plan(judged, base, root), (out or root, fresh, brief, yes)
         results = _measure(plan, base, *new) if plan else load_named(judged or "", root)
-        margins = _margins(results, margin, latency_margin, p999_margin)
+        margins = _margins(results, margin, latency_margin, p999_margin, power_margin)
         _print_accepted(results, base, margins, file, page, as_json)
 
 
@@ -132,7 +142,8 @@ def _check(*margins: float | None) -> None:
     """Before hours of measuring: options whose mistakes would show only at the end."""
     from kneebench.errors import PlanError
 
-    for name, value in zip(("--margin", "--latency-margin", "--p999-margin"), margins, strict=True):
+    names = ("--margin", "--latency-margin", "--p999-margin", "--power-margin")
+    for name, value in zip(names, margins, strict=True):
         if value is not None and not 0 < value < 1:
             raise PlanError(
                 name, seen=f"{value:g} is out of range", do="use a fraction, such as 0.05 for 5%"
@@ -186,8 +197,9 @@ def _margins(results: Results, *given: float | None) -> Margins:
     from kneebench.analysis.acceptance import Margins
     from kneebench.results.acceptance import planned_margins
 
-    pairs = zip(given, planned_margins(results), strict=True)
-    return Margins(*(own or planned for own, planned in pairs))
+    planned = planned_margins(results)
+    own = dict(zip(Margins._fields, given, strict=False))
+    return planned._replace(**{name: value for name, value in own.items() if value})
 
 
 def _print_accepted(

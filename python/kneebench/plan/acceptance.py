@@ -35,3 +35,10 @@ class Accept(Part):
             description="Margin for P99.9 latency, as a fraction; tails repeat less well",
         ),
     ] = 0.25
+    power_margin: Annotated[
+        Number, Field(gt=0, lt=1, description="Margin for power per NOPM, as a fraction")
+    ] = 0.05
+    power_limit: Annotated[
+        Annotated[Number, Field(gt=0)] | None,
+        Field(description="mW/NOPM at most, whatever the baseline had"),
+    ] = None

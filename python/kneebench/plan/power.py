@@ -28,6 +28,9 @@ from kneebench.units import Watts
 MOST_METERS = 64
 IDLE_LEAST_S = 60.0
 """The shortest time of idle power that counts without a caveat."""
+SETTLE_S = 5.0
+"""After the restore, so that its own work is over."""
+LOAD_STEP_S = 30.0
 _PERCENT = r"^[0-9.]+\s*%$"
 
 
@@ -211,6 +214,13 @@ class Power(Part):
             " the first climb of each storage (30 s)"
         ),
     ] = True
+
+    @property
+    def at_rest_s(self) -> float:
+        """What idle power and the load step take before the first climb of a storage."""
+        if not self.meters:
+            return 0.0
+        return SETTLE_S + self.idle + (LOAD_STEP_S if self.load_step else 0.0)
 
     @model_validator(mode="after")
     def _names_are_known(self) -> Self:

@@ -7,12 +7,14 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from kneebench.analysis.acceptance import Judged, Margins, judged, overall
+from kneebench.analysis.acceptance import Margins, judged, overall
 from kneebench.analysis.comparison import called
 from kneebench.analysis.equivalence import Judgement
 from kneebench.analysis.fixed_rate import fixed_rate_latency, same_rate
+from kneebench.analysis.judged import Judged
 from kneebench.analysis.knee import knee
 from kneebench.analysis.outcome import failed_checks
+from kneebench.analysis.power_acceptance import meters_differ
 from kneebench.analysis.wording import capital, plural
 from kneebench.errors import (
     CANNOT_SAY,
@@ -74,10 +76,12 @@ def accept(*, baseline: Results, campaign: Results, margins: Margins | None = No
     comparable(baseline, campaign)
     ours, theirs = ({called(one): one for one in side.climbs} for side in (campaign, baseline))
     names = _matched(tuple(ours), tuple(theirs), campaign.campaign.id, baseline.campaign.id)
+    allowed = margins or planned_margins(campaign)
+    meters = meters_differ(campaign.campaign.power, baseline.campaign.power)
     figures = tuple(
         figure
         for own, base in names.pairs
-        for figure in judged(ours[own], theirs[base], margins or planned_margins(campaign))
+        for figure in judged(ours[own], theirs[base], allowed, meters)
     )
     if all(one.judgement == "not judged" for one in figures):
         what = f"cannot use {campaign.campaign.id} for acceptance"
@@ -101,7 +105,13 @@ def planned_margins(campaign: Results) -> Margins:
         table = Accept.model_validate(campaign.campaign.plan.get("accept") or {})
     except ValidationError:
         table = Accept()
-    return Margins(table.margin, table.latency_margin, table.p999_margin)
+    return Margins(
+        table.margin,
+        table.latency_margin,
+        table.p999_margin,
+        table.power_margin,
+        table.power_limit,
+    )
 
 
 def usable(results: Results) -> None:

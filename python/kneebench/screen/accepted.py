@@ -10,11 +10,12 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from kneebench.analysis.acceptance import Judged, ratio_texts
+from kneebench.analysis.acceptance import ratio_texts
+from kneebench.analysis.judged import Judged, shown
 from kneebench.analysis.wording import DERIVED, as_sentence, percent
 from kneebench.results.acceptance import Acceptance
 from kneebench.screen import tables
-from kneebench.units import NOTHING, count, time
+from kneebench.units import NOTHING
 
 STYLES = {"worse": "red", "cannot say": "yellow", "not judged": "dim"}
 UNDECIDED = ("cannot say", "not judged")
@@ -39,13 +40,12 @@ def _table(figures: Sequence[Judged]) -> Table:
     table = tables.plain_table("answer", "storage", "figure", "baseline", "now", "ratio", "margin")
     for one in figures:
         style = STYLES.get(one.judgement, "green")
-        value = count if one.quantity == "nopm" else time
         ratio, interval = ratio_texts(one.ratio) if one.ratio else (NOTHING, "")
         table.add_row(
             f"[{style}]{one.judgement}[/]",
             escape(one.storage),
             escape(one.called),
-            *(value(side.value if side else None) for side in (one.baseline, one.campaign)),
+            *(shown(one, side) for side in (one.baseline, one.campaign)),
             f"{ratio} ({interval})" if interval else ratio,
             percent(one.margin),
         )

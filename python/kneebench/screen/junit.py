@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from xml.etree import ElementTree
 
-from kneebench.analysis.acceptance import Judged
+from kneebench.analysis.judged import Judged
 from kneebench.analysis.wording import DERIVED, as_sentence
 from kneebench.results.acceptance import Acceptance
 from kneebench.screen.accepted import title

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from kneebench.analysis.acceptance import Judged, ratio_texts
+from kneebench.analysis.acceptance import ratio_texts
+from kneebench.analysis.judged import Judged, shown
 from kneebench.analysis.wording import as_sentence, percent
 from kneebench.brief import chart_theme
 from kneebench.brief.campaigns.campaigns_page import CampaignsPage, compared_section, flat
@@ -15,7 +16,7 @@ from kneebench.brief.section import Column, Row, Section, Table, Tone
 from kneebench.records import Results
 from kneebench.results.acceptance import Acceptance
 from kneebench.results.trend import trends
-from kneebench.units import NOTHING, count, time
+from kneebench.units import NOTHING
 
 NO_BREAK = "\u00a0"
 TONES: dict[str, Tone] = {"worse": "alarm", "not judged": "light"}
@@ -114,9 +115,8 @@ class AcceptancePage(CampaignsPage):
 
 
 def _row(one: Judged) -> Row:
-    value = count if one.quantity == "nopm" else time
     ratio, sure = ratio_texts(one.ratio) if one.ratio else (NOTHING, NOTHING)
-    sides = (value(side.value if side else None) for side in (one.baseline, one.campaign))
+    sides = (shown(one, side) for side in (one.baseline, one.campaign))
     cells = (one.judgement, one.storage, one.called, *sides, ratio, sure, percent(one.margin))
     return Row(cells=cells, tone=TONES.get(one.judgement, "plain"))
 

@@ -1,4 +1,4 @@
-"""The meters of power: what each is, how it was read, and what those beside the leading one showed."""
+"""The meters of power: what each is, how it was read, and what those beside the leading one say."""
 
 from __future__ import annotations
 

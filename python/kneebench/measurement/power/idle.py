@@ -11,12 +11,11 @@ from typing import NamedTuple
 from kneebench.databases.engine import PassesTime, Server
 from kneebench.measurement.power.lag import OFF_S, ON_S
 from kneebench.measurement.power.recorder import PowerRecorder
+from kneebench.plan.power import SETTLE_S
 from kneebench.records import Event, MeterLag, PowerWindow, Watch
 from kneebench.workload import LoadGenerators, running_load
 
 SECOND_S = 1.0
-SETTLE_S = 5.0
-"""After the restore, so that its own work is over."""
 
 
 class FoundLags(NamedTuple):

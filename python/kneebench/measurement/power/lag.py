@@ -5,6 +5,7 @@ which the meter's power follows it best.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 from typing import TYPE_CHECKING
 
 from kneebench.measurement.power.energy import energy_at
@@ -24,6 +25,9 @@ STEP_S = 0.05
 EARLIEST_S, LATEST_S = -1.0, 12.0
 LEAST = 0.7
 """Correlation of power and load from which the shift is believed."""
+BESIDE_S, LEVEL_S = 1.5, 1.0
+"""The energy from so long before an edge to so long after it says when the edge was; the power on
+either side is that of so long beyond."""
 NOT_SEEN = "the load was not seen in its power"
 
 
@@ -51,7 +55,26 @@ def lag_of(meter: str, record: PowerRecord, steps: Steps, end_s: float) -> Meter
     if best in (0, len(shifts) - 1):
         why = f"it follows the load by {power(step_w)}, but more than {LATEST_S:g} s late"
         return MeterLag(meter=meter, step_w=step_w, why=why)
-    return MeterLag(meter=meter, lag_s=round(float(shifts[best]), 3), step_w=step_w)
+    lag_s = _refined(record, steps, float(shifts[best]), end_s)
+    return MeterLag(meter=meter, lag_s=round(lag_s, 3), step_w=step_w)
+
+
+def _refined(record: PowerRecord, steps: Steps, about_s: float, end_s: float) -> float:
+    """The lag, from about that: by energy, for a meter that is read seldom, or shows means, has its
+    edges in the middle of a slope.
+    """
+    found = []
+    for edge_s in (at + about_s for step in steps for at in step):
+        times = [edge_s + s for s in (-BESIDE_S - LEVEL_S, -BESIDE_S, BESIDE_S, BESIDE_S + LEVEL_S)]
+        if times[-1] > end_s:
+            continue
+        a, b, c, d = (energy_at(record, at_s) for at_s in times)
+        before_w, after_w = (b - a) / LEVEL_S, (d - c) / LEVEL_S
+        if before_w != after_w:
+            early_s = ((c - b) - (before_w + after_w) * BESIDE_S) / (after_w - before_w)
+            found.append(about_s - early_s)
+    near = [one for one in found if abs(one - about_s) < BESIDE_S]
+    return median(near) if near else about_s
 
 
 def _load(at_s: NDArray[float64], steps: Steps) -> NDArray[float64]:

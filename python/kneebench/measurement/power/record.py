@@ -86,7 +86,8 @@ class PowerRecord:
                 low -= 1
             while high + 1 < len(self.values) and self.values[high + 1] == self.values[at]:
                 high += 1
-            longest = max(longest, (self.at_s[high] - self.at_s[low], self.values[at]))
+            if min(self.at_s[high], end_s) > max(self.at_s[low], begin_s):
+                longest = max(longest, (self.at_s[high] - self.at_s[low], self.values[at]))
             at = high + 1
         return longest
 

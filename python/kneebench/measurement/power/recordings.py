@@ -20,6 +20,8 @@ from kneebench.records import PowerMeterFacts
 from kneebench.shelf import POWER_METERS
 
 CLOSE_LIMIT_S = 10.0
+FAILED_S = 0.25
+"""Least time from a reading that failed to the next."""
 FIRST_S = 10.0
 """For the first reading of a meter: one that gives none by then is an error of the plan."""
 
@@ -64,7 +66,7 @@ class _Recording:
 
     def __init__(self, table: PowerMeterTable, source: PowerSource) -> None:
         self.table, self.source = table, source
-        self.every_s = min(table.every_s, source.longest_s)
+        self.every_s = 0.0 if source.paced else min(table.every_s, source.longest_s)
         self._samples: list[Sample] = []
         self._cpu_s = 0.0
         self._lock, self._ending = threading.Lock(), threading.Event()
@@ -82,7 +84,8 @@ class _Recording:
                 self._cpu_s = time.thread_time()
             if sample.value is not None:
                 self.first.set()
-            due_s = max(due_s + self.every_s, time.monotonic())
+            pause_s = self.every_s if sample.value is not None else max(self.every_s, FAILED_S)
+            due_s = max(due_s + pause_s, time.monotonic())
             self._ending.wait(due_s - time.monotonic())
 
     def _sample(self) -> Sample:
@@ -93,8 +96,10 @@ class _Recording:
             return Sample(time.monotonic(), None, str(error), isinstance(error, NotBelieved))
         except PlanError as error:  # a certificate that is another one by now
             return Sample(time.monotonic(), None, error.seen, refused=True)
-        at_s = (began_s + time.monotonic()) / 2
-        return Sample(at_s, reading.watts if reading.joules is None else reading.joules)
+        ended_s = time.monotonic()
+        at_s = ended_s if self.source.paced else (began_s + ended_s) / 2
+        value = reading.watts if reading.joules is None else reading.joules
+        return Sample(at_s - reading.ago_s, value)
 
     def take(self) -> tuple[tuple[Sample, ...], float]:
         """The new samples, and the CPU time so far."""

@@ -64,7 +64,7 @@ class CommandMeter(PowerMeter):
 class Command(PlainSource):
     """The program, running."""
 
-    longest_s = 0.0
+    paced = True
 
     def __init__(self, table: CommandMeter) -> None:
         self._table, self._counted = table, Counted()

@@ -14,10 +14,13 @@ NO_VALUE = frozenset([0xFFFF, 0x7FFFFFFF, 0xFFFFFFFF, 0x100000000])
 
 
 class Reading(NamedTuple):
-    """Power now, in watts, or the energy since the source was opened, in joules: one of both."""
+    """Power now, in watts, or the energy since the source was opened, in joules: one of both.
+    `ago_s`: so long ago, where the source knows.
+    """
 
     watts: float | None = None
     joules: float | None = None
+    ago_s: float = 0.0
 
 
 class NoAnswer(Exception):
@@ -48,6 +51,11 @@ class PowerSource(Protocol):
         """Longest time between two readings that it can be read by."""
         ...
 
+    @property
+    def paced(self) -> bool:
+        """Whether a reading waits for the next value of the meter, and is over when it arrives."""
+        ...
+
     def read(self) -> Reading:
         """One reading. Raises NoAnswer and NotBelieved, both with the reason."""
         ...
@@ -67,6 +75,7 @@ class PlainSource:
     described = ""
     counts_energy = False
     longest_s = inf
+    paced = False
 
     def cpu_s(self) -> float:
         """It starts no program."""

@@ -10,7 +10,8 @@ from __future__ import annotations
 import contextlib
 import re
 import socket
-from typing import Annotated, ClassVar
+import time
+from typing import Annotated, ClassVar, TextIO
 
 from pydantic import Field
 
@@ -29,6 +30,7 @@ from kneebench.records import Scope
 GREETING = "Hello, PTDaemon here!"
 ANSWER_S = 5.0
 SAMPLE_MS = 1000
+POLL_S = 0.1
 UNREAD = re.compile(r"Last (\d+) samples")
 WATTS = re.compile(r"(?:^|,)\s*Watts,\s*(-?[\d.eE+]+)")
 
@@ -42,55 +44,77 @@ class PtdMeter(PowerMeter):
 
 
 class Ptd(PlainSource):
-    """A session with the daemon, which samples from its beginning to its end."""
+    """Sessions with the daemon, which samples from the beginning of one to its end. After one that
+    broke off, the next reading begins another.
+    """
+
+    paced = True
 
     def __init__(self, table: PtdMeter) -> None:
-        self._most_w = table.most
-        self._socket = socket.create_connection((table.address, table.port), ANSWER_S)
-        self._lines = self._socket.makefile("rw", encoding="latin-1", newline="\r\n")
-        greeting = self._asked("Hello")
+        self._table = table
+        self._lines: TextIO | None = None
+        self._begin()
+
+    def _begin(self) -> TextIO:
+        table = self._table
+        with socket.create_connection((table.address, table.port), ANSWER_S) as connected:
+            lines = connected.makefile("rw", encoding="latin-1", newline="\r\n")
+        self._lines = lines
+        greeting = self._asked(lines, "Hello")
         if greeting != GREETING:
-            self._socket.close()
             raise NoAnswer(f"it answers {greeting[:60]!r} and not as PTDaemon does")
-        self.described = self._asked("Identify")[:200]
-        self._asked(f"Go,{SAMPLE_MS},0,kneebench")
-        self._latest: str = ""
+        self.described = self._asked(lines, "Identify")[:200]
+        self._asked(lines, f"Go,{SAMPLE_MS},0,kneebench")
+        return lines
 
-    def _asked(self, words: str) -> str:
-        try:
-            self._lines.write(f"{words}\r\n")
-            self._lines.flush()
-            return self._line()
-        except OSError as error:
-            raise NoAnswer(str(error)) from None
+    def _asked(self, lines: TextIO, words: str) -> str:
+        lines.write(f"{words}\r\n")
+        lines.flush()
+        return self._line(lines)
 
-    def _line(self) -> str:
-        if not (found := self._lines.readline()):
-            raise NoAnswer("PTDaemon closed the connection")
+    def _line(self, lines: TextIO) -> str:
+        if not (found := lines.readline()):
+            raise ConnectionError("PTDaemon closed the connection")
         return found.strip()
 
     def read(self) -> Reading:
-        """The latest sample."""
-        said = self._asked("RL")
-        if not (unread := UNREAD.match(said)):
-            raise NoAnswer(f"it answers RL with {said[:60]!r}")
+        """The next sample: the mean of the second that has just ended."""
         try:
-            samples = [self._line() for _ in range(int(unread[1]))]
-        except OSError as error:
+            lines = self._lines or self._begin()
+            samples = self._next(lines)
+        except (OSError, ValueError) as error:
+            self._end()
             raise NoAnswer(str(error)) from None
-        self._latest = samples[-1] if samples else self._latest
-        if not (watts := WATTS.search(self._latest)):
-            raise NoAnswer(
-                f"no watts in {self._latest[:60]!r}" if self._latest else "no sample yet"
-            )
-        return Reading(watts=believed(float(watts[1]), 1.0, self._most_w))
+        if not (watts := WATTS.search(samples[-1])):
+            raise NoAnswer(f"no watts in {samples[-1][:60]!r}")
+        middle_s = SAMPLE_MS / 2000
+        return Reading(watts=believed(float(watts[1]), 1.0, self._table.most), ago_s=middle_s)
+
+    def _next(self, lines: TextIO) -> list[str]:
+        """Samples that were not read yet; waits for one."""
+        until_s = time.monotonic() + ANSWER_S
+        while True:
+            said = self._asked(lines, "RL")
+            if not (unread := UNREAD.match(said)):
+                raise ValueError(f"it answers RL with {said[:60]!r}")
+            if samples := [self._line(lines) for _ in range(int(unread[1]))]:
+                return samples
+            if time.monotonic() > until_s:
+                raise ConnectionError(f"no sample in {ANSWER_S:g} s")
+            time.sleep(POLL_S)
+
+    def _end(self) -> None:
+        if self._lines:
+            with contextlib.suppress(OSError, ValueError):
+                self._lines.close()
+        self._lines = None
 
     def close(self) -> None:
         """End the sampling."""
-        with contextlib.suppress(NoAnswer, OSError):
-            self._asked("Stop")
-        self._lines.close()
-        self._socket.close()
+        if self._lines:
+            with contextlib.suppress(OSError, ValueError):
+                self._asked(self._lines, "Stop")
+        self._end()
 
 
 def open_source(table: PowerMeter) -> PowerSource:

@@ -82,6 +82,8 @@ class Domain:
             now_j = int(os.pread(self._energy, 64, 0)) * MICRO
         except (OSError, ValueError) as error:
             raise NoAnswer(f"{self.name}: {error}") from None
+        if self.range_j and now_j > self.range_j + MICRO:
+            raise NotBelieved(f"{self.name} is beyond what it counts to")
         now_s = monotonic()
         before_j, elapsed_s = self._before_j, now_s - self._before_s
         self._before_j, self._before_s = now_j, now_s

@@ -1,0 +1,173 @@
+"""The energy of a stretch of time, from readings: exact within its bounds, and none where something
+speaks against it.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kneebench.measurement.power.energy import energy_at, measured_power, watts_by_second
+from kneebench.measurement.power.lag import NOT_SEEN, lag_of
+from kneebench.measurement.power.record import PowerRecord, Sample
+from kneebench.records import MeasuredPower
+
+
+def gauge(watts, every_s: float = 1.0, until_s: float = 120.0, without=()) -> PowerRecord:
+    """Readings of a power that is a function of time; none in some stretches."""
+    record = PowerRecord(counts_energy=False, every_s=every_s)
+    for n in range(int(until_s / every_s)):
+        at_s = n * every_s
+        if any(begin <= at_s < end for begin, end in without):
+            record.add([Sample(at_s, None, "no answer")])
+        else:
+            record.add([Sample(at_s, watts(at_s))])
+    return record
+
+
+def counter(joules, every_s: float = 1.0, until_s: float = 120.0) -> PowerRecord:
+    record = PowerRecord(counts_energy=True, every_s=every_s)
+    record.add([Sample(n * every_s, joules(n * every_s)) for n in range(int(until_s / every_s))])
+    return record
+
+
+def moving(at_s: float) -> float:
+    return 200 + 20 * math.sin(at_s / 3)
+
+
+def of(record: PowerRecord, begin_s: float, end_s: float, lag_s: float = 0.0) -> MeasuredPower:
+    return measured_power("wall", record, begin_s, end_s, lag_s)
+
+
+def test_a_counters_energy_is_exact_between_readings() -> None:
+    found = of(counter(lambda at_s: 150.0 * at_s), 20.25, 60.75)
+    assert found.watts == pytest.approx(150.0, rel=1e-9)
+    assert found.joules == pytest.approx(150.0 * 40.5, rel=1e-9)
+    assert found.caveats == ()
+
+
+def test_a_gauges_energy_is_that_of_its_power() -> None:
+    found = of(gauge(moving), 20.5, 70.5)
+    true = sum(moving(20.5 + n / 100) for n in range(5000)) / 100
+    assert found.joules == pytest.approx(true, rel=0.002)
+    assert found.high_w == pytest.approx(220, abs=2)
+
+
+@given(st.floats(1, 50), st.floats(0.1, 30), st.floats(0.1, 30))
+def test_the_energy_of_two_stretches_is_that_of_both_together(
+    begin_s: float, first_s: float, second_s: float
+) -> None:
+    record = gauge(moving)
+    a, b, c = (energy_at(record, begin_s + s) for s in (0.0, first_s, first_s + second_s))
+    assert (b - a) + (c - b) == pytest.approx(c - a, rel=1e-9)
+    assert b >= a
+
+
+def test_a_lag_is_taken_into_account_up_to_a_tenth_of_the_stretch() -> None:
+    def step(at_s: float) -> float:
+        return (300.0 if at_s >= 41.0 else 100.0) + at_s % 2
+
+    late = gauge(step, every_s=0.25)
+    assert of(late, 20, 40, lag_s=1.0).watts == pytest.approx(100.5, abs=2)
+    assert of(late, 20, 40, lag_s=-1.0).watts == pytest.approx(100.5, abs=2)
+    assert of(late, 40, 60, lag_s=1.0).watts == pytest.approx(300.5, abs=4)
+    assert "late" in of(late, 20, 29.9, lag_s=1.0).why
+    assert of(late, 20, 30, lag_s=1.0).why == ""
+
+
+def test_a_gap_is_no_energy_and_says_why() -> None:
+    record = gauge(moving, without=[(40.0, 70.0)])
+    found = of(record, 30, 60)
+    assert (found.watts, found.joules) == (None, None)
+    assert found.why == "no reading for 31 s (no answer) (limit 3 s)"
+    assert of(record, 5, 35).why == ""
+    assert of(record, 72, 110).why == ""
+
+
+def test_one_reading_that_is_missing_is_no_gap() -> None:
+    assert of(gauge(moving, without=[(40.0, 40.5)]), 30, 60).why == ""
+
+
+def test_readings_that_do_not_enclose_a_stretch_are_none_of_it() -> None:
+    record = gauge(moving, until_s=50)
+    assert of(record, 40, 60).why == "no reading after it"
+    assert of(record, -5, 20).why == "no reading before it"
+
+
+def test_readings_that_stand_still_are_not_believed() -> None:
+    record = gauge(lambda at_s: moving(min(at_s, 40.0)) if at_s < 100 else moving(at_s))
+    assert of(record, 35, 65).why.endswith("stood still for 59 s (limit 20 s)")
+    assert of(record, 10, 40).why == ""
+    assert of(record, 102, 112).why == ""
+
+
+def test_a_short_stretch_without_any_change_is_not_believed() -> None:
+    record = gauge(lambda at_s: 100.0 + (at_s // 8), every_s=1.0)
+    assert "stood still all the time" in of(record, 41, 46).why
+
+
+def test_a_counter_that_stands_still_counts_nothing() -> None:
+    record = counter(lambda at_s: 150.0 * min(at_s, 40.0))
+    assert "its counter stood still" in of(record, 35, 70).why
+
+
+def test_a_value_that_cannot_be_makes_its_stretch_invalid_and_no_other() -> None:
+    record = gauge(moving, until_s=50)
+    record.add([Sample(50.0, None, "4294967296 stands for no value", refused=True)])
+    record.add([Sample(51.0 + n, moving(51.0 + n)) for n in range(60)])
+    assert of(record, 40, 60).why == "4294967296 stands for no value"
+    assert of(record, 10, 40).why == ""
+    assert of(record, 55, 85).why == ""
+
+
+def test_a_stretch_shorter_than_twenty_periods_is_flagged() -> None:
+    slow = gauge(lambda at_s: 100.0 + at_s // 5 % 7, until_s=400)
+    assert slow.period_s() == 5.0
+    assert of(slow, 100, 160).caveats == ("its 1 min have 12 periods of 5 s (at least 20)",)
+    assert of(slow, 100, 201).caveats == ()
+    seldom = gauge(moving, every_s=6.0, until_s=400)
+    assert seldom.period_s() == 6.0
+
+
+def test_a_coarse_counter_is_flagged_and_a_fine_one_is_not() -> None:
+    coarse = counter(lambda at_s: 3600.0 * (150.0 * at_s // 3600), until_s=400)
+    fine = counter(lambda at_s: 150.0 * at_s, until_s=400)
+    assert any("its counter goes by" in one for one in of(coarse, 50, 350).caveats)
+    assert of(fine, 50, 350).caveats == ()
+
+
+def test_each_second_has_its_own_power() -> None:
+    record = counter(lambda at_s: 100.0 * at_s if at_s < 30 else 3000.0 + 300.0 * (at_s - 30))
+    assert watts_by_second(record, 28, 32) == pytest.approx([100.0, 100.0, 300.0, 300.0])
+
+
+STEPS = [(30.0, 34.1), (39.25, 45.4), (49.55, 54.7)]
+
+
+@pytest.mark.parametrize("late_s", [0.0, 0.4, 2.15, 7.0])
+@pytest.mark.parametrize("every_s", [0.1, 0.5, 1.0])
+def test_a_lag_is_found_by_a_load_that_is_switched_on_and_off(
+    late_s: float, every_s: float
+) -> None:
+    noise = random.Random(7)
+
+    def loaded(at_s: float) -> float:
+        on = any(begin <= at_s - late_s < end for begin, end in STEPS)
+        return 100 + 60 * on + noise.uniform(-3, 3)
+
+    found = lag_of("wall", gauge(loaded, every_s=every_s), STEPS, 70.0)
+    assert found.lag_s == pytest.approx(late_s, abs=0.1 + every_s / 2)
+    assert found.step_w == pytest.approx(60, rel=0.2)
+
+
+def test_a_meter_of_something_else_has_no_lag() -> None:
+    noise = random.Random(8)
+    found = lag_of("wall", gauge(lambda at_s: 100 + noise.uniform(-30, 30)), STEPS, 70.0)
+    assert (found.lag_s, found.why) == (None, NOT_SEEN)
+    assert lag_of("wall", gauge(lambda at_s: 100.0), STEPS, 70.0).why == NOT_SEEN
+    short = gauge(moving, until_s=40)
+    assert "not read all through" in lag_of("wall", short, STEPS, 70.0).why
