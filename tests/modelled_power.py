@@ -1,7 +1,7 @@
 """A meter that is a program: power by a model, from how busy this machine's cores and disks are.
 
-`python tests/modelled_power.py FILE` prints watts four times per second, and writes to the file what it
-counts itself: the energy up to each moment, by the clock of the machine.
+`python tests/modelled_power.py FILE` prints watts four times per second, and writes to the file
+what it counts itself: the energy up to each moment, by the clock of the machine.
 """
 
 from __future__ import annotations

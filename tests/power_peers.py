@@ -30,6 +30,8 @@ from types import SimpleNamespace
 
 SECONDS = 900
 STEP_S = 0.5
+RISE = 4
+"""Steps from one level to the next, as a power supply smoothes them."""
 LASTS_S = {"gap": 30.0, "frozen": 60.0, "sentinel": 3.0}
 SENTINEL = 2**32
 SNMPD = Path(__file__).parent.parent / ".tools/hosts/usr/sbin/snmpd"
@@ -41,18 +43,19 @@ TICK_S = 0.02
 
 
 class Curve:
-    """Power over time: an idle level, then levels of some seconds each, with what no machine is
-    without, a little movement.
+    """Power over time: an idle level, then steps to levels of some seconds each, with what no
+    machine is without, a little movement.
     """
 
     def __init__(self, seed: int, began: float) -> None:
         chance, watts = random.Random(seed), list[float]()
         idle = chance.uniform(80, 130)
+        level = idle
         while len(watts) < SECONDS / STEP_S:
-            level = idle + chance.choice([0, 60, 110, 160]) * chance.uniform(0.9, 1.1)
-            watts += [
-                level + chance.uniform(-3, 3) for _ in range(round(chance.uniform(7, 16) / STEP_S))
-            ]
+            before, level = level, idle + chance.choice([0, 60, 110, 160]) * chance.uniform(0.9, 1)
+            for n in range(round(chance.uniform(7, 16) / STEP_S)):
+                share = min(1.0, (n + 1) / RISE)
+                watts.append(before + share * (level - before) + chance.uniform(-3, 3))
         self.began, self._watts, self._joules = began, watts, [0.0]
         for one in watts:
             self._joules.append(self._joules[-1] + one * STEP_S)

@@ -21,13 +21,14 @@ from kneebench.plan.database import ServerDatabase
 from kneebench.plan.default import Free, default_plan, fitting_warehouses, sized_plan
 from kneebench.plan.duration import expected, rungs
 from kneebench.plan.faults import Fault, PlanFaults
-from kneebench.plan.json_schema import plan_schema, quoted, tables, time_text, toml_text
+from kneebench.plan.json_schema import plan_schema, tables
 from kneebench.plan.lines import Lines
 from kneebench.plan.preset import preset_text, presets
 from kneebench.plan.reader import parse_plan, read_plan
 from kneebench.plan.resolve import database_plans
 from kneebench.plan.server_url import UrlRule
 from kneebench.plan.storage import ROLES, Storage
+from kneebench.plan.value_text import quoted, time_text, toml_text
 from kneebench.plan.writer import to_toml
 from kneebench.records import Host
 from kneebench.units import TIME, parse_time

@@ -88,9 +88,9 @@ def test_the_brief_has_the_power_per_nopm_of_two_storages(own_place: Path) -> No
         found = at_the_knee(climb, power)
         assert found is not None
         assert found.mw_per_nopm.low <= own_value(climb, truth) <= found.mw_per_nopm.high
-    one, two = (own_value(climb, truth) for climb in results.climbs)
+    first, second = (own_value(climb, truth) for climb in results.climbs)
     [ratio] = [c.ratio for c in compare(results) if c.quantity == "power.per_nopm"]
-    assert ratio.low <= two / one <= ratio.high
+    assert ratio.low <= second / first <= ratio.high
     for window in power.idle.values():
         assert window.system_w == pytest.approx(truth.watts(window), rel=CLOSE)
     lags = [one for some in power.lags.values() for one in some]

@@ -35,7 +35,7 @@ DISTURBED_IN = {2: "gap", 4: "frozen", 7: "sentinel"}
 """The round in which each begins."""
 SURELY_S = {"gap": 5.0, "frozen": 2.0, "sentinel": 1.5}
 """A window that has so much of one cannot be measured."""
-UNNOTICED_S = 14.0
+UNNOTICED_S = 24.0
 """So long a meter may stand still before it is noticed."""
 REASONS = {
     "gap": ("no reading", "more than once"),
@@ -47,10 +47,10 @@ CLOSE = 0.01
 
 def meters(peers: Peers) -> list[dict[str, Any]]:
     ports, folder = peers.ports, peers.folder
-    here = {"address": "127.0.0.1", "every": "500ms"}
+    here = {"address": "127.0.0.1", "every": "200ms"}
     pdu = {**here, "type": "snmp", "port": ports.snmp, "pdu": "apc-outlet", "outlet": [3, 4]}
     known = {"user": USER, "password_variable": "PEERS_SECRET"}
-    web = {"certificate_file": str(folder / "bmc.pem"), "every": "500ms"}
+    web = {"certificate_file": str(folder / "bmc.pem"), "every": "200ms"}
     found = [
         {**here, **known, "name": "bmc", "type": "ipmi", "port": ports.ipmi},
         {

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from kneebench.plan.explanation import dotted
-from kneebench.plan.json_schema import SIZE_ALLOWED, TIME_ALLOWED, PlanKey, PlanTable, tables
+from kneebench.plan.json_schema import PlanKey, PlanTable, tables
 from kneebench.plan.mkfs_options import KNOWN, LONG
 from kneebench.plan.mount_options import ANY, OWN
+from kneebench.plan.value_text import POWER_ALLOWED, SIZE_ALLOWED, TIME_ALLOWED
 from kneebench.results.atomic_write import write_text
 
 _GENERATED = "<!-- Written by `make docs`; change the source, not this file. -->"
@@ -28,7 +29,8 @@ place of `[database]` name [several databases](databases.md). `kneebench plan pr
 plan to start from. `kneebench check plan.toml` is a dry run. Every error names file, line, key, the
 value found and the values allowed. `kneebench plan schema` prints the JSON Schema.
 
-Times are text with a unit: `"500us"`, `"5ms"`, `"30s"`, `"10min"`, `"4h"`. Paths are relative to
+Times are text with a unit: `"500us"`, `"5ms"`, `"30s"`, `"10min"`, `"4h"`; so is power: `"400W"`,
+`"1.2kW"`. Paths are relative to
 the directory in which kneebench is started. A plan contains no password: the key `url` says where
 it comes from. Results contain only the first word of a command, and a hash.
 
@@ -126,6 +128,7 @@ def _section(table: PlanTable) -> Iterator[str]:
 def _row(key: PlanKey) -> str:
     default = "required" if key.default is None else f"`{key.default}`" if key.default else "none"
     allowed = key.allowed.replace(TIME_ALLOWED, "a time").replace(SIZE_ALLOWED, "a size")
+    allowed = allowed.replace(POWER_ALLOWED, "a power")
     return _cells(f"`{key.name}`", key.description, allowed, default)
 
 

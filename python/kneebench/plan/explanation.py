@@ -13,8 +13,9 @@ from typing import Any
 from pydantic_core import ErrorDetails
 
 from kneebench.plan.faults import Fault
-from kneebench.plan.json_schema import allowed_text, at, is_time, keys_of, quoted, time_text
+from kneebench.plan.json_schema import at, keys_of
 from kneebench.plan.lines import Lines
+from kneebench.plan.value_text import allowed_text, is_time, quoted, time_text
 from kneebench.secrets import clean, kept_command
 
 Path = tuple[str | int, ...]

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
 from functools import cache
 from typing import Any, NamedTuple
 
 from kneebench.plan.plan import Plan
-from kneebench.units import RATE_ALLOWED, SIZE_PATTERN, TIME
+from kneebench.plan.value_text import (
+    allowed_text,
+    is_power,
+    is_table,
+    is_time,
+    time_text,
+    toml_text,
+)
 
-SIZE_ALLOWED = 'a size with its unit in quotes, as in "32GiB"'
-AMOUNT_ALLOWED = f'{SIZE_ALLOWED}, or a share of the data, as in "12.5%"'
-TIME_ALLOWED = 'a time with its unit in quotes (ns, us, ms, s, min, h), as in "10min"'
-
-
-KINDS = {
-    "integer": "whole number",
-    "number": "number",
-    "boolean": "true or false",
-    "object": "table of values",
-}
 SEVERAL = "One of several databases, in place of `[database]`: its keys are the same."
 
 
@@ -97,53 +92,6 @@ def _table_of(engine: str) -> dict[str, Any] | None:
     return next((one for one in tables if one["properties"]["engine"]["const"] == engine), None)
 
 
-def is_time(schema: dict[str, Any]) -> bool:
-    """Whether a value is a time, or may be one."""
-    return "ns|us|ms" in schema.get("pattern", "") or any(
-        is_time(branch) for branch in schema.get("anyOf", ())
-    )
-
-
-def time_text(value_s: float) -> str:
-    """A time as a plan writes it: a whole number of the largest unit that allows it.
-
-    >>> time_text(600.0), time_text(0.005), time_text(1.5), time_text(0.0)
-    ('10min', '5ms', '1500ms', '0s')
-    """
-    exact = Decimal(repr(value_s))
-    for unit in sorted(TIME, key=lambda unit: -TIME[unit]) if value_s else ():
-        number = exact / Decimal(repr(TIME[unit]))
-        if number == number.to_integral_value():
-            return f"{number:.0f}{unit}"
-    return f"{exact:f}".removesuffix(".0") + "s"
-
-
-def toml_text(value: Any, schema: dict[str, Any]) -> str:
-    """A value as TOML writes it."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float) and is_time(schema):
-        return f'"{time_text(value)}"'
-    if isinstance(value, int | float):
-        return repr(value)
-    if isinstance(value, dict):
-        pairs = (f"{name} = {toml_text(inner, {})}" for name, inner in value.items())
-        return f"{{ {', '.join(pairs)} }}"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(toml_text(member, {}) for member in value)}]"
-    return quoted(str(value))
-
-
-def quoted(text: str) -> str:
-    """Text as a basic string of TOML.
-
-    >>> print(quoted('2x "NVMe"'))
-    "2x \\"NVMe\\""
-    """
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08X}" for c in escaped) + '"'
-
-
 def _resolved(schema: dict[str, Any]) -> dict[str, Any]:
     """The schema itself, where it is a reference (pydantic's model, or a model or nothing)."""
     if "oneOf" in schema:
@@ -155,29 +103,47 @@ def _resolved(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _together(tables: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The tables of all engines as one, with the keys of each; what several have is the first
-    one's, with what the others say of it otherwise.
+    """The tables of all engines, or of all types of meters, as one, with the keys of each; what
+    several have is the first one's, with what the others say of it otherwise.
     """
+    kind = _kind_of(tables)
     keys = {name: key for table in reversed(tables) for name, key in table["properties"].items()}
-    keys = {name: {**key, **_described(name, tables)} for name, key in keys.items()}
-    engines = [table["properties"]["engine"]["const"] for table in tables]
-    engine = {
-        key: value for key, value in tables[0]["properties"]["engine"].items() if key != "const"
-    }
+    keys = {name: {**key, **_described(name, tables, kind)} for name, key in keys.items()}
+    kinds = [table["properties"][kind]["const"] for table in tables]
+    first = {key: value for key, value in tables[0]["properties"][kind].items() if key != "const"}
     ordered = {name: keys[name] for table in tables for name in table["properties"]}
-    return {**tables[0], "properties": {**ordered, "engine": {**engine, "enum": engines}}}
+    described = tables[0].get("description", "")
+    if kind == "type":
+        each = zip(kinds, tables, strict=True)
+        described = " ".join(f"`{name}`: {one['description']}" for name, one in each)
+    required = [
+        name
+        for name in tables[0].get("required", [])
+        if all(name in table.get("required", []) for table in tables)
+    ]
+    return {
+        **tables[0],
+        "description": described,
+        "required": required,
+        "properties": {**ordered, kind: {**first, "enum": kinds}},
+    }
 
 
-def _described(name: str, tables: Sequence[dict[str, Any]]) -> dict[str, str]:
+def _kind_of(tables: Sequence[dict[str, Any]]) -> str:
+    """The key that tells the tables of a union apart."""
+    return str(next(name for name, key in tables[0]["properties"].items() if "const" in key))
+
+
+def _described(name: str, tables: Sequence[dict[str, Any]], kind: str) -> dict[str, str]:
     """The description of a key by the first of the tables that have it, then by those that have
     another one.
     """
     said: dict[str, list[str]] = {}
     for table in tables:
         if text := table["properties"].get(name, {}).get("description", ""):
-            said.setdefault(text, []).append(f'"{table["properties"]["engine"]["const"]}"')
+            said.setdefault(text, []).append(f'"{table["properties"][kind]["const"]}"')
     first, *others = said or [""]
-    more = (f"engine = {' or '.join(said[text])}: {text}" for text in others)
+    more = (f"{kind} = {' or '.join(said[text])}: {text}" for text in others)
     return {"description": ". With ".join((first, *more))}
 
 
@@ -189,6 +155,8 @@ def _with_time_texts(schema: Any) -> Any:
     written = {key: _with_time_texts(value) for key, value in schema.items()}
     if isinstance(written.get("default"), float) and is_time(written):
         written["default"] = time_text(written["default"])
+    elif isinstance(written.get("default"), float) and is_power(written):
+        written["default"] = f"{written['default']:g}W"
     elif isinstance(written.get("default"), dict):
         del written["default"]
     return written
@@ -225,7 +193,7 @@ def _listed(schema: dict[str, Any]) -> dict[str, Any]:
     """The table of a list of tables, or of a value that may be one; else empty."""
     branches = schema.get("anyOf", (schema,))
     items = (one.get("items", {}) for one in branches if one.get("type") == "array")
-    return next((_resolved(one) for one in items if "$ref" in one), {})
+    return next((_resolved(one) for one in items if is_table(one)), {})
 
 
 def _key(name: str, schema: dict[str, Any], required: bool) -> PlanKey:
@@ -242,54 +210,3 @@ def _key(name: str, schema: dict[str, Any], required: bool) -> PlanKey:
         )
     )
     return PlanKey(name, allowed_text(schema), text, schema.get("description", ""))
-
-
-def allowed_text(schema: dict[str, Any]) -> str:
-    """What a value may be, for people."""
-    if "anyOf" in schema:
-        return " or ".join(
-            dict.fromkeys(
-                allowed_text(branch) for branch in schema["anyOf"] if branch.get("type") != "null"
-            )
-        )
-    if "$ref" in schema:
-        return "a table"
-    if "enum" in schema:
-        return " or ".join(f'"{name}"' for name in schema["enum"])
-    if "const" in schema:
-        return f'"{schema["const"]}"'
-    if is_time(schema):
-        return TIME_ALLOWED
-    if "/" in (pattern := schema.get("pattern", "")):
-        return RATE_ALLOWED
-    if SIZE_PATTERN in pattern:
-        return AMOUNT_ALLOWED if "%" in pattern else SIZE_ALLOWED
-    if schema["type"] == "array" and "prefixItems" in schema:
-        return "two whole numbers in brackets"
-    if schema["type"] == "array":
-        entries = schema["items"]
-        kind = "whole numbers" if entries.get("type") == "integer" else "names"
-        kind = "tables" if "$ref" in entries else kind
-        kind = "sizes or shares of the data" if "pattern" in entries else kind
-        tables = " or tables" if "oneOf" in entries else ""
-        return f"list of {kind}{tables}{_bounds(entries)}"
-    if "step" in schema.get("properties", {}):
-        return "{ from, to, step }"
-    if "properties" in schema or "$ref" in str(schema):
-        return "a table"
-    kind = "path" if schema.get("format") == "path" else KINDS.get(schema["type"], "text")
-    return f"{kind}{_bounds(schema)}"
-
-
-def _bounds(schema: dict[str, Any]) -> str:
-    low, high = schema.get("minimum"), schema.get("maximum")
-    above, below = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
-    words = [
-        f"from {low:g}" if low is not None else "",
-        f"above {above:g}" if above is not None else "",
-    ]
-    words += [
-        f"to {high:g}" if high is not None else "",
-        f"below {below:g}" if below is not None and below < 1e9 else "",
-    ]
-    return f" {' '.join(w for w in words if w)}" if any(words) else ""

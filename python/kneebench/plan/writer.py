@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from kneebench.plan.explanation import dotted
-from kneebench.plan.json_schema import at, toml_text
+from kneebench.plan.json_schema import at
 from kneebench.plan.plan import Plan
+from kneebench.plan.value_text import toml_text
 
 _KEYS_BEFORE_NOTES = 44
 Pair = Callable[[tuple[str, ...], str, Any, str], str]

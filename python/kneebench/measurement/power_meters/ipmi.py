@@ -43,7 +43,7 @@ class IpmiMeter(PowerMeter, LogIn):
     address: Annotated[
         Name, Field(description="The BMC's address; empty: in band, on the database host")
     ] = ""
-    port: Annotated[Whole, Field(ge=1, le=65_535, description="Its port")] = 623
+    port: Annotated[Whole, Field(ge=1, le=65_535, description="Its port; IPMI has 623")] = 623
     sensor: Annotated[
         Name, Field(description="Sensor in watts, for a BMC without DCMI power readings")
     ] = ""

@@ -40,7 +40,7 @@ class PtdMeter(PowerMeter):
 
     of_scope: ClassVar[Scope | None] = "wall"
     address: Annotated[Name, Field(description="Where PTDaemon runs")] = "127.0.0.1"
-    port: Annotated[Whole, Field(ge=1, le=65_535, description="Its port")] = 8888
+    port: Annotated[Whole, Field(ge=1, le=65_535, description="Its port; PTDaemon has 8888")] = 8888
 
 
 class Ptd(PlainSource):

@@ -47,13 +47,13 @@ def pdus() -> dict[str, dict[str, Any]]:
 
 
 class SnmpMeter(PowerMeter, LogIn):
-    """Outlets of a PDU by SNMP. With `user`: v3, encrypted; else v2c, with the password as its
+    """Outlets of a PDU by SNMP: v3, encrypted, with a user, else v2c, with the password as its
     community ("public" without one).
     """
 
     of_scope: ClassVar[Scope | None] = "wall"
     address: Annotated[Name, Field(description="The PDU's address")]
-    port: Annotated[Whole, Field(ge=1, le=65_535, description="Its port")] = 161
+    port: Annotated[Whole, Field(ge=1, le=65_535, description="Its port; SNMP has 161")] = 161
     pdu: Annotated[
         Name,
         Field(
@@ -69,8 +69,8 @@ class SnmpMeter(PowerMeter, LogIn):
         tuple[Annotated[str, Field(pattern=_OID)], ...],
         Field(max_length=100, description="Numbers of any other objects, which add up"),
     ] = ()
-    unit: Annotated[
-        float, Field(gt=0, allow_inf_nan=False, description="Watts of 1 in these objects")
+    factor: Annotated[
+        float, Field(gt=0, allow_inf_nan=False, description="Watts of 1 in the objects of `oid`")
     ] = 1.0
     authentication: Annotated[
         Literal["SHA-256", "SHA-512", "SHA", "MD5"], Field(description="Of v3")
@@ -113,7 +113,7 @@ class Snmp(PlainSource):
             if "digits" in known
             else []
         )
-        self._unit: float = known.get("unit", table.unit)
+        self._unit: float = known.get("unit", table.factor)
         self.described = ", ".join(self._oids)
         self._loop = asyncio.new_event_loop()
         self._engine = hlapi.SnmpEngine()
