@@ -65,8 +65,9 @@ ray: .tools/bin/uv  ## put Ray into .tools/ray, for the tests of load hosts by R
 	  -r requirements-ray.lock
 
 lock: .tools/bin/uv  ## update the lock file of Python packages
-	uv pip compile -q pyproject.toml --group dev --extra live --extra power --universal --generate-hashes --upgrade \
-		--python-version 3.11 --custom-compile-command "make lock" -o requirements.lock
+	uv pip compile -q pyproject.toml --group dev --extra live --extra power --universal \
+		--generate-hashes --upgrade --python-version 3.11 \
+		--custom-compile-command "make lock" -o requirements.lock
 	echo 'ray>=2.50,<3' | uv pip compile -q - --universal --generate-hashes --upgrade \
 		--python-version 3.11 --custom-compile-command "make lock" -o requirements-ray.lock
 

@@ -75,7 +75,7 @@ def measure(size: Size) -> list[Ratio]:
             largest([found.spread_s for found in crowd]),
             AIM_START_S,
             unit="s",
-            note="processes of this machine, whose clock tells; they share its cores",
+            note="processes of this machine, whose clock is the reference; they share its cores",
         ),
         at_most(
             f"CPU of the controller for each of {many} hosts, under load",

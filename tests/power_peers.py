@@ -291,7 +291,7 @@ def program(player: Player, folder: Path) -> None:
 
 
 def rapl(player: Player, sysfs: Path) -> None:
-    """One package and its memory, whose counters begin anew about every 3 s."""
+    """One package and its memory, whose counters wrap about every 3 s."""
     tree = sysfs / "class/powercap"
     package = tree / "intel-rapl:0"
     shares = {package: ("package-0", 0.8), package / "intel-rapl:0:0": ("core", 0.5)}

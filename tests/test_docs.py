@@ -28,6 +28,7 @@ COMMANDS = {
     "drives",
     "profile",
     "plan",
+    "power",
     "live",
     "list",
     "show",

@@ -43,41 +43,42 @@ def own_value(climb: Climb, truth: Truth) -> float:
     return geometric_mean([1000 * truth.watts(r.power) / r.tally.nopm for r in rungs if r.power])
 
 
+def plan_of(place: Path, counted: Path) -> Plan:
+    meter = {
+        "name": "model",
+        "type": "command",
+        "scope": "wall",
+        "command": [sys.executable, str(MODEL), str(counted)],
+        "covers": ["this machine"],
+        "accuracy": "0.5%",
+    }
+    return Plan.model_validate(
+        {
+            "question": "Which of two directories takes less?",
+            "workload": {"warehouses": 1},
+            "database": {"base_image_path": str(place / "image")},
+            "power": {"idle": "5s", "meters": [meter]},
+            "ladder": {
+                "users": 2,
+                "warm_up": "2s",
+                "final_window": "6s",
+                "checkpoints": 0,
+                "rounds": "short",
+                "restore_every": 4,
+                "repeats": 4,
+                "fixed_rate_share": 0,
+            },
+            "storages": {"one": {"path": "one"}, "two": {"path": "two"}},
+        }
+    )
+
+
 @pytest.mark.timeout(600)
 def test_the_brief_has_the_power_per_nopm_of_two_storages(own_place: Path) -> None:
     counted = own_place / "counted"
     for name in ("one", "two"):
         (own_place / name).mkdir()
-    plan = {
-        "question": "Which of two directories takes less?",
-        "workload": {"warehouses": 1},
-        "database": {"base_image_path": str(own_place / "image")},
-        "power": {
-            "idle": "5s",
-            "meters": [
-                {
-                    "name": "model",
-                    "type": "command",
-                    "scope": "wall",
-                    "command": [sys.executable, str(MODEL), str(counted)],
-                    "covers": ["this machine"],
-                    "accuracy": "0.5%",
-                }
-            ],
-        },
-        "ladder": {
-            "users": 2,
-            "warm_up": "2s",
-            "final_window": "6s",
-            "checkpoints": 0,
-            "rounds": "short",
-            "restore_every": 4,
-            "repeats": 4,
-            "fixed_rate_share": 0,
-        },
-        "storages": {"one": {"path": "one"}, "two": {"path": "two"}},
-    }
-    results = run(Plan.model_validate(plan), own_place / "out")
+    results = run(plan_of(own_place, counted), own_place / "out")
     truth, power = Truth(counted), results.campaign.power
     assert power is not None
     for climb in results.climbs:
@@ -98,6 +99,7 @@ def test_the_brief_has_the_power_per_nopm_of_two_storages(own_place: Path) -> No
     assert all((one.step_w or 0) > 10 for one in lags), lags
     assert 0 < power.cost["model"] < 0.2
     sections = {one.name: one for one in Brief(results).sections}
-    assert "at the wall, of this machine" in sections["power"].figures[0].caption
-    assert "±0.5%" in sections["power"].figures[0].caption
+    caption = sections["power"].figures[0].caption
+    assert "at the wall, of this machine" in caption
+    assert "±0.5%" in caption
     assert "Power without load was measured for 5 s only" in sections["power"].sentences[0]

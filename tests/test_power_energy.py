@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kneebench.measurement.power.energy import energy_at, measured_power, watts_by_second
 from kneebench.measurement.power.lag import NOT_SEEN, lag_of
-from kneebench.measurement.power.record import PowerRecord, Sample
+from kneebench.measurement.power.record import PowerRecord, PowerSample
 from kneebench.records import MeasuredPower
 
 
@@ -23,15 +23,17 @@ def gauge(watts, every_s: float = 1.0, until_s: float = 120.0, without=()) -> Po
     for n in range(int(until_s / every_s)):
         at_s = n * every_s
         if any(begin <= at_s < end for begin, end in without):
-            record.add([Sample(at_s, None, "no answer")])
+            record.add([PowerSample(at_s, None, "no answer")])
         else:
-            record.add([Sample(at_s, watts(at_s))])
+            record.add([PowerSample(at_s, watts(at_s))])
     return record
 
 
 def counter(joules, every_s: float = 1.0, until_s: float = 120.0) -> PowerRecord:
     record = PowerRecord(counts_energy=True, every_s=every_s)
-    record.add([Sample(n * every_s, joules(n * every_s)) for n in range(int(until_s / every_s))])
+    record.add(
+        [PowerSample(n * every_s, joules(n * every_s)) for n in range(int(until_s / every_s))]
+    )
     return record
 
 
@@ -98,27 +100,27 @@ def test_readings_that_do_not_enclose_a_stretch_are_none_of_it() -> None:
     assert of(record, -5, 20).why == "no reading before it"
 
 
-def test_readings_that_stand_still_are_not_believed() -> None:
+def test_readings_that_do_not_change_are_not_believed() -> None:
     record = gauge(lambda at_s: moving(min(at_s, 40.0)) if at_s < 100 else moving(at_s))
-    assert of(record, 35, 65).why.endswith("stood still for 59 s (limit 20 s)")
+    assert of(record, 35, 65).why.endswith("did not change for 59 s (limit 20 s)")
     assert of(record, 10, 40).why == ""
     assert of(record, 102, 112).why == ""
 
 
 def test_a_short_stretch_without_any_change_is_not_believed() -> None:
     record = gauge(lambda at_s: 100.0 + (at_s // 8), every_s=1.0)
-    assert "stood still all the time" in of(record, 41, 46).why
+    assert "did not change at all" in of(record, 41, 46).why
 
 
-def test_a_counter_that_stands_still_counts_nothing() -> None:
+def test_a_counter_that_does_not_change_counts_nothing() -> None:
     record = counter(lambda at_s: 150.0 * min(at_s, 40.0))
-    assert "its counter stood still" in of(record, 35, 70).why
+    assert "its counter did not change" in of(record, 35, 70).why
 
 
 def test_a_value_that_cannot_be_makes_its_stretch_invalid_and_no_other() -> None:
     record = gauge(moving, until_s=50)
-    record.add([Sample(50.0, None, "4294967296 stands for no value", refused=True)])
-    record.add([Sample(51.0 + n, moving(51.0 + n)) for n in range(60)])
+    record.add([PowerSample(50.0, None, "4294967296 stands for no value", refused=True)])
+    record.add([PowerSample(51.0 + n, moving(51.0 + n)) for n in range(60)])
     assert of(record, 40, 60).why == "4294967296 stands for no value"
     assert of(record, 10, 40).why == ""
     assert of(record, 55, 85).why == ""

@@ -159,7 +159,7 @@ def test_packages_and_their_memory_count_once(tmp_path: Path) -> None:
     assert source.read().joules == pytest.approx(54.0)
 
 
-def test_a_counter_that_began_anew_once_is_followed(tmp_path: Path) -> None:
+def test_a_counter_that_wrapped_once_is_followed(tmp_path: Path) -> None:
     folder = package(tmp_path, uj=290_000_000)
     source = rapl_source(tmp_path)
     source.read()
@@ -167,7 +167,7 @@ def test_a_counter_that_began_anew_once_is_followed(tmp_path: Path) -> None:
     assert source.read().joules == pytest.approx(25.0)
 
 
-def test_a_counter_that_may_have_begun_anew_twice_is_not_believed(tmp_path: Path) -> None:
+def test_a_counter_that_may_have_wrapped_twice_is_not_believed(tmp_path: Path) -> None:
     folder = package(tmp_path, most_uj=60_000_000)
     source = rapl_source(tmp_path)
     assert source.longest_s == pytest.approx(60 / 200 / 4)

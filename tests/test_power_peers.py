@@ -36,10 +36,10 @@ DISTURBED_IN = {2: "gap", 4: "frozen", 7: "sentinel"}
 SURELY_S = {"gap": 5.0, "frozen": 2.0, "sentinel": 1.5}
 """A window that has so much of one cannot be measured."""
 UNNOTICED_S = 24.0
-"""So long a meter may stand still before it is noticed."""
+"""So long a meter may do not change before it is noticed."""
 REASONS = {
     "gap": ("no reading", "more than once"),
-    "frozen": ("stood still",),
+    "frozen": ("did not change",),
     "sentinel": ("stands for no value", "went back", "beyond", "is above", "more than once"),
 }
 CLOSE = 0.01
@@ -94,15 +94,16 @@ def campaign(place: Path, peers: Peers, repeats: int, disturbed: bool) -> Result
         "database": {"base_image_path": str(place / "image")},
     }
     plan["ladder"] = {**PLAN["ladder"], "repeats": repeats}
-    begun = set[int]()
+    measuring = [False]
 
     def watch(event: Event) -> None:
+        """A round that other processes disturbed is measured again, and then disturbed again."""
         order = event.data.get("order")
-        if isinstance(order, dict) and "measuring" in event.doing and disturbed:
-            turn = order["repeat"]
-            if turn in DISTURBED_IN and turn not in begun:
-                begun.add(turn)
-                peers.disturb(DISTURBED_IN[turn])
+        if isinstance(order, dict):
+            before, measuring[0] = measuring[0], event.doing.endswith(": measuring")
+            kind = DISTURBED_IN.get(order["repeat"], "")
+            if kind and disturbed and measuring[0] and not before:
+                peers.disturb(kind)
 
     return run(Plan.model_validate(plan), place / "out", watch, fresh=True)
 

@@ -7,6 +7,7 @@ can be out of date; a test compares the files with the generated text.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -117,12 +118,20 @@ def _section(table: PlanTable) -> Iterator[str]:
     if table.path and table.path[-1].endswith("[]"):
         name = f"[{name}]"
     yield f"## `[{name}]`" if name else "## Top level"
-    yield f"\n{table.description}\n"
+    yield f"\n{_wrapped(table.description)}\n"
     if table.keys:
         yield "| key | description | allowed | default |"
         yield "|---|---|---|---|"
         yield from (_row(key) for key in table.keys)
         yield ""
+
+
+def _wrapped(text: str) -> str:
+    """The text, in lines that are no longer than a page's."""
+    return "\n".join(
+        line if len(line) <= _COLUMNS else textwrap.fill(line, _COLUMNS, break_on_hyphens=False)
+        for line in text.splitlines()
+    )
 
 
 def _row(key: PlanKey) -> str:

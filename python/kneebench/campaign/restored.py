@@ -63,7 +63,6 @@ class Context(NamedTuple):
     link: Link | None = None
     """The network to them, where it was measured."""
     power: PowerRecorder | None = None
-    """The meters of power; None without any."""
 
     @property
     def machines(self) -> RungMachines:

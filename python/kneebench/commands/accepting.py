@@ -116,8 +116,8 @@ def accept(
     The figures are NOPM, mean and P99.9 latency at the baseline's fixed rate, log writes, and power
     per NOPM where it was measured, of each storage that both campaigns name. "Same" is equivalence
     within the margins of the plan's table [accept], shown by two one-sided tests. With "cannot say"
-    the number of rounds is printed that would probably decide. A plan is refused, before it is run,
-    if its campaign could not be compared.
+    the rounds are printed that would decide. A plan is refused if its campaign could not be
+    compared.
 
     \b
     Examples:
@@ -130,15 +130,14 @@ def accept(
     """
     require_place(junit, page)
     with JUnitFile(junit, judged or baseline) as file:
-        _check(margin, latency_margin, p999_margin, power_margin)
+        _check(given := (margin, latency_margin, p999_margin, power_margin))
         base = load_named(baseline, root)
         plan, new = _plan(judged, base, root), (out or root, fresh, brief, yes)
         results = _measure(plan, base, *new) if plan else load_named(judged or "", root)
-        margins = _margins(results, margin, latency_margin, p999_margin, power_margin)
-        _print_accepted(results, base, margins, file, page, as_json)
+        _print_accepted(results, base, _margins(results, *given), file, page, as_json)
 
 
-def _check(*margins: float | None) -> None:
+def _check(margins: tuple[float | None, ...]) -> None:
     """Before hours of measuring: options whose mistakes would show only at the end."""
     from kneebench.errors import PlanError
 

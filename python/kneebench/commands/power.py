@@ -33,7 +33,7 @@ def power(plan: PlanFile = None, seconds: Seconds = 5.0, as_json: Json = False) 
     Examples:
       kneebench power                        the meters of this machine
       kneebench power plan.toml              those of a plan
-      kneebench power plan.toml --seconds 60 a BMC may have a new value once a minute
+      kneebench power plan.toml --seconds 60 for a BMC with a value per minute
       kneebench power --json                 for programs
     """
     from kneebench.campaign.machines.opening import machine_of

@@ -92,16 +92,14 @@ def measure(
     with losses_reported(server, described(order)):
         record = _run_load(order, plan, context, times, watch, machines)
     devices = machines.instruments.counted_devices(server.paths, server.roles)
-    rung, outside = judged(summarised(record, plan, server, devices), record.load.held)
-    last = record.load.held.last
-    power = rung_power(machines.power, record.load.clock_s, record.load.held)
+    load = record.load
+    rung, outside = judged(summarised(record, plan, server, devices), load.held)
+    power = rung_power(machines.power, load.clock_s, load.held)
+    at_s = record.raw_series[-1].at_s[1 : load.held.last + 1]
     return MeasuredRung(
         with_faults(power.on(rung), machines.instruments.storage_faults(storage_paths)),
-        (
-            *series(record.raw_series[-1].at_s[1 : last + 1], record.load.values[:last]),
-            *power.series,
-        ),
-        record.load.seconds,
+        (*series(at_s, load.values[: load.held.last]), *power.series),
+        load.seconds,
         outside,
     )
 

@@ -40,5 +40,5 @@ class Accept(Part):
     ] = 0.05
     power_limit: Annotated[
         Annotated[Number, Field(gt=0)] | None,
-        Field(description="mW/NOPM at most, whatever the baseline had"),
+        Field(description="Largest mW/NOPM accepted, whatever the baseline had"),
     ] = None

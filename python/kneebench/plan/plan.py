@@ -6,11 +6,10 @@ strict (`true` and `"3"` are no numbers), and a rule that spans fields names the
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import ConfigDict, Field, JsonValue, field_validator, model_validator
+from pydantic import ConfigDict, Field, JsonValue, model_validator
 
 from kneebench.engine_properties import engine_properties
 from kneebench.plan.acceptance import Accept
@@ -19,6 +18,7 @@ from kneebench.plan.constraints import Constraint, Constraints, wrong_sizes
 from kneebench.plan.database import Database as Database
 from kneebench.plan.database_rules import about, check_databases, check_rounds
 from kneebench.plan.engine_table import EngineStorage, EngineTable, default_database
+from kneebench.plan.erasable import Erasable
 from kneebench.plan.hosts import Hosts
 from kneebench.plan.kernel import Kernel
 from kneebench.plan.ladder import Ladder
@@ -33,7 +33,6 @@ from kneebench.secrets import is_kept_command
 from kneebench.shelf import ENGINES
 
 MOST_NOTES = 30
-WWID = "WWIDs in quotes, as `kneebench drives` prints them"
 _STORAGES_OR_URL: list[JsonValue] = [
     {"required": ["storages"]},
     {"required": ["database"], "properties": {"database": {"required": ["url"]}}},
@@ -92,16 +91,7 @@ class Plan(Part):
         ),
     )
     brief: AuthorsWords = AuthorsWords()
-    erase: Annotated[
-        tuple[Name, ...],
-        Field(
-            max_length=100,
-            description=(
-                "Drives whose contents may be erased, by WWID (loop devices: by file); `run"
-                " --erase` confirms it"
-            ),
-        ),
-    ] = ()
+    erase: Erasable = ()
     emulated_path: Annotated[
         Directory, Field(description="Directory for the files of emulated drives")
     ] = Path(".kneebench/drives")
@@ -158,17 +148,6 @@ class Plan(Part):
     @classmethod
     def _own_stops_begin_as_the_ladders(cls, given: Any) -> Any:
         return with_keys_of_ladder(given) if isinstance(given, dict) else given
-
-    @field_validator("erase")
-    @classmethod
-    def _erase_names_drives(cls, given: tuple[str, ...]) -> tuple[str, ...]:
-        """Each entry is one drive: none of them by accident, nor all by a pattern."""
-        for name in given:
-            if not name.strip() or name != name.strip() or re.search(r"[*?]", name):
-                raise wrong(sentence=f"{WWID}: no empty text, no pattern, no space around it")
-        if len(set(given)) < len(given):
-            raise wrong(sentence="each drive once")
-        return given
 
     @model_validator(mode="after")
     def _baseline_is_a_storage(self) -> Self:

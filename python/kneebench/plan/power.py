@@ -65,8 +65,8 @@ class PowerMeter(Part):
     scope: Annotated[
         Scope | None,
         Field(
-            description="What it measures: `wall` (all that is plugged in there), `dc` (behind the"
-            " power supplies), `cpu` or `drive`"
+            description="Scope of what it measures: `wall` (all that is plugged in there), `dc`"
+            " (behind the power supplies), `cpu` or `drive`"
         ),
     ] = None
     covers: Annotated[
@@ -80,7 +80,9 @@ class PowerMeter(Part):
         Accuracy | None, Field(description='Its accuracy as its maker says, such as "1%"')
     ] = None
     every: Annotated[WhileSeconds, Field(le=60, description="Time between two readings")] = 1.0
-    most: Annotated[Watts, Field(gt=0, description="A reading above it is not believed")] = 50_000.0
+    most: Annotated[
+        Watts, Field(gt=0, description="Power above which a reading is not believed")
+    ] = 50_000.0
 
     @model_validator(mode="after")
     def _has_a_scope(self) -> Self:
@@ -111,16 +113,16 @@ class PowerMeter(Part):
         return self.every
 
 
-class LogIn(Part):
+class MeterLogIn(Part):
     """How to log in to a meter: the password is in an environment variable, or in a file."""
 
     user: Annotated[Name, Field(description="Its user")] = ""
     password_variable: Annotated[
         Name, Field(description="Environment variable that has the password")
     ] = ""
-    password_file: Annotated[
-        Path | None, Field(description="File that has it, which nobody else can read (0600)")
-    ] = None
+    password_file: Annotated[Path | None, Field(description="File that has it, with mode 0600")] = (
+        None
+    )
 
     @model_validator(mode="after")
     def _is_one_place(self) -> Self:

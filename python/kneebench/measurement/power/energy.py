@@ -3,7 +3,7 @@ nothing speaks against it.
 
 A counter's energy at a moment lies on the line between the readings beside it; a gauge is taken to
 change evenly from one reading to the next. Not measured (never 0): a stretch with a reading that
-cannot be, with a gap, with readings that stand still, or that the readings do not enclose.
+cannot be, with a gap, with readings that do not change, or that the readings do not enclose.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ def watts_by_second(
 def energy_at(record: PowerRecord, at_s: float) -> float:
     """Joules at a moment that two readings enclose, from the first reading of the record on.
 
-    >>> from kneebench.measurement.power.record import Sample
+    >>> from kneebench.measurement.power.record import PowerSample
     >>> gauge = PowerRecord(counts_energy=False, every_s=1.0)
-    >>> gauge.add([Sample(0.0, 100.0), Sample(1.0, 100.0), Sample(2.0, 200.0)])
+    >>> gauge.add([PowerSample(0.0, 100.0), PowerSample(1.0, 100.0), PowerSample(2.0, 200.0)])
     >>> energy_at(gauge, 1.0), energy_at(gauge, 1.5)
     (100.0, 175.0)
     """
@@ -114,8 +114,8 @@ def _not_believed(
     still_s, value = record.still(a, b)
     seen = "its counter" if record.counts_energy else f"{rounded(value)} W"
     if still_s > (limit_s := _longest(record, STILL_S, STILL_PERIODS)):
-        return f"{seen} stood still for {time(still_s)} (limit {time(limit_s)})"
-    return f"{seen} stood still all the time" if still_s >= b - a else ""
+        return f"{seen} did not change for {time(still_s)} (limit {time(limit_s)})"
+    return f"{seen} did not change at all" if still_s >= b - a else ""
 
 
 def _caveats(

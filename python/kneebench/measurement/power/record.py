@@ -15,7 +15,7 @@ RECENT = 600
 """Readings that the period is taken from."""
 
 
-class Sample(NamedTuple):
+class PowerSample(NamedTuple):
     """One reading: `value` in watts, or in joules so far; or `why` there is none. `refused`: the
     meter answered, with a value that cannot be.
     """
@@ -35,9 +35,9 @@ class PowerRecord:
         self.values: list[float] = []
         self.joules: list[float] = []
         """Since the first sample."""
-        self.failed: list[Sample] = []
+        self.failed: list[PowerSample] = []
 
-    def add(self, samples: Sequence[Sample]) -> None:
+    def add(self, samples: Sequence[PowerSample]) -> None:
         """Samples that follow those before."""
         for one in samples:
             if one.value is None:
@@ -64,7 +64,7 @@ class PowerRecord:
         before there are two. Readings more seldom than that have it as theirs.
 
         >>> record = PowerRecord(counts_energy=False, every_s=1.0)
-        >>> record.add([Sample(t, 100.0 + t // 3) for t in range(12)])
+        >>> record.add([PowerSample(t, 100.0 + t // 3) for t in range(12)])
         >>> record.period_s()
         3
         """
@@ -100,6 +100,6 @@ class PowerRecord:
             raise IndexError
         return before, after
 
-    def failures(self, begin_s: float, end_s: float) -> list[Sample]:
+    def failures(self, begin_s: float, end_s: float) -> list[PowerSample]:
         """Readings without a value in this time."""
         return [one for one in self.failed if begin_s <= one.at_s <= end_s]

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from kneebench.databases.engine import Server
 from kneebench.measurement.power.energy import measured_power, watts_by_second
 from kneebench.measurement.power.lag import Steps, lag_of
-from kneebench.measurement.power.record import PowerRecord, Sample
+from kneebench.measurement.power.record import PowerRecord, PowerSample
 from kneebench.measurement.power.recordings import RecordedPower, Recordings
 from kneebench.plan.power import Power
 from kneebench.records import MeasuredPower, MeterLag, PowerMeterFacts, PowerWindow, Series
@@ -173,7 +173,7 @@ class ModelRecorder(PowerRecorder):
 
     def second(self, server: Server) -> None:
         """Read the model's energy."""
-        if server is not self._server:  # another restore: its clock begins anew
+        if server is not self._server:  # another restore: its clock begins at 0
             self._server = server
             self._records = {
                 name: PowerRecord(counts_energy=True, every_s=1.0) for name in self._records
@@ -181,7 +181,7 @@ class ModelRecorder(PowerRecorder):
         joules = next(iter(server.readings(MODEL).values()), None)
         for record in self._records.values():
             if server.now_s() > record.latest_s and joules is not None:
-                record.add([Sample(server.now_s(), joules)])
+                record.add([PowerSample(server.now_s(), joules)])
 
     def _await(self, end_s: float) -> None:
         """Its energy is exact: there is nothing to wait for."""

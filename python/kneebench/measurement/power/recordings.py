@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import NamedTuple, Protocol, Self
 
 from kneebench.errors import PlanError
-from kneebench.measurement.power.record import Sample
+from kneebench.measurement.power.record import PowerSample
 from kneebench.measurement.power_meters.power_source import NoAnswer, NotBelieved, PowerSource
 from kneebench.plan.power import PowerMeterTable
 from kneebench.records import PowerMeterFacts
@@ -40,7 +40,7 @@ class NewSamples(NamedTuple):
     """
 
     now_s: float
-    samples: tuple[tuple[Sample, ...], ...]
+    samples: tuple[tuple[PowerSample, ...], ...]
     cpu_s: tuple[float, ...]
 
 
@@ -67,7 +67,7 @@ class _Recording:
     def __init__(self, table: PowerMeterTable, source: PowerSource) -> None:
         self.table, self.source = table, source
         self.every_s = 0.0 if source.paced else min(table.every_s, source.longest_s)
-        self._samples: list[Sample] = []
+        self._samples: list[PowerSample] = []
         self._cpu_s = 0.0
         self._lock, self._ending = threading.Lock(), threading.Event()
         self.first = threading.Event()
@@ -88,27 +88,27 @@ class _Recording:
             due_s = max(due_s + pause_s, time.monotonic())
             self._ending.wait(due_s - time.monotonic())
 
-    def _sample(self) -> Sample:
+    def _sample(self) -> PowerSample:
         began_s = time.monotonic()
         try:
             reading = self.source.read()
         except (NoAnswer, NotBelieved) as error:
-            return Sample(time.monotonic(), None, str(error), isinstance(error, NotBelieved))
+            return PowerSample(time.monotonic(), None, str(error), isinstance(error, NotBelieved))
         except PlanError as error:  # a certificate that is another one by now
-            return Sample(time.monotonic(), None, error.seen, refused=True)
+            return PowerSample(time.monotonic(), None, error.seen, refused=True)
         ended_s = time.monotonic()
         at_s = ended_s if self.source.paced else (began_s + ended_s) / 2
         value = reading.watts if reading.joules is None else reading.joules
-        return Sample(at_s - reading.ago_s, value)
+        return PowerSample(at_s - reading.ago_s, value)
 
-    def take(self) -> tuple[tuple[Sample, ...], float]:
+    def take(self) -> tuple[tuple[PowerSample, ...], float]:
         """The new samples, and the CPU time so far."""
         with self._lock:
             samples, self._samples = tuple(self._samples), []
             return samples, self._cpu_s + self.source.cpu_s()
 
     @property
-    def latest(self) -> Sample | None:
+    def latest(self) -> PowerSample | None:
         """The latest sample that was not taken."""
         with self._lock:
             return self._samples[-1] if self._samples else None

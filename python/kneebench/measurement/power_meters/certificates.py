@@ -12,7 +12,7 @@ import ssl
 from urllib.parse import urlsplit
 
 from kneebench.errors import PlanError
-from kneebench.measurement.power_meters.power_source import NoAnswer
+from kneebench.measurement.power_meters.power_source import NoAnswer, NoDocument
 from kneebench.plan.power import Pinned
 
 ANSWER_S = 5.0
@@ -74,7 +74,9 @@ class Web:
             return self._get(path)  # it had been closed for being idle
         found = response.read(MOST_BYTES)
         if response.status != http.client.OK:
-            raise NoAnswer(f"{path}: HTTP status {response.status} {response.reason}")
+            missing = response.status in (http.client.NOT_FOUND, http.client.METHOD_NOT_ALLOWED)
+            kind = NoDocument if missing else NoAnswer
+            raise kind(f"{path}: HTTP status {response.status} {response.reason}")
         return found
 
     def _connected(self) -> http.client.HTTPConnection:
@@ -99,7 +101,7 @@ class Web:
             raise self._wrong(f"its fingerprint is {seen}")
 
     def _wrong(self, seen: str) -> WrongCertificate:
-        do = "name the authority's certificate_file, or the fingerprint of its own certificate"
+        do = "name the authority's certificate_file, or the certificate's fingerprint"
         what = f"power meter {self._meter}: the certificate of {self._host}"
         return WrongCertificate(what, seen=seen, do=do)
 

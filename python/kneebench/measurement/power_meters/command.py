@@ -22,11 +22,11 @@ from pydantic import Field
 from kneebench.errors import PlanError
 from kneebench.lab.programs import ending_with_us, found
 from kneebench.measurement.power_meters.power_source import (
-    Counted,
+    EnergySince,
     NoAnswer,
     PlainSource,
+    PowerReading,
     PowerSource,
-    Reading,
     believed,
 )
 from kneebench.plan.power import PowerMeter
@@ -46,7 +46,7 @@ class CommandMeter(PowerMeter):
         Field(
             min_length=1,
             max_length=100,
-            description="The program and its arguments; no shell reads them, and no secret belongs"
+            description="Program and its arguments; no shell reads them, and no secret belongs"
             " in them",
         ),
     ]
@@ -67,7 +67,7 @@ class Command(PlainSource):
     paced = True
 
     def __init__(self, table: CommandMeter) -> None:
-        self._table, self._counted = table, Counted()
+        self._table, self._counted = table, EnergySince()
         self.counts_energy = table.unit == "J"
         self.described = os.path.basename(table.command[0])  # noqa: PTH119
         self._said: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  closed by close()
@@ -89,7 +89,7 @@ class Command(PlainSource):
         self._lines: collections.deque[bytes] = collections.deque()
         self._cpu_s = 0.0
 
-    def read(self) -> Reading:
+    def read(self) -> PowerReading:
         """The next line, or the latest of those that have arrived meanwhile."""
         words = self._latest().split()
         try:
@@ -97,8 +97,8 @@ class Command(PlainSource):
         except ValueError:
             raise NoAnswer(f"it printed {words[0][:40].decode(errors='replace')!r}") from None
         if self.counts_energy:
-            return Reading(joules=self._counted.since_first(number))
-        return Reading(watts=believed(number, 1.0, self._table.most))
+            return PowerReading(joules=self._counted.since_first(number))
+        return PowerReading(watts=believed(number, 1.0, self._table.most))
 
     def _latest(self) -> bytes:
         until_s = time.monotonic() + LINE_S

@@ -9,12 +9,12 @@ import os
 from pathlib import Path
 
 from kneebench.errors import PlanError
-from kneebench.plan.power import LogIn
+from kneebench.plan.power import MeterLogIn
 
 MOST_BYTES = 4096
 
 
-def password(table: LogIn, meter: str) -> str:
+def password(table: MeterLogIn, meter: str) -> str:
     """The password of a meter; empty where its table names no place. Raises PlanError for one that
     is not there, or that others can read.
     """
@@ -23,7 +23,7 @@ def password(table: LogIn, meter: str) -> str:
     return _of_file(table.password_file, meter) if table.password_file else ""
 
 
-def log_in(table: LogIn, secret: str) -> dict[str, str]:
+def log_in(table: MeterLogIn, secret: str) -> dict[str, str]:
     """The header of a request by HTTP; empty without a user."""
     given = base64.b64encode(f"{table.user}:{secret}".encode()).decode()
     return {"Authorization": f"Basic {given}"} if table.user else {}

@@ -14,13 +14,13 @@ from kneebench.measurement.power_meters.certificates import Web
 from kneebench.measurement.power_meters.credentials import log_in, password
 from kneebench.measurement.power_meters.json_document import document, number_at
 from kneebench.measurement.power_meters.power_source import (
-    Counted,
+    EnergySince,
     PlainSource,
+    PowerReading,
     PowerSource,
-    Reading,
     believed,
 )
-from kneebench.plan.power import LogIn, Pinned, PowerMeter
+from kneebench.plan.power import MeterLogIn, Pinned, PowerMeter
 from kneebench.plan.values import Sentence
 
 UNITS = {"W": 1.0, "mW": 1e-3, "kW": 1e3, "J": 1.0, "kJ": 1e3, "Wh": 3600.0, "kWh": 3.6e6}
@@ -28,12 +28,12 @@ ENERGIES = ("J", "kJ", "Wh", "kWh")
 Unit = Literal["W", "mW", "kW", "J", "kJ", "Wh", "kWh"]
 
 
-class HttpMeter(PowerMeter, LogIn, Pinned):
+class HttpMeter(PowerMeter, MeterLogIn, Pinned):
     """A number in a JSON document by HTTP or HTTPS."""
 
     url: Annotated[
         Sentence,
-        Field(description="Where the document is; user and password are keys of their own"),
+        Field(description="URL of the document, without user and password"),
     ]
     pointer: Annotated[
         Sentence,
@@ -49,19 +49,19 @@ class Http(PlainSource):
 
     def __init__(self, web: Web, table: HttpMeter) -> None:
         parts = urlsplit(table.url)
-        self._web, self._table, self._counted = web, table, Counted()
+        self._web, self._table, self._counted = web, table, EnergySince()
         self._path = f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
         self.counts_energy = table.unit in ENERGIES
         self.described = f"{parts.hostname}{parts.path}#{table.pointer}"
 
-    def read(self) -> Reading:
+    def read(self) -> PowerReading:
         """The number as it is now."""
         table = self._table
         found = document(self._web.get(self._path), "the document")
         number = number_at(found, table.pointer, "the document")
         if self.counts_energy:
-            return Reading(joules=self._counted.since_first(number * UNITS[table.unit]))
-        return Reading(watts=believed(number, UNITS[table.unit], table.most))
+            return PowerReading(joules=self._counted.since_first(number * UNITS[table.unit]))
+        return PowerReading(watts=believed(number, UNITS[table.unit], table.most))
 
     def close(self) -> None:
         """Close the connection."""

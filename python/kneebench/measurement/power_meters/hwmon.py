@@ -15,11 +15,11 @@ from pydantic import Field
 
 from kneebench.errors import PlanError
 from kneebench.measurement.power_meters.power_source import (
-    Counted,
+    EnergySince,
     NoAnswer,
     PlainSource,
+    PowerReading,
     PowerSource,
-    Reading,
     believed,
 )
 from kneebench.plan.power import PowerMeter
@@ -33,13 +33,13 @@ KINDS = ("energy{}_input", "power{}_input", "power{}_average")
 class HwmonMeter(PowerMeter):
     """A sensor of the database host, such as the ACPI power meter or one beside a drive."""
 
-    chip: Annotated[Name, Field(description="The chip's name, as in /sys/class/hwmon/*/name")] = (
+    chip: Annotated[Name, Field(description="Name of the chip, as in /sys/class/hwmon/*/name")] = (
         "power_meter"
     )
     channel: Annotated[
         Name, Field(description="Label or number of its channel; empty: the only one")
     ] = ""
-    sysfs: Annotated[Directory, Field(description="Where sysfs is")] = Path("/sys")
+    sysfs: Annotated[Directory, Field(description="Path of sysfs")] = Path("/sys")
 
     @property
     def on_database_host(self) -> bool:
@@ -71,9 +71,9 @@ class Hwmon(PlainSource):
     def __init__(self, channel: Channel, most_w: float) -> None:
         self._channel, self._most_w = channel, most_w
         self.described, self.counts_energy = channel.name, channel.counts_energy
-        self._counted = Counted()
+        self._counted = EnergySince()
 
-    def read(self) -> Reading:
+    def read(self) -> PowerReading:
         """Its power, or its energy since the first reading."""
         file = self._channel.file
         if _line(_beside(file, "_fault")) == "1" or _line(_beside(file, "_enable")) == "0":
@@ -83,8 +83,8 @@ class Hwmon(PlainSource):
         except (OSError, ValueError) as error:
             raise NoAnswer(f"{file.name}: {error}") from None
         if not self.counts_energy:
-            return Reading(watts=believed(value, MICRO, self._most_w))
-        return Reading(joules=self._counted.since_first(value * MICRO))
+            return PowerReading(watts=believed(value, MICRO, self._most_w))
+        return PowerReading(joules=self._counted.since_first(value * MICRO))
 
 
 def _beside(file: Path, ending: str) -> Path:

@@ -22,11 +22,11 @@ from kneebench.measurement.power_meters.credentials import password
 from kneebench.measurement.power_meters.power_source import (
     NoAnswer,
     PlainSource,
+    PowerReading,
     PowerSource,
-    Reading,
     believed,
 )
-from kneebench.plan.power import LogIn, PowerMeter
+from kneebench.plan.power import MeterLogIn, PowerMeter
 from kneebench.plan.values import Name, Whole
 from kneebench.records import Scope
 
@@ -35,13 +35,13 @@ ANSWER_S = 10.0
 DCMI = re.compile(r"Instantaneous power reading:\s+([\d.]+)\s+Watts")
 
 
-class IpmiMeter(PowerMeter, LogIn):
+class IpmiMeter(PowerMeter, MeterLogIn):
     """A server's BMC by IPMI (program ipmitool)."""
 
     of_scope: ClassVar[Scope | None] = "wall"
     means: ClassVar[str] = "input power as the BMC reports it"
     address: Annotated[
-        Name, Field(description="The BMC's address; empty: in band, on the database host")
+        Name, Field(description="Address of the BMC; empty: in band, on the database host")
     ] = ""
     port: Annotated[Whole, Field(ge=1, le=65_535, description="Its port; IPMI has 623")] = 623
     sensor: Annotated[
@@ -65,7 +65,7 @@ class Ipmi(PlainSource):
         what = f"sensor {table.sensor}" if table.sensor else "DCMI power reading"
         self.described = f"{what}, {where}"
 
-    def read(self) -> Reading:
+    def read(self) -> PowerReading:
         """The instantaneous reading."""
         printed = self._printed()
         if self._table.sensor:
@@ -74,7 +74,7 @@ class Ipmi(PlainSource):
             found = DCMI.search(printed)
         if not found:
             raise NoAnswer(f"{PROGRAM} printed no reading: {printed.strip()[:100] or 'nothing'}")
-        return Reading(watts=believed(float(found[1]), 1.0, self._table.most))
+        return PowerReading(watts=believed(float(found[1]), 1.0, self._table.most))
 
     def cpu_s(self) -> float:
         """Of ipmitool."""

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from kneebench.errors import PlanError
 from kneebench.lab.programs import found, run_program
-from kneebench.measurement.power_meters.power_source import NoAnswer, PlainSource, Reading
+from kneebench.measurement.power_meters.power_source import NoAnswer, PlainSource, PowerReading
 from kneebench.plan.power import PowerMeter
 from kneebench.plan.values import Name
 from kneebench.records import Scope
@@ -48,7 +48,7 @@ class Ratings(PlainSource):
         each = ", ".join(f"{name} {rated:g} W" for name, rated in watts.items())
         self.described = f"rated at most: {each}"
 
-    def read(self) -> Reading:
+    def read(self) -> PowerReading:
         """Nothing is measured."""
         raise NoAnswer("a rating, not measured")
 

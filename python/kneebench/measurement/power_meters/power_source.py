@@ -13,7 +13,7 @@ NO_VALUE = frozenset([0xFFFF, 0x7FFFFFFF, 0xFFFFFFFF, 0x100000000])
 """Numbers that devices send in place of one they do not have, in the unit that they send."""
 
 
-class Reading(NamedTuple):
+class PowerReading(NamedTuple):
     """Power now, in watts, or the energy since the source was opened, in joules: one of both.
     `ago_s`: so long ago, where the source knows.
     """
@@ -25,6 +25,10 @@ class Reading(NamedTuple):
 
 class NoAnswer(Exception):
     """The meter did not answer; it may the next time."""
+
+
+class NoDocument(NoAnswer):
+    """The meter answered that it has no such document."""
 
 
 class NotBelieved(Exception):
@@ -56,7 +60,7 @@ class PowerSource(Protocol):
         """Whether a reading waits for the next value of the meter, and is over when it arrives."""
         ...
 
-    def read(self) -> Reading:
+    def read(self) -> PowerReading:
         """One reading. Raises NoAnswer and NotBelieved, both with the reason."""
         ...
 
@@ -85,8 +89,8 @@ class PlainSource:
         """It keeps nothing open."""
 
 
-class Counted:
-    """The energy since the first reading, of a counter that does not begin anew."""
+class EnergySince:
+    """The energy since the first reading, of a counter that does not wrap."""
 
     def __init__(self) -> None:
         self._first_j: float | None = None

@@ -19,8 +19,8 @@ from kneebench.errors import PlanError
 from kneebench.measurement.power_meters.power_source import (
     NoAnswer,
     PlainSource,
+    PowerReading,
     PowerSource,
-    Reading,
     believed,
 )
 from kneebench.plan.power import PowerMeter
@@ -39,7 +39,7 @@ class PtdMeter(PowerMeter):
     """A power analyser by PTDaemon (which comes from SPEC)."""
 
     of_scope: ClassVar[Scope | None] = "wall"
-    address: Annotated[Name, Field(description="Where PTDaemon runs")] = "127.0.0.1"
+    address: Annotated[Name, Field(description="Address of PTDaemon")] = "127.0.0.1"
     port: Annotated[Whole, Field(ge=1, le=65_535, description="Its port; PTDaemon has 8888")] = 8888
 
 
@@ -77,7 +77,7 @@ class Ptd(PlainSource):
             raise ConnectionError("PTDaemon closed the connection")
         return found.strip()
 
-    def read(self) -> Reading:
+    def read(self) -> PowerReading:
         """The next sample: the mean of the second that has just ended."""
         try:
             lines = self._lines or self._begin()
@@ -88,7 +88,7 @@ class Ptd(PlainSource):
         if not (watts := WATTS.search(samples[-1])):
             raise NoAnswer(f"no watts in {samples[-1][:60]!r}")
         middle_s = SAMPLE_MS / 2000
-        return Reading(watts=believed(float(watts[1]), 1.0, self._table.most), ago_s=middle_s)
+        return PowerReading(watts=believed(float(watts[1]), 1.0, self._table.most), ago_s=middle_s)
 
     def _next(self, lines: TextIO) -> list[str]:
         """Samples that were not read yet; waits for one."""

@@ -1,12 +1,12 @@
 """Energy of the processors and their memory, from the powercap tree of sysfs (RAPL).
 
 Counters per domain, in microjoules, which begin at 0 again beyond `max_energy_range_uj`
-(Documentation/power/powercap). Counted are the packages and their memory: a core's or uncore's
+(Documentation/power/powercap). EnergySince are the packages and their memory: a core's or uncore's
 energy is part of its package, the platform's (psys) means other things on other machines, and
 the same package by memory-mapped registers (intel-rapl-mmio) would count twice. Only root may read
 them.
 
-A counter that may have begun anew more than once since the last reading is not believed; so it is
+A counter that may have wrapped more than once since the last reading is not believed; so it is
 read often enough for the largest power that the domain could have. Nor is a memory domain that
 shows more than its package, or ten times what another package's does: some processors report
 nonsense.
@@ -28,8 +28,8 @@ from kneebench.measurement.power_meters.power_source import (
     NoAnswer,
     NotBelieved,
     PlainSource,
+    PowerReading,
     PowerSource,
-    Reading,
 )
 from kneebench.plan.power import PowerMeter
 from kneebench.plan.values import Directory
@@ -40,7 +40,7 @@ PLAUSIBLE_W = 1000.0
 """Of a domain without a limit of its own."""
 LEAST_EVERY_S = 0.05
 READINGS = 4
-"""In the time in which a counter of the largest power would begin anew."""
+"""In the time in which a counter of the largest power would wrap."""
 UNEQUAL, UNEQUAL_W = 10.0, 50.0
 """Memory of one package against another's: so many times, from so much power on."""
 JUDGED_S = 2.0
@@ -52,7 +52,7 @@ class RaplMeter(PowerMeter):
 
     of_scope: ClassVar[Scope | None] = "cpu"
     means: ClassVar[str] = "CPU only (RAPL)"
-    sysfs: Annotated[Directory, Field(description="Where sysfs is")] = Path("/sys")
+    sysfs: Annotated[Directory, Field(description="Path of sysfs")] = Path("/sys")
 
     @property
     def on_database_host(self) -> bool:
@@ -60,7 +60,7 @@ class RaplMeter(PowerMeter):
         return True
 
 
-class Domain:
+class RaplDomain:
     """One counter. `range_j`: what it counts to; None where that is unknown."""
 
     def __init__(self, folder: Path, name: str) -> None:
@@ -99,7 +99,7 @@ class Domain:
                 raise NotBelieved(f"{self.name} went back, and what it counts to is unknown")
             return by_j
         if self.most_w * elapsed_s >= self.range_j:
-            seen = f"{self.name} may have begun anew more than once in {elapsed_s:.1f} s"
+            seen = f"{self.name} may have wrapped more than once in {elapsed_s:.1f} s"
             raise NotBelieved(seen)
         return by_j + self.range_j if by_j < 0 else by_j
 
@@ -120,18 +120,18 @@ class Rapl(PlainSource):
 
     counts_energy = True
 
-    def __init__(self, domains: dict[str, Domain]) -> None:
+    def __init__(self, domains: dict[str, RaplDomain]) -> None:
         self._domains = domains
         self.described = ", ".join(domains)
         ranges = [one.range_j / one.most_w for one in domains.values() if one.range_j]
         self.longest_s = max(LEAST_EVERY_S, min(ranges, default=inf) / READINGS)
 
-    def read(self) -> Reading:
+    def read(self) -> PowerReading:
         """The sum of all domains."""
         for one in self._domains.values():
             one.read()
         _refuse_implausible(self._domains)
-        return Reading(joules=sum(one.joules for one in self._domains.values()))
+        return PowerReading(joules=sum(one.joules for one in self._domains.values()))
 
     def close(self) -> None:
         """Close all files."""
@@ -139,7 +139,7 @@ class Rapl(PlainSource):
             one.close()
 
 
-def _refuse_implausible(domains: dict[str, Domain]) -> None:
+def _refuse_implausible(domains: dict[str, RaplDomain]) -> None:
     memory = {name: one for name, one in domains.items() if name.endswith(" dram")}
     for name, one in domains.items():
         if one.watts > one.most_w:
@@ -188,7 +188,7 @@ def open_source(table: PowerMeter) -> PowerSource:
         seen = f"{table.sysfs}/class/powercap has no package (virtual machines have none)"
         raise PlanError(what, seen=seen, do="use another meter")
     try:
-        return Rapl({name: Domain(folder, name) for name, folder in found.items()})
+        return Rapl({name: RaplDomain(folder, name) for name, folder in found.items()})
     except OSError as error:
         do = "run as root, or let this user read energy_uj"
         raise PlanError(what, seen=f"{error.filename}: {error.strerror}", do=do) from None

@@ -18,12 +18,13 @@ from kneebench.measurement.power_meters.credentials import log_in, password
 from kneebench.measurement.power_meters.json_document import document, number_at, value_at
 from kneebench.measurement.power_meters.power_source import (
     NoAnswer,
+    NoDocument,
     PlainSource,
+    PowerReading,
     PowerSource,
-    Reading,
     believed,
 )
-from kneebench.plan.power import LogIn, Pinned, PowerMeter
+from kneebench.plan.power import MeterLogIn, Pinned, PowerMeter
 from kneebench.plan.values import Name, Sentence
 from kneebench.records import Scope
 
@@ -31,12 +32,12 @@ ROOT = "/redfish/v1/Chassis"
 MOST_CHASSIS = 16
 
 
-class RedfishMeter(PowerMeter, LogIn, Pinned):
+class RedfishMeter(PowerMeter, MeterLogIn, Pinned):
     """A server's BMC by Redfish (HTTPS)."""
 
     of_scope: ClassVar[Scope | None] = "wall"
     means: ClassVar[str] = "input power as the BMC reports it"
-    address: Annotated[Name, Field(description="The BMC's address, such as `https://bmc1`")]
+    address: Annotated[Name, Field(description="Address of the BMC, such as `https://bmc1`")]
     chassis: Annotated[
         Name, Field(description="Its chassis with the power supplies; empty: the first that has")
     ] = ""
@@ -64,7 +65,7 @@ class Redfish(PlainSource):
         self._web, self._places, self._most_w = web, places, most_w
         self.described = ", ".join(one.written for one in places)
 
-    def read(self) -> Reading:
+    def read(self) -> PowerReading:
         """The sum; none where a part of it is missing."""
         kept: dict[str, Any] = {}
         watts = 0.0
@@ -73,7 +74,7 @@ class Redfish(PlainSource):
                 kept[one.document] = document(self._web.get(one.document), one.document)
             number = number_at(kept[one.document], one.pointer, one.document)
             watts += believed(number, 1.0, self._most_w)
-        return Reading(watts=watts)
+        return PowerReading(watts=watts)
 
     def close(self) -> None:
         """Close the connection."""
@@ -96,9 +97,12 @@ class Finder:
         return document(self._web.get(path), path)
 
     def _optional(self, path: object) -> Any:
+        """A document; None for one that the BMC does not have. Raises NoAnswer otherwise: another
+        document would have another power.
+        """
         try:
             return self._get(path) if isinstance(path, str) else None
-        except NoAnswer:
+        except NoDocument:
             return None
 
     def places(self, chassis: str) -> list[Place]:

@@ -20,11 +20,11 @@ from kneebench.measurement.power_meters.credentials import password
 from kneebench.measurement.power_meters.power_source import (
     NoAnswer,
     PlainSource,
+    PowerReading,
     PowerSource,
-    Reading,
     believed,
 )
-from kneebench.plan.power import LogIn, PowerMeter
+from kneebench.plan.power import MeterLogIn, PowerMeter
 from kneebench.plan.values import Name, Whole, wrong
 from kneebench.records import Scope
 
@@ -46,18 +46,18 @@ def pdus() -> dict[str, dict[str, Any]]:
     return tomllib.loads(Path(__file__).with_name("pdus.toml").read_text())
 
 
-class SnmpMeter(PowerMeter, LogIn):
+class SnmpMeter(PowerMeter, MeterLogIn):
     """Outlets of a PDU by SNMP: v3, encrypted, with a user, else v2c, with the password as its
     community ("public" without one).
     """
 
     of_scope: ClassVar[Scope | None] = "wall"
-    address: Annotated[Name, Field(description="The PDU's address")]
+    address: Annotated[Name, Field(description="Address of the PDU")]
     port: Annotated[Whole, Field(ge=1, le=65_535, description="Its port; SNMP has 161")] = 161
     pdu: Annotated[
         Name,
         Field(
-            description="Which PDU it is: apc-outlet, apc-device, apc-rpdu, raritan-outlet,"
+            description="Kind of PDU: apc-outlet, apc-device, apc-rpdu, raritan-outlet,"
             " raritan-inlet, servertech-outlet or eaton-outlet"
         ),
     ] = ""
@@ -73,7 +73,7 @@ class SnmpMeter(PowerMeter, LogIn):
         float, Field(gt=0, allow_inf_nan=False, description="Watts of 1 in the objects of `oid`")
     ] = 1.0
     authentication: Annotated[
-        Literal["SHA-256", "SHA-512", "SHA", "MD5"], Field(description="Of v3")
+        Literal["SHA-256", "SHA-512", "SHA", "MD5"], Field(description="Authentication of v3")
     ] = "SHA-256"
     privacy_variable: Annotated[
         Name,
@@ -131,7 +131,7 @@ class Snmp(PlainSource):
             privProtocol=self._hlapi.USM_PRIV_CFB128_AES,
         )
 
-    def read(self) -> Reading:
+    def read(self) -> PowerReading:
         """The sum of all objects, asked for in one request."""
         if self._digits and not self._scales:
             self._scales = [10.0**-digits for digits in self._get(self._digits)]
@@ -139,7 +139,7 @@ class Snmp(PlainSource):
         numbers = self._get(self._oids)
         each = zip(numbers, scales, strict=True)
         watts = (believed(n, self._unit * scale, self._table.most) for n, scale in each)
-        return Reading(watts=sum(watts))
+        return PowerReading(watts=sum(watts))
 
     def _get(self, oids: Sequence[str]) -> list[float]:
         return self._loop.run_until_complete(self._got(oids))
@@ -179,7 +179,7 @@ def open_source(table: PowerMeter) -> PowerSource:
     assert isinstance(table, SnmpMeter)
     what = f"power meter {table.name}"
     secret = password(table, table.name)
-    privacy = LogIn(password_variable=table.privacy_variable)
+    privacy = MeterLogIn(password_variable=table.privacy_variable)
     if table.user and len(secret) < 8:
         seen = "SNMP v3 needs a password of 8 characters or more"
         raise PlanError(what, seen=seen, do="name password_variable or password_file")
