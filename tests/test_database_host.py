@@ -43,6 +43,17 @@ database = {{ ssh = "root@192.0.2.1", name = "db", address = "192.0.2.1", python
 """
 PLAN += f"{SHORT_LADDER}users = 3\n"
 EMULATED = 'drives = [{ emulated = "nvme-fast", size = "4GiB" }]'
+MODELLED = Path(__file__).with_name("modelled_power.py")
+POWER = """
+[power]
+headline = "there"
+idle = "5s"
+load_step = false
+meters = [
+  {{ name = "there", type = "command", scope = "wall", command = {there}, there = true }},
+  {{ name = "here", type = "command", scope = "wall", command = {here} }},
+]
+"""
 LOAD = 'load = [{{ ssh = "root@192.0.2.2", name = "load1", python = "{python}" }}]'
 
 
@@ -132,6 +143,26 @@ def test_a_campaign_on_a_database_host_is_as_one_here(lab: Lab) -> None:
     assert (folder / "brief.html").exists()
     head = (folder / "campaign.json").read_text()
     assert "kneebench_users" not in head
+    lab.await_nothing()
+
+
+@apart
+def test_power_is_read_where_its_meter_is(lab: Lab) -> None:
+    out, meter = lab.folder / "out-power", [sys.executable, str(MODELLED)]
+    file = lab.plan(load=False)
+    there, here = ([*meter, str(lab.folder / name)] for name in ("there", "here"))
+    file.write_text(file.read_text() + POWER.format(there=json.dumps(there), here=json.dumps(here)))
+    code, said = lab.done("run", file, "--out", out)
+    assert code in DONE, said
+    rungs = [*rungs_of(out).values()]
+    assert rungs
+    for rung in rungs:
+        two = {one["meter"]: one["watts"] for one in rung["power"]["meters"]}
+        assert two["there"] == pytest.approx(two["here"], rel=0.02)  # of the same machine
+        assert rung["quantities"]["system.power"]["value"] == two["there"]
+    [folder] = out.iterdir()
+    power = json.loads((folder / "campaign.json").read_text())["power"]
+    assert [one["on_database_host"] for one in power["meters"]] == [True, False]
     lab.await_nothing()
 
 

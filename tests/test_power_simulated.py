@@ -217,6 +217,23 @@ def test_a_meter_of_a_machine_beside_a_model_is_an_error(tmp_path: Path) -> None
         measured(tmp_path, given)
 
 
+def test_each_drive_more_has_its_power(results: Results) -> None:
+    two, four = (["a", "b"], ["a", "b", "c", "d"])
+    storages = {
+        "slow": {"drives": two, "layout": "stripe"},
+        "fast": {"drives": four, "layout": "stripe"},
+    }
+    planned = {"baseline": "slow", "storages": storages, "power": plan()["power"]}
+    campaign = results.campaign.model_copy(update={"plan": planned})
+    page = Brief(results.model_copy(update={"campaign": campaign}))
+    [section] = [one for one in page.sections if one.name == "power"]
+    slow, fast = results.climbs
+    pairs = zip(slow.of("fixed_rate"), fast.of("fixed_rate"), strict=True)
+    more = [(b.quantity("system.power") or 0) - (a.quantity("system.power") or 0) for a, b in pairs]
+    each = f"{sum(more) / len(more) / 2:.3g}"
+    assert f"Fast: {each} W for each of 2 more drives, at the fixed rate" in section.sentences[-1]
+
+
 def test_two_meters_of_one_thing_are_witnesses(results: Results) -> None:
     facts = [
         PowerMeterFacts(name=name, type="model", scope="wall", covers=covers)

@@ -9,11 +9,14 @@ on both sides of a ratio, as far as it is a factor.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from math import sqrt
+from statistics import fmean, stdev
 from typing import NamedTuple
 
 from kneebench.analysis.final_estimates import estimate_of
 from kneebench.analysis.knee import final_rungs
-from kneebench.analysis.quantity_ratio import ComparedQuantity
+from kneebench.analysis.quantity_ratio import ComparedQuantity, paired_rungs
+from kneebench.analysis.student import student_t
 from kneebench.records import (
     SYSTEM_POWER,
     CampaignPower,
@@ -110,6 +113,19 @@ def at_the_rate(climb: Climb, power: CampaignPower) -> PowerOfLoad | None:
     idle = idle_of(climb, power)
     rungs = [rung for rung in climb.of("fixed_rate") if not rung.invalid]
     return power_of(rungs, idle.system_w if idle else None)
+
+
+def more_w(climb: Climb, against: Climb, quantity: ComparedQuantity) -> Estimate | None:
+    """How many watts a configuration takes more than another, from pairs of runs; None with fewer
+    than two. May be below 0.
+    """
+    pairs = paired_rungs(climb, against, quantity)
+    if len(pairs) < 2:
+        return None
+    more = [power_w(one) - power_w(other) for one, other in pairs]
+    half = student_t(len(more) - 1) * stdev(more) / sqrt(len(more))
+    value, method = fmean(more), "t interval of paired differences"
+    return Estimate(value=value, low=value - half, high=value + half, n=len(more), method=method)
 
 
 class Witness(NamedTuple):

@@ -25,7 +25,10 @@ Plain = dict[str, Any]
 @cache
 def _types(method: Callable[..., Any]) -> dict[str, TypeAdapter[Any]]:
     """Of a method's parameters, and of its result as "return"."""
-    return {name: TypeAdapter(kind) for name, kind in get_type_hints(method).items()}
+    return {
+        name: TypeAdapter(kind)
+        for name, kind in get_type_hints(method, include_extras=True).items()
+    }
 
 
 def packed_arguments(method: Callable[..., Any], *values: Any, **named: Any) -> Plain:

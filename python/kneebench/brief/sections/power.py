@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from kneebench import units
 from kneebench.analysis import power as analysis
 from kneebench.analysis.power import PowerOfLoad, Witness
-from kneebench.analysis.wording import interval, listed, plural, times_and_interval
+from kneebench.analysis.wording import capital, interval, listed, plural, times_and_interval
 from kneebench.brief.bars import BEYOND, Bar, bars, cut_off
 from kneebench.brief.power_meters import covered
 from kneebench.brief.section import Column, Figure, Row, Section, Table
@@ -72,6 +72,7 @@ def _sentences(
             of = f"{one.n} of {plural(one.runs, 'run')}"
             yield f"{view.name(id_)}: mW/NOPM is of {of}; of the others power was not measured."
     yield from _of_idle(power)
+    yield from _per_drive(view)
     yield from (_witnessed(one, power.leading) for one in analysis.witnesses(view.climbs, power))
 
 
@@ -79,6 +80,32 @@ def _of_idle(power: CampaignPower) -> Iterator[str]:
     short = [one.seconds for one in power.idle.values() if one.seconds < 59]
     if short:
         yield f"Power without load was measured for {units.time(min(short))} only (at least 1 min)."
+
+
+def _per_drive(view: ViewModel) -> Iterator[str]:
+    """What each drive more takes, where storages have different numbers of drives."""
+    drives = {
+        name: sum(len(one.named_drives) + len(one.emulated_drives) for one in storage.volumes)
+        for name, storage in view.plan.storages.items()
+    }
+    base = view.base.configuration
+    for climb in view.climbs:
+        own = climb.configuration
+        more = drives.get(own.storage, 0) - drives.get(base.storage, 0)
+        if more > 0 < drives.get(base.storage, 0) and own.constraint == base.constraint:
+            yield from _for_each(view, climb, more)
+
+
+def _for_each(view: ViewModel, climb: Climb, more: int) -> Iterator[str]:
+    """At equal work, or else at the knee."""
+    at_rate = analysis.more_w(climb, view.base, analysis.AT_RATE)
+    if found := at_rate or analysis.more_w(climb, view.base, analysis.PER_NOPM):
+        value, low, high = (f"{w / more:.3g}" for w in (found.value, found.low, found.high))
+        where = "the fixed rate" if at_rate else f"the {view.point}"
+        yield (
+            f"{capital(view.name(climb.id))}: {value} W for each of {more} more drives, at {where}"
+            f" (95% CI {low} to {high} W, n={found.n})."
+        )
 
 
 def _witnessed(one: Witness, leading: str) -> str:
