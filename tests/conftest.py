@@ -18,7 +18,9 @@ import pytest
 from tests.loaded import Servers
 
 SLOWEST = (
+    "power_peers",
     "bench",
+    "power_campaign",
     "campaign_drives",
     "postgres_engine",
     "loading",

@@ -179,7 +179,7 @@ def fixed_watts(place: Path, seed: int) -> tuple[str, str]:
     """The power of a short campaign beside peers of a seed, as its brief prints it; and the peers'
     own count.
     """
-    with Peers(seed, place / f"peers {seed}") as peers:
+    with Peers(seed, place / f"peers-{seed}") as peers:
         results = campaign(place, peers, 0, disturbed=False)
         truth = peers.truth()
     [rung] = results.climbs[0].of("fixed_load")

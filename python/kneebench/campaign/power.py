@@ -14,7 +14,6 @@ from kneebench.measurement.measure import load_of
 from kneebench.measurement.power.idle import find_lags, idle_power
 from kneebench.measurement.power.recorder import ModelRecorder, PowerRecorder
 from kneebench.measurement.power.recordings import OwnRecordings, facts_of
-from kneebench.measurement.power_meters.power_source import PlainSource
 from kneebench.plan import Plan
 from kneebench.records import CampaignPower, Configuration, MeterLag, Order
 from kneebench.results.campaign_reader import rung_files
@@ -55,7 +54,7 @@ def _of_the_model(plan: Plan) -> PowerRecorder:
         if one.type != MODEL:
             seen = f"type {one.type} measures a machine, and a model runs on none"
             raise PlanError(f"power meter {one.name}", seen=seen, do=f'use type = "{MODEL}"')
-    facts = [facts_of(one, PlainSource()) for one in plan.power.meters]  # type: ignore[arg-type]
+    facts = [facts_of(one) for one in plan.power.meters]
     return ModelRecorder(plan.power, facts)
 
 

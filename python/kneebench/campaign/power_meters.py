@@ -9,10 +9,10 @@ from kneebench.errors import PlanError
 from kneebench.measurement.instruments import Instruments
 from kneebench.measurement.power.energy import PERIODS
 from kneebench.measurement.power.now import PowerNow, own_meters, power_now
-from kneebench.measurement.power.recordings import OwnRecordings, Recordings
+from kneebench.measurement.power.recordings import OwnRecordings, Recordings, facts_of
 from kneebench.plan import Plan
 from kneebench.plan.power import PowerMeter
-from kneebench.records import Finding, PowerMeterFacts
+from kneebench.records import Finding
 from kneebench.units import power, time
 
 SECONDS = 3.0
@@ -39,7 +39,7 @@ def _read(
             try:
                 one = _opened(table, instruments)
             except PlanError as error:
-                found[table.name] = PowerNow(facts=_facts(table), why=f"{error.seen}; {error.do}")
+                found[table.name] = PowerNow(facts=facts_of(table), why=f"{error.seen}; {error.do}")
                 continue
             closing.callback(one.close)
             opened.append(one)
@@ -51,19 +51,6 @@ def _opened(table: PowerMeter, instruments: Instruments | None) -> Recordings:
     if instruments and table.on_database_host:
         return instruments.power_meters([table])
     return OwnRecordings([table])
-
-
-def _facts(table: PowerMeter) -> PowerMeterFacts:
-    return PowerMeterFacts(
-        name=table.name,
-        type=table.type,
-        scope=table.measures,
-        means=table.means,
-        covers=table.covers,
-        accuracy=table.accuracy,
-        every_s=table.every_s,
-        on_database_host=table.on_database_host,
-    )
 
 
 def power_findings(plan: Plan, instruments: Instruments) -> Iterator[Finding]:

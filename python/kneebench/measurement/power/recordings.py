@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol, Self
 from kneebench.errors import PlanError
 from kneebench.measurement.power.record import PowerSample
 from kneebench.measurement.power_meters.power_source import NoAnswer, NotBelieved, PowerSource
-from kneebench.plan.power import PowerMeterTable
+from kneebench.plan.power import PowerMeter
 from kneebench.records import PowerMeterFacts
 from kneebench.shelf import POWER_METERS
 
@@ -64,7 +64,7 @@ class Recordings(Protocol):
 class _Recording:
     """One meter and its thread."""
 
-    def __init__(self, table: PowerMeterTable, source: PowerSource) -> None:
+    def __init__(self, table: PowerMeter, source: PowerSource) -> None:
         self.table, self.source = table, source
         self.every_s = 0.0 if source.paced else min(table.every_s, source.longest_s)
         self._samples: list[PowerSample] = []
@@ -123,7 +123,7 @@ class _Recording:
 class OwnRecordings:
     """The meters of this machine, each in a thread."""
 
-    def __init__(self, tables: Sequence[PowerMeterTable]) -> None:
+    def __init__(self, tables: Sequence[PowerMeter]) -> None:
         """Raises PlanError for a meter that cannot be read."""
         self._recordings: list[_Recording] = []
         self.meters: list[RecordedPower] = []
@@ -135,7 +135,7 @@ class OwnRecordings:
                 _require_reading(one)
             unopened.pop_all()
 
-    def _open(self, table: PowerMeterTable) -> None:
+    def _open(self, table: PowerMeter) -> None:
         source: PowerSource = POWER_METERS.module(table.type).open_source(table)
         facts = facts_of(table, source)
         if table.rates_only:
@@ -172,8 +172,8 @@ class OwnRecordings:
         self.close()
 
 
-def facts_of(table: PowerMeterTable, source: PowerSource) -> PowerMeterFacts:
-    """What results say of a meter."""
+def facts_of(table: PowerMeter, source: PowerSource | None = None) -> PowerMeterFacts:
+    """What results say of a meter, as far as is known before it is opened."""
     return PowerMeterFacts(
         name=table.name,
         type=table.type,
@@ -181,8 +181,8 @@ def facts_of(table: PowerMeterTable, source: PowerSource) -> PowerMeterFacts:
         means=table.means,
         covers=table.covers,
         accuracy=table.accuracy,
-        source=source.described,
-        every_s=min(table.every_s, source.longest_s),
+        source=source.described if source else "",
+        every_s=min(table.every_s, source.longest_s) if source else table.every_s,
         on_database_host=table.on_database_host,
         rated_w=getattr(source, "rated_w", None),
     )
