@@ -166,11 +166,11 @@ def redfish_documents(watts: float) -> dict[str, object]:
     }
 
 
-def web(player: Player, certificate: Path | None = None) -> int:
+def web(player: Player, certificate: Path | None = None, version: str = "HTTP/1.1") -> int:
     """A server of Redfish's documents and of /meter, which has the joules so far."""
 
     class Answers(http.server.BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+        protocol_version = version
 
         def do_GET(self) -> None:
             watts = player.shown()
@@ -178,8 +178,8 @@ def web(player: Player, certificate: Path | None = None) -> int:
                 self._answer(503, {})
             elif self.path == "/meter":
                 kind, at = player.now()
-                joules = -1.0 if kind == "sentinel" else player.curve.joules(at)
-                self._answer(200, {"meter": [{"total_kJ": joules / 1000}]})
+                kilojoules = SENTINEL if kind == "sentinel" else player.curve.joules(at) / 1000
+                self._answer(200, {"meter": [{"total_kJ": kilojoules}]})
             else:
                 found = redfish_documents(watts).get(self.path)
                 self._answer(200 if found else 404, found or {})
@@ -329,7 +329,7 @@ def ptd(player: Player) -> int:
         def handle(self) -> None:
             began = time.time()
             for line in self.rfile:
-                words = line.decode().strip()
+                words = line.decode().removesuffix("\r\n")
                 if player.shown() is None:
                     return  # it hangs up
                 answer = {"Hello": "Hello, PTDaemon here!", "Identify": "Yokogawa,WT310,1,Mode,AC"}

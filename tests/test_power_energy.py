@@ -6,15 +6,20 @@ from __future__ import annotations
 
 import math
 import random
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kneebench.campaign.power import use_kept_lags
 from kneebench.measurement.power.energy import energy_at, measured_power, watts_by_second
 from kneebench.measurement.power.lag import NOT_SEEN, lag_of
 from kneebench.measurement.power.record import PowerRecord, PowerSample
-from kneebench.records import MeasuredPower
+from kneebench.measurement.power.recorder import PowerRecorder
+from kneebench.plan.power import Power
+from kneebench.records import CampaignPower, MeasuredPower, MeterLag
 
 
 def gauge(watts, every_s: float = 1.0, until_s: float = 120.0, without=()) -> PowerRecord:
@@ -164,6 +169,26 @@ def test_a_lag_is_found_by_a_load_that_is_switched_on_and_off(
     found = lag_of("wall", gauge(loaded, every_s=every_s), STEPS, 70.0)
     assert found.lag_s == pytest.approx(late_s, abs=0.1 + every_s / 2)
     assert found.step_w == pytest.approx(60, rel=0.2)
+
+
+def test_a_meter_that_is_too_late_is_refused_and_says_so() -> None:
+    def late(at_s: float) -> float:
+        return 100 + 60 * any(begin <= at_s - 12.4 < end for begin, end in STEPS)
+
+    found = lag_of("wall", gauge(late, every_s=0.25), STEPS, 70.0)
+    assert (found.lag_s, "more than 12 s late" in found.why) == (None, True)
+    recorder = PowerRecorder(Power(), [])
+    recorder.use_lags([found])
+    measured = recorder._measured("wall", gauge(moving), 20, 60)
+    assert (measured.watts, measured.why) == (None, found.why)
+
+
+def test_the_lags_of_a_killed_run_are_used_again() -> None:
+    lags = {"disk": (MeterLag(meter="wall", lag_s=0.7, step_w=40.0),)}
+    kept: Any = SimpleNamespace(campaign=SimpleNamespace(power=CampaignPower(lags=lags)))
+    recorder = PowerRecorder(Power(), [])
+    use_kept_lags(kept, recorder)
+    assert recorder._measured("wall", gauge(moving), 20, 60).lag_s == 0.7
 
 
 def test_a_meter_of_something_else_has_no_lag() -> None:

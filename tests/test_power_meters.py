@@ -8,14 +8,18 @@ import json
 import os
 import re
 import shutil
+import ssl
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from kneebench import KneebenchError
@@ -23,6 +27,7 @@ from kneebench.measurement.power.now import own_meters, power_now
 from kneebench.measurement.power.recordings import OwnRecordings
 from kneebench.measurement.power_meters import command, http, hwmon, nvme, rapl, redfish, snmp
 from kneebench.measurement.power_meters.power_source import (
+    EnergySince,
     NoAnswer,
     NotBelieved,
     PowerSource,
@@ -32,7 +37,7 @@ from kneebench.plan.power import Power
 from kneebench.plan.reader import parse_plan
 from kneebench.secrets import clean
 from kneebench.shelf import POWER_METERS
-from tests.power_peers import COMMUNITY, SECRET, USER, Peers
+from tests.power_peers import COMMUNITY, SECRET, USER, Peers, certificate
 
 KNEEBENCH = [sys.executable, "-m", "kneebench"]
 STORAGE = 'storages.disk.path = "."\n'
@@ -215,6 +220,29 @@ def test_memory_that_takes_more_than_its_package_is_not_believed(
         source.read()
 
 
+def test_two_zones_of_one_name_both_count(tmp_path: Path) -> None:
+    first = package(tmp_path)
+    second = domain(tmp_path / "class/powercap/intel-rapl:1", "package-0")
+    source = rapl_source(tmp_path)
+    source.read()
+    set_uj(first, 5_000_000)
+    set_uj(second, 5_000_000)
+    assert source.read().joules == pytest.approx(10.0)
+
+
+# --- counters of energy ---------------------------------------------------------------------------
+
+
+def test_a_counter_counts_only_what_is_believed() -> None:
+    counter = EnergySince()
+    assert counter.since_first(100.0, 1.0, 500.0) == 0.0
+    assert counter.since_first(130.0, 1.0, 500.0) == 30.0
+    for wrong in (float("nan"), float("inf"), 2**32, 90.0, 1e9, 95.0):
+        with pytest.raises(NotBelieved):
+            counter.since_first(wrong, 1.0, 500.0)
+    assert counter.since_first(105.0, 1.0, 500.0) == 40.0
+
+
 # --- a program, a rating, documents ---------------------------------------------------------------
 
 
@@ -233,11 +261,15 @@ def test_a_programs_lines_are_readings_at_their_arrival(tmp_path: Path) -> None:
 
 
 def test_a_program_ends_with_its_meter(tmp_path: Path) -> None:
-    given = ["sh", "-c", "echo 5; exec sleep 1000"]
-    source = command.open_source(table(type="command", scope="dc", command=given))
-    assert source.read().watts == 5.0
+    given = ["sh", "-c", "sleep 1000 & echo $!; wait"]
+    source = command.open_source(table(type="command", scope="dc", command=given, most="9000kW"))
+    started = round(source.read().watts or 0)
+    assert psutil.pid_exists(started)
     source.close()
-    assert source._program.poll() is not None
+    until = time.monotonic() + 5
+    while psutil.pid_exists(started) and psutil.Process(started).status() != "zombie":
+        assert time.monotonic() < until
+        time.sleep(0.05)
 
 
 def test_ratings_of_drives_are_no_readings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -262,6 +294,37 @@ def test_power_of_a_bmc_is_the_input_of_all_its_supplies(peers: Peers) -> None:
     older = "/redfish/v1/Chassis/1/Power#/PowerControl/0/PowerConsumedWatts"
     pinned = table(**keys, path=older, fingerprint=fingerprint(peers.folder / "bmc.pem"))
     assert redfish.open_source(pinned).read().watts == pytest.approx(0.8 * (whole or 0), rel=0.2)
+
+
+def test_a_connection_that_is_opened_again_is_checked_again(peers: Peers, tmp_path: Path) -> None:
+    sent: list[str] = []
+    (tmp_path / "other").mkdir()
+    file, other = certificate(tmp_path), certificate(tmp_path / "other")
+
+    class Answers(BaseHTTPRequestHandler):  # HTTP/1.0: each request has a connection of its own
+        def do_GET(self) -> None:
+            sent.append(self.headers["Authorization"])
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b'{"w": 100}')
+
+        def log_message(self, *said: object) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Answers)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(file)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    keys = {"type": "http", "scope": "wall", "pointer": "/w", "user": USER}
+    keys |= {"url": f"https://127.0.0.1:{server.server_port}/", "fingerprint": fingerprint(file)}
+    source = http.open_source(table(**keys, password_variable="PEERS_SECRET"))
+    assert [source.read().watts for _ in range(2)] == [100.0, 100.0]
+    context.load_cert_chain(other)
+    with pytest.raises(KneebenchError, match="its fingerprint is"):
+        source.read()
+    assert len(sent) == 2
+    server.shutdown()
 
 
 def fingerprint(file: Path) -> str:
@@ -397,7 +460,15 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         | {"password_variable": "PEERS_COMMUNITY"},
         "has no number",
     ),
-    "no PTDaemon": ({"type": "ptd", "port": "http"}, "not as PTDaemon|closed|start PTDaemon"),
+    "a URL with a port that is none": (
+        {"type": "http", "scope": "wall", "url": "http://h:99999/x", "pointer": "/w"},
+        "its address: Port out of range",
+    ),
+    "a password in a URL": (
+        {"type": "http", "scope": "wall", "url": "https://:wrong-hush-77@h/x", "pointer": "/w"},
+        "it is no URL of a host",
+    ),
+    "no PTDaemon": ({"type": "ptd", "port": "http"}, "not as PTDaemon|closed the connection"),
     "no document": (
         {"type": "http", "scope": "wall", "url": "http://127.0.0.1:{http}/none", "pointer": "/w"},
         "HTTP status 404",
@@ -453,6 +524,11 @@ def test_a_secret_in_a_programs_arguments_is_in_no_result() -> None:
     assert "hush" not in json.dumps(clean(plan)).replace("--password=***", "")
 
 
+def test_a_secret_in_a_query_is_in_no_result() -> None:
+    meter = {"url": "http://h/x?auth_key=hush&a=hush", "pointer": "/w"}
+    assert clean({"meters": [meter]})["meters"][0]["url"] == "http://h/x?auth_key=***&a=***"
+
+
 def test_power_lists_the_meters_of_a_plan_and_says_no_secret(peers: Peers, tmp_path: Path) -> None:
     file = tmp_path / "plan.toml"
     file.write_text(
@@ -481,5 +557,4 @@ def test_power_lists_the_meters_of_a_plan_and_says_no_secret(peers: Peers, tmp_p
 def test_without_a_plan_power_says_what_this_machine_has() -> None:
     done = subprocess.run([*KNEEBENCH, "power"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert "meter" in done.stdout
-    assert http.TABLE.__doc__
+    assert "no meter of power" in done.stdout or "scope: wall is all" in done.stdout

@@ -172,7 +172,12 @@ def test_energy_is_that_of_the_peers_and_disturbed_windows_have_none(place: Path
     assert min(judged.values()) >= 1, judged
     [folder] = (place / "out").iterdir()
     assert not [secret for secret in (SECRET, COMMUNITY) if secret in words_of(folder)]
-    assert bool(SNMPD.exists()) == ("pdu v3" in named)
+
+
+@pytest.mark.skipif(not SNMPD.exists(), reason="needs snmpd (make debian)")
+def test_the_peers_have_a_pdu_of_both_versions(tmp_path: Path) -> None:
+    with Peers(1, tmp_path / "peers") as peers:
+        assert {"pdu v2c", "pdu v3"} <= {one["name"] for one in meters(peers)}
 
 
 def fixed_watts(place: Path, seed: int) -> tuple[str, str]:

@@ -139,17 +139,20 @@ def clean(document: Any) -> Any:
     if isinstance(document, str):
         return without_passwords(document)
     if isinstance(document, dict):
-        return {
-            key: kept_command(value)
-            if _is_shell(key, value)
-            else _without_options(value)
-            if key == "command" and isinstance(value, list | tuple)
-            else clean(value)
-            for key, value in document.items()
-        }
+        return {key: _clean_value(key, value, document) for key, value in document.items()}
     if isinstance(document, list | tuple):
         return [clean(value) for value in document]
     return document
+
+
+def _clean_value(key: Any, value: Any, document: dict[Any, Any]) -> Any:
+    if _is_shell(key, value):
+        return kept_command(value)
+    if key == "command" and isinstance(value, list | tuple):
+        return _without_options(value)
+    if key == "url" and "pointer" in document:  # of a meter of power
+        return re.sub(r"([?&][^=&]*=)[^&]*", rf"\g<1>{HIDDEN}", clean(value))
+    return clean(value)
 
 
 def _without_options(words: Sequence[Any]) -> list[Any]:

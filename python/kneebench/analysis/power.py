@@ -25,6 +25,7 @@ from kneebench.records import (
     PowerMeterFacts,
     PowerWindow,
     Rung,
+    at_rest_on,
 )
 
 MILLI = 1000.0
@@ -98,8 +99,8 @@ def power_of(rungs: Sequence[Rung], idle_w: float | None) -> PowerOfLoad | None:
 
 
 def idle_of(climb: Climb, power: CampaignPower) -> PowerWindow | None:
-    """A storage's power without a load, on its first configuration."""
-    return power.idle.get(climb.configuration.storage)
+    """The power without a load of a storage and a database, on their first configuration."""
+    return power.idle.get(at_rest_on(climb.configuration))
 
 
 def at_the_knee(climb: Climb, power: CampaignPower) -> PowerOfLoad | None:

@@ -4,12 +4,13 @@ not of showed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from statistics import median
 
 from kneebench import units
 from kneebench.analysis.knee import final_rungs
-from kneebench.analysis.power import meter_w, not_measured
+from kneebench.analysis.power import idle_of, meter_w, not_measured
 from kneebench.analysis.wording import capital, interval, listed, percent, plural
 from kneebench.brief.section import Column, Row, Table
 from kneebench.brief.view_model import ViewModel
@@ -33,6 +34,7 @@ OTHERS = (
     ("Meter", False),
     ("Scope", False),
     ("Power", True),
+    ("Without load", True),
     ("mW/NOPM", True),
 )
 WHOLE = "the database host"
@@ -97,22 +99,30 @@ def _late(meter: str, power: CampaignPower) -> str:
 def _lacking(meter: PowerMeterFacts, own: Sequence[MeasuredPower], rungs: Sequence[Rung]) -> str:
     if meter.rated_w is not None:
         return "rated, not measured"
-    why = not_measured(rungs, meter.name)
-    if not why:
+    alike: dict[str, tuple[int, str]] = {}
+    for words, n in not_measured(rungs, meter.name).items():
+        before, first = alike.get(_without_numbers(words), (0, words))
+        alike[_without_numbers(words)] = before + n, first
+    if not alike:
         return f"none of {plural(len(own), 'rung')}"
-    return "; ".join(f"{plural(n, 'rung')}: {words}" for words, n in why.items())
+    return "; ".join(f"{plural(n, 'rung')}: {words}" for n, words in alike.values())
 
 
 def _caveats(rungs: Sequence[Rung]) -> list[str]:
     """The caveats of readings, each with its meter, once."""
     found = {
-        one.meter: capital(f"{one.meter}: {words}.")
+        (one.meter, _without_numbers(words)): capital(f"{one.meter}: {words}.")
         for rung in rungs
         if rung.power
         for one in rung.power.meters
         for words in one.caveats
     }
     return list(found.values())
+
+
+def _without_numbers(words: str) -> str:
+    """What is the same in such sentences."""
+    return re.sub(r"[\d.,]+ ?(ms|s|min|W|kJ|J)?", "", words)
 
 
 def others_table(view: ViewModel, power: CampaignPower) -> Table | None:
@@ -126,6 +136,7 @@ def others_table(view: ViewModel, power: CampaignPower) -> Table | None:
                 name,
                 power.parts(name)[0].caption,
                 f"{units.power(watts.value)}\n({interval(watts)})",
+                units.power(idle.of(name) if (idle := idle_of(climb, power)) else None),
                 significant(1000 * watts.value / nopm.value),
             )
         )

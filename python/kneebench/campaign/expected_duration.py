@@ -26,7 +26,8 @@ def expected_duration(plan: Plan, machine: Host, *, loaded: bool | None = None) 
     parts = expected(database_plans(plan), machine, as_before(machine, plan))
     there = _finds_loaded(plan) if loaded is None else loaded
     load_s = 0.0 if there else parts.load_s
-    at_rest_s = plan.power.at_rest_s * len(plan.storages) if plan.measures_real_hardware else 0.0
+    at_rest = len(plan.storages) * len(plan.databases_by_name)
+    at_rest_s = plan.power.at_rest_s * at_rest if plan.measures_real_hardware else 0.0
     climbs_s = parts.climbs_s + at_rest_s
     return parts._replace(load_s=load_s, climbs_s=climbs_s, drives_s=preconditioning_s(plan))
 

@@ -15,7 +15,7 @@ from kneebench.measurement.power.idle import find_lags, idle_power
 from kneebench.measurement.power.recorder import ModelRecorder, PowerRecorder
 from kneebench.measurement.power.recordings import OwnRecordings, facts_of
 from kneebench.plan import Plan
-from kneebench.records import CampaignPower, Configuration, MeterLag, Order
+from kneebench.records import CampaignPower, Configuration, MeterLag, Order, at_rest_on
 from kneebench.results.campaign_reader import rung_files
 from kneebench.results.store import Store
 from kneebench.workload import LoadGenerators
@@ -66,6 +66,13 @@ def campaign_power(plan: Plan, power: PowerRecorder | None) -> CampaignPower | N
     return CampaignPower(meters=tuple(power.meters), sums=sums, leading=leading)
 
 
+def use_kept_lags(store: Store, power: PowerRecorder | None) -> None:
+    """Those that a killed run had found."""
+    kept = store.campaign.power
+    for lags in kept.lags.values() if kept and power else ():
+        power.use_lags(lags)  # type: ignore[union-attr]
+
+
 def measure_at_rest(context: Context, configuration: Configuration, restored: Restored) -> None:
     """Idle power and the lags of the meters, on a database that nobody has used yet; those of a
     storage once.
@@ -73,16 +80,15 @@ def measure_at_rest(context: Context, configuration: Configuration, restored: Re
     power, kept = context.power, context.store.campaign.power
     if not power or not kept:
         return
-    storage = configuration.storage
-    power.use_lags(kept.lags.get(storage, ()))
-    if storage in kept.idle or _has_rungs(context.store, configuration):
+    place = at_rest_on(configuration)
+    if place in kept.idle or _has_rungs(context.store, configuration):
         return
     idle_s, load_step = context.plan.power.idle, context.plan.power.load_step
     found = idle_power(power, restored.server, idle_s, context.watch, configuration.name)
-    kept = kept.model_copy(update={"idle": {**kept.idle, storage: found}})
+    kept = kept.model_copy(update={"idle": {**kept.idle, place: found}})
     if load_step:
         lags = _find_lags(context, power, configuration, restored)
-        kept = kept.model_copy(update={"lags": {**kept.lags, storage: lags}})
+        kept = kept.model_copy(update={"lags": {**kept.lags, place: lags}})
     context.store.put_power(kept)
 
 

@@ -124,11 +124,10 @@ class Restored:
         self._server: Server | None = None
         self._log_trace: LogTrace | str = NO_TRACE
         self._load, self._beside, self._begins_at = load, beside, begins_at
-        self._unused, self._under_load_s = False, 0.0
+        self._unused, self._untouched, self._under_load_s = False, False, 0.0
         self.transactions = 0
         """Since the restore, or since a checkpoint on all that take turns."""
-        self._knee_per_s = 0.0
-        self._searched: list[Rung] = []
+        self._knee_per_s, self._searched = 0.0, list[Rung]()
         self.last: Order | None = None
         """The latest order that was measured or kept."""
 
@@ -156,7 +155,7 @@ class Restored:
             plan, instruments = self._plan, self.context.machine.instruments
             if log_histogram.NAME in plan.meters and plan.engine.measures_real_hardware:
                 self._log_trace = self._stack.enter_context(instruments.log_trace(self._server))
-            self._unused = True
+            self._unused = self._untouched = True
             kernel.extend(self._load_generator)
             self._keep_settings((*self._server.settings, *kernel))
         return self._server
@@ -218,7 +217,7 @@ class Restored:
             self.context.store.put_conditions(self.last, found)
 
     def _measure_and_keep(self, order: Order) -> Rung:
-        cold = (self._server is None or self._unused) and not self.load_again()
+        cold = (self._server is None or self._untouched) and not self.load_again()
         measured = self._repeat_if_disturbed(order, cold=cold)
         restore_s = self.server.restore_s if self._unused else None
         rung = measured.rung.model_copy(update={"restore_s": restore_s})
@@ -278,6 +277,7 @@ class Restored:
             described(order),
             context.watch,
         )
+        self._untouched = False
         rung = measured.rung.with_remarks(*noted("host_lost", *lost))
         begun = self.transactions + (rung.discarded or 0)
         self.transactions += rung.tally.whole.completed

@@ -55,6 +55,7 @@ from kneebench.records.power import (
     MeterLag,
     PowerMeterFacts,
     PowerWindow,
+    at_rest_on,
 )
 from kneebench.records.record import TRANSACTIONS, Phase, Record, Role, Scope, Verdict
 from kneebench.records.remark import Remark, Severity, noted
@@ -154,6 +155,7 @@ __all__ = [
     "Whereabouts",
     "WholeDrive",
     "WriteCount",
+    "at_rest_on",
     "configuration_name",
     "noted",
     "unwatched",

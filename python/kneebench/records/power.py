@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from kneebench.records.configuration import Configuration
 from kneebench.records.record import Record, Scope
 
 SYSTEM_POWER = "system.power"
@@ -93,11 +94,20 @@ class PowerMeterFacts(Record):
         return self.means or words.get(self.scope, "CPU only")
 
 
+def at_rest_on(configuration: Configuration) -> str:
+    """What power at rest is measured of: a storage, with one of several databases.
+
+    >>> at_rest_on(Configuration(id="a", storage="disk", database="", constraint="1 GiB"))
+    'disk'
+    """
+    return " with ".join(filter(None, (configuration.storage, configuration.database)))
+
+
 class CampaignPower(Record):
     """The meters of a campaign; `leading`: the meter or sum that mW/NOPM is of, empty for none.
 
-    `idle`: by storage, with its database up and nobody on it; `lags`: likewise. `cost`: share of a
-    core that reading each meter took.
+    `idle`: by `at_rest_on`, with the database up and nobody on it; `lags`: likewise. `cost`: share
+    of a core that reading each meter took.
     """
 
     meters: tuple[PowerMeterFacts, ...] = ()

@@ -77,9 +77,19 @@ def _sentences(
 
 
 def _of_idle(power: CampaignPower) -> Iterator[str]:
+    """What keeps power without load, and how late the meters are, from being known."""
     short = [one.seconds for one in power.idle.values() if one.seconds < 59]
     if short:
         yield f"Power without load was measured for {units.time(min(short))} only (at least 1 min)."
+    parts = [one.name for one in power.parts(power.leading)]
+    for place, window in power.idle.items():
+        for one in window.meters:
+            if one.why and one.meter in parts:
+                yield f"Power without load on {place} was not measured: {one.meter}, {one.why}."
+    for name in parts:
+        lags = [one for some in power.lags.values() for one in some if one.meter == name]
+        if lags and all(one.lag_s is None for one in lags):
+            yield f"How late {name} is could not be found: {lags[0].why}."
 
 
 def _per_drive(view: ViewModel) -> Iterator[str]:

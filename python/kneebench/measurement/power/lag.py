@@ -53,7 +53,8 @@ def lag_of(meter: str, record: PowerRecord, steps: Steps, end_s: float) -> Meter
     on = _load(middles - shifts[best], steps) > 0
     step_w = float(watts[on].mean() - watts[~on].mean())
     if best in (0, len(shifts) - 1):
-        why = f"it follows the load by {power(step_w)}, but more than {LATEST_S:g} s late"
+        limit = f"{-EARLIEST_S:g} s early" if best == 0 else f"{LATEST_S:g} s late"
+        why = f"it follows the load by {power(step_w)}, but more than {limit}"
         return MeterLag(meter=meter, step_w=step_w, why=why)
     lag_s = _refined(record, steps, float(shifts[best]), end_s)
     return MeterLag(meter=meter, lag_s=round(lag_s, 3), step_w=step_w)

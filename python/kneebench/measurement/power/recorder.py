@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from kneebench.databases.engine import Server
 from kneebench.measurement.power.energy import measured_power, watts_by_second
@@ -16,11 +17,19 @@ from kneebench.records import MeasuredPower, MeterLag, PowerMeterFacts, PowerWin
 
 LATE_S, LATE_READINGS = 1.0, 2.0
 """How long readings after a stretch are waited for, beyond the meter's lag."""
-LONGEST_WAIT_S = 30.0
+LONGEST_WAIT_S = 150.0
+"""Two readings of the slowest meter that a plan may have."""
 POLL_S = 0.05
 MODEL = "power"
 """The name under which a simulated server answers with its power."""
 DRIVE_TIMES_RATED = 2.0
+
+
+class ClockOffset(NamedTuple):
+    """How far another machine's clock is ahead, as a call of so many seconds saw it."""
+
+    took_s: float
+    ahead_s: float
 
 
 class PowerRecorder:
@@ -35,7 +44,8 @@ class PowerRecorder:
         self._plan, self._recordings, self.now_s = plan, recordings, now_s
         self.meters: list[PowerMeterFacts] = []
         self._records: dict[str, PowerRecord] = {}
-        self._lags: dict[str, float] = {}
+        self._lags: dict[str, MeterLag] = {}
+        self._offsets: dict[int, ClockOffset] = {}
         self._cpu_s: dict[str, float] = {}
         self._began_s = now_s()
         for recorded in recordings:
@@ -52,14 +62,21 @@ class PowerRecorder:
     # --- while time passes ------------------------------------------------------------------------
 
     def second(self, server: Server) -> None:
-        """A second of a rung has passed; what is read in threads needs nothing of it."""
+        """A second has passed."""
+        self.take()
 
     def take(self) -> None:
-        """Take in what was read. Another machine's clock is set against ours by each call."""
-        for recorded in self._recordings:
+        """Take in what was read. Another machine's clock is set against ours by the call that took
+        the shortest time.
+        """
+        for number, recorded in enumerate(self._recordings):
             asked_s = self.now_s()
             new = recorded.new_samples()
-            ahead_s = new.now_s - (asked_s + self.now_s()) / 2
+            took_s = self.now_s() - asked_s
+            seen = ClockOffset(took_s, new.now_s - asked_s - took_s / 2)
+            best = min(seen, self._offsets.get(number, seen))
+            self._offsets[number] = best
+            ahead_s = best.ahead_s
             for one, samples, cpu_s in zip(recorded.meters, new.samples, new.cpu_s, strict=True):
                 self._cpu_s[one.facts.name] = cpu_s
                 if record := self._records.get(one.facts.name):
@@ -74,7 +91,7 @@ class PowerRecorder:
         self._await(end_s)
         ahead_s = datetime.now(UTC).timestamp() - self.now_s()
         found = tuple(
-            self._plausible(measured_power(name, record, begin_s, end_s, self._lag(name)))
+            self._plausible(self._measured(name, record, begin_s, end_s))
             for name, record in self._records.items()
         )
         watts = {one.meter: one.watts for one in found}
@@ -120,7 +137,7 @@ class PowerRecorder:
 
     def use_lags(self, lags: Sequence[MeterLag]) -> None:
         """Take lags into account that were found before."""
-        self._lags.update({one.meter: one.lag_s for one in lags if one.lag_s is not None})
+        self._lags.update({one.meter: one for one in lags})
 
     def cost(self) -> dict[str, float]:
         """Share of a core that reading each meter has taken so far."""
@@ -128,7 +145,16 @@ class PowerRecorder:
         return {name: round(cpu_s / lasted_s, 6) for name, cpu_s in self._cpu_s.items()}
 
     def _lag(self, name: str) -> float:
-        return self._lags.get(name, 0.0)
+        found = self._lags.get(name)
+        return found.lag_s or 0.0 if found else 0.0
+
+    def _measured(
+        self, name: str, record: PowerRecord, begin_s: float, end_s: float
+    ) -> MeasuredPower:
+        found = self._lags.get(name)
+        if found and found.why and found.step_w is not None:  # it shows the load, at another time
+            return MeasuredPower(meter=name, why=found.why)
+        return measured_power(name, record, begin_s, end_s, self._lag(name))
 
     def _await(self, end_s: float) -> None:
         """Until each meter has a reading from after it, or will hardly have one."""
@@ -150,7 +176,11 @@ class PowerRecorder:
     def _plausible(self, found: MeasuredPower) -> MeasuredPower:
         """Drives that show twice what they are rated at are not believed."""
         meter = next(one for one in self.meters if one.name == found.meter)
-        rated_w = sum(one.rated_w or 0.0 for one in self.meters if one.rated_w)
+        rated_w = sum(
+            one.rated_w
+            for one in self.meters
+            if one.rated_w and (not one.covers or {*one.covers} & {*meter.covers})
+        )
         if meter.scope != "drive" or not rated_w or not found.watts:
             return found
         if found.watts <= DRIVE_TIMES_RATED * rated_w:

@@ -96,6 +96,8 @@ class _Recording:
             return PowerSample(time.monotonic(), None, str(error), isinstance(error, NotBelieved))
         except PlanError as error:  # a certificate that is another one by now
             return PowerSample(time.monotonic(), None, error.seen, refused=True)
+        except Exception as error:  # an unforeseen one must not end the readings silently
+            return PowerSample(time.monotonic(), None, f"{type(error).__name__}: {error}"[:200])
         ended_s = time.monotonic()
         at_s = ended_s if self.source.paced else (began_s + ended_s) / 2
         value = reading.watts if reading.joules is None else reading.joules
@@ -113,11 +115,16 @@ class _Recording:
         with self._lock:
             return self._samples[-1] if self._samples else None
 
-    def close(self) -> None:
-        """Wait for the reading under way, then close the source."""
+    def end(self) -> None:
+        """Begin no more readings."""
         self._ending.set()
+
+    def close(self) -> None:
+        """Wait for the reading under way, then close the source; one that hangs ends by itself."""
+        self.end()
         self._thread.join(CLOSE_LIMIT_S)
-        self.source.close()
+        if not self._thread.is_alive():
+            self.source.close()
 
 
 class OwnRecordings:
@@ -157,6 +164,7 @@ class OwnRecordings:
         """End all threads."""
         with contextlib.ExitStack() as closing:
             for one in self._recordings:
+                one.end()
                 closing.callback(one.close)
         self._recordings = []
 
@@ -179,7 +187,7 @@ def facts_of(table: PowerMeter, source: PowerSource | None = None) -> PowerMeter
         type=table.type,
         scope=table.measures,
         means=table.means,
-        covers=table.covers,
+        covers=table.covers or getattr(source, "drives", ()),
         accuracy=table.accuracy,
         source=source.described if source else "",
         every_s=min(table.every_s, source.longest_s) if source else table.every_s,

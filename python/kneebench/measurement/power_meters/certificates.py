@@ -23,18 +23,27 @@ class WrongCertificate(PlanError):
     """A meter is not the one that the plan names."""
 
 
+def _place(url: str, meter: str) -> tuple[str, int | None, bool]:
+    """The host of a URL, its port, and whether it is encrypted. Raises PlanError."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise PlanError(f"power meter {meter}: its address", seen=str(error)) from None
+    if parts.scheme not in ("http", "https") or not host or "@" in parts.netloc:
+        seen, do = "it is no URL of a host", "use http://host or https://host, without a user"
+        raise PlanError(f"power meter {meter}: its address", seen=seen, do=do)
+    return host, port, parts.scheme == "https"
+
+
 class Web:
     """A connection to a meter by HTTP(S), which stays open."""
 
     def __init__(self, url: str, table: Pinned, headers: dict[str, str], meter: str) -> None:
         """Raises PlanError for a URL of another kind, or an authority that cannot be read."""
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username:
-            seen = "an address http://host or https://host, without a user"
-            raise PlanError(f"power meter {meter}: {parts.hostname or 'address'}", seen=seen)
-        self._host, self._meter, self._headers = parts.hostname, meter, headers
-        self._tls = parts.scheme == "https"
-        self._port = parts.port or (443 if self._tls else 80)
+        host, port, tls = _place(url, meter)
+        self._host, self._meter, self._headers = host, meter, headers
+        self._tls, self._port = tls, port or (443 if tls else 80)
         self._pin = table.fingerprint.replace(":", "").lower()
         self._context = self._verifying(table) if self._tls else None
         self._open: http.client.HTTPConnection | None = None
@@ -67,16 +76,19 @@ class Web:
         try:
             connection.request("GET", path, headers=self._headers)
             response = connection.getresponse()
-        except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError):
+        except (http.client.NotConnected, ConnectionError):
             self.close()
             if fresh:
                 raise
             return self._get(path)  # it had been closed for being idle
         found = response.read(MOST_BYTES)
+        if response.will_close:
+            self.close()
         if response.status != http.client.OK:
             missing = response.status in (http.client.NOT_FOUND, http.client.METHOD_NOT_ALLOWED)
             kind = NoDocument if missing else NoAnswer
-            raise kind(f"{path}: HTTP status {response.status} {response.reason}")
+            where = path.partition("?")[0]  # a query may hold a secret
+            raise kind(f"{where}: HTTP status {response.status} {response.reason}")
         return found
 
     def _connected(self) -> http.client.HTTPConnection:
@@ -89,6 +101,7 @@ class Web:
                 self._host, self._port, timeout=ANSWER_S, context=self._context
             )
             opened.connect()
+            opened.auto_open = 0  # a connection that http.client opens would not be checked
             self._check(opened.sock)
         self._open = opened
         return opened

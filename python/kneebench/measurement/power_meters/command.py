@@ -11,6 +11,7 @@ import collections
 import contextlib
 import os
 import select
+import signal
 import subprocess
 import tempfile
 import time
@@ -97,7 +98,7 @@ class Command(PlainSource):
         except ValueError:
             raise NoAnswer(f"it printed {words[0][:40].decode(errors='replace')!r}") from None
         if self.counts_energy:
-            return PowerReading(joules=self._counted.since_first(number))
+            return PowerReading(joules=self._counted.since_first(number, 1.0, self._table.most))
         return PowerReading(watts=believed(number, 1.0, self._table.most))
 
     def _latest(self) -> bytes:
@@ -121,11 +122,22 @@ class Command(PlainSource):
         self._lines.extend(lines)
 
     def _why_ended(self) -> str:
-        code = self._program.poll()
+        code = self._ended()
         self._said.seek(0)
         said = self._said.read(2000).decode(errors="replace").strip().splitlines()
         words = f": {said[-1][:200]}" if said else ""
         return f"the program ended{'' if code is None else f' with exit code {code}'}{words}"
+
+    def _ended(self) -> int | None:
+        """Its exit code, of a program that has ended; it stays a zombie, so that no other process
+        can have its number.
+        """
+        found = os.waitid(os.P_PID, self._program.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        return None if found is None else found.si_status
+
+    def _signal(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._program.pid, number)
 
     def cpu_s(self) -> float:
         """Of the program so far."""
@@ -135,13 +147,13 @@ class Command(PlainSource):
         return self._cpu_s
 
     def close(self) -> None:
-        """End the program."""
-        self._program.terminate()
-        try:
-            self._program.wait(END_S)
-        except subprocess.TimeoutExpired:
-            self._program.kill()
-            self._program.wait()
+        """End the program, and what it started."""
+        self._signal(signal.SIGTERM)
+        until_s = time.monotonic() + END_S
+        while self._ended() is None and time.monotonic() < until_s:
+            time.sleep(0.02)
+        self._signal(signal.SIGKILL)  # what it started may not have ended
+        self._program.wait()
         assert self._program.stdout
         self._program.stdout.close()
         self._said.close()

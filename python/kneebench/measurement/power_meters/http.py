@@ -60,7 +60,8 @@ class Http(PlainSource):
         found = document(self._web.get(self._path), "the document")
         number = number_at(found, table.pointer, "the document")
         if self.counts_energy:
-            return PowerReading(joules=self._counted.since_first(number * UNITS[table.unit]))
+            joules = self._counted.since_first(number, UNITS[table.unit], table.most)
+            return PowerReading(joules=joules)
         return PowerReading(watts=believed(number, UNITS[table.unit], table.most))
 
     def close(self) -> None:
@@ -72,10 +73,11 @@ def open_source(table: PowerMeter) -> PowerSource:
     """The document. Raises PlanError for a URL that holds a password."""
     assert isinstance(table, HttpMeter)
     what, secret = f"power meter {table.name}", password(table, table.name)
+    web = Web(table.url, table, log_in(table, secret), table.name)
     if secret and not table.url.startswith("https://"):
         do = "use https://, so that its password is not sent in the clear"
         raise PlanError(what, seen="its URL is not encrypted", do=do)
-    return Http(Web(table.url, table, log_in(table, secret), table.name), table)
+    return Http(web, table)
 
 
 TABLE = HttpMeter

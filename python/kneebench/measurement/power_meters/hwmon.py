@@ -84,7 +84,7 @@ class Hwmon(PlainSource):
             raise NoAnswer(f"{file.name}: {error}") from None
         if not self.counts_energy:
             return PowerReading(watts=believed(value, MICRO, self._most_w))
-        return PowerReading(joules=self._counted.since_first(value * MICRO))
+        return PowerReading(joules=self._counted.since_first(value, MICRO, self._most_w))
 
 
 def _beside(file: Path, ending: str) -> Path:
@@ -119,7 +119,7 @@ def _short_mean(file: Path) -> bool:
     if not file.name.endswith("_average"):
         return True
     interval = _line(_beside(file, "_average_interval"))
-    return not interval.isdigit() or int(interval) <= LONGEST_MEAN_MS
+    return interval.isdigit() and int(interval) <= LONGEST_MEAN_MS
 
 
 def open_source(table: PowerMeter) -> PowerSource:

@@ -24,7 +24,7 @@ def value_at(found: Any, pointer: str) -> Any:
     """
     for part in pointer.split("/")[1:]:
         name = part.replace("~1", "/").replace("~0", "~")
-        if isinstance(found, list) and name.isdigit() and int(name) < len(found):
+        if isinstance(found, list) and name.isdecimal() and int(name) < len(found):
             found = found[int(name)]
         elif isinstance(found, dict):
             found = found.get(name)

@@ -44,7 +44,7 @@ class Ratings(PlainSource):
     """The drives' ratings."""
 
     def __init__(self, watts: dict[str, float]) -> None:
-        self.rated_w = sum(watts.values())
+        self.rated_w, self.drives = sum(watts.values()), tuple(watts)
         each = ", ".join(f"{name} {rated:g} W" for name, rated in watts.items())
         self.described = f"rated at most: {each}"
 

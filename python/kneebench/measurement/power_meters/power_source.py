@@ -7,6 +7,7 @@ A file of this shelf has `TABLE`, the keys of a plan for it (plan/power.py), and
 from __future__ import annotations
 
 from math import inf, isfinite
+from time import monotonic
 from typing import NamedTuple, Protocol
 
 NO_VALUE = frozenset([0xFFFF, 0x7FFFFFFF, 0xFFFFFFFF, 0x100000000])
@@ -90,20 +91,30 @@ class PlainSource:
 
 
 class EnergySince:
-    """The energy since the first reading, of a counter that does not wrap."""
+    """The energy since the first reading, of a counter that does not wrap. What a reading that is
+    not believed adds is left out.
+    """
 
     def __init__(self) -> None:
-        self._first_j: float | None = None
-        self._before_j = 0.0
+        self._joules = 0.0
+        self._before: tuple[float, float] | None = None
 
-    def since_first(self, now_j: float) -> float:
-        """Raises NotBelieved for a counter that went back."""
-        if self._first_j is None:
-            self._first_j = self._before_j = now_j
-        before_j, self._before_j = self._before_j, now_j
-        if now_j < before_j:
+    def since_first(self, number: float, unit: float, most_w: float) -> float:
+        """Joules of a number that a device sent, in this unit. Raises NotBelieved for one that
+        means none, that went back, or that rose faster than by the largest power.
+        """
+        if number in NO_VALUE or not isfinite(number):
+            raise NotBelieved(f"{number:.0f} stands for no value")
+        now_s, now_j = monotonic(), number * unit
+        before_s, before_j = self._before or (now_s, now_j)
+        self._before = now_s, now_j
+        risen_j, elapsed_s = now_j - before_j, max(now_s - before_s, 1.0)
+        if risen_j < 0:
             raise NotBelieved("its counter went back, and what it counts to is unknown")
-        return now_j - self._first_j
+        if risen_j > most_w * elapsed_s:
+            raise NotBelieved(f"its counter rose by {risen_j:.3g} J in {elapsed_s:.1f} s")
+        self._joules += risen_j
+        return self._joules
 
 
 def believed(number: float, unit: float, most_w: float) -> float:

@@ -58,7 +58,7 @@ class Ptd(PlainSource):
     def _begin(self) -> TextIO:
         table = self._table
         with socket.create_connection((table.address, table.port), ANSWER_S) as connected:
-            lines = connected.makefile("rw", encoding="latin-1", newline="\r\n")
+            lines = connected.makefile("rw", encoding="latin-1", newline="")
         self._lines = lines
         greeting = self._asked(lines, "Hello")
         if greeting != GREETING:
@@ -85,10 +85,10 @@ class Ptd(PlainSource):
         except (OSError, ValueError) as error:
             self._end()
             raise NoAnswer(str(error)) from None
-        if not (watts := WATTS.search(samples[-1])):
+        if not (found := WATTS.search(samples[-1])):
             raise NoAnswer(f"no watts in {samples[-1][:60]!r}")
-        middle_s = SAMPLE_MS / 2000
-        return PowerReading(watts=believed(float(watts[1]), 1.0, self._table.most), ago_s=middle_s)
+        watts = believed(float(found[1]), 1.0, self._table.most)
+        return PowerReading(watts=watts, ago_s=SAMPLE_MS / 2000)
 
     def _next(self, lines: TextIO) -> list[str]:
         """Samples that were not read yet; waits for one."""

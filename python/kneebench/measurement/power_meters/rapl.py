@@ -172,6 +172,14 @@ def domains(sysfs: Path) -> Iterator[tuple[str, Path]]:
         yield from ((f"{name} dram", one) for one in below if _name(one) == "dram")
 
 
+def _named_apart(found: Iterator[tuple[str, Path]]) -> Iterator[tuple[str, Path]]:
+    """Two zones may have one name."""
+    seen = set[str]()
+    for name, folder in found:
+        yield (f"{name} ({folder.name})" if name in seen else name), folder
+        seen.add(name)
+
+
 def _name(folder: Path) -> str:
     try:
         return (folder / "name").read_text().strip()
@@ -183,7 +191,7 @@ def open_source(table: PowerMeter) -> PowerSource:
     """The domains of this machine."""
     assert isinstance(table, RaplMeter)
     what = f"power meter {table.name}"
-    found = dict(domains(table.sysfs))
+    found = dict(_named_apart(domains(table.sysfs)))
     if not found:
         seen = f"{table.sysfs}/class/powercap has no package (virtual machines have none)"
         raise PlanError(what, seen=seen, do="use another meter")

@@ -145,11 +145,11 @@ def open_source(table: PowerMeter) -> PowerSource:
     """The BMC. Raises PlanError where it cannot be reached, or has no power."""
     assert isinstance(table, RedfishMeter)
     what, secret = f"power meter {table.name}", password(table, table.name)
-    if secret and not table.address.startswith("https://"):
-        do = "use https://, so that its password is not sent in the clear"
-        raise PlanError(what, seen=f"{table.address} is not encrypted", do=do)
     headers = {"Accept": "application/json"}
     web = Web(table.address, table, headers | log_in(table, secret), table.name)
+    if secret and not table.address.startswith("https://"):
+        do = "use https://, so that its password is not sent in the clear"
+        raise PlanError(what, seen="its address is not encrypted", do=do)
     try:
         places = [Place(table.path)] if table.path else Finder(web).places(table.chassis)
     except NoAnswer as error:

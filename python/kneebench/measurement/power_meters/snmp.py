@@ -155,7 +155,7 @@ class Snmp(PlainSource):
                 self._engine, self._who, target, hlapi.ContextData(), *asked
             )
         except Exception as error:  # pysnmp raises its own errors, and those of the system
-            raise NoAnswer(str(error).splitlines()[0][:200] or type(error).__name__) from None
+            raise NoAnswer(f"{error}"[:200].strip() or type(error).__name__) from None
         if failed or status:
             raise NoAnswer(f"{failed or status.prettyPrint()}")
         return [_number(oid, value) for oid, (_, value) in zip(oids, found, strict=True)]
