@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 import random
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,8 +19,9 @@ from kneebench.measurement.power.energy import energy_at, measured_power, watts_
 from kneebench.measurement.power.lag import NOT_SEEN, lag_of
 from kneebench.measurement.power.record import PowerRecord, PowerSample
 from kneebench.measurement.power.recorder import PowerRecorder
+from kneebench.measurement.power.recordings import NewSamples, RecordedPower
 from kneebench.plan.power import Power
-from kneebench.records import CampaignPower, MeasuredPower, MeterLag
+from kneebench.records import CampaignPower, MeasuredPower, MeterLag, PowerMeterFacts
 
 
 def gauge(watts, every_s: float = 1.0, until_s: float = 120.0, without=()) -> PowerRecord:
@@ -181,6 +183,32 @@ def test_a_meter_that_is_too_late_is_refused_and_says_so() -> None:
     recorder.use_lags([found])
     measured = recorder._measured("wall", gauge(moving), 20, 60)
     assert (measured.watts, measured.why) == (None, found.why)
+
+
+class Elsewhere:
+    """A meter of another machine, whose clock is 1000 s ahead; its second answer is slow to come."""
+
+    def __init__(self) -> None:
+        facts = PowerMeterFacts(name="wall", type="command", scope="wall")
+        self.meters = (RecordedPower(facts, counts_energy=False, every_s=0.1),)
+        self.calls = 0
+
+    def new_samples(self) -> NewSamples:
+        now_s = time.monotonic() + 1000
+        self.calls += 1
+        time.sleep(0.4 if self.calls == 2 else 0.0)
+        return NewSamples(now_s, ((PowerSample(now_s, 100.0),),), (0.0,))
+
+    def close(self) -> None:
+        pass
+
+
+def test_readings_of_another_machine_are_on_our_clock() -> None:
+    recorder = PowerRecorder(Power(), [Elsewhere()])
+    recorder.take()
+    before_s = time.monotonic()
+    recorder.take()
+    assert recorder._records["wall"].latest_s == pytest.approx(before_s, abs=0.1)
 
 
 def test_the_lags_of_a_killed_run_are_used_again() -> None:
