@@ -186,7 +186,7 @@ def test_a_meter_that_is_too_late_is_refused_and_says_so() -> None:
 
 
 class Elsewhere:
-    """A meter of another machine, whose clock is 1000 s ahead; its second answer is slow to come."""
+    """A meter of a machine whose clock is 1000 s ahead; its second answer is slow to come."""
 
     def __init__(self) -> None:
         facts = PowerMeterFacts(name="wall", type="command", scope="wall")
