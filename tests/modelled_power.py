@@ -1,7 +1,8 @@
 """A meter that is a program: power by a model, from how busy this machine's cores and disks are.
 
-`python tests/modelled_power.py FILE` prints watts four times per second, and writes to the file
-what it counts itself: the energy up to each moment, by the clock of the machine.
+`python tests/modelled_power.py FILE` prints watts four times per second (with a last word J: the
+joules so far), and writes to the file what it counts itself: the energy up to each moment, by the
+clock of the machine.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def written_mb() -> float:
     )
 
 
-def main(truth: Path) -> None:
+def main(truth: Path, *, counts: bool) -> None:
     joules, before, due = 0.0, (time.time(), busy_s(), written_mb()), time.monotonic()
     printed, began = 0.0, before[0]
     with truth.open("w") as file:
@@ -43,9 +44,10 @@ def main(truth: Path) -> None:
             file.write(f"{now[0]:.6f} {joules:.6f}\n")
             file.flush()
             if now[0] - began >= EVERY_S:
-                print(f"{(joules - printed) / (now[0] - began):.3f}", flush=True)
+                watts = (joules - printed) / (now[0] - began)
+                print(f"{joules if counts else watts:.3f}", flush=True)
                 printed, began = joules, now[0]
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), counts="J" in sys.argv[2:])

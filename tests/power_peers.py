@@ -301,7 +301,8 @@ def rapl(player: Player, sysfs: Path) -> None:
         folder.mkdir(parents=True)
         (folder / "name").write_text(f"{name}\n")
         (folder / "max_energy_range_uj").write_text(f"{ranges[folder]}\n")
-        (folder / "constraint_0_max_power_uw").write_text("150000000\n")
+        limit = 30 if name == "dram" else 120
+        (folder / "constraint_0_max_power_uw").write_text(f"{limit}000000\n")
         (folder / "energy_uj").write_text("0\n")
     files = {folder: os.open(folder / "energy_uj", os.O_WRONLY) for folder in shares}
 

@@ -49,10 +49,19 @@ POWER = """
 headline = "there"
 idle = "5s"
 load_step = false
-meters = [
-  {{ name = "there", type = "command", scope = "wall", command = {there}, there = true }},
-  {{ name = "here", type = "command", scope = "wall", command = {here} }},
-]
+[[power.meters]]
+name = "there"
+type = "command"
+scope = "wall"
+unit = "J"
+there = true
+command = {there}
+[[power.meters]]
+name = "here"
+type = "command"
+scope = "wall"
+unit = "J"
+command = {here}
 """
 LOAD = 'load = [{{ ssh = "root@192.0.2.2", name = "load1", python = "{python}" }}]'
 
@@ -150,7 +159,7 @@ def test_a_campaign_on_a_database_host_is_as_one_here(lab: Lab) -> None:
 def test_power_is_read_where_its_meter_is(lab: Lab) -> None:
     out, meter = lab.folder / "out-power", [sys.executable, str(MODELLED)]
     file = lab.plan(load=False)
-    there, here = ([*meter, str(lab.folder / name)] for name in ("there", "here"))
+    there, here = ([*meter, str(lab.folder / name), "J"] for name in ("there", "here"))
     file.write_text(file.read_text() + POWER.format(there=json.dumps(there), here=json.dumps(here)))
     code, said = lab.done("run", file, "--out", out)
     assert code in DONE, said
@@ -158,7 +167,7 @@ def test_power_is_read_where_its_meter_is(lab: Lab) -> None:
     assert rungs
     for rung in rungs:
         two = {one["meter"]: one["watts"] for one in rung["power"]["meters"]}
-        assert two["there"] == pytest.approx(two["here"], rel=0.02)  # of the same machine
+        assert two["there"] == pytest.approx(two["here"], rel=0.05)  # of the same machine
         assert rung["quantities"]["system.power"]["value"] == two["there"]
     [folder] = out.iterdir()
     power = json.loads((folder / "campaign.json").read_text())["power"]
@@ -232,11 +241,11 @@ def test_clean_puts_a_host_back_on_which_everything_was_killed(lab: Lab) -> None
     plan = lab.plan(load=False)
     process = lab.kneebench("run", plan, "--out", lab.folder / "all", "--json")
     await_line(process, "warming up")
-    ours = (b"sys.stdin.buffer", b"read done")
-    for pid in lab.net.processes("db"):
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            if any(one in Path(f"/proc/{pid}/cmdline").read_bytes() for one in ours):
-                os.kill(pid, signal.SIGKILL)
+    for ours in (b"read done", b"sys.stdin.buffer"):  # the guardian first: it would clean up
+        for pid in lab.net.processes("db"):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                if ours in Path(f"/proc/{pid}/cmdline").read_bytes():
+                    os.kill(pid, signal.SIGKILL)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     assert any("postgres" in one for one in lab.processes().values())

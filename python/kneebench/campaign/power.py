@@ -69,8 +69,9 @@ def campaign_power(plan: Plan, power: PowerRecorder | None) -> CampaignPower | N
 def use_kept_lags(store: Store, power: PowerRecorder | None) -> None:
     """Those that a killed run had found."""
     kept = store.campaign.power
-    for lags in kept.lags.values() if kept and power else ():
-        power.use_lags(lags)  # type: ignore[union-attr]
+    if power and kept:
+        for lags in kept.lags.values():
+            power.use_lags(lags)
 
 
 def measure_at_rest(context: Context, configuration: Configuration, restored: Restored) -> None:

@@ -61,7 +61,7 @@ def keys_of(path: Sequence[str | int], engine: str = "") -> list[str]:
     all.
 
     >>> keys_of(["ladder", "stops"])
-    ['plateau', 'log_latency', 'saturation', 'errors']
+    ['plateau', 'log_latency', 'saturation', 'errors', 'power']
     >>> keys_of(["database"], "simulated")
     ['engine', 'settings', 'restore']
     """

@@ -66,7 +66,7 @@ class PowerRecord:
         >>> record = PowerRecord(counts_energy=False, every_s=1.0)
         >>> record.add([PowerSample(t, 100.0 + t // 3) for t in range(12)])
         >>> record.period_s()
-        3
+        3.0
         """
         times, values = self.at_s[-RECENT:], self.values[-RECENT:]
         changed = [t for t, (a, b) in zip(times[1:], pairwise(values), strict=True) if a != b]
