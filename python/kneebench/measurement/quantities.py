@@ -105,7 +105,7 @@ READ: dict[str, Quantity] = {
     "data.writes": Quantity("1/s", "counter", reading="Data file writes"),
     "data.write_bytes": Quantity("B/s", "counter", reading="Data file bytes written"),
     "data.write_time": Quantity("s/s", "counter"),
-    "power.energy": Quantity("W", "counter"),
+    "server.energy": Quantity("W", "counter"),
     "load.transactions": Quantity("1/s", "counter"),
     "load_hosts.received": Quantity("B/s", "counter"),
     "load_hosts.sent": Quantity("B/s", "counter"),

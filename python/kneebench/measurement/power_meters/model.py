@@ -11,7 +11,7 @@ from kneebench.measurement.power_meters.power_source import PowerSource
 from kneebench.plan.power import PowerMeter
 from kneebench.records import Scope
 
-ENERGY = "power.energy|model"
+ENERGY = "server.energy|model"
 """The server's reading of its meter "power", in joules."""
 
 

@@ -17,6 +17,7 @@ from pymysql.connections import Connection
 from pymysql.constants import CLIENT
 
 from kneebench._core import system_roots
+from kneebench.databases.engines.mariadb import verified_keys as verified_keys
 from kneebench.databases.engines.mariadb.error_hints import TLS_UNUSED, error_hint, refusal
 from kneebench.databases.engines.mariadb.server_address import MariadbAddress
 from kneebench.databases.log_in import LOG_IN_S, LogIn

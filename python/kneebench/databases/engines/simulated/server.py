@@ -55,7 +55,7 @@ class Simulated:
         if meter == "process_io":
             return {"processes.io|others": 0.0}
         if meter == POWER:
-            return {"power.energy|model": self._joules()}
+            return {"server.energy|model": self._joules()}
         beginnings = METERS[meter]
         found = (
             (name, value)
