@@ -377,7 +377,7 @@ IN_PLAN = {
     'type = "snmp", address = "x", pdu = "acme"': "one of: apc-outlet",
     'type = "snmp", address = "x", pdu = "apc-outlet"': "the numbers of its outlets",
     'type = "ipmi", password_variable = "A", password_file = "b"': "one of password_variable and",
-    'type = "rapl", most = 300': "a power is a number and a unit in quotes",
+    'type = "rapl", most = 300': "a power with its unit in quotes",
     'type = "redfish", address = "https://x", fingerprint = "abc"': "fingerprint",
     'type = "command", scope = "wall", command = []': "command",
 }

@@ -56,10 +56,10 @@ def limited(climb: Climb, most: float) -> Judged:
         storage=called(climb),
         quantity=LIMIT,
         called=what,
-        judgement="not judged",
+        judgement="cannot say",
         margin=0.0,
         campaign=found,
-        sentence=f"{name}: {what}, is not judged; power was not measured",
+        sentence=f"{name}: {what}: cannot say, power was not measured",
     )
     if not found:
         return head

@@ -16,6 +16,7 @@ from kneebench.records import Finding
 from kneebench.units import power, time
 
 SECONDS = 3.0
+MODEL = "model"
 
 
 def meters_of_this_machine(seconds: float) -> list[PowerNow]:
@@ -24,7 +25,12 @@ def meters_of_this_machine(seconds: float) -> list[PowerNow]:
 
 
 def meters_of_plan(plan: Plan, instruments: Instruments, seconds: float) -> list[PowerNow]:
-    """What a plan's meters say; `instruments`: of its database's machine."""
+    """What a plan's meters say; `instruments`: of its database's machine. A model's power is read
+    while it runs.
+    """
+    if not plan.measures_real_hardware:
+        why = "read from the model while a campaign runs"
+        return [PowerNow(facts=facts_of(one), why=why) for one in plan.power.meters]
     return _read(plan.power.meters, instruments, seconds)
 
 
@@ -55,7 +61,18 @@ def _opened(table: PowerMeter, instruments: Instruments | None) -> Recordings:
 
 def power_findings(plan: Plan, instruments: Instruments) -> Iterator[Finding]:
     """A finding on each meter of a plan: what it says now, or why it says nothing."""
-    if not plan.power.meters or not plan.measures_real_hardware:
+    budgets = [plan.ladder_on(name).stops.power.limit for name in plan.storages]
+    if any(budgets) and not plan.power.leading:
+        seen = "no meter measures the power that it limits"
+        do = "name a meter of scope wall in [power]"
+        yield Finding(level="error", subject="ladder.stops.power", seen=seen, do=do)
+    if not plan.measures_real_hardware:
+        for table in plan.power.meters:
+            if table.type != MODEL:
+                seen, do = "it measures a machine, and a model runs on none", 'use type = "model"'
+                yield Finding(level="error", subject=f"power meter {table.name}", seen=seen, do=do)
+        return
+    if not plan.power.meters:
         return
     found = meters_of_plan(plan, instruments, SECONDS)
     yield from map(_finding, found)

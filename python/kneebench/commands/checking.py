@@ -23,7 +23,7 @@ def print_findings(plan: Path | None, *, as_json: bool) -> NoReturn:
         found = machine.findings(selected, machine.engine(selected), (), ReadingProgress())
         if selected.measures_real_hardware:
             found = (*found, *machine.load_now(selected))
-            found = (*found, *power_findings(selected, machine.instruments))
+        found = (*found, *power_findings(selected, machine.instruments))
     if as_json:
         show_json([finding.model_dump() for finding in found])
     else:
