@@ -81,8 +81,9 @@ def at(path: Sequence[str | int], engine: str = "") -> dict[str, Any]:
     if 0 < to_table <= len(path) and (own := _table_of(engine)):
         part, path = own, path[to_table:]
     for name in path:
-        inner = part.get("items") if isinstance(name, int) else None
-        inner = inner or part.get("properties", {}).get(name) or part.get("additionalProperties")
+        inner = part.get("properties", {}).get(name) or part.get("additionalProperties")
+        if isinstance(name, int) and is_table(entries := part.get("items", {})):
+            inner = entries
         part = _resolved(inner) if isinstance(inner, dict) else {}
     return part
 
