@@ -14,13 +14,13 @@ from kneebench.measurement.measure import load_of
 from kneebench.measurement.power.idle import find_lags, idle_power
 from kneebench.measurement.power.recorder import ModelRecorder, PowerRecorder
 from kneebench.measurement.power.recordings import OwnRecordings, facts_of
+from kneebench.measurement.power_meters import model
 from kneebench.plan import Plan
 from kneebench.records import CampaignPower, Configuration, MeterLag, Order, at_rest_on
 from kneebench.results.campaign_reader import rung_files
 from kneebench.results.store import Store
 from kneebench.workload import LoadGenerators
 
-MODEL = "model"
 USERS_PER_CORE = 2
 UNKNOWN_CORES = 4
 """Of a server whose machine is not known."""
@@ -50,10 +50,9 @@ def recorded_power(plan: Plan, instruments: Instruments) -> Iterator[PowerRecord
 
 
 def _of_the_model(plan: Plan) -> PowerRecorder:
-    for one in plan.power.meters:
-        if one.type != MODEL:
-            seen = f"type {one.type} measures a machine, and a model runs on none"
-            raise PlanError(f"power meter {one.name}", seen=seen, do=f'use type = "{MODEL}"')
+    for one in model.of_machines(plan.power.meters):
+        seen = f"type {one.type} measures a machine, and a model runs on none"
+        raise PlanError(f"power meter {one.name}", seen=seen, do=f'use type = "{model.TYPE}"')
     facts = [facts_of(one) for one in plan.power.meters]
     return ModelRecorder(plan.power, facts)
 

@@ -10,13 +10,13 @@ from kneebench.measurement.instruments import Instruments
 from kneebench.measurement.power.energy import PERIODS
 from kneebench.measurement.power.now import PowerNow, own_meters, power_now
 from kneebench.measurement.power.recordings import OwnRecordings, Recordings, facts_of
+from kneebench.measurement.power_meters import model
 from kneebench.plan import Plan
 from kneebench.plan.power import PowerMeter
 from kneebench.records import Finding
 from kneebench.units import power, time
 
 SECONDS = 3.0
-MODEL = "model"
 
 
 def meters_of_this_machine(seconds: float) -> list[PowerNow]:
@@ -67,10 +67,9 @@ def power_findings(plan: Plan, instruments: Instruments) -> Iterator[Finding]:
         do = "name a meter of scope wall in [power]"
         yield Finding(level="error", subject="ladder.stops.power", seen=seen, do=do)
     if not plan.measures_real_hardware:
-        for table in plan.power.meters:
-            if table.type != MODEL:
-                seen, do = "it measures a machine, and a model runs on none", 'use type = "model"'
-                yield Finding(level="error", subject=f"power meter {table.name}", seen=seen, do=do)
+        seen, do = "it measures a machine, and a model runs on none", f'use type = "{model.TYPE}"'
+        for table in model.of_machines(plan.power.meters):
+            yield Finding(level="error", subject=f"power meter {table.name}", seen=seen, do=do)
         return
     if not plan.power.meters:
         return

@@ -39,8 +39,9 @@ def measured_power(
         before, after = record.within(a, b)
     except IndexError:
         return found.model_copy(update={"why": _unenclosed(record, a, b)})
-    gap_s = max(y - x for x, y in pairwise(record.at_s[before : after + 1]))
-    found = found.model_copy(update={"gap_s": gap_s, "readings": _count(record, a, b)})
+    times = record.at_s[before : after + 1]
+    gap_s = max(y - x for x, y in pairwise(times))
+    found = found.model_copy(update={"gap_s": gap_s, "readings": sum(a <= t <= b for t in times)})
     if why := _not_believed(record, before, after, a, b, gap_s):
         return found.model_copy(update={"why": why})
     joules = energy_at(record, b) - energy_at(record, a)
@@ -91,11 +92,6 @@ def _unenclosed(record: PowerRecord, a: float, b: float) -> str:
     why = next((one.why for one in reversed(record.failures(a, b))), "")
     where = "after" if record.at_s and record.at_s[0] <= a else "before"
     return f"no reading {where} it{f': {why}' if why else ''}"
-
-
-def _count(record: PowerRecord, a: float, b: float) -> int:
-    before, after = record.within(a, b)
-    return sum(a <= t <= b for t in record.at_s[before : after + 1])
 
 
 def _longest(record: PowerRecord, least_s: float, periods: float) -> float:

@@ -6,7 +6,8 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from kneebench.measurement.power.recordings import NewSamples, RecordedPower, Recordings
+from kneebench.measurement.power.record import PowerSample
+from kneebench.measurement.power.recordings import RecordedPower, Recordings
 from kneebench.measurement.power_meters import hwmon, rapl
 from kneebench.plan.power import PowerMeter, table_of
 from kneebench.records import PowerMeterFacts, Record, Scope
@@ -27,8 +28,7 @@ class PowerNow(Record):
     why: str = ""
 
 
-def _now(meter: RecordedPower, read: NewSamples) -> PowerNow:
-    [samples] = read.samples
+def _now(meter: RecordedPower, samples: Sequence[PowerSample], now_s: float) -> PowerNow:
     good = [(one.at_s, one.value) for one in samples if one.value is not None]
     if meter.facts.rated_w is not None:
         return PowerNow(facts=meter.facts, why="a rating, not measured")
@@ -39,8 +39,7 @@ def _now(meter: RecordedPower, read: NewSamples) -> PowerNow:
     watts = (last - first) / (last_s - first_s) if meter.counts_energy else last
     changed = [t for (t, b), (_, a) in zip(good[1:], good, strict=False) if a != b]
     period_s = (changed[-1] - changed[0]) / (len(changed) - 1) if len(changed) > 1 else None
-    age_s = read.now_s - last_s
-    return PowerNow(facts=meter.facts, watts=watts, age_s=age_s, period_s=period_s)
+    return PowerNow(facts=meter.facts, watts=watts, age_s=now_s - last_s, period_s=period_s)
 
 
 def own_meters(sysfs: Path = Path("/sys"), dev: Path = Path("/dev")) -> Iterator[PowerMeter]:
@@ -69,8 +68,5 @@ def power_now(opened: Sequence[Recordings], seconds: float) -> list[PowerNow]:
     for recordings, before in zip(opened, begun, strict=True):
         after = recordings.new_samples()
         parts = zip(recordings.meters, before.samples, after.samples, strict=True)
-        found += [
-            _now(meter, NewSamples(after.now_s, (first + rest,), ()))
-            for meter, first, rest in parts
-        ]
+        found += [_now(meter, first + rest, after.now_s) for meter, first, rest in parts]
     return found

@@ -7,7 +7,6 @@ program is killed with kneebench, also by kill -9.
 
 from __future__ import annotations
 
-import collections
 import contextlib
 import os
 import select
@@ -87,12 +86,12 @@ class Command(PlainSource):
         self._out = self._program.stdout.fileno()
         os.set_blocking(self._out, False)
         self._rest = b""
-        self._lines: collections.deque[bytes] = collections.deque()
+        self._latest: bytes | None = None
         self._cpu_s = 0.0
 
     def read(self) -> PowerReading:
         """The next line, or the latest of those that have arrived meanwhile."""
-        words = self._latest().split()
+        words = self._next().split()
         try:
             number = float(words[0]) if words else float("nan")
         except ValueError:
@@ -101,16 +100,15 @@ class Command(PlainSource):
             return PowerReading(joules=self._counted.since_first(number, 1.0, self._table.most))
         return PowerReading(watts=believed(number, 1.0, self._table.most))
 
-    def _latest(self) -> bytes:
+    def _next(self) -> bytes:
         until_s = time.monotonic() + LINE_S
-        while not self._lines:
+        while self._latest is None:
             left_s = until_s - time.monotonic()
             ready, _, _ = select.select([self._out], [], [], max(0.0, left_s))
             if not ready:
                 raise NoAnswer(f"it printed nothing for {LINE_S:g} s")
             self._take()
-        latest = self._lines[-1]
-        self._lines.clear()
+        latest, self._latest = self._latest, None
         return latest
 
     def _take(self) -> None:
@@ -119,7 +117,8 @@ class Command(PlainSource):
             raise NoAnswer(self._why_ended())
         *lines, self._rest = (self._rest + some).split(b"\n")
         self._rest = self._rest[-MOST_LINE:]
-        self._lines.extend(lines)
+        if lines:
+            self._latest = lines[-1]
 
     def _why_ended(self) -> str:
         code = self._ended()

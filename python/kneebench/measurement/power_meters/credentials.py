@@ -29,6 +29,13 @@ def log_in(table: MeterLogIn, secret: str) -> dict[str, str]:
     return {"Authorization": f"Basic {given}"} if table.user else {}
 
 
+def only_encrypted(url: str, secret: str, meter: str) -> None:
+    """Raises PlanError where a password would be sent by HTTP."""
+    if secret and not url.startswith("https://"):
+        do = "use https://, so that its password is not sent in the clear"
+        raise PlanError(f"power meter {meter}", seen="its address is not encrypted", do=do)
+
+
 def _of_variable(name: str, meter: str) -> str:
     if not (found := os.environ.get(name, "")):
         seen, do = f"the environment has no {name}", f"set {name}, or name a password_file"

@@ -9,9 +9,8 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
-from kneebench.errors import PlanError
 from kneebench.measurement.power_meters.certificates import Web
-from kneebench.measurement.power_meters.credentials import log_in, password
+from kneebench.measurement.power_meters.credentials import log_in, only_encrypted, password
 from kneebench.measurement.power_meters.json_document import document, number_at
 from kneebench.measurement.power_meters.power_source import (
     EnergySince,
@@ -70,13 +69,11 @@ class Http(PlainSource):
 
 
 def open_source(table: PowerMeter) -> PowerSource:
-    """The document. Raises PlanError for a URL that holds a password."""
+    """The document. Raises PlanError for a URL that holds a password, or would send one by HTTP."""
     assert isinstance(table, HttpMeter)
-    what, secret = f"power meter {table.name}", password(table, table.name)
+    secret = password(table, table.name)
     web = Web(table.url, table, log_in(table, secret), table.name)
-    if secret and not table.url.startswith("https://"):
-        do = "use https://, so that its password is not sent in the clear"
-        raise PlanError(what, seen="its URL is not encrypted", do=do)
+    only_encrypted(table.url, secret, table.name)
     return Http(web, table)
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 from kneebench.errors import PlanError
@@ -11,8 +12,7 @@ from kneebench.measurement.power_meters.power_source import PowerSource
 from kneebench.plan.power import PowerMeter
 from kneebench.records import Scope
 
-ENERGY = "server.energy|model"
-"""The server's reading of its meter "power", in joules."""
+TYPE = "model"
 
 
 class ModelMeter(PowerMeter):
@@ -20,6 +20,11 @@ class ModelMeter(PowerMeter):
 
     of_scope: ClassVar[Scope | None] = "wall"
     means: ClassVar[str] = "the model's power"
+
+
+def of_machines(meters: Iterable[PowerMeter]) -> Iterator[PowerMeter]:
+    """Those of other types, which a model cannot have: it runs on no machine."""
+    return (one for one in meters if one.type != TYPE)
 
 
 def open_source(table: PowerMeter) -> PowerSource:

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from kneebench.errors import PlanError
 from kneebench.measurement.power_meters.certificates import Web, WrongCertificate
-from kneebench.measurement.power_meters.credentials import log_in, password
+from kneebench.measurement.power_meters.credentials import log_in, only_encrypted, password
 from kneebench.measurement.power_meters.json_document import document, number_at, value_at
 from kneebench.measurement.power_meters.power_source import (
     NoAnswer,
@@ -147,9 +147,7 @@ def open_source(table: PowerMeter) -> PowerSource:
     what, secret = f"power meter {table.name}", password(table, table.name)
     headers = {"Accept": "application/json"}
     web = Web(table.address, table, headers | log_in(table, secret), table.name)
-    if secret and not table.address.startswith("https://"):
-        do = "use https://, so that its password is not sent in the clear"
-        raise PlanError(what, seen="its address is not encrypted", do=do)
+    only_encrypted(table.address, secret, table.name)
     try:
         places = [Place(table.path)] if table.path else Finder(web).places(table.chassis)
     except NoAnswer as error:
