@@ -27,7 +27,7 @@ from kneebench.plan.resolve import resolve_document
 from kneebench.records import Check, NoiseFloor, Results, Rung
 from kneebench.results import load
 from kneebench.results.acceptance import accept, at_the_same_rate, plan_of, rate_warning
-from kneebench.results.compare_plans import resumable
+from kneebench.results.resumable import resumable
 from kneebench.screen.junit import junit
 from tests.recordings import each, recorded, with_order, with_throughput
 
@@ -361,7 +361,7 @@ def test_without_an_answer_the_junit_file_has_the_error_and_not_an_earlier_one(
     (place / "damaged" / "finished.json").write_text("{")
     for words, code, said in (
         (("nosuch",), 2, "nosuch: no such campaign"),
-        (("before", "nosuch.toml"), 2, "nosuch.toml: no such campaign or plan"),
+        (("before", "nosuch.toml"), 2, "nosuch.toml: no such campaign"),
         (("before", "before", "--margin", "5"), 2, "--margin: 5 is out of range"),
         (("damaged",), 1, "damaged/finished.json: the file is damaged"),
     ):
@@ -407,7 +407,7 @@ def test_an_answer_can_be_written_to_a_stream_which_stays_what_it_is(
 def test_a_baseline_and_a_campaign_that_are_not_there_are_named(root: Path) -> None:
     for words, said in (
         (("nosuch",), "nosuch: no such campaign; looked in"),
-        (("before", "nosuch"), "nosuch: no such campaign or plan; looked in"),
+        (("before", "nosuch"), "nosuch: no such campaign; looked in"),
         (("before", "before", "--margin", "5"), "--margin: 5 is out of range"),
         (("before", "before", "--junit", "no/x.xml"), "cannot write no/x.xml: no directory no"),
     ):

@@ -108,7 +108,7 @@ def test_configurations_of_the_plan_without_rungs_are_there_empty(store: Store) 
 def test_a_campaign_is_named_by_its_day_and_question_and_a_second_one_is_numbered(
     store: Store, tmp_path: Path
 ) -> None:
-    assert store.folder.name.endswith("-what-would-faster-storage-buy-this-database")
+    assert store.folder.name.endswith("-what-would-faster-storage")
     assert Store.create(tmp_path, PLAN, HOST).folder.name == f"{store.folder.name}-2"
 
 

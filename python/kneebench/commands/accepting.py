@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from kneebench.commands.campaigns import campaign_folder, load_named
+from kneebench.commands.campaigns import load_named
 from kneebench.commands.junit_file import JUnitFile, require_place
 from kneebench.commands.measuring import Fresh, WithBrief, Yes, clean_up, confirmed_duration
 from kneebench.commands.options import Json, PageFile, Root
@@ -24,7 +24,7 @@ Baseline = Annotated[
     str,
     typer.Argument(
         metavar="BASELINE",
-        help="Campaign folder, or campaign name within --in.",
+        help="Campaign: folder, name or its beginning, `latest`, `latest~1` (the one before).",
         show_default=False,
     ),
 ]
@@ -152,23 +152,20 @@ def _check(margins: tuple[float | None, ...]) -> None:
 def _plan(judged: str | None, base: Results, root: Path) -> Plan | None:
     """The plan to run, at the baseline's fixed rate; None for a campaign that was measured."""
     from kneebench.campaign.preflight import preset, read_plan
-    from kneebench.errors import PlanError
     from kneebench.plan.preset import presets
     from kneebench.results.acceptance import at_the_same_rate, plan_of
+    from kneebench.results.campaign_names import campaign_at, find_campaign
 
     if judged is None:
         return at_the_same_rate(plan_of(base), base)
-    if campaign_folder(judged, root):
+    if campaign_at(judged, root):
         return None
     if Path(judged).is_file():
         return at_the_same_rate(read_plan(judged), base)
     if judged in presets():
         return at_the_same_rate(preset(judged), base)
-    raise PlanError(
-        judged,
-        seen=f"no such campaign or plan; looked in {judged}, {root / judged} and the presets",
-        do="see `kneebench list`, or name a plan file",
-    )
+    find_campaign(judged, root)
+    return None
 
 
 def _measure(plan: Plan, base: Results, out: Path, fresh: bool, brief: bool, yes: bool) -> Results:

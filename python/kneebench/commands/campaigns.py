@@ -28,7 +28,7 @@ CampaignNames = Annotated[
     list[str],
     typer.Argument(
         metavar="CAMPAIGN",
-        help="Campaign folders, or campaign names within --in, in the order of the trend.",
+        help="Campaigns in the order of the trend; each as in `kneebench show --help`.",
         show_default=False,
     ),
 ]
@@ -73,7 +73,7 @@ def show(
 
     \b
     Examples:
-      kneebench show 2025-06-01-what-does-this-storage-buy
+      kneebench show latest
       kneebench show ./copied/campaign --json
       kneebench show ./copied/campaign --sweep sweep.csv
     """
@@ -185,7 +185,7 @@ def write_brief(
 
     \b
     Examples:
-      kneebench brief 2025-06-01-what-does-this-storage-buy
+      kneebench brief latest
       kneebench brief ./copied/campaign --out brief.json
       kneebench brief ./copied/campaign --pdf --paper us-letter
       kneebench brief ./copied/campaign --figures figures
@@ -231,41 +231,9 @@ def _for_a_pdf(written: bool, paper: Paper | None, *, appendix: bool) -> None:
         raise PlanError(named[0], seen=seen, do=do)
 
 
-def campaign_folder(name: str, root: Path) -> Path | None:
-    """The folder of a campaign: the name as a path, or within `root`; None if neither has one."""
-    from kneebench.results.campaign_folders import has_head
-
-    return next((path for path in (Path(name), root / name) if has_head(path)), None)
-
-
 def load_named(name: str, root: Path) -> Results:
     """The campaign of that name; raises PlanError where there is none."""
     from kneebench.results import load
+    from kneebench.results.campaign_names import find_campaign
 
-    return load(folder_named(name, root))
-
-
-def newest(root: Path) -> Path:
-    """The folder of the newest campaign; raises PlanError where there is none."""
-    from kneebench.errors import PlanError
-    from kneebench.results import campaigns
-
-    if not (found := campaigns(root)):
-        do = "name one, or start one with `kneebench run`"
-        raise PlanError("the live page", seen=f"no campaign in {root}", do=do)
-    return found[0].folder
-
-
-def folder_named(name: str, root: Path) -> Path:
-    """The folder of the campaign of that name; raises PlanError where there is none."""
-    from kneebench.errors import PlanError
-
-    folder = campaign_folder(name, root)
-    if folder is None:
-        places = dict.fromkeys((name, str(root / name)))
-        raise PlanError(
-            name,
-            seen=f"no such campaign; looked in {' and '.join(places)}",
-            do="see `kneebench list`",
-        )
-    return folder
+    return load(find_campaign(name, root))

@@ -33,10 +33,10 @@ LAST_LOOK_S = 1.5
 EXTRA = ("fastapi", "uvicorn", "prometheus_client")
 
 Campaign = Annotated[
-    str | None,
+    str,
     typer.Argument(
         metavar="CAMPAIGN",
-        help="Campaign folder, or campaign name within --in; without one, the newest.",
+        help="Campaign: folder, name or its beginning, `latest`, `latest~1` (the one before).",
         show_default=False,
     ),
 ]
@@ -64,7 +64,7 @@ Prometheus = Annotated[
 ADDRESS = "127.0.0.1:8650"
 
 
-def live(campaign: Campaign = None, root: Root = CAMPAIGNS, listen: Listen = ADDRESS) -> None:
+def live(campaign: Campaign = "latest", root: Root = CAMPAIGNS, listen: Listen = ADDRESS) -> None:
     """Follow a campaign on a page: how far it is, its seconds, its curve, how near it is to a stop.
 
     The page reads the campaign's folder alone: it may be measured by another process, be finished,
@@ -78,13 +78,13 @@ def live(campaign: Campaign = None, root: Root = CAMPAIGNS, listen: Listen = ADD
       kneebench run plan.toml --live       the run and its page at once
     """
     require_extra()
-    from kneebench.commands.campaigns import folder_named, newest
     from kneebench.live.address import parse_address
     from kneebench.live.campaign_state import CampaignState
     from kneebench.live.page_server import serve
+    from kneebench.results.campaign_names import find_campaign
 
     address = parse_address(listen)
-    state = CampaignState(folder_named(campaign, root) if campaign else newest(root))
+    state = CampaignState(find_campaign(campaign, root))
     os.nice(NICE)
     with suppress(KeyboardInterrupt):  # how a page is ended
         serve(state, address, lambda url: print_line(f"live page: {url}", err=True))

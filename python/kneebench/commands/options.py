@@ -19,7 +19,7 @@ CampaignName = Annotated[
     str,
     typer.Argument(
         metavar="CAMPAIGN",
-        help="Campaign folder, or campaign name within --in.",
+        help="Campaign: folder, name or its beginning, `latest`, `latest~1` (the one before).",
         show_default=False,
     ),
 ]

@@ -25,7 +25,7 @@ from kneebench.plan.ladder import Ladder
 from kneebench.plan.power import Power
 from kneebench.plan.stops import with_keys_of_ladder
 from kneebench.plan.storage import Storage as Storage
-from kneebench.plan.values import Directory, Name, Note, Sentence, Switch, Whole, wrong
+from kneebench.plan.values import Directory, FolderName, Name, Note, Sentence, Switch, Whole, wrong
 from kneebench.plan.values import Part as Part
 from kneebench.plan.volume import Volume
 from kneebench.plan.workload import Workload as Workload
@@ -33,6 +33,7 @@ from kneebench.secrets import is_kept_command
 from kneebench.shelf import ENGINES
 
 MOST_NOTES = 30
+MOST_TAGS = 20
 _STORAGES_OR_URL: list[JsonValue] = [
     {"required": ["storages"]},
     {"required": ["database"], "properties": {"database": {"required": ["url"]}}},
@@ -63,6 +64,15 @@ class Plan(Part):
 
     question: Annotated[Sentence, Field(description="Question that the brief answers")] = (
         "What does this storage buy my database?"
+    )
+    name: Annotated[
+        FolderName,
+        Field(description="Name of the campaigns, which their folders have; may be empty"),
+    ] = ""
+    tags: dict[Name, Note] = Field(
+        default={},
+        max_length=MOST_TAGS,
+        description=f'Tags of the campaigns by name, up to {MOST_TAGS}, such as `firmware = "1.2"`',
     )
     seed: Annotated[Whole, Field(ge=0, lt=2**63, description="Seed for all random streams")] = 9300
     baseline: Annotated[

@@ -48,6 +48,12 @@ def _told(text: str) -> str:
     return text
 
 
+def _folder_name(text: str) -> str:
+    if text and not re.fullmatch(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?", text):
+        raise wrong(sentence='letters and digits, with "-", "_" or "." between them')
+    return text
+
+
 def _shell(text: str) -> str:
     _plain(re.sub(r"[\n\r\t]", " ", text))
     return text
@@ -72,6 +78,8 @@ Text = Annotated[str, Field(max_length=4000), AfterValidator(_plain)]
 Sentence = Annotated[str, Field(max_length=500), AfterValidator(_plain)]
 Note = Annotated[Sentence, AfterValidator(_told)]
 Name = Annotated[str, Field(max_length=100), AfterValidator(_plain)]
+FolderName = Annotated[str, Field(max_length=29), AfterValidator(_folder_name)]
+"""Part of a folder's name: with a date it has 40 characters."""
 Shell = Annotated[str, AfterValidator(_shell)]
 Directory = Annotated[Path, AfterValidator(_usable)]
 Cores = Annotated[tuple[Annotated[Whole, Field(ge=0, lt=_CORES)], ...], Field(max_length=1024)]

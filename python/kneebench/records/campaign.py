@@ -78,6 +78,17 @@ class Campaign(Record):
         return self.joined.get(one) == self.joined.get(other)
 
     @property
+    def name(self) -> str:
+        """The name that its author gave it, which others may have too; empty for none."""
+        return str(self.plan.get("name") or "")
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """Its tags by name; empty in older campaigns."""
+        tags = self.plan.get("tags")
+        return {str(key): str(one) for key, one in tags.items()} if isinstance(tags, dict) else {}
+
+    @property
     def engines(self) -> dict[str, str]:
         """The engine by the database's name; of a plan with one database by ""."""
         return {name: one.engine for name, one in self.resolved.databases.items()}

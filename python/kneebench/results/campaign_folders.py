@@ -10,14 +10,11 @@ from pathlib import Path
 from kneebench.errors import KneebenchError, Refused
 from kneebench.plan import Plan
 from kneebench.records import Campaign, Host, Record
-from kneebench.results.compare_plans import (
-    RESUME_IGNORES,
-    plan_document,
-    resumable,
-)
+from kneebench.results.compare_plans import plan_document
 from kneebench.results.formats import Finished, read_kept
 from kneebench.results.head import read_head
 from kneebench.results.lock import held
+from kneebench.results.resumable import RESUME_IGNORES, resumable
 
 BRIEF = "brief.html"
 """Where `kneebench run` writes a campaign's brief, within its folder."""
@@ -104,11 +101,15 @@ def same_machine(a: Host, b: Host) -> bool:
     )
 
 
-def slug(text: str, longest: int = 48) -> str:
+LONGEST_NAME = 29
+"""Characters of a campaign's name: with its date a folder's name has 40."""
+
+
+def slug(text: str, longest: int = LONGEST_NAME) -> str:
     """Words fit for a folder's name.
 
     >>> slug("What do two more NVMe drives buy?")
-    'what-do-two-more-nvme-drives-buy'
+    'what-do-two-more-nvme-drives'
     """
     words = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
     return (words if len(words) <= longest else words[:longest].rpartition("-")[0]) or "campaign"

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from kneebench.analysis.quoted_load import REPEATED, with_quoted_load
 from kneebench.errors import KneebenchError
@@ -42,12 +42,17 @@ CLIMBING: tuple[Phase, ...] = ("search", "bisection", "drift_check")
 class Listed(Record):
     """One line of `kneebench list`.
 
-    `exit_code` is None while unfinished; `damaged` names the file that cannot be read.
+    `finding`: a line, with its interval; empty while unfinished. `exit_code` is None while
+    unfinished; `damaged` names the file that cannot be read.
     """
 
     folder: Path
     id: str
+    name: str = ""
     question: str = ""
+    storages: tuple[str, ...] = ()
+    finding: str = ""
+    tags: dict[str, str] = Field(default_factory=dict)
     started_at: str = ""
     simulated: bool = False
     finished: bool = False
@@ -250,7 +255,11 @@ def _listed(folder: Path) -> Listed:
     return Listed(
         folder=folder,
         id=head.id,
+        name=head.name,
         question=head.resolved.question,
+        storages=tuple(head.resolved.storages),
+        finding=end.finding if end else "",
+        tags=head.tags,
         started_at=head.started_at,
         simulated=head.simulated,
         finished=end is not None,

@@ -1,6 +1,4 @@
-"""Two plans side by side: what must be equal before their figures may be compared, and before one
-may resume the other.
-"""
+"""Two plans side by side: what must be equal before their figures may be compared."""
 
 from __future__ import annotations
 
@@ -44,9 +42,6 @@ MATTERS = (
 """Fields of the plan that shape a figure; the most telling first. Not: where storages are, the
 question, seed, repeats, meters, budget."""
 
-RESUME_IGNORES = ("question", "notes", "brief", "ladder.budget", "accept", "erase")
-"""Fields that may change between a killed campaign and the run that resumes it."""
-
 PlanLike = Plan | Mapping[str, Any]
 
 
@@ -79,7 +74,7 @@ def compare_plans(a: PlanLike, b: PlanLike) -> list[str]:
     >>> compare_plans(one, two)
     ['workload.warehouses']
     """
-    left, right = dict(_leaves(plan_document(a))), dict(_leaves(plan_document(b)))
+    left, right = dict(leaves(plan_document(a))), dict(leaves(plan_document(b)))
     if any(side.get("ladder.latency_rate") for side in (left, right)):
         for side in (left, right):
             side.pop("ladder.fixed_rate_share", None)
@@ -229,16 +224,6 @@ def _majors(results: Results) -> dict[str, str]:
     return {name: ", ".join(sorted(found - {""})) for name, found in versions.items()}
 
 
-def resumable(kept: PlanLike, requested: PlanLike, but: Sequence[str] = RESUME_IGNORES) -> bool:
-    """True if a campaign of the first plan can be resumed under the second: equal except for the
-    fields `but`.
-    """
-    left, right = dict(_leaves(plan_document(kept))), dict(_leaves(plan_document(requested)))
-    return all(
-        left.get(name) == right.get(name) for name in {**left, **right} if not _within(name, but)
-    )
-
-
 def _settings(campaign: Campaign) -> dict[str, str]:
     """Name to value; to all values where storages of a campaign differ."""
     found: dict[str, set[str]] = {}
@@ -250,11 +235,12 @@ def _settings(campaign: Campaign) -> dict[str, str]:
 
 
 def _shown(plan: PlanLike, field: str) -> object:
-    value = dict(_leaves(plan_document(plan))).get(field)
+    value = dict(leaves(plan_document(plan))).get(field)
     return "not set" if value is None else value
 
 
-def _within(name: str, fields: Sequence[str]) -> str:
+def within(name: str, fields: Sequence[str]) -> str:
+    """The field that a key is, or is within; empty for none of them."""
     return next((field for field in fields if name == field or name.startswith(f"{field}.")), "")
 
 
@@ -264,37 +250,13 @@ def _matters(name: str, databases: Iterable[str]) -> str:
     """
     tables = (f"databases.{one}." for one in databases)
     table = next((one for one in tables if name.startswith(one)), "")
-    return _within(f"database.{name.removeprefix(table)}" if table else name, MATTERS)
+    return within(f"database.{name.removeprefix(table)}" if table else name, MATTERS)
 
 
-def _leaves(document: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+def leaves(document: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """The keys of a document, as a plan file spells them, with their values."""
     for key, value in document.items():
         if isinstance(value, Mapping):
-            yield from _leaves(value, f"{above}{key}.")
+            yield from leaves(value, f"{above}{key}.")
         else:
             yield f"{above}{key}", value
-
-
-def measured_by_another(campaign: Campaign, version: str, image: Mapping[str, str]) -> str:
-    """Why a campaign cannot go on: another version of kneebench or another base image measured it;
-    empty if both match.
-    """
-    keys = [fact for fact in image if fact == "key" or fact.endswith(": key")] or ["key"]
-    before = {_image_name(fact): campaign.base_image.get(fact, "") for fact in keys}
-    kept = {"kneebench": campaign.kneebench, **before}
-    now = {"kneebench": version, **{_image_name(fact): image.get(fact, "") for fact in keys}}
-    return " and ".join(
-        f"{name} changed: {kept[name]}, now {now[name]}"
-        for name in kept
-        if kept[name] and kept[name] != now[name]
-    )
-
-
-def _image_name(fact: str) -> str:
-    """What a base image is called by the fact that has its key.
-
-    >>> _image_name("key"), _image_name("mariadb: key")
-    ('base image', 'base image of mariadb')
-    """
-    database = fact.removesuffix("key").removesuffix(": ")
-    return f"base image of {database}" if database else "base image"

@@ -56,7 +56,8 @@ class KeptConditions(Record):
 class Finished(Record):
     """finished.json: everything that the plan asked for was measured. `exit_code` as on the command
     line (errors.py); `rungs`: how many files there were then, 0 in old formats. `awaits_brief`: a
-    brief was due; if it is missing, writing it was interrupted.
+    brief was due; if it is missing, writing it was interrupted. `finding`: in a line, with its
+    interval; empty in older campaigns.
     """
 
     format: int = FORMAT
@@ -64,6 +65,7 @@ class Finished(Record):
     exit_code: int = 0
     rungs: int = 0
     awaits_brief: bool = False
+    finding: str = ""
 
 
 DOCUMENTS: dict[str, type[Record]] = {

@@ -16,9 +16,10 @@ from kneebench.plan.configurations import configurations
 from kneebench.plan.resolve import resolve
 from kneebench.records import Campaign, Configuration, Host, Rung
 from kneebench.results.campaign_folders import folders_in, same_machine
-from kneebench.results.compare_plans import RESUME_IGNORES, PlanLike, plan_document, resumable
+from kneebench.results.compare_plans import PlanLike, plan_document
 from kneebench.results.head import read_head
 from kneebench.results.lock import held
+from kneebench.results.resumable import RESUME_IGNORES, resumable
 
 OF_CONFIGURATIONS = ("storages", "databases", "constraints", "baseline")
 """Fields of a plan that its configurations are made of."""
@@ -107,8 +108,14 @@ def with_configurations(
 
 
 def with_notes(campaign: Campaign, plan: Plan) -> Campaign:
-    """The head with the author's words as they are in the plan that resumes it."""
-    words = {"notes": dict(plan.notes), "brief": plan.brief.model_dump(mode="json")}
+    """The head with the author's words as they are in the plan that resumes it. Its name stays,
+    since its folder has it.
+    """
+    words = {
+        "notes": dict(plan.notes),
+        "tags": dict(plan.tags),
+        "brief": plan.brief.model_dump(mode="json"),
+    }
     return campaign.model_copy(update={"plan": {**campaign.plan, **words}})
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from kneebench.analysis.finding_line import finding_line
 from kneebench.lab.host import kneebench_version
 from kneebench.plan import Plan
 from kneebench.records import (
@@ -21,7 +22,6 @@ from kneebench.records import (
 from kneebench.results import campaign_reader, parquet
 from kneebench.results.atomic_write import write_text
 from kneebench.results.campaign_folders import find_unfinished, new_folder, slug
-from kneebench.results.compare_plans import measured_by_another
 from kneebench.results.file_schemas import schemas
 from kneebench.results.formats import (
     Finished,
@@ -42,6 +42,7 @@ from kneebench.results.joining import (
 )
 from kneebench.results.measured_files import MeasuredFiles, StorableRung
 from kneebench.results.notebook import LoadedResults
+from kneebench.results.resumable import measured_by_another
 
 
 class Store(HeadKeeper):
@@ -72,11 +73,12 @@ class Store(HeadKeeper):
         name: str = "",
         notes: Sequence[str] = (),
     ) -> Store:
-        """A new campaign's folder: <date>-<question>, or `name`; raises Refused when a folder of
-        that name is there.
+        """A new campaign's folder: <date>-<the plan's name, or its question's first words>, or
+        `name`; raises Refused when a folder of that name is there.
         """
         now = datetime.now(UTC)
-        folder = new_folder(root, f"{now:%Y-%m-%d}-{slug(plan.question)}", name)
+        dated = f"{now:%Y-%m-%d}-{plan.name or slug(plan.question)}"
+        folder = new_folder(root, dated, name)
         campaign = new_head(folder.name, plan, host, now, command=command, notes=notes)
         (folder / "schema").mkdir()
         for kind, schema in schemas().items():
@@ -190,11 +192,14 @@ class Store(HeadKeeper):
         with self._files.writing():
             whole = campaign_reader.load(self.folder).model_copy(update={"finished": True})
             at = datetime.now(UTC).isoformat(timespec="seconds")
-            rungs = len(campaign_reader.rung_files(self.folder))
-            write_kept(
-                self.folder / "finished.json",
-                Finished(at=at, exit_code=exit_code(whole), rungs=rungs, awaits_brief=awaits_brief),
+            end = Finished(
+                at=at,
+                exit_code=exit_code(whole),
+                rungs=len(campaign_reader.rung_files(self.folder)),
+                awaits_brief=awaits_brief,
+                finding=finding_line(whole),
             )
+            write_kept(self.folder / "finished.json", end)
         self.close()
         return whole
 
