@@ -23,7 +23,7 @@ from typer.testing import CliRunner, Result
 
 from kneebench.campaign import flow
 from kneebench.cli import app, printing_plans
-from kneebench.commands import measuring, plans
+from kneebench.commands import plans, running
 from kneebench.commands.plan_selection import selected_plan
 from kneebench.errors import PlanError
 from kneebench.lab.host import host
@@ -31,7 +31,10 @@ from kneebench.plan.default import sized_plan
 from kneebench.plan.preset import preset_text
 from kneebench.records import Check
 from kneebench.results import Store, load
+from kneebench.results import campaigns as listed_in
+from kneebench.screen.campaign_list import CampaignList
 from tests.remarks import invalid
+from tests.terminal import drawn
 
 SHORT = (
     preset_text("simulated")
@@ -317,7 +320,7 @@ def test_run_removes_what_a_killed_run_left_before_it_asks_what_is_free(
         assert not left.exists()
         raise PlanError("cannot look", seen="enough")
 
-    monkeypatch.setattr(measuring, "selected_plan", free)
+    monkeypatch.setattr(running, "selected_plan", free)
     answer = call("run")
     assert answer.exit_code == 2, answer.output
     assert f"cleaning up after an earlier run: data in memory ({left})" in answer.stderr
@@ -465,9 +468,14 @@ def test_check_reads_in_80_columns_as_the_tutorial_shows_it(place: Path) -> None
     assert [line for line in shown if line not in (*seen, "...")] == []
 
 
-def test_the_name_of_a_campaign_is_listed_on_a_line_of_its_own(campaigns: Path) -> None:
-    answer = CliRunner(env={"COLUMNS": "40"}).invoke(app, ["list", "--in", str(campaigns)])
-    assert name_in(campaigns) in answer.stdout.splitlines()
+@pytest.mark.parametrize(("width", "lines_each"), [(160, 1), (60, 3), (30, 6)])
+def test_the_name_of_a_listed_campaign_is_never_broken(
+    campaigns: Path, width: int, lines_each: int
+) -> None:
+    lines = drawn(CampaignList(listed_in(campaigns)), width=width).splitlines()
+    [line] = [one for one in lines if name_in(campaigns) in one]
+    assert len(lines) == lines_each + (width == 160), "a heading where each has one line"
+    assert (line == name_in(campaigns)) == (width < 160)
 
 
 # --- plans ----------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from kneebench.plan import Plan
 from kneebench.plan.kernel import Kernel
 from kneebench.plan.storage import Storage
 from kneebench.records import Event, Setting
-from kneebench.results.compare_plans import differing_settings
+from kneebench.results.campaign_differences import differing_settings
 from tests.loop_devices import loop_device
 from tests.parameters import some
 

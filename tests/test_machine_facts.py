@@ -28,7 +28,7 @@ from kneebench.records import (
     SystemDrive,
     WholeDrive,
 )
-from kneebench.results.compare_plans import differences
+from kneebench.results.campaign_differences import differences
 from tests.loop_devices import loop_device
 from tests.recordings import recorded, recorded_host, section, with_campaign, with_plan
 

@@ -17,7 +17,7 @@ from kneebench.plan.plan import MOST_NOTES
 from kneebench.plan.reader import parse_plan
 from kneebench.plan.writer import to_toml
 from kneebench.results import load
-from kneebench.results.compare_plans import differences
+from kneebench.results.campaign_differences import differences
 from kneebench.results.store import Store
 from tests.recordings import recorded, recorded_host, recorded_plan, section, with_plan
 

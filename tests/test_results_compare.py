@@ -12,7 +12,7 @@ from kneebench.errors import PlanError
 from kneebench.plan import Plan
 from kneebench.records import Phase, Results, Rung, Setting
 from kneebench.results import comparable, compare_campaigns, compare_plans
-from kneebench.results.compare_plans import differences, differing_settings
+from kneebench.results.campaign_differences import differences, differing_settings
 from kneebench.results.trend import trends
 from kneebench.screen.compared import document, printed
 from tests.recordings import (

@@ -22,6 +22,7 @@ from kneebench.commands import (
     plans,
     power,
     profiling,
+    running,
 )
 from kneebench.exit_handling import Commands, print_anything
 
@@ -83,7 +84,7 @@ def kneebench(
         typer.echo(context.get_help())
 
 
-app.command("run")(measuring.run)
+app.command("run", help=running.HELP)(running.run)
 app.command("check")(measuring.check)
 app.command("noise")(noise.noise)
 app.command("drives")(drives.drives)
@@ -91,6 +92,7 @@ app.command("power")(power.power)
 app.command("profile")(profiling.profile)
 app.add_typer(printing_plans, name="plan")
 printing_plans.command("default")(plans.default)
+printing_plans.command("new")(plans.new)
 printing_plans.command("preset")(plans.preset)
 printing_plans.command("schema")(plans.schema)
 app.add_typer(load_hosts, name="hosts")

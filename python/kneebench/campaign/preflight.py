@@ -43,8 +43,10 @@ from kneebench.plan import Plan, reader
 from kneebench.plan.configurations import configurations
 from kneebench.plan.duration import rungs
 from kneebench.plan.ladder import WAREHOUSES_PER_USER
+from kneebench.plan.overrides import Override
 from kneebench.plan.preset import preset_text
 from kneebench.plan.resolve import database_plans
+from kneebench.plan.writer import to_toml
 from kneebench.records import Finding, Host, Watch, WholeDrive, unwatched
 from kneebench.results.logo import read_logo
 from kneebench.shelf import ENGINES, METERS
@@ -105,12 +107,19 @@ def shelves() -> dict[str, list[str]]:
     return {"database.engine": ENGINES.names(), "meters": METERS.names()}
 
 
-def read_plan(path: str | Path) -> Plan:
-    """The plan in a TOML file.
+def read_plan(path: str | Path, overrides: Sequence[Override] = ()) -> Plan:
+    """The plan in a TOML file, with the keys that `overrides` sets.
 
     Raises PlanError with all errors: file, line, key, allowed values.
     """
-    return reader.read_plan(path, shelves())
+    return reader.read_plan(path, shelves(), overrides)
+
+
+def overridden(plan: Plan, overrides: Sequence[Override]) -> Plan:
+    """A plan that no file has, with the keys that `overrides` sets; raises as `read_plan` does."""
+    if not overrides:
+        return plan
+    return reader.parse_plan(to_toml(plan), "the default plan", shelves(), overrides)
 
 
 def as_plan(given: Plan | str | Path) -> Plan:

@@ -9,10 +9,11 @@ import typer
 
 from kneebench.commands.campaigns import load_named
 from kneebench.commands.junit_file import JUnitFile, require_place
-from kneebench.commands.measuring import Fresh, WithBrief, Yes, clean_up, confirmed_duration
+from kneebench.commands.measuring import clean_up, confirmed_duration
 from kneebench.commands.options import Json, PageFile, Root
 from kneebench.commands.output import print_line, show_json, show_parts, write
 from kneebench.commands.resuming import Resumable
+from kneebench.commands.run_options import Fresh, WithBrief, Yes
 from kneebench.directories import CAMPAIGNS
 
 if TYPE_CHECKING:

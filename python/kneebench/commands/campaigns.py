@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from kneebench.commands.options import CampaignName, Json, PageFile, Root
+from kneebench.commands.options import CampaignName, Json, PageFile, Root, WantedTags, has_tags
 from kneebench.commands.output import (
     checked_page,
+    open_page,
     print_line,
     print_text,
     show_json,
@@ -18,6 +19,7 @@ from kneebench.commands.output import (
     write_figures,
     write_sweep_table,
 )
+from kneebench.commands.run_options import OpenBrief
 from kneebench.directories import CAMPAIGNS
 
 if TYPE_CHECKING:
@@ -34,23 +36,32 @@ CampaignNames = Annotated[
 ]
 
 
-def list_campaigns(root: Root = CAMPAIGNS, as_json: Json = False) -> None:
-    """List the campaigns in a folder, newest first.
+Anyway = Annotated[
+    bool,
+    typer.Option("--anyway", help="Also compare what is not comparable, with a caveat for each."),
+]
+
+
+def list_campaigns(root: Root = CAMPAIGNS, tag: WantedTags = None, as_json: Json = False) -> None:
+    """List the campaigns in a folder, newest first: what each found, with its interval.
 
     \b
     Examples:
       kneebench list
+      kneebench list --tag firmware=1.2 --tag site
       kneebench list --in /srv/results --json
     """
     from kneebench.results import campaigns
 
-    found = campaigns(root)
+    found = [one for one in campaigns(root) if has_tags(one.tags, tag or [])]
     if as_json:
         show_json([one.model_dump(mode="json") for one in found])
     elif found:
-        from kneebench.screen import tables
+        from kneebench.screen.campaign_list import CampaignList
 
-        show_parts(*tables.campaigns(found))
+        show_parts(CampaignList(found))
+    elif tag:
+        print_line(f"no campaigns with {' '.join(tag)} in {root}")
     else:
         where = f"{root}" if root.is_dir() else f"{root} (no such folder)"
         print_line(f"no campaigns in {where}; `kneebench run` creates one")
@@ -91,6 +102,7 @@ def show(
 def compare(
     campaigns: CampaignNames,
     root: Root = CAMPAIGNS,
+    anyway: Anyway = False,
     page: PageFile = None,
     as_json: Json = False,
 ) -> None:
@@ -99,12 +111,13 @@ def compare(
     Every storage is compared with the first campaign's baseline. The trend compares each storage
     with itself in the first campaign. Refused if the plans differ in a field that affects the
     figures (the first one is named), or if the servers' engines or major versions differ: that is
-    no difference between storages. Other differences from the first campaign are listed below the
-    tables.
+    no difference between storages. With --anyway these are caveats. Differences that cannot touch
+    the figures are listed below the tables.
 
     \b
     Examples:
       kneebench compare before after
+      kneebench compare latest~1 latest
       kneebench compare january february march
       kneebench compare january february march --page trend.pdf
     """
@@ -117,18 +130,21 @@ def compare(
             seen=f"only {campaigns[0]} is named",
             do="name at least two; `kneebench list` shows them",
         )
-    _show_compared([load_named(name, root) for name in campaigns], page, as_json=as_json)
+    found = [load_named(name, root) for name in campaigns]
+    _show_compared(found, page, as_json=as_json, anyway=anyway)
 
 
-def _show_compared(campaigns: list[Results], page: Path | None, *, as_json: bool) -> None:
-    from kneebench.analysis.disturbance import campaigns_disturbed
+def _show_compared(
+    campaigns: list[Results], page: Path | None, *, as_json: bool, anyway: bool
+) -> None:
     from kneebench.results import compare_campaigns, differences
+    from kneebench.results.cross_campaign import caveats
     from kneebench.results.trend import trends
     from kneebench.screen.compared import document, printed
 
-    found, trend = compare_campaigns(campaigns), trends(campaigns)
+    found, trend = compare_campaigns(campaigns, anyway=anyway), trends(campaigns)
     differing = [one for other in campaigns[1:] for one in differences(campaigns[0], other)]
-    disturbed = campaigns_disturbed(campaigns)
+    disturbed = caveats(campaigns)
     if page:
         from kneebench.brief.campaigns import ComparisonPage
 
@@ -179,17 +195,17 @@ def write_brief(
     appendix: Appendix = False,
     figures: FiguresFolder = None,
     markdown: Markdown = False,
+    open_brief: OpenBrief = False,
     root: Root = CAMPAIGNS,
 ) -> None:
     """Write a campaign's brief again from its folder.
 
     \b
     Examples:
-      kneebench brief latest
+      kneebench brief latest --open
       kneebench brief ./copied/campaign --out brief.json
       kneebench brief ./copied/campaign --pdf --paper us-letter
       kneebench brief ./copied/campaign --figures figures
-      kneebench brief ./copied/campaign --markdown
     """
     forms = {"--markdown": markdown, "--figures": figures, "--pdf": pdf, "--out": out}
     _one_form([name for name, given in forms.items() if given], out)
@@ -207,7 +223,10 @@ def write_brief(
         return
     if pdf and out is None:
         out = (results.folder or Path()) / "brief.pdf"
-    print_line(str(write(results, out, paper=paper or "a4", appendix=appendix)))
+    path = write(results, out, paper=paper or "a4", appendix=appendix)
+    print_line(str(path))
+    if open_brief:
+        open_page(path)
 
 
 def _one_form(named: list[str], out: Path | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
@@ -11,19 +11,21 @@ from kneebench.commands.output import ReadingProgress, show_json, show_parts
 from kneebench.commands.plan_selection import selected_plan
 from kneebench.directories import CAMPAIGNS
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-def print_findings(plan: Path | None, *, as_json: bool) -> NoReturn:
+    from kneebench.plan import Plan
+    from kneebench.plan.overrides import Override
+    from kneebench.records import Finding
+
+
+def print_findings(
+    plan: Path | None, overrides: Sequence[Override] = (), *, as_json: bool
+) -> NoReturn:
     """All findings on a plan, and the exit code by the worst of them."""
-    from kneebench.campaign.machines.opening import machine_of
-    from kneebench.campaign.power_meters import power_findings
     from kneebench.errors import PlanError, Refused
 
-    selected = selected_plan(plan, CAMPAIGNS)
-    with machine_of(selected) as machine:
-        found = machine.findings(selected, machine.engine(selected), (), ReadingProgress())
-        if selected.measures_real_hardware:
-            found = (*found, *machine.load_now(selected))
-        found = (*found, *power_findings(selected, machine.instruments))
+    found = findings_on(selected_plan(plan, CAMPAIGNS, overrides=overrides))
     if as_json:
         show_json([finding.model_dump() for finding in found])
     else:
@@ -38,3 +40,15 @@ def print_findings(plan: Path | None, *, as_json: bool) -> NoReturn:
         if "error" in levels
         else 0
     )
+
+
+def findings_on(plan: Plan) -> tuple[Finding, ...]:
+    """All findings on a plan; the machine's present load is measured for one second."""
+    from kneebench.campaign.machines.opening import machine_of
+    from kneebench.campaign.power_meters import power_findings
+
+    with machine_of(plan) as machine:
+        found = machine.findings(plan, machine.engine(plan), (), ReadingProgress())
+        if plan.measures_real_hardware:
+            found = (*found, *machine.load_now(plan))
+        return (*found, *power_findings(plan, machine.instruments))

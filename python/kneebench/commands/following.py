@@ -128,14 +128,21 @@ def page_address(prometheus: str | None, *, live: bool) -> str | None:
 
 @contextmanager
 def followed(
-    resumable: Resumable, plan: Plan, expecting: Expected, page: str | None, *, as_json: bool
+    resumable: Resumable,
+    plan: Plan,
+    expecting: Expected,
+    page: str | None,
+    *,
+    as_json: bool,
+    quiet: bool,
 ) -> Iterator[Watch]:
     """The watcher of a run that may be resumed: in the terminal, and on a page where an address for
     one is given.
     """
     from kneebench.screen.watching import watching
 
-    with LivePage(page) as live_page, watching(plan, expecting, as_json=as_json) as seen:
+    shown = watching(plan, expecting, as_json=as_json, quiet=quiet)
+    with LivePage(page) as live_page, shown as seen:
         yield resumable.watcher(live_page.watcher(seen))
 
 

@@ -1,93 +1,22 @@
-"""Commands that measure, or show what measuring would do: run, check, clean, components."""
+"""Commands around measuring: check, clean, components; and the consent to a long run."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kneebench.commands.erasing import confirm_erasing
-from kneebench.commands.following import Live, Prometheus, followed, page_address
 from kneebench.commands.options import Json, PlanFile
-from kneebench.commands.output import (
-    print_line,
-    show_json,
-    show_json_line,
-    show_parts,
-    write,
-)
-from kneebench.commands.plan_selection import selected_plan, single_load
-from kneebench.commands.resuming import Resumable
-from kneebench.directories import CAMPAIGNS
+from kneebench.commands.output import print_line, show_json
+from kneebench.commands.run_options import SetKeys, overrides
 
 if TYPE_CHECKING:
     from kneebench.campaign.machines.machine import DatabaseMachine
     from kneebench.plan import Plan
     from kneebench.plan.duration import Expected
-    from kneebench.records import Results
-
-
-Out = Annotated[
-    Path,
-    typer.Option("--out", "-o", help="Folder for campaigns; each campaign has its own subfolder."),
-]
-Fresh = Annotated[
-    bool,
-    typer.Option(
-        "--fresh/--resume", help="Start over, or resume an unfinished campaign of the same plan."
-    ),
-]
-JsonEvents = Annotated[
-    bool, typer.Option("--json", help="Print one JSON event per line, for programs.")
-]
-WithBrief = Annotated[bool, typer.Option("--brief/--no-brief", help="Write the brief at the end.")]
-Yes = Annotated[
-    bool,
-    typer.Option("--yes", "-y", help="Skip the confirmation before a run of more than an hour."),
-]
-Erase = Annotated[
-    bool,
-    typer.Option(
-        "--erase",
-        help="Erase the drives that the plan lists under `erase`, after showing what is on them.",
-    ),
-]
-Prove = Annotated[
-    bool,
-    typer.Option(
-        "--prove",
-        help="Then relieve what limits each knee (log in memory, more cores, ...) and measure what"
-        " that gains, in turn with the knee as it was.",
-    ),
-]
-Relieve = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--relieve",
-        metavar="RELIEF",
-        help="With --prove: relieve this, in place of what looks short. Can be repeated.",
-        show_default=False,
-    ),
-]
-Users = Annotated[
-    int | None,
-    typer.Option(
-        "--users",
-        min=1,
-        max=100_000,
-        help="Measure this many users once per storage, no climb. Requires --for.",
-        show_default=False,
-    ),
-]
-Window = Annotated[
-    str | None,
-    typer.Option(
-        "--for", metavar="TIME", help="Length of that window, such as 5min.", show_default=False
-    ),
-]
 
 
 CleanedPlan = Annotated[
@@ -100,49 +29,12 @@ Try = Annotated[
 ]
 
 
-def run(
+def check(
     plan: PlanFile = None,
-    out: Out = CAMPAIGNS,
-    fresh: Fresh = False,
-    as_json: JsonEvents = False,
-    brief: WithBrief = True,
-    yes: Yes = False,
-    users: Users = None,
-    window: Window = None,
-    erase: Erase = False,
-    prove: Prove = False,
-    relieve: Relieve = None,
-    live: Live = False,
-    prometheus: Prometheus = None,
+    set_keys: SetKeys = None,
+    as_json: Json = False,
+    trial: Try = False,
 ) -> None:
-    """Measure the plan and write the brief.
-
-    After Ctrl-C, an error or a crash, the same command without --fresh resumes, or writes the brief
-    if only that is missing. All changes to the machine are undone.
-
-    \b
-    Examples:
-      kneebench run                          this directory's disk against memory
-      kneebench run plan.toml --json | jq .  one event per line
-      kneebench run --users 8 --for 5min     8 users, once on each storage
-      kneebench run drives.toml --erase      its drives' data may be lost
-      kneebench run plan.toml --live         watch it in a browser
-    """
-    from kneebench.campaign import flow
-
-    reliefs, page = _reliefs(relieve or [], wanted=prove), page_address(prometheus, live=live)
-    clean_up()
-    selected = selected_plan(plan, None if fresh else out, single_load(users, window), brief=brief)
-    with flow.machine_of(selected) as machine, Resumable() as resumable:
-        _write_missing_brief(machine, selected, out, wanted=brief and not fresh, as_json=as_json)
-        expecting = confirmed_duration(machine, selected, sure=yes or as_json)
-        drives = confirm_erasing(machine, selected, wanted=erase)
-        with followed(resumable, selected, expecting, page, as_json=as_json) as watch:
-            results = flow.run_on(machine, selected, out, watch, fresh, brief, drives, reliefs)
-        _print_results(results, brief, as_json)
-
-
-def check(plan: PlanFile = None, as_json: Json = False, trial: Try = False) -> None:
     """Dry run: prerequisites, paths, disk space, duration.
 
     Nothing is changed or started. The machine's current load is measured for one second.
@@ -155,6 +47,7 @@ def check(plan: PlanFile = None, as_json: Json = False, trial: Try = False) -> N
     Examples:
       kneebench check                what `kneebench run` would do here
       kneebench check plan.toml
+      kneebench check plan.toml --set workload.warehouses=50
       kneebench check --try plan.toml
     Exit code 0: the plan can run; 2: something is wrong; 5: the run would be
     refused. With --try also 4: something does not work on this server.
@@ -162,9 +55,10 @@ def check(plan: PlanFile = None, as_json: Json = False, trial: Try = False) -> N
     from kneebench.commands.checking import print_findings
     from kneebench.commands.trying import try_out
 
+    keys = overrides(set_keys)
     if trial:
-        try_out(plan, as_json=as_json)
-    print_findings(plan, as_json=as_json)
+        try_out(plan, keys, as_json=as_json)
+    print_findings(plan, keys, as_json=as_json)
 
 
 def clean(plan: CleanedPlan = None) -> None:
@@ -226,41 +120,6 @@ def confirmed_duration(machine: DatabaseMachine, selected: Plan, *, sure: bool) 
     return expecting
 
 
-def _reliefs(names: list[str], *, wanted: bool) -> tuple[str, ...] | None:
-    """The reliefs to prove with: none for what looks short, None without a proof. Raises PlanError
-    for a name that is none.
-    """
-    from kneebench.errors import PlanError
-    from kneebench.plan.relief import RELIEFS
-
-    if names and not wanted:
-        raise PlanError("--relieve", seen="no --prove", do="add --prove")
-    if odd := [name for name in names if name not in RELIEFS]:
-        do = f"use one of: {', '.join(RELIEFS)}"
-        raise PlanError("--relieve", seen=f"no relief {odd[0]!r}", do=do)
-    return tuple(names) if wanted else None
-
-
-def _write_missing_brief(
-    machine: DatabaseMachine, selected: Plan, out: Path, *, wanted: bool, as_json: bool
-) -> None:
-    """Where the newest campaign of this plan is finished and only its brief was interrupted: write
-    that, and leave.
-    """
-    from kneebench.results import Store, load
-    from kneebench.results.campaign_folders import find_unfinished, is_finished
-
-    host = machine.host(selected.paths, whole=False)
-    found = find_unfinished(out, selected, host, brief=True) if wanted else None
-    if found and is_finished(found):
-        typer.echo(
-            f"{found} is finished; writing its missing brief. To measure again, use --fresh",
-            err=True,
-        )
-        with Store.open(found):
-            _print_results(load(found), True, as_json)
-
-
 def confirm(expected_s: float, sure: bool) -> None:
     """Before more than an hour, where somebody can answer."""
     from kneebench.units import rough_time
@@ -269,21 +128,3 @@ def confirm(expected_s: float, sure: bool) -> None:
         typer.confirm(
             f"About {rough_time(expected_s)}. Start?", default=False, abort=True, err=True
         )
-
-
-def _print_results(results: Results, brief: bool, as_json: bool) -> NoReturn:
-    """The answer first, then the brief: if that fails, the answer has been printed."""
-    from kneebench.analysis.outcome import exit_code
-    from kneebench.screen.summary import printed, results_json
-
-    if as_json:
-        path = str(write(results)) if brief else ""
-        show_json_line(
-            {"kind": "result", "doing": "finished", "brief": path, "data": results_json(results)}
-        )
-    else:
-        show_parts(*printed(results))
-        print_line(f"\nresults: {results.folder}")
-        if brief:
-            print_line(f"brief:   {write(results)}")
-    raise typer.Exit(exit_code(results))

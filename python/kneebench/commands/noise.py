@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from kneebench.commands.measuring import JsonEvents, Out, Yes, clean_up, confirm
+from kneebench.commands.measuring import clean_up, confirm
 from kneebench.commands.output import print_line, show_json, show_json_line, show_parts
 from kneebench.commands.resuming import Resumable
+from kneebench.commands.run_options import JsonEvents, Out, Yes
 from kneebench.directories import CAMPAIGNS
 
 if TYPE_CHECKING:

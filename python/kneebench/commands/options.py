@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -34,3 +35,23 @@ PageFile = Annotated[
 ]
 Root = Annotated[Path, typer.Option("--in", help="Folder that contains campaigns.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+WantedTags = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tag",
+        metavar="NAME[=VALUE]",
+        help="Only campaigns with this tag, such as firmware=1.2 or firmware. Can be repeated.",
+        show_default=False,
+    ),
+]
+
+
+def has_tags(tags: Mapping[str, str], wanted: Sequence[str]) -> bool:
+    """Whether a campaign has all tags of --tag.
+
+    >>> tags = {"firmware": "1.2"}
+    >>> has_tags(tags, ["firmware=1.2"]), has_tags(tags, ["firmware"]), has_tags(tags, ["site"])
+    (True, True, False)
+    """
+    pairs = (one.partition("=") for one in wanted)
+    return all(name in tags and (not sign or tags[name] == one) for name, sign, one in pairs)

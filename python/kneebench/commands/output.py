@@ -124,6 +124,16 @@ def write(
     return path
 
 
+def open_page(path: Path) -> None:
+    """Open a page in the user's browser ($BROWSER, or the desktop's); where there is none, print
+    what to open.
+    """
+    import webbrowser
+
+    if not webbrowser.open(path.absolute().as_uri()):
+        print_line(f"no browser was found: open {path.absolute()}", err=True)
+
+
 def write_figures(results: Results, folder: Path) -> list[Path]:
     """Write the figures of a campaign's brief in every format; return their paths."""
     from kneebench.brief import Brief

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from kneebench.errors import PlanError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kneebench.plan import Plan
+    from kneebench.plan.overrides import Override
 
 
 class SingleLoad(NamedTuple):
@@ -59,39 +62,49 @@ def selected_plan(
     single: SingleLoad | None = None,
     *,
     brief: bool = False,
+    overrides: Sequence[Override] = (),
 ) -> Plan:
-    """The plan in `file`, or the default plan. Raises PlanError with all errors of the plan.
+    """The plan in `file`, or the default plan, with the keys that `overrides` sets. Raises
+    PlanError with all errors of the plan.
 
     An unfinished campaign of the default plan among `campaigns` keeps the size with which it
     started, because free space has changed since. With `brief` the same holds for a finished
     campaign whose brief is not written yet.
     """
-    from kneebench.campaign.preflight import read_plan
+    from kneebench.campaign.preflight import overridden, read_plan
     from kneebench.lab.host import host
     from kneebench.plan.default import default_plan
 
     if file:
-        return _with_single_load(read_plan(file), single)
-    begun = _unfinished_plan(campaigns, single, brief) if campaigns else None
-    return begun or _with_single_load(default_plan(host(), Path()), single)
+        return _with_single_load(read_plan(file, overrides), single)
+    begun = _unfinished_plan(campaigns, single, brief, overrides) if campaigns else None
+    if begun:
+        return begun
+    return _with_single_load(overridden(default_plan(host(), Path()), overrides), single)
 
 
 def _with_single_load(plan: Plan, single: SingleLoad | None) -> Plan:
     return plan.model_copy(update={"ladder": plan.ladder.once(*single)}) if single else plan
 
 
-def _unfinished_plan(campaigns: Path, single: SingleLoad | None, brief: bool) -> Plan | None:
+def _unfinished_plan(
+    campaigns: Path, single: SingleLoad | None, brief: bool, overrides: Sequence[Override]
+) -> Plan | None:
     """The plan of this directory's unfinished default campaign, with any number of warehouses; None
     if there is none.
     """
+    from kneebench.campaign.preflight import overridden
     from kneebench.lab.host import host
     from kneebench.plan import Plan
     from kneebench.plan.default import sized_plan
     from kneebench.results import load
     from kneebench.results.campaign_folders import find_unfinished
 
-    selected = _with_single_load(sized_plan(Path(), warehouses=1), single)
+    sized = overridden(sized_plan(Path(), warehouses=1), overrides)
+    selected = _with_single_load(sized, single)
     found = find_unfinished(
         campaigns, selected, host(selected.paths), but=("workload.warehouses",), brief=brief
     )
-    return Plan.model_validate(load(found).campaign.plan) if found else None
+    if found is None:
+        return None
+    return overridden(Plan.model_validate(load(found).campaign.plan), overrides)

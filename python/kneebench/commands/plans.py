@@ -39,6 +39,39 @@ def preset(
     typer.echo(preset_text(name), nl=False)
 
 
+Storages = Annotated[
+    list[str],
+    typer.Option(
+        "--storage",
+        metavar="[NAME=]PATH|DRIVE",
+        help="Storage: a directory on it, or a drive. The first is the baseline. Can be repeated.",
+        show_default=False,
+    ),
+]
+
+
+def new(storage: Storages) -> None:
+    """Print a plan for your own storages, with what `kneebench check` finds on it.
+
+    It is a first look in about ten minutes, sized for this machine; each key has a comment.
+    Nothing is written or measured.
+
+    \b
+    Examples:
+      kneebench plan new --storage /mnt/a --storage /mnt/b > plan.toml
+      kneebench plan new --storage sata=/mnt/a --storage nvme1n1
+    """
+    from kneebench.commands.checking import findings_on
+    from kneebench.lab.host import host
+    from kneebench.plan.new_plan import new_plan
+    from kneebench.plan.writer import to_toml
+    from kneebench.screen.plan_comments import plan_comments
+
+    plan = new_plan(storage, host())
+    typer.echo(plan_comments(findings_on(plan)))
+    typer.echo(to_toml(plan), nl=False)
+
+
 def schema() -> None:
     """Print the JSON Schema of plans, for editors and programs.
 

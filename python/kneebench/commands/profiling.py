@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from kneebench.commands.measuring import Yes, clean_up, confirm
+from kneebench.commands.measuring import clean_up, confirm
 from kneebench.commands.options import Json
 from kneebench.commands.output import print_line, show_json, show_parts
 from kneebench.commands.profile_targets import (
@@ -20,6 +20,7 @@ from kneebench.commands.profile_targets import (
     erase_agreed,
     targets_of,
 )
+from kneebench.commands.run_options import Yes
 
 if TYPE_CHECKING:
     from kneebench.brief.rendering import Page

@@ -11,17 +11,20 @@ from kneebench.commands.output import print_line, show_json, show_parts
 from kneebench.commands.plan_selection import selected_plan
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kneebench.plan.overrides import Override
     from kneebench.records import Event, Finding
 
 
-def try_out(file: Path | None, *, as_json: bool) -> NoReturn:
+def try_out(file: Path | None, overrides: Sequence[Override], *, as_json: bool) -> NoReturn:
     """Try the server out, print what works and what does not, and leave with the exit code."""
     from kneebench.campaign.preflight import require_alone
     from kneebench.campaign.trial import try_databases
     from kneebench.lab.journal import Journal
     from kneebench.screen import tables
 
-    selected, journal = selected_plan(file), Journal()
+    selected, journal = selected_plan(file, overrides=overrides), Journal()
     require_alone()
     journal.clean(_warn)
     found: list[Finding] = []

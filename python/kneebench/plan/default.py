@@ -17,7 +17,7 @@ import psutil
 from kneebench.engine_properties import Footprint, engine_properties
 from kneebench.errors import PlanError
 from kneebench.plan.database import DEFAULT
-from kneebench.plan.engine_table import EngineStorage, table_of
+from kneebench.plan.engine_table import EngineStorage, EngineTable, table_of
 from kneebench.plan.ladder import Ladder
 from kneebench.plan.machine_share import MEMORY_SHARE, log_space_bytes
 from kneebench.plan.plan import Plan, Workload
@@ -76,23 +76,33 @@ def sized_plan(directory: Path, warehouses: int, memory: Path = MEMORY) -> Plan:
         question=f"What would faster storage than {disk} buy this database?",
         baseline="disk",
         raw_profile=shutil.which("fio") is not None,
-        database=table_of(DEFAULT).model_validate({"page_cache": "warm"}),
+        database=warm_database(),
         workload=Workload(warehouses=warehouses),
-        ladder=Ladder(
-            users=(0, 256),
-            step=1.5,
-            climb_again=False,
-            warm_up_limit=6.0,
-            window=3.0,
-            final_window=2.0,
-            checkpoints=0,
-            rounds="short",
-            repeats=(10, 14),
-            restore_every=2,
-            budget=600.0,
-            fixed_rate_share=0.5,
-        ),
+        ladder=short_ladder(),
         storages={"disk": EngineStorage(path=directory), "memory": EngineStorage(path=memory)},
+    )
+
+
+def warm_database() -> EngineTable:
+    """The default engine with its data in memory after each restore."""
+    return table_of(DEFAULT).model_validate({"page_cache": "warm"})
+
+
+def short_ladder() -> Ladder:
+    """The ladder of a first look, in about ten minutes."""
+    return Ladder(
+        users=(0, 256),
+        step=1.5,
+        climb_again=False,
+        warm_up_limit=6.0,
+        window=3.0,
+        final_window=2.0,
+        checkpoints=0,
+        rounds="short",
+        repeats=(10, 14),
+        restore_every=2,
+        budget=600.0,
+        fixed_rate_share=0.5,
     )
 
 

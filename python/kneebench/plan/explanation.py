@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -31,10 +31,14 @@ RENAMED: dict[tuple[str, str], str] = {
 
 
 class Document:
-    """The values of a TOML text, and where they stand in it."""
+    """The values of a TOML text, and where they stand in it: in a line, or in an option of the
+    command line (`options`, by the path of the key that each sets).
+    """
 
-    def __init__(self, file: str, text: str, values: dict[str, Any]) -> None:
-        self.file, self.values, self.lines = file, values, Lines(text)
+    def __init__(
+        self, file: str, text: str, values: dict[str, Any], options: Mapping[Path, str] = {}
+    ) -> None:
+        self.file, self.values, self.lines, self._options = file, values, Lines(text), options
 
     def value(self, path: Path) -> Any:
         """The value at a path, None where there is none."""
@@ -47,6 +51,9 @@ class Document:
 
     def fault(self, path: Path, seen: str, allowed: str, meant: str = "") -> Fault:
         """A fault at a path."""
+        for own, option in self._options.items():
+            if path[: len(own)] == own:
+                return Fault(option, 0, dotted(path), seen, allowed, meant)
         return Fault(self.file, self.lines.of(*path), dotted(path), seen, allowed, meant)
 
     def bare_times(self, path: Path = ()) -> Iterator[Fault]:

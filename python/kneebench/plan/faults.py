@@ -16,7 +16,9 @@ _LONGEST_SEEN = 200
 
 
 class Fault(NamedTuple):
-    """One wrong place of a plan; `near` is a known name that was perhaps meant."""
+    """One wrong place of a plan; `near` is a known name that was perhaps meant. In place of a line
+    of a file, `file` may be an option of the command line, at line 0.
+    """
 
     file: str
     line: int
@@ -28,10 +30,11 @@ class Fault(NamedTuple):
     def __str__(self) -> str:
         meant = f' (did you mean "{self.near}"?)' if self.near else ""
         seen = _short(without_passwords(_without_command(self.seen[: 10 * _LONGEST_SEEN])))
+        where = f"{self.file}, line {self.line}" if self.line else self.file
         if self.seen == "nothing":
-            return visible(f"{self.file}, line {self.line}: missing {self.allowed}")
+            return visible(f"{where}: missing {self.allowed}")
         return visible(
-            f"{self.file}, line {self.line}: {_short(self.key) or 'the file'}\n    found:  "
+            f"{where}: {_short(self.key) or 'the file'}\n    found:  "
             f" {seen}{meant}\n    allowed: {self.allowed}"
         )
 

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from kneebench.errors import PlanError
 from kneebench.plan.explanation import Document, near
 from kneebench.plan.faults import Fault, PlanFaults
+from kneebench.plan.overrides import Override, with_overrides
 from kneebench.plan.plan import Plan
 from kneebench.regular_file import named_content
 from kneebench.units import size
@@ -34,13 +35,16 @@ _DEEP_KEY = re.compile(rf"(?<![\w-]){_PART}(?:[ \t]*\.[ \t]*{_PART}){{{2 * DEEPE
 _PRESET = "write it as `kneebench plan default` does"
 
 
-def read_plan(path: str | Path, shelves: Shelves | None = None) -> Plan:
-    """The plan in a TOML file. Raises PlanFaults, or PlanError where there is no readable file.
+def read_plan(
+    path: str | Path, shelves: Shelves | None = None, overrides: Sequence[Override] = ()
+) -> Plan:
+    """The plan in a TOML file, with the keys that the command line sets. Raises PlanFaults, or
+    PlanError where there is no readable file.
 
     `shelves` are the parts that there are; without them the names of parts are not looked at.
     """
     text = toml_text(path, "use a TOML file; `kneebench plan default` prints one")
-    return parse_plan(text, str(path), shelves)
+    return parse_plan(text, str(path), shelves, overrides)
 
 
 def toml_text(path: str | Path, do: str) -> str:
@@ -65,13 +69,20 @@ def toml_text(path: str | Path, do: str) -> str:
     return text
 
 
-def parse_plan(text: str, file: str = "plan", shelves: Shelves | None = None) -> Plan:
-    """The plan in a TOML text; `file` is what errors call it.
+def parse_plan(
+    text: str,
+    file: str = "plan",
+    shelves: Shelves | None = None,
+    overrides: Sequence[Override] = (),
+) -> Plan:
+    """The plan in a TOML text, with the keys that the command line sets; `file` is what errors call
+    it.
 
     >>> parse_plan('storages.disk.path = "."').workload.warehouses
     20
     """
-    document = Document(file, text, toml_values(text, file))
+    values = with_overrides(toml_values(text, file), overrides)
+    document = Document(file, text, values, {one.path: one.option for one in overrides})
     if huge := list(document.huge_numbers()):
         raise PlanFaults(file, huge)
     faults = [*_unknown_parts(document, shelves or {}), *document.bare_times()]

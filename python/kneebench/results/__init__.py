@@ -15,12 +15,13 @@ One folder per campaign, one file per rung, each written whole or not at all.
     lock                        locked while a kneebench writes here
 """
 
+from kneebench.results.campaign_differences import comparable as comparable
+from kneebench.results.campaign_differences import differences as differences
+from kneebench.results.campaign_differences import incomparable as incomparable
 from kneebench.results.campaign_reader import Listed as Listed
 from kneebench.results.campaign_reader import campaigns as campaigns
 from kneebench.results.campaign_reader import load as load
-from kneebench.results.compare_plans import comparable as comparable
 from kneebench.results.compare_plans import compare_plans as compare_plans
-from kneebench.results.compare_plans import differences as differences
 from kneebench.results.cross_campaign import CampaignRow as CampaignRow
 from kneebench.results.cross_campaign import compare_campaigns as compare_campaigns
 from kneebench.results.store import Store as Store

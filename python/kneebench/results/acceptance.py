@@ -27,7 +27,8 @@ from kneebench.errors import (
 from kneebench.plan import Plan
 from kneebench.plan.acceptance import Accept
 from kneebench.records import Climb, Configuration, Record, Results
-from kneebench.results.compare_plans import comparable, comparable_plans, differences
+from kneebench.results.campaign_differences import comparable, differences
+from kneebench.results.compare_plans import comparable_plans
 from kneebench.results.cross_campaign import DRIFT
 from kneebench.results.logo import logo_file
 from kneebench.units import count

@@ -7,16 +7,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from kneebench.analysis.machine_settings import named_settings, settings_of_the_plan
-from kneebench.analysis.memory_modules import modules_in_words
 from kneebench.analysis.wording import listed
-from kneebench.engine_properties import engine_properties
 from kneebench.errors import PlanError
 from kneebench.plan import Plan
-from kneebench.records import Campaign, Results
 from kneebench.secrets import clean
-from kneebench.shelf import ENGINES
-from kneebench.units import size
 
 MATTERS = (
     "workload",
@@ -34,13 +28,12 @@ MATTERS = (
     "ladder.warm_up",
     "ladder.warm_up_limit",
     "ladder.users",
-    "ladder.step",
-    "ladder.climb_again",
     "ladder.fixed_rate_share",
     "ladder.stops",
 )
 """Fields of the plan that shape a figure; the most telling first. Not: where storages are, the
-question, seed, repeats, meters, budget."""
+question, seed, meters, and how the knee is searched and how often it is measured."""
+ANYWAY = "show them side by side with `compare --anyway`"
 
 PlanLike = Plan | Mapping[str, Any]
 
@@ -80,7 +73,7 @@ def compare_plans(a: PlanLike, b: PlanLike) -> list[str]:
             side.pop("ladder.fixed_rate_share", None)
     differing = [name for name in {**left, **right} if left.get(name) != right.get(name)]
     order = {field: place for place, field in enumerate(MATTERS)}
-    databases = {**_engines(a), **_engines(b)}
+    databases = {**engines_of(a), **engines_of(b)}
     found = [(order[field], name) for name in differing if (field := _matters(name, databases))]
     own_stops = _own_stops(plan_document(a), plan_document(b))
     found += [(len(order), name) for name in differing if name.startswith(own_stops)]
@@ -93,39 +86,23 @@ def _own_stops(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(f"storages.{name}.stops." for name in both)
 
 
-def comparable(a: Results, b: Results) -> None:
-    """Raise PlanError that names the first field of the plans that matters and differs, or two
-    servers of different major versions: figures of such campaigns must not stand side by side."""
-    what = f"cannot compare {a.campaign.id} with {b.campaign.id}"
-    comparable_plans(a.campaign.plan, b.campaign.plan, what)
-    one, two = (_majors(results) for results in (a, b))
-    for name in one:
-        if one[name] and two.get(name) and one[name] != two[name]:
-            server = f"the server of {name}" if name else "the server"
-            raise PlanError(
-                what,
-                seen=f"{server} is version {one[name]} in the first and {two[name]} in the second",
-                do="measure both with one major version",
-            )
-
-
 def comparable_plans(a: PlanLike, b: PlanLike, what: str) -> None:
     """Raise PlanError that names the first field that matters and differs between two plans; the
     engines of their databases before any other.
     """
-    _same_engines(a, b, what)
+    _sameengines_of(a, b, what)
     if fields := compare_plans(a, b):
-        one, two = (_shown(plan, fields[0]) for plan in (a, b))
+        one, two = (shown_value(plan, fields[0]) for plan in (a, b))
         more = f" (and {len(fields) - 1} more: {', '.join(fields[1:])})" if fields[1:] else ""
         raise PlanError(
             what,
             seen=f"{fields[0]} is {one} in the first and {two} in the second{more}",
-            do="measure both with the same plan",
+            do=f"measure both with the same plan, or {ANYWAY}",
         )
 
 
-def _same_engines(a: PlanLike, b: PlanLike, what: str) -> None:
-    if (one := _engines(a)) == (two := _engines(b)):
+def _sameengines_of(a: PlanLike, b: PlanLike, what: str) -> None:
+    if (one := engines_of(a)) == (two := engines_of(b)):
         return
     shown = [
         listed([f"{name} ({engine})" if name else engine for name, engine in side.items()])
@@ -137,104 +114,22 @@ def _same_engines(a: PlanLike, b: PlanLike, what: str) -> None:
             f"the first was measured with {shown[0]}, the second with {shown[1]}: what they differ"
             " by is no difference between storages"
         ),
-        do="compare databases within one campaign, under [databases] (see docs/databases.md)",
+        do=(
+            "compare databases within one campaign, under [databases] (see docs/databases.md), or"
+            f" {ANYWAY}"
+        ),
     )
 
 
-def _engines(plan: PlanLike) -> dict[str, str]:
+def engines_of(plan: PlanLike) -> dict[str, str]:
     """The engine by the database's name; of a plan with one database by ""."""
     document = plan_document(plan)
     tables = document.get("databases") or {"": document.get("database", {})}
     return {name: str(table.get("engine", "")) for name, table in tables.items()}
 
 
-def differences(a: Results, b: Results) -> list[str]:
-    """What two campaigns differ in besides their storages, in sentences: kneebench, the machine,
-    the server's settings that matter.
-    """
-    left, right = (
-        {"kneebench": one.campaign.kneebench, **_machine(one.campaign)} for one in (a, b)
-    )
-    both = [name for name in left if name in right]
-    machine = _differing(a, b, *({name: one[name] for name in both} for one in (left, right)))
-    of_server = (
-        {name: value for name, value in _settings(one.campaign).items() if name not in both}
-        for one in (a, b)
-    )
-    return [*machine, *_differing(a, b, *of_server), *_differing(a, b, _notes(a), _notes(b))]
-
-
-def differing_settings(a: Results, b: Results) -> list[str]:
-    """Sentences for the server settings that change what storage sees and differ between two
-    campaigns.
-    """
-    return _differing(a, b, *(_settings(results.campaign) for results in (a, b)))
-
-
-def _differing(
-    a: Results, b: Results, left: Mapping[str, str], right: Mapping[str, str]
-) -> list[str]:
-    return [
-        f"{name} is {left.get(name, 'unknown')} in {a.campaign.id} and {right.get(name, 'unknown')}"
-        f" in {b.campaign.id}"
-        for name in {**left, **right}
-        if left.get(name) != right.get(name)
-    ]
-
-
-def _machine(campaign: Campaign) -> dict[str, str]:
-    """The machine with its settings while it was measured; without what it does not report."""
-    host = campaign.host
-    facts = {
-        "processor": host.cpu,
-        "cores": host.cores,
-        "sockets": host.sockets,
-        "threads per core": host.threads_per_core,
-        "memory": size(host.memory_bytes),
-        "memory modules": modules_in_words(host) or None,
-        "kernel": host.kernel,
-        "system": host.system,
-        "virtualisation": host.virtualisation or "none detected",
-        "governor": host.governor or "not readable",
-        **host.firmware,
-        **named_settings(host.settings),
-        **settings_of_the_plan(campaign),
-    }
-    return {name: str(value) for name, value in facts.items() if value is not None}
-
-
-def _notes(results: Results) -> dict[str, str]:
-    """The author's notes in the plan."""
-    notes = results.campaign.plan.get("notes")
-    found = notes.items() if isinstance(notes, dict) else ()
-    return {f"the author's note {name!r}": str(text) for name, text in found}
-
-
-def _majors(results: Results) -> dict[str, str]:
-    """The server's major version by database; more than one where storages have servers of their
-    own.
-    """
-    database = {climb.id: climb.configuration.database for climb in results.climbs}
-    versions: dict[str, set[str]] = {}
-    engines = results.campaign.engines
-    for configuration, settings in results.campaign.settings.items():
-        if (engine := engines.get(name := database.get(configuration, ""))) in ENGINES.names():
-            version = engine_properties(engine).major_version(settings)
-            versions.setdefault(name, set()).add(version)
-    return {name: ", ".join(sorted(found - {""})) for name, found in versions.items()}
-
-
-def _settings(campaign: Campaign) -> dict[str, str]:
-    """Name to value; to all values where storages of a campaign differ."""
-    found: dict[str, set[str]] = {}
-    for setting in (
-        one for settings in campaign.settings.values() for one in settings if one.matters
-    ):
-        found.setdefault(setting.name, set()).add(setting.value)
-    return {name: ", ".join(sorted(values)) for name, values in found.items()}
-
-
-def _shown(plan: PlanLike, field: str) -> object:
+def shown_value(plan: PlanLike, field: str) -> object:
+    """The value of a field of a plan, for people."""
     value = dict(leaves(plan_document(plan))).get(field)
     return "not set" if value is None else value
 

@@ -4,19 +4,29 @@ baseline of each database.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kneebench.analysis.comparison import baseline, ratio_of
 from kneebench.analysis.configuration_summary import point
 from kneebench.analysis.databases import by_database
+from kneebench.analysis.disturbance import disturbances
 from kneebench.analysis.fixed_rate import fixed_rate_latency, same_rate
 from kneebench.analysis.knee import final_rungs, knee
 from kneebench.analysis.quantity_ratio import KNEE_LATENCY, MEAN, NOPM
 from kneebench.analysis.quoted_load import log_write
 from kneebench.analysis.still_warming import still_warming
-from kneebench.records import Climb, Comparison, Estimate, Knee, Record, Results, configuration_name
-from kneebench.results.compare_plans import comparable
+from kneebench.records import (
+    Climb,
+    Comparison,
+    Estimate,
+    Knee,
+    Record,
+    Remark,
+    Results,
+    configuration_name,
+)
+from kneebench.results.campaign_differences import comparable, incomparable
 
 DRIFT = "the campaigns were not interleaved, so no interval covers drift between them"
 
@@ -59,15 +69,18 @@ class CampaignRow(Record):
         return configuration_name(self.storage, self.constraint, self.database)
 
 
-def compare_campaigns(campaigns: Sequence[Results]) -> tuple[CampaignRow, ...]:
+def compare_campaigns(
+    campaigns: Sequence[Results], *, anyway: bool = False
+) -> tuple[CampaignRow, ...]:
     """The configurations of all campaigns, in order.
 
-    Raises PlanError that names the field if the plans differ in one that shapes a figure.
+    Raises PlanError that names the field if the plans differ in one that shapes a figure, but not
+    with `anyway` (see `incomparable`).
 
     Repeats of different campaigns were not interleaved, so they are not paired: drift between the
     days is in the ratio, and in no interval.
     """
-    for other in campaigns[1:]:
+    for other in () if anyway else campaigns[1:]:
         comparable(campaigns[0], other)
     bases = {name: _base(part) for name, part in by_database(campaigns[0]).items()}
     rate_per_s = _one_rate([climb for results in campaigns for climb in results.climbs])
@@ -75,13 +88,29 @@ def compare_campaigns(campaigns: Sequence[Results]) -> tuple[CampaignRow, ...]:
         _row(
             results,
             climb,
-            bases[climb.configuration.database],
+            bases.get(climb.configuration.database, next(iter(bases.values()))),
             rate_per_s,
             interleaved=results is campaigns[0],
         )
         for results in campaigns
         for climb in results.climbs
     )
+
+
+def caveats(campaigns: Sequence[Results]) -> dict[str, tuple[Remark, ...]]:
+    """By campaign, why its figures and the first one's are no fair comparison, then what disturbed
+    it; nothing of a campaign without either.
+    """
+    found = {
+        one.campaign.id: (*_unfair(campaigns[0], one), *disturbances(one)) for one in campaigns
+    }
+    return {id_: remarks for id_, remarks in found.items() if remarks}
+
+
+def _unfair(first: Results, other: Results) -> Iterator[Remark]:
+    for sentence in incomparable(first, other) if other is not first else ():
+        words = f"{sentence}: differences of figures may come from that"
+        yield Remark(kind="incomparable", severity="caveat", words=words)
 
 
 def _one_rate(climbs: Sequence[Climb]) -> float | None:

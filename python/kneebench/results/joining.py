@@ -108,14 +108,8 @@ def with_configurations(
 
 
 def with_notes(campaign: Campaign, plan: Plan) -> Campaign:
-    """The head with the author's words as they are in the plan that resumes it. Its name stays,
-    since its folder has it.
-    """
-    words = {
-        "notes": dict(plan.notes),
-        "tags": dict(plan.tags),
-        "brief": plan.brief.model_dump(mode="json"),
-    }
+    """The head with the author's words as they are in the plan that resumes it."""
+    words = {"notes": dict(plan.notes), "brief": plan.brief.model_dump(mode="json")}
     return campaign.model_copy(update={"plan": {**campaign.plan, **words}})
 
 

@@ -53,9 +53,14 @@ def printed(results: Results, *, every_rung: bool = False) -> Iterator[Renderabl
     )
     yield from (Text(f"CAVEAT  {sentence}", style="yellow") for sentence in _caveats(results))
     yield Text()
-    for table in tables.configuration_summaries(configuration_summaries(results)):
-        yield table
+    summaries = configuration_summaries(results)
+    if sweeps(results) or len(summaries) > tables.MOST_COLUMNS:
+        yield tables.configuration_rows(summaries)
         yield Text()
+    else:
+        for table in tables.configuration_summaries(summaries):
+            yield table
+            yield Text()
     yield from (Text(f"{comparison.sentence}.") for comparison in compare(results))
     yield from _of_databases(results)
     yield from (Text(sentence(levelling(sweep))) for sweep in sweeps(results))

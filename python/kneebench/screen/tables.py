@@ -19,11 +19,13 @@ from kneebench.analysis.configuration_summary import (
 from kneebench.analysis.undecided import not_shown
 from kneebench.analysis.wording import FEW_MEANS, named, times_with_interval
 from kneebench.records import Comparison, Finding
-from kneebench.results import CampaignRow, Listed
+from kneebench.results import CampaignRow
 from kneebench.screen.progress import RungLine
 from kneebench.units import rough_time
 
 _STORAGES_A_TABLE = 3
+MOST_COLUMNS = 6
+"""Configurations that are shown side by side; more have a row each."""
 _SUBJECT_COLUMNS = 24
 """The widest subject of a finding; a longer one is folded, so that the finding itself has room in
 80 columns."""
@@ -143,6 +145,17 @@ def configuration_summaries(found: Sequence[ConfigurationSummary]) -> Iterator[T
         yield table
 
 
+def configuration_rows(found: Sequence[ConfigurationSummary]) -> Table:
+    """One row per configuration, for more than fit side by side; a name is never broken."""
+    texts = [(name, cells) for name, cells in rows(found) if name]
+    table = plain_table("configuration", *(escape(name) for name, _ in texts))
+    table.columns[0].no_wrap = True
+    for one, cells in zip(found, zip(*(cells for _, cells in texts), strict=True), strict=True):
+        table.add_row(escape(one.name), *map(escape, cells))
+    _explain(table, (one.p999_certain for one in found))
+    return table
+
+
 def campaign_rows(rows: Iterable[CampaignRow]) -> Table:
     """The knees (or fixed loads) of two campaigns with their latency, that at the one rate in a
     column of its own, and all against the first one's baseline.
@@ -158,6 +171,7 @@ def campaign_rows(rows: Iterable[CampaignRow]) -> Table:
         *filter(None, [fixed]),
         "vs. the first baseline",
     )
+    table.columns[0].no_wrap = True
     for row in rows:
         found = row.knee
         knee = (
@@ -201,27 +215,6 @@ def _ratio(found: Comparison | None) -> str:
         return "not measured"
     return times_with_interval(found.ratio) + (
         "" if found.differs else f", {not_shown(found.ratio).lower()}"
-    )
-
-
-def campaigns(listed: Iterable[Listed]) -> Iterator[Text]:
-    """What `list` lists: a name on a line of its own, never broken, so that it can be copied for
-    `show`, `compare` and `brief`.
-    """
-    for one in listed:
-        yield Text(one.folder.name, style="bold")
-        yield Text(f"  {_state(one)}\n" + (f"  {one.question}\n" if one.question else ""))
-
-
-def _state(one: Listed) -> str:
-    if one.damaged:
-        return f"damaged: {one.damaged}"
-    state = "finished" if one.finished else "unfinished"
-    simulated = "simulated, " if one.simulated else ""
-    marks = f", exit {one.exit_code}" if one.exit_code else ""
-    return (
-        f"{simulated}started {one.started_at[:16].replace('T', ' ')}, {one.rungs} rungs,"
-        f" {state}{marks}"
     )
 
 

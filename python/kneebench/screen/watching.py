@@ -26,13 +26,17 @@ _PLAIN_EVERY_S = 10.0
 
 
 @contextmanager
-def watching(plan: Plan, expected: Expected, *, as_json: bool = False) -> Iterator[Watch]:
-    """The watcher that fits: JSON lines when asked for, else live where stderr is a terminal, else
-    plain lines.
+def watching(
+    plan: Plan, expected: Expected, *, as_json: bool = False, quiet: bool = False
+) -> Iterator[Watch]:
+    """The watcher that fits: JSON lines or only warnings where that is wanted, else live where
+    stderr is a terminal, else plain lines.
     """
     progress = Progress(campaign_plan(plan), expected)
     if as_json:
         yield JsonLines(progress, sys.stdout)
+    elif quiet:
+        yield print_warning
     elif sys.stderr.isatty():
         from kneebench.screen.live import live
 
@@ -40,6 +44,12 @@ def watching(plan: Plan, expected: Expected, *, as_json: bool = False) -> Iterat
             yield watch
     else:
         yield PlainLines(progress, sys.stderr)
+
+
+def print_warning(event: Event) -> None:
+    """Write a warning to stderr; of other events nothing."""
+    if event.kind == "warning":
+        sys.stderr.write(visible(f"warning: {message_of(event)}\n"))
 
 
 class JsonLines:

@@ -1,0 +1,89 @@
+"""Keys of a plan that the command line sets: `--set ladder.repeats=5`, `--name`, `--tag`."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from kneebench.errors import PlanError
+from kneebench.plan.value_text import quoted
+
+
+class Override(NamedTuple):
+    """A key's path with its value, and the option that sets it, as errors call it."""
+
+    path: tuple[str, ...]
+    value: Any
+    option: str
+
+
+def override(text: str) -> Override:
+    """That of `--set KEY=VALUE`: the key as a plan writes it, the value too, or else a text.
+
+    Raises PlanError for what is no key with a value.
+
+    >>> override("ladder.repeats=5")[:2], override('storages."2x NVMe".path=/mnt/a')[:2]
+    ((('ladder', 'repeats'), 5), (('storages', '2x NVMe', 'path'), '/mnt/a'))
+    """
+    option = f"--set {text}"
+    key, sign, value = text.partition("=")
+    lines = (f"{key} = {value}", f"{key} = {quoted(value)}") if sign else ()
+    for line in lines:
+        try:
+            return Override(*_only(tomllib.loads(line)), option)
+        except ValueError:  # also TOMLDecodeError: no TOML, or more than one key
+            continue
+    seen = f"{key!r} is no key of a plan" if sign else "no = in it"
+    raise PlanError(option, seen=seen, do="write KEY=VALUE, such as --set ladder.repeats=5")
+
+
+def tag(text: str) -> Override:
+    """That of `--tag NAME=VALUE`. Raises PlanError for a tag without a name or a value.
+
+    >>> tag("firmware=1.2")
+    Override(path=('tags', 'firmware'), value='1.2', option='--tag firmware=1.2')
+    """
+    name, _, value = text.partition("=")
+    if not (name.strip() and value.strip()):
+        raise PlanError(
+            f"--tag {text}",
+            seen="a name and a value are required",
+            do="write NAME=VALUE, such as --tag firmware=1.2",
+        )
+    return Override(("tags", name.strip()), value.strip(), f"--tag {text}")
+
+
+def named(name: str) -> Override:
+    """That of `--name`."""
+    return Override(("name",), name, f"--name {name}")
+
+
+def with_overrides(values: Mapping[str, Any], overrides: Sequence[Override]) -> dict[str, Any]:
+    """The values of a plan with those of the command line in their place, in order; tables are
+    created where they are missing.
+
+    >>> with_overrides({"ladder": {"step": 2}}, [override("ladder.repeats=5")])
+    {'ladder': {'step': 2, 'repeats': 5}}
+    """
+    found = dict(values)
+    for one in overrides:
+        found = _with(found, one.path, one.value)
+    return found
+
+
+def _with(table: Any, path: tuple[str, ...], value: Any) -> Any:
+    if not path:
+        return value
+    inner = table if isinstance(table, dict) else {}
+    return {**inner, path[0]: _with(inner.get(path[0]), path[1:], value)}
+
+
+def _only(values: Any, path: tuple[str, ...] = ()) -> tuple[tuple[str, ...], Any]:
+    """The one key of a document, with its value. Raises ValueError for several."""
+    if not isinstance(values, dict) or (path and not values):
+        return path, values
+    if len(values) != 1:
+        raise ValueError("several keys")
+    [(name, inner)] = values.items()
+    return _only(inner, (*path, name))

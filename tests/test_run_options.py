@@ -1,0 +1,188 @@
+"""What the command line adds to a plan, and what it shows of a run."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from kneebench.campaign.preflight import read_plan
+from kneebench.cli import app
+from kneebench.errors import PlanError
+from kneebench.plan import Plan
+from kneebench.plan.overrides import override, with_overrides
+from kneebench.plan.preset import preset_text
+from kneebench.results import campaigns, load
+from kneebench.results.campaign_names import find_campaign
+
+
+def called(*words: str | Path) -> Result:
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a plan, and two campaigns of it that options made different."""
+    folder = tmp_path_factory.mktemp("named")
+    (folder / "sim.toml").write_text(preset_text("simulated"))
+    options = ("--quiet", "--no-brief", "--out", folder)
+    first = called(
+        *("run", folder / "sim.toml", *options, "--name", "nightly", "--tag", "firmware=1.2"),
+        *("--set", "ladder.repeats=2", "--set", "ladder.final_window=20s"),
+    )
+    assert first.exit_code == 0, first.output
+    assert first.stderr == "", "quiet: no progress"
+    second = called("run", folder / "sim.toml", *options, "--set", "ladder.step=2.5")
+    assert second.exit_code == 0, second.output
+    return folder
+
+
+def test_options_set_keys_of_the_plan_and_are_kept_with_the_campaign(root: Path) -> None:
+    campaign = load(find_campaign("nightly", root)).campaign
+    assert campaign.name == "nightly"
+    assert campaign.tags == {"firmware": "1.2"}
+    assert campaign.plan["ladder"]["repeats"] == 2
+    assert campaign.plan["ladder"]["final_window"] == 20.0
+    assert find_campaign("latest", root).name.endswith("-what-would-a-faster-drive-buy")
+
+
+def test_a_campaign_of_another_tag_is_another_campaign(root: Path) -> None:
+    before = len(campaigns(root))
+    out = called(
+        *("run", root / "sim.toml", "--quiet", "--no-brief", "--out", root, "--name", "nightly"),
+        *("--tag", "firmware=1.3", "--set", "ladder.repeats=2"),
+    )
+    assert out.exit_code == 0
+    found = campaigns(root)
+    assert len(found) == before + 1
+    assert [one.tags for one in found if one.name == "nightly"] == [
+        {"firmware": "1.3"},
+        {"firmware": "1.2"},
+    ]
+
+
+def test_list_shows_each_campaign_with_its_finding_and_tags(root: Path) -> None:
+    lines = called("list", "--in", root).stdout.splitlines()
+    [line] = [one for one in lines if "firmware=1.2" in one]
+    assert "-nightly" in line and "slow drive, fast drive" in line
+    assert "Simulated: fast drive vs. slow drive: NOPM 1." in line
+    only = called("list", "--in", root, "--tag", "firmware", "--json").stdout
+    assert {one["name"] for one in json.loads(only)} == {"nightly"}
+    none = called("list", "--in", root, "--tag", "firmware=9")
+    assert none.stdout == f"no campaigns with firmware=9 in {root}\n"
+
+
+def test_compare_lists_what_cannot_touch_the_figures_and_refuses_the_rest(
+    root: Path,
+) -> None:
+    other = find_campaign("latest", root)
+    stepped = next(one.folder for one in campaigns(root) if not one.name)
+    refused = called("compare", "nightly~1", stepped, "--in", root)
+    assert refused.exit_code == 2
+    assert "ladder.final_window is " in refused.stderr
+    assert "compare --anyway" in refused.stderr
+    compared = called("compare", "nightly~1", stepped, "--in", root, "--anyway", "--json")
+    document = json.loads(compared.stdout)
+    words = [one["words"] for one in document["disturbances"][stepped.name]]
+    assert words[0].startswith("ladder.final_window is 20.0 in ")
+    assert words[0].endswith("differences of figures may come from that")
+    assert any(one.startswith("ladder.step is 1.5 in ") for one in document["differences"])
+    assert other.name == find_campaign("nightly", root).name
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        (
+            ("--set", "ladder.repeat=4"),
+            "--set ladder.repeat=4: ladder.repeat\n    found:   unknown",
+        ),
+        (("--set", "ladder.window=5"), "allowed: a time with its unit in quotes"),
+        (("--set", "repeats"), "no = in it; write KEY=VALUE"),
+        (("--set", "a b=1"), "'a b' is no key of a plan"),
+        (("--name", "../up"), '--name ../up: name\n    found:   "../up"'),
+        (("--tag", "firmware"), "a name and a value are required"),
+        (("--open", "--no-brief"), "--open: --no-brief; leave one of them out"),
+    ],
+)
+def test_a_wrong_option_says_what_it_sets_and_what_is_allowed(
+    root: Path, option: tuple[str, ...], said: str
+) -> None:
+    out = called("run", root / "sim.toml", "--out", root, *option)
+    assert out.exit_code == 2
+    assert said in out.stderr
+
+
+def test_check_takes_the_keys_that_a_run_takes(root: Path) -> None:
+    out = called("check", root / "sim.toml", "--set", "workload.warehouses=1", "--json")
+    assert out.exit_code == 0
+    assert any("1 warehouse" in one["seen"] for one in json.loads(out.stdout))
+
+
+def test_keys_are_set_in_order_and_make_the_tables_they_need() -> None:
+    keys = [override("a.b=1"), override("a.b=2"), override('a."c d"=[1, "x"]'), override("e=5ms")]
+    assert with_overrides({"a": {"z": 0}}, keys) == {
+        "a": {"z": 0, "b": 2, "c d": [1, "x"]},
+        "e": "5ms",
+    }
+
+
+def test_a_key_of_the_command_line_does_not_blame_a_line_of_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "plan.toml"
+    file.write_text('[storages]\ndisk = { path = "." }\n[ladder]\nstep = 0.5\n')
+    with pytest.raises(PlanError) as error:
+        read_plan(file, [override("ladder.window=-1s")])
+    assert f"{file}, line 4: ladder.step" in str(error.value)
+    assert "--set ladder.window=-1s: ladder.window" in str(error.value)
+
+
+def test_open_shows_the_brief_in_the_users_browser(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    browser, opened = tmp_path / "browser", tmp_path / "opened"
+    browser.write_text(f"#!/bin/sh\necho $1 > {opened}\n")
+    browser.chmod(0o755)
+    monkeypatch.setenv("BROWSER", f"{browser} %s")
+    monkeypatch.delitem(sys.modules, "webbrowser", raising=False)
+    out = called("brief", "nightly", "--in", root, "--out", tmp_path / "b.html", "--open")
+    assert out.exit_code == 0
+    assert opened.read_text().strip() == (tmp_path / "b.html").as_uri()
+
+
+def test_a_new_plan_is_for_the_named_storages_and_says_what_check_finds(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    out = called("plan", "new", "--storage", tmp_path / "a", "--storage", f"fast={tmp_path / 'b'}")
+    assert out.exit_code == 0, out.output
+    assert out.stdout.startswith("# kneebench check: Ready: 0 errors")
+    file = tmp_path / "new.toml"
+    file.write_text(out.stdout)
+    plan: Plan = read_plan(file)
+    assert list(plan.storages) == ["a", "fast"]
+    assert plan.question == "What does fast buy this database over a?"
+    assert plan.ladder.rounds == "short"
+
+
+@pytest.mark.parametrize(
+    ("storages", "said"),
+    [
+        (["/nonexistent"], "is no directory and no drive"),
+        (["/tmp", "tmp=/var"], "two storages have one name"),
+    ],
+)
+def test_a_storage_that_is_not_there_is_refused(storages: list[str], said: str) -> None:
+    out = called("plan", "new", *(word for one in storages for word in ("--storage", one)))
+    assert out.exit_code == 2
+    assert said in out.stderr
+
+
+def test_a_drive_is_offered_as_a_volume_and_refused_by_what_check_says() -> None:
+    out = called("plan", "new", "--storage", "nvme77n1")
+    assert out.exit_code == 0
+    assert "error: drive 'nvme77n1': no such drive here" in out.stdout
+    assert 'drives = ["nvme77n1"]' in out.stdout
+    assert os.sep not in out.stdout.partition("[storages")[2]
