@@ -31,7 +31,7 @@ class CampaignList:
             yield table
         else:
             for one in self._listed:
-                yield Text(one.folder.name, style="bold", no_wrap=True, overflow="ignore")
+                yield Text(one.folder.name, style="bold")
                 yield Text(f"  {'; '.join(filter(None, _behind(one)))}")
 
 

@@ -49,7 +49,7 @@ def watching(
 def print_warning(event: Event) -> None:
     """Write a warning to stderr; of other events nothing."""
     if event.kind == "warning":
-        sys.stderr.write(visible(f"warning: {message_of(event)}\n"))
+        sys.stderr.write(visible(f"{message_of(event)}\n"))
 
 
 class JsonLines:
