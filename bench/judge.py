@@ -5,7 +5,7 @@ A PostgreSQL of its own, on loopback TCP; a few users in a closed loop, without 
 turn. Without TLS the trace has each call from the packet of its Bind, as it leaves, to that of its
 ReadyForQuery, as it arrives, and the load generator knows that arrival by the kernel's timestamp.
 With TLS the trace goes by directions, and the load generator estimates the arrival, as over a Unix
-socket (docs/method.md, the load generator's own delay).
+socket (docs/method/load-generator.md).
 
 The counters are sums of d_next_o_id, read by a session of the judge's own when the window begins
 and ends, each with the server's clock.

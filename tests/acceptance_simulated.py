@@ -1,6 +1,6 @@
 """Acceptance of campaigns whose true ratio to the baseline is known: how often each answer comes.
 
-`python -m tests.acceptance_simulated --count 4000` prints the table of docs/method.md.
+`python -m tests.acceptance_simulated --count 4000` prints the table of docs/method/acceptance.md.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def answers(kind: Kind, truth: float, count: int, margin: float = MARGIN) -> Cou
 
 
 def table(count: int) -> Iterable[str]:
-    """Rows of docs/method.md."""
+    """Rows of docs/method/acceptance.md."""
     names = ("same", "same or better", "better", "worse", "cannot say")
     yield f"| campaign and baseline | truth | {' | '.join(names)} |"
     yield f"|---|---|{'---|' * len(names)}"

@@ -60,10 +60,11 @@ class Tab:
         os.close(back)
         self._number, self._read = 0, b""
         self.console: list[str] = []
+        self.requested: list[str] = []
         target = self._call("Target.createTarget", url="about:blank")["targetId"]
         attached = self._call("Target.attachToTarget", targetId=target, flatten=True)
         self._session = attached["sessionId"]
-        for domain in ("Page", "Runtime"):
+        for domain in ("Page", "Runtime", "Network"):
             self._call(f"{domain}.enable", session=True)
 
     def open(self, url: str) -> None:
@@ -106,6 +107,8 @@ class Tab:
             said = self._next()
             if said.get("method") in ("Runtime.consoleAPICalled", "Runtime.exceptionThrown"):
                 self.console.append(json.dumps(said["params"])[:500])
+            if said.get("method") == "Network.requestWillBeSent":
+                self.requested.append(said["params"]["request"]["url"])
             if said.get("id") == self._number:
                 assert "error" not in said, said
                 found: dict[str, Any] = said["result"]

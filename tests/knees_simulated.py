@@ -1,7 +1,7 @@
 """Whole climbs on curves whose knee is known: how often the knee is right, how near to each other
 the knees of one curve are, and how many rungs that takes.
 
-`python -m tests.knees_simulated --count 100` prints the table of docs/method.md.
+`python -m tests.knees_simulated --count 100` prints the table of docs/method/climb.md.
 """
 
 from __future__ import annotations

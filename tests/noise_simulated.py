@@ -1,7 +1,7 @@
 """A/A campaigns whose noise is known: how often a later one claims a difference, by the number of
 pairs behind the noise floor.
 
-`python -m tests.noise_simulated --count 2000` prints the table of docs/method.md.
+`python -m tests.noise_simulated --count 2000` prints the table of docs/method/comparing.md.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def claimed(case: Case, pairs: int, count: int) -> float:
 
 
 def table(count: int) -> Iterable[str]:
-    """Rows of docs/method.md."""
+    """Rows of docs/method/comparing.md."""
     names = " | ".join(f"{pairs} pairs" for pairs in PAIRS)
     yield f"| noise of one window | {names} | median floor of 3 pairs |"
     yield "|---" * (len(PAIRS) + 2) + "|"

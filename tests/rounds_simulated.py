@@ -1,7 +1,7 @@
 """Final runs in rounds whose truth is known: how often the interval covers it, and how many rounds
 the stopping rule needs.
 
-`python -m tests.rounds_simulated --count 2000` prints the table of docs/method.md.
+`python -m tests.rounds_simulated --count 2000` prints the table of docs/method/rounds.md.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def _row(noise: Noise, every: int, count: int) -> str:
 
 
 def table(every: int, count: int) -> Iterable[str]:
-    """Rows of docs/method.md."""
+    """Rows of docs/method/rounds.md."""
     yield "| rounds differ by | rounds | precise | ratio covered | NOPM covered |"
     yield "|---|---|---|---|---|"
     yield from (_row(noise, every, count) for noise in NOISES)

@@ -5,7 +5,7 @@ A configuration that was still warming did only a share of what it would do when
 wrong if more of the resource stops paying elsewhere: at another configuration than the named one,
 at or below the one beyond which it is said to pay, or outside the range that is given.
 
-`python -m tests.sweeps_simulated --count 2000` prints the table of docs/method.md.
+`python -m tests.sweeps_simulated --count 2000` prints the table of docs/method/sweeps.md.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def shares(course: Course, warming: Sequence[int], scatter: float, count: int) -
 
 
 def table(count: int) -> Iterable[str]:
-    """Rows of docs/method.md."""
+    """Rows of docs/method/sweeps.md."""
     yield (
         "| still warming | sweeps with an answer, noise of 1% / 3% / 10% / 30% | wrong answer, at"
         " most | range without the true one, at most |"

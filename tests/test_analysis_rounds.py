@@ -1,6 +1,6 @@
 """Final runs in rounds: intervals from rounds grouped by restore, and the rule that ends them.
 
-The claims of docs/method.md are checked on simulated campaigns (tests/rounds_simulated.py).
+The claims of docs/method/rounds.md are checked on simulated campaigns (tests/rounds_simulated.py).
 """
 
 from __future__ import annotations

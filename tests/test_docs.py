@@ -66,7 +66,8 @@ def test_every_command_that_a_page_names_exists() -> None:
 
 
 def test_every_stop_and_engine_is_in_the_docs() -> None:
-    assert [name for name in STOPS.names() if f"| {name} |" not in page("docs/method.md")] == []
+    climb = page("docs/method/climb.md")
+    assert [name for name in STOPS.names() if f"| {name} |" not in climb] == []
     assert [name for name in ENGINES.names() if name not in page("docs/plan.md")] == []
 
 

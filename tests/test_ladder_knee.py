@@ -1,4 +1,4 @@
-"""The knee repeats: what docs/method.md claims of whole climbs on curves whose knee is known."""
+"""The knee repeats: what docs/method/climb.md claims of whole climbs with a known knee."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What docs/method.md claims of a climb that ends at a plateau, on simulated curves with noise."""
+"""What docs/method/climb.md claims of climbs that end at a plateau, on simulated, noisy curves."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ and m the margin:
 
 A significant difference alone is not enough for "worse": with enough runs every difference is
 significant, also one that the margin allows. So with more and more runs the answer tends to the
-true one. docs/method.md has the simulated error rates.
+true one. docs/method/acceptance.md has the simulated error rates.
 """
 
 from __future__ import annotations

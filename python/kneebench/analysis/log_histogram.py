@@ -75,7 +75,7 @@ def merged(found: Sequence[LogHistogram]) -> LogHistogram | None:
 
 
 def is_certain(one: LogHistogram, share: float) -> bool:
-    """Whether at least 100 flushes exceed this percentile, as for latency (docs/method.md)."""
+    """Whether at least 100 flushes exceed this percentile, as for latency."""
     return _beyond(one, share) >= CERTAIN
 
 

@@ -10,7 +10,7 @@ each pair's ratio is noise.
   pair, or the largest ratio seen.
 
 An interval's half-width is not the floor: with few restores it is wide because the noise is little
-known, and each campaign has its own. docs/method.md has the share of false claims, simulated.
+known, and each campaign has its own. docs/method/comparing.md has the share of false claims.
 """
 
 from __future__ import annotations

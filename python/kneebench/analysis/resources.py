@@ -1,8 +1,8 @@
 """The resources of the verdict, as data: what they are called, what is read of each, from which
 limit on one has too little, where the limit comes from, and what relieves it.
 
-resource_evidence.py judges them. The sources are those of docs/method.md; "own" means that a limit
-was set here, on the recorded situations (tests/recorded/situations.py) and the reason given.
+resource_evidence.py judges them. The sources are those of docs/method/limits.md; "own" means that a
+limit was set here, on the recorded situations (tests/recorded/situations.py) and the reason given.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ logarithms:
 
 Both are widened by a fifth, because the values themselves decide when to stop. Values are lists by
 restore; the ratio of two configurations is one list of paired rounds, which the restores divide in
-the same way. docs/method.md has the simulated coverage and the price.
+the same way. docs/method/rounds.md has the simulated coverage and the price.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from kneebench.units import NOTHING, significant, time
 DERIVED = "Derived from TPC-C, not comparable with TPC results."
 """The fair-use line, under every result for people."""
 FEW = "n too small"
-"""Text beside a percentile that too few samples exceed (docs/method.md, latency)."""
+"""Text beside a percentile that too few samples exceed (docs/method/workload.md)."""
 FEW_MEANS = f'"{FEW}": fewer than 100 samples exceed the percentile.'
 STOPS = {"invalid": "invalid rung"}
 """Names of stop reasons for people, where they are not the name in the plan and in files with
@@ -189,7 +189,7 @@ def time_interval(of: Estimate) -> str:
 
 
 def percentile(value_s: float, certain: bool) -> str:
-    """A percentile, with a note if too few samples exceed it (docs/method.md, latency).
+    """A percentile, with a note if too few samples exceed it (docs/method/workload.md).
 
     >>> percentile(0.0202, True), percentile(0.0202, False)
     ('20.2 ms', '20.2 ms (n too small)')

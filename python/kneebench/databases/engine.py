@@ -81,7 +81,7 @@ class Server(Protocol):
         ...
 
     def conditions(self, watch: Watch) -> Sequence[Check]:
-        """The twelve consistency conditions (docs/method.md); the sentences say what was
+        """The twelve consistency conditions (docs/method/climb.md); the sentences say what was
         sampled.
         """
         ...

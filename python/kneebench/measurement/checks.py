@@ -2,8 +2,8 @@
 arithmetic.
 
 Those "idle to idle" compare the state before the first user connected with the state after the last
-one left, and are exact. Sources: docs/method.md; Little, "A proof for the queuing formula L =
-lambda W", Operations Research 9, 1961.
+one left, and are exact. Sources: docs/method/limits.md; Little, "A proof for the queuing formula
+L = lambda W", Operations Research 9, 1961.
 """
 
 from __future__ import annotations

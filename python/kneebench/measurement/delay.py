@@ -1,9 +1,9 @@
 """The load generator's own delay: how long answers, and starts that were due, waited for its
 threads to run.
 
-No latency includes it (docs/method.md). In a closed loop it still costs throughput: a user who
-waits in the load generator asks the database for nothing. In an open loop it bunches the starts. So
-it is printed, and beyond a limit the rung is invalid.
+No latency includes it (docs/method/load-generator.md). In a closed loop it still costs throughput:
+a user who waits in the load generator asks the database for nothing. In an open loop it bunches the
+starts. So it is printed, and beyond a limit the rung is invalid.
 """
 
 from __future__ import annotations

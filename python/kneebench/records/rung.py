@@ -74,7 +74,7 @@ class Latency(Record):
 
     @property
     def p999_is_certain(self) -> bool:
-        """True if at least 100 samples exceed it (docs/method.md, latency)."""
+        """True if at least 100 samples exceed it (docs/method/workload.md)."""
         return self.n >= 100_000
 
 

@@ -11,7 +11,7 @@ from kneebench.records import Record
 TOLERANCE = 0.02
 """Between bytes per second and I/Os per second times the block size, beside the I/Os in flight."""
 CERTAIN = 100
-"""Fewest I/Os that must exceed a percentile that is quoted (docs/method.md, latency)."""
+"""Fewest I/Os that must exceed a percentile that is quoted (docs/method/workload.md)."""
 CORE_BUSY = 0.95
 
 
