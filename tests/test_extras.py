@@ -1,4 +1,4 @@
-"""Extras: what is said where the packages of one are missing, by the way kneebench was installed."""
+"""Extras: what is said where the packages of one are missing, by how kneebench was installed."""
 
 from __future__ import annotations
 

@@ -9,6 +9,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from kneebench.directories import CAMPAIGNS
+
 PROGRAM = "kneebench"
 VARIABLE = "_KNEEBENCH_COMPLETE"
 """The environment variable with which a shell's script starts this program."""
@@ -42,8 +44,19 @@ def answer_shells() -> None:
         completion_init()
 
 
-def presets(incomplete: str) -> list[str]:
+def preset_names(incomplete: str) -> list[str]:
     """The presets whose names begin so."""
     from kneebench.plan import preset
 
     return [name for name in preset.presets() if name.startswith(incomplete)]
+
+
+def campaign_names(context: typer.Context, incomplete: str) -> list[str]:
+    """The campaigns whose folders or names begin so, of those in the folder of `--in`, and
+    `latest`.
+    """
+    from kneebench.results import campaign_reader
+
+    listed = campaign_reader.campaigns(context.params.get("root") or CAMPAIGNS)
+    names = {name for one in listed for name in (one.folder.name, one.name, "latest") if name}
+    return sorted(name for name in names if name.startswith(incomplete))

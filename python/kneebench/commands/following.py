@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kneebench.commands.completing import campaign_names
 from kneebench.commands.options import Root
 from kneebench.commands.output import print_line
 from kneebench.commands.resuming import Resumable
@@ -37,6 +38,7 @@ Campaign = Annotated[
         metavar="CAMPAIGN",
         help="Campaign: folder, name or its beginning, `latest`, `latest~1` (the one before).",
         show_default=False,
+        autocompletion=campaign_names,
     ),
 ]
 Listen = Annotated[

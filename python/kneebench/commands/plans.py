@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kneebench.commands.completing import presets
+from kneebench.commands.completing import preset_names
 from kneebench.commands.output import show_json
 from kneebench.commands.plan_selection import selected_plan
 
@@ -29,7 +29,7 @@ def preset(
         typer.Argument(
             help="quick, server, cloud, running or simulated.",
             show_default=False,
-            autocompletion=presets,
+            autocompletion=preset_names,
         ),
     ],
 ) -> None:
