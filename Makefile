@@ -27,7 +27,8 @@ PACKAGING := .tools/packaging/bin
 PACKAGE := VIRTUAL_ENV=$(CURDIR)/.tools/packaging PATH=$(CURDIR)/$(PACKAGING):$(PATH) \
 	CARGO_TARGET_DIR=$(or $(CARGO_TARGET_DIR),$(CURDIR)/target) \
 	RUSTFLAGS="--remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=cargo" $(PACKAGING)/maturin
-WHEEL := build --release --locked --quiet --zig --compatibility manylinux_2_28 --out dist
+WHEEL := build --release --locked --quiet --zig --compatibility manylinux_2_28 --out $(DIST)
+DIST := dist
 ARCHITECTURES := x86_64 aarch64
 EXTRAS :=
 
@@ -41,26 +42,26 @@ demo: ready  ## the default plan: this directory's disk vs. memory, on the embed
 	$(BIN)/kneebench run --out kneebench-results
 
 install: target-$(shell uname -m)  ## build the wheel of this machine, install it by uv (EXTRAS=pdf,live)
-	rm -f dist/*.whl
+	rm -f $(DIST)/kneebench-*
 	$(PACKAGE) $(WHEEL) --target $(shell uname -m)-unknown-linux-gnu
 	.tools/bin/uv tool install --quiet --force --python $(PYTHON) \
-		"kneebench$(if $(EXTRAS),[$(EXTRAS)]) @ file://$$(echo $(CURDIR)/dist/*.whl)"
+		"kneebench$(if $(EXTRAS),[$(EXTRAS)]) @ file://$$(realpath $(DIST)/kneebench-*.whl)"
 	@echo "installed: $$(.tools/bin/uv tool dir --bin)/kneebench"
 
 # Wheels are built from the source distribution, so that it is known to build. Its files have a date
 # of long ago, by which cargo would not see that they changed (tar -m).
 dist: $(ARCHITECTURES:%=target-%)  ## wheels for x86_64 and aarch64, and the source distribution
-	rm -rf dist target/dist && mkdir -p target/dist
-	$(PACKAGE) sdist --out dist
-	tar -xmf dist/kneebench-*.tar.gz -C target/dist --strip-components=1
+	rm -rf $(DIST)/kneebench-* target/dist && mkdir -p target/dist
+	$(PACKAGE) sdist --out $(DIST)
+	tar -xmf $(DIST)/kneebench-*.tar.gz -C target/dist --strip-components=1
 	for target in $(ARCHITECTURES); do \
 		$(PACKAGE) $(WHEEL) --target $$target-unknown-linux-gnu \
 			--manifest-path target/dist/Cargo.toml || exit 1; \
-		$(PACKAGING)/auditwheel show --json dist/*_$$target.whl \
+		$(PACKAGING)/auditwheel show --json $(DIST)/*_$$target.whl \
 			| grep -q "\"overall_tag\": \"manylinux_2_28_$$target\"" \
-			|| { echo "make: auditwheel finds another tag: dist/*_$$target.whl"; exit 1; }; \
+			|| { echo "make: auditwheel finds another tag for $$target"; exit 1; }; \
 	done
-	@ls -l dist
+	@ls -l $(DIST)
 
 target-%: .tools/packaging/ready
 	@test -d "$$(rustc --print target-libdir --target $*-unknown-linux-gnu)" \
