@@ -64,6 +64,8 @@ dist: $(ARCHITECTURES:%=target-%)  ## wheels for x86_64 and aarch64, and the sou
 	@ls -l $(DIST)
 
 target-%: .tools/packaging/ready
+	@command -v rustc >/dev/null \
+		|| { echo "make: Rust is missing: install it with rustup, then run make again"; exit 1; }
 	@test -d "$$(rustc --print target-libdir --target $*-unknown-linux-gnu)" \
 		|| { echo "make: run 'rustup target add $*-unknown-linux-gnu', then make again"; exit 1; }
 

@@ -98,6 +98,15 @@ def test_every_file_of_the_package_is_in_the_source_distribution(source_files: s
     assert own - source_files == set()
 
 
+def test_the_page_about_installing_names_every_extra_and_the_wheel_of_this_version(
+    metadata: Message,
+) -> None:
+    page = (ROOT / "docs/install.md").read_text()
+    assert [extra for extra in MODULES if f"| `{extra}` |" not in page] == []
+    wheels = set(re.findall(r"kneebench-([\d.]+)-", page))
+    assert wheels == {metadata["Version"]}
+
+
 @pytest.mark.skipif(shutil.which("man") is None, reason="man is not installed")
 def test_the_man_page_is_drawn_with_every_command_and_without_a_warning() -> None:
     drawn = subprocess.run(
