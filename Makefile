@@ -41,10 +41,10 @@ help:  ## list the targets
 demo: ready  ## the default plan: this directory's disk vs. memory, on the embedded PostgreSQL
 	$(BIN)/kneebench run --out kneebench-results
 
-install: target-$(shell uname -m)  ## build the wheel of this machine, install it by uv (EXTRAS=pdf,live)
+install: target-$(shell uname -m)  ## build a wheel and install it by uv (EXTRAS=pdf,live)
 	rm -f $(DIST)/kneebench-*
 	$(PACKAGE) $(WHEEL) --target $(shell uname -m)-unknown-linux-gnu
-	.tools/bin/uv tool install --quiet --force --python $(PYTHON) \
+	.tools/bin/uv tool install --quiet --force --reinstall-package kneebench --python $(PYTHON) \
 		"kneebench$(if $(EXTRAS),[$(EXTRAS)]) @ file://$$(realpath $(DIST)/kneebench-*.whl)"
 	@echo "installed: $$(.tools/bin/uv tool dir --bin)/kneebench"
 
@@ -58,7 +58,7 @@ dist: $(ARCHITECTURES:%=target-%)  ## wheels for x86_64 and aarch64, and the sou
 		$(PACKAGE) $(WHEEL) --target $$target-unknown-linux-gnu \
 			--manifest-path target/dist/Cargo.toml || exit 1; \
 		$(PACKAGING)/auditwheel show --json $(DIST)/*_$$target.whl \
-			| grep -q "\"overall_tag\": \"manylinux_2_28_$$target\"" \
+			| grep "\"overall_tag\": \"manylinux_2_28_$$target\"" \
 			|| { echo "make: auditwheel finds another tag for $$target"; exit 1; }; \
 	done
 	@ls -l $(DIST)
