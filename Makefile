@@ -23,12 +23,12 @@ apt = test "$$(id -u)" = 0 && apt-get update -qq \
 BENCH :=
 # Tools that build packages, in an environment of their own. Paths of this machine are left out of
 # what they compile.
+DIST := dist
 PACKAGING := .tools/packaging/bin
 PACKAGE := VIRTUAL_ENV=$(CURDIR)/.tools/packaging PATH=$(CURDIR)/$(PACKAGING):$(PATH) \
 	CARGO_TARGET_DIR=$(or $(CARGO_TARGET_DIR),$(CURDIR)/target) \
 	RUSTFLAGS="--remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=cargo" $(PACKAGING)/maturin
 WHEEL := build --release --locked --quiet --zig --compatibility manylinux_2_28 --out $(DIST)
-DIST := dist
 ARCHITECTURES := x86_64 aarch64
 EXTRAS :=
 
