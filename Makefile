@@ -21,9 +21,9 @@ apt = test "$$(id -u)" = 0 && apt-get update -qq \
 	&& DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(1)
 
 BENCH :=
+DIST := dist
 # Tools that build packages, in an environment of their own. Paths of this machine are left out of
 # what they compile.
-DIST := dist
 PACKAGING := .tools/packaging/bin
 PACKAGE := VIRTUAL_ENV=$(CURDIR)/.tools/packaging PATH=$(CURDIR)/$(PACKAGING):$(PATH) \
 	CARGO_TARGET_DIR=$(or $(CARGO_TARGET_DIR),$(CURDIR)/target) \

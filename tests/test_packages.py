@@ -107,6 +107,14 @@ def test_the_page_about_installing_names_every_extra_and_the_wheel_of_this_versi
     assert wheels == {metadata["Version"]}
 
 
+def test_make_puts_packages_where_it_is_said_to_and_into_dist_otherwise() -> None:
+    for words, folder in (((), "dist"), (("DIST=elsewhere",), "elsewhere")):
+        planned = subprocess.check_output(
+            ["make", "--dry-run", "install", "dist", *words], cwd=ROOT, text=True
+        )
+        assert planned.count(f"--out {folder}") == 3
+
+
 @pytest.mark.skipif(shutil.which("man") is None, reason="man is not installed")
 def test_the_man_page_is_drawn_with_every_command_and_without_a_warning() -> None:
     drawn = subprocess.run(
