@@ -26,6 +26,7 @@ warehouses = 1
 [storages]
 disk = { path = "disk" }
 """
+NOTEBOOK_PACKAGES = ("ipykernel", "nbclient", "nbformat", "pandas", "polars")
 NOTEBOOK = """
 import sys, nbclient, nbformat
 notebook = nbformat.read(sys.argv[1], as_version=4)
@@ -63,7 +64,7 @@ def wheelhouse(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheelhouse")
     pinned = re.findall(r"^[a-z][^ ]+==[^\\\n]+", (ROOT / "requirements.lock").read_text(), re.M)
     (folder / "constraints.txt").write_text("\n".join(pinned))
-    wanted = [f"{wheel}[live,pdf]", "nbclient", "nbformat", "ipykernel"]
+    wanted = [f"{wheel}[live,pdf]", *NOTEBOOK_PACKAGES]
     words = [PIP, "download", "--quiet", "--only-binary=:all:", "-c", "constraints.txt", *wanted]
     got = run(list(map(str, words)), folder)
     if "Could not fetch" in got.stderr or "Failed to establish" in got.stderr:
@@ -151,7 +152,6 @@ def test_the_man_page_is_found_beside_the_command(installed: Installation) -> No
 
 @pytest.mark.parametrize("notebook", sorted((ROOT / "docs").rglob("*.ipynb")), ids=str)
 def test_a_notebook_of_the_documentation_runs(installed: Installation, notebook: Path) -> None:
-    names = ("nbclient", "nbformat", "ipykernel")
-    installed.printed("python", "-m", "pip", "install", "--quiet", *names)
+    installed.printed("python", "-m", "pip", "install", "--quiet", *NOTEBOOK_PACKAGES)
     shutil.copy(notebook, installed.place)
     installed.printed("python", "-c", NOTEBOOK, notebook.name)
