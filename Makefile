@@ -15,21 +15,59 @@ PG15 := /usr/lib/postgresql/15/bin/postgres
 DEBIAN_TOOLS := $(PG15) /usr/bin/chromium /usr/bin/openssl /usr/sbin/mkfs.xfs \
 	/sbin/mkfs.btrfs /sbin/sfdisk /usr/bin/fio /usr/bin/qemu-storage-daemon /usr/bin/nbdfuse \
 	/usr/bin/bpftrace /usr/sbin/mariadbd /usr/bin/mariadb /usr/bin/ipmitool \
-	/usr/share/doc/libsnmp40
+	/usr/share/doc/libsnmp40 /usr/bin/zsh /usr/bin/fish /usr/bin/man
 SERVERS := openssh-server libwrap0 libfaketime snmpd
 apt = test "$$(id -u)" = 0 && apt-get update -qq \
 	&& DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(1)
 
 BENCH :=
+DIST := dist
+# Tools that build packages, in an environment of their own. Paths of this machine are left out of
+# what they compile.
+PACKAGING := .tools/packaging/bin
+PACKAGE := VIRTUAL_ENV=$(CURDIR)/.tools/packaging PATH=$(CURDIR)/$(PACKAGING):$(PATH) \
+	CARGO_TARGET_DIR=$(or $(CARGO_TARGET_DIR),$(CURDIR)/target) \
+	RUSTFLAGS="--remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=cargo" $(PACKAGING)/maturin
+WHEEL := build --release --locked --quiet --zig --compatibility manylinux_2_28 --out $(DIST)
+ARCHITECTURES := x86_64 aarch64
+EXTRAS :=
 
-.PHONY: help demo bench test test-rust test-python test-long check format lock docs clean
-.PHONY: ready debian ray
+.PHONY: help demo install dist bench test test-rust test-python test-long check format lock docs
+.PHONY: clean ready debian ray
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
 
 demo: ready  ## the default plan: this directory's disk vs. memory, on the embedded PostgreSQL
 	$(BIN)/kneebench run --out kneebench-results
+
+install: target-$(shell uname -m)  ## build a wheel and install it by uv (EXTRAS=pdf,live)
+	rm -f $(DIST)/kneebench-*
+	$(PACKAGE) $(WHEEL) --target $(shell uname -m)-unknown-linux-gnu
+	.tools/bin/uv tool install --quiet --force --reinstall-package kneebench --python $(PYTHON) \
+		"kneebench$(if $(EXTRAS),[$(EXTRAS)]) @ file://$$(realpath $(DIST)/kneebench-*.whl)"
+	@echo "installed: $$(.tools/bin/uv tool dir --bin)/kneebench"
+
+# Wheels are built from the source distribution, so that it is known to build. Its files have a date
+# of long ago, by which cargo would not see that they changed (tar -m).
+dist: $(ARCHITECTURES:%=target-%)  ## wheels for x86_64 and aarch64, and the source distribution
+	rm -rf $(DIST)/kneebench-* target/dist && mkdir -p target/dist
+	$(PACKAGE) sdist --out $(DIST)
+	tar -xmf $(DIST)/kneebench-*.tar.gz -C target/dist --strip-components=1
+	for target in $(ARCHITECTURES); do \
+		$(PACKAGE) $(WHEEL) --target $$target-unknown-linux-gnu \
+			--manifest-path target/dist/Cargo.toml || exit 1; \
+		$(PACKAGING)/auditwheel show --json $(DIST)/*_$$target.whl \
+			| grep "\"overall_tag\": \"manylinux_2_28_$$target\"" \
+			|| { echo "make: auditwheel finds another tag for $$target"; exit 1; }; \
+	done
+	@ls -l $(DIST)
+
+target-%: .tools/packaging/ready
+	@command -v rustc >/dev/null \
+		|| { echo "make: Rust is missing: install it with rustup, then run make again"; exit 1; }
+	@test -d "$$(rustc --print target-libdir --target $*-unknown-linux-gnu)" \
+		|| { echo "make: run 'rustup target add $*-unknown-linux-gnu', then make again"; exit 1; }
 
 test: ready debian check test-rust test-python  ## every test, on real components
 
@@ -64,15 +102,18 @@ ray: .tools/bin/uv  ## put Ray into .tools/ray, for the tests of load hosts by R
 	.tools/bin/uv pip install --quiet --python $(BIN)/python --target .tools/ray --require-hashes \
 	  -r requirements-ray.lock
 
-lock: .tools/bin/uv  ## update the lock file of Python packages
-	uv pip compile -q pyproject.toml --group dev --extra live --extra power --universal \
+lock: .tools/bin/uv  ## update the lock files of Python packages
+	uv pip compile -q pyproject.toml --group dev --extra live --extra pdf --extra power --universal \
 		--generate-hashes --upgrade --python-version 3.11 \
 		--custom-compile-command "make lock" -o requirements.lock
 	echo 'ray>=2.50,<3' | uv pip compile -q - --universal --generate-hashes --upgrade \
 		--python-version 3.11 --custom-compile-command "make lock" -o requirements-ray.lock
+	printf 'auditwheel>=6,<7\nmaturin>=1.9,<2\nziglang>=0.16,<0.18\n' | uv pip compile -q - \
+		--universal --generate-hashes --upgrade --python-version 3.11 \
+		--custom-compile-command "make lock" -o requirements-packaging.lock
 
 clean:  ## remove what make built
-	rm -rf .venv .tools target python/kneebench/*.so
+	rm -rf .venv .tools dist target python/kneebench/*.so
 
 ready: .venv/built
 
@@ -87,6 +128,11 @@ ready: .venv/built
 		|| { echo "make: Python 3.11 or later is needed; name it with make PYTHON=..."; exit 1; }
 	test -x $(BIN)/python || uv venv --quiet --python $(PYTHON) .venv
 	uv pip sync --quiet --require-hashes requirements.lock
+	touch $@
+
+.tools/packaging/ready: requirements-packaging.lock | .tools/bin/uv
+	uv venv --quiet --clear --python $(PYTHON) .tools/packaging
+	VIRTUAL_ENV=$(CURDIR)/.tools/packaging uv pip sync --quiet --require-hashes $<
 	touch $@
 
 .tools/bin/uv:
@@ -119,7 +165,8 @@ debian: .tools/hosts/servers
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 		$(call apt,--no-install-recommends postgresql-15 chromium openssl xfsprogs \
 			btrfs-progs fdisk fio qemu-system-common libnbd-bin bpftrace \
-			mariadb-server-core mariadb-client-core ipmitool libsnmp40) >/dev/null; \
+			mariadb-server-core mariadb-client-core ipmitool libsnmp40 zsh fish man-db) \
+			>/dev/null; \
 	else \
 		echo "make: not root: tests of parts that are not installed are skipped, with a reason"; \
 	fi

@@ -18,6 +18,7 @@ import pytest
 from tests.loaded import Servers
 
 SLOWEST = (
+    "installed_wheel",
     "power_peers",
     "bench",
     "power_campaign",

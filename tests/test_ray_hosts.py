@@ -136,6 +136,6 @@ def test_a_cluster_is_used_with_its_token_only(lab: Lab, wrong: dict[str, str]) 
 
 
 def test_without_the_package_it_is_said_which_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("kneebench.extras.find_spec", lambda name: None)
     with pytest.raises(PlanError, match=r"kneebench\[ray\]"), cluster(RayHosts(ray="auto")):
         pass

@@ -14,6 +14,7 @@ import typer
 from kneebench.commands import (
     accepting,
     campaigns,
+    completing,
     drives,
     following,
     hosts,
@@ -105,9 +106,11 @@ app.command("accept")(accepting.accept)
 app.command("brief")(campaigns.write_brief)
 app.command("clean")(measuring.clean)
 app.command("components")(measuring.components)
+app.command("completion")(completing.completion)
 
 
 def main() -> None:
     """The command `kneebench`."""
     print_anything()
+    completing.answer_shells()
     app(prog_name="kneebench")

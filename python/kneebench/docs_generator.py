@@ -1,17 +1,20 @@
 """Docs generator: the reference pages in docs/, generated from the plan's schema and the commands
-(`make docs`).
+(`make docs`), and what packages carry of them: the man page and README.md with absolute links.
 
 docs/plan.md comes from the plan's JSON Schema, docs/cli.md from each command's own help, so neither
-can be out of date; a test compares the files with the generated text.
+can be out of date; a test compares each file with the generated text.
 """
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from kneebench.exit_handling import EXIT_CODES
+from kneebench.man_page import man_page
 from kneebench.plan.explanation import dotted
 from kneebench.plan.json_schema import PlanKey, PlanTable, tables
 from kneebench.plan.mkfs_options import KNOWN, LONG
@@ -21,6 +24,10 @@ from kneebench.results.atomic_write import write_text
 
 _GENERATED = "<!-- Written by `make docs`; change the source, not this file. -->"
 _COLUMNS = 100
+_PAGES = "https://github.com/kneebench/kneebench/blob/main"
+_PICTURES = "https://raw.githubusercontent.com/kneebench/kneebench/main"
+_RELATIVE = re.compile(r'(\]\(|src="|href=")(?!#|[a-z]+:)([^)\s"]+)')
+"""A link in Markdown or HTML to another file of the repository, after what stands before it."""
 
 _PLAN_HEAD = """# The plan
 
@@ -58,18 +65,6 @@ document.
 
 | exit code | |
 |---|---|
-| 0 | success |
-| 1 | other handled error: the message names the object, the reason and the fix; \
-or an internal error, please report |
-| 2 | wrong plan, wrong option, or something wrong on this machine that the plan names |
-| 3 | invalid measurement: the database was lost or out of space, transactions failed, \
-the load generator was the bottleneck, or a storage never became steady |
-| 4 | a self-check of the results failed: do not trust the figures |
-| 5 | refused: continuing could destroy something that is not kneebench's |
-| 6 | `accept`: the campaign is worse than its baseline |
-| 7 | `accept`: cannot say; about how many more rounds would decide is printed |
-| 130 | interrupted by Ctrl-C or SIGTERM: changes to the machine are undone, \
-measured rungs are saved |
 """
 
 
@@ -95,7 +90,8 @@ def cli_reference() -> str:
     from kneebench.cli import app
 
     runner = CliRunner(env={"COLUMNS": str(_COLUMNS), "NO_COLOR": "1"})
-    lines = [_CLI_HEAD]
+    rows = (_cells(str(code), text) for code, text in EXIT_CODES.items())
+    lines = ["\n".join([_CLI_HEAD.rstrip(), *rows, ""])]
     for words in _commands(get_command(app)):
         answer = runner.invoke(app, [*words, "--help"], prog_name="kneebench")
         lines += [
@@ -163,7 +159,35 @@ def _cells(*cells: str) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def write(folder: Path) -> None:
-    """Write both references into a folder."""
-    write_text(folder / "plan.md", plan_reference())
-    write_text(folder / "cli.md", cli_reference())
+def long_description(readme: str) -> str:
+    """README.md as an index of packages shows it, without a checkout: its links are absolute.
+
+    >>> print(long_description("[plan](docs/plan.md), [uv](https://uv)"))
+    [plan](https://github.com/kneebench/kneebench/blob/main/docs/plan.md), [uv](https://uv)
+    """
+    return _RELATIVE.sub(lambda link: f"{link[1]}{_absolute(link[2])}", readme)
+
+
+def _absolute(path: str) -> str:
+    """Where a file of the repository is: a picture as it is, another as a page."""
+    picture = path.endswith((".png", ".svg"))
+    return f"{_PICTURES if picture else _PAGES}/{path}"
+
+
+def write(root: Path) -> None:
+    """Write the references, the man page and the long description of the packages into a
+    checkout.
+    """
+    for path, text in generated(root).items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, text)
+
+
+def generated(root: Path) -> dict[Path, str]:
+    """What is generated in a checkout, by path."""
+    return {
+        root / "docs/plan.md": plan_reference(),
+        root / "docs/cli.md": cli_reference(),
+        root / "distribution/README.md": long_description((root / "README.md").read_text()),
+        root / "distribution/wheel/data/share/man/man1/kneebench.1": man_page(),
+    }

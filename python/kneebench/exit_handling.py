@@ -33,6 +33,21 @@ _FILES = (
     errno.ELOOP,
 )
 """Error numbers that concern a path from the user or the environment."""
+EXIT_CODES = {
+    0: "success",
+    1: "other handled error: the message names the object, the reason and the fix; or an internal"
+    " error, please report",
+    2: "wrong plan, wrong option, or something wrong on this machine that the plan names",
+    3: "invalid measurement: the database was lost or out of space, transactions failed, the load"
+    " generator was the bottleneck, or a storage never became steady",
+    4: "a self-check of the results failed: do not trust the figures",
+    5: "refused: continuing could destroy something that is not kneebench's",
+    6: "`accept`: the campaign is worse than its baseline",
+    7: "`accept`: cannot say; about how many more rounds would decide is printed",
+    130: "interrupted by Ctrl-C or SIGTERM: changes to the machine are undone, measured rungs are"
+    " saved",
+}
+"""Every exit code of the command line, for its reference."""
 
 
 class Commands(TyperGroup):

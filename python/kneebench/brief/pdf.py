@@ -17,6 +17,7 @@ from kneebench.brief import drawing
 from kneebench.brief.page import WHOSE, Brief
 from kneebench.brief.rendering import Page
 from kneebench.brief.section import Section
+from kneebench.extras import require_extra
 from kneebench.results.atomic_write import write_bytes
 
 Paper = Literal["a4", "us-letter"]
@@ -55,8 +56,10 @@ def compiled(
 ) -> bytes:
     """A PDF of what a page says, with the figures of its sections, and other pictures by name.
 
-    Where the front does not end on its two pages, all is set smaller, as far as that helps.
+    Where the front does not end on its two pages, all is set smaller, as far as that helps. Raises
+    PlanError without the extra `pdf`.
     """
+    require_extra("pdf", "cannot write a PDF")
     with TemporaryDirectory(prefix="kneebench-pdf-") as folder:
         place = Path(folder)
         for section in sections:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from kneebench.commands.completing import campaign_names
 from kneebench.commands.options import CampaignName, Json, PageFile, Root, WantedTags, has_tags
 from kneebench.commands.output import (
     checked_page,
@@ -32,6 +33,7 @@ CampaignNames = Annotated[
         metavar="CAMPAIGN",
         help="Campaigns in the order of the trend; each as in `kneebench show --help`.",
         show_default=False,
+        autocompletion=campaign_names,
     ),
 ]
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kneebench.commands.completing import campaign_names
 from kneebench.commands.options import Root
 from kneebench.commands.output import print_line
 from kneebench.commands.resuming import Resumable
@@ -30,7 +31,6 @@ NICE = 19
 """The page has hardly any of a core that is wanted by what is measured."""
 LAST_LOOK_S = 1.5
 """So long the page of a finished run is still there, for browsers to see the end."""
-EXTRA = ("fastapi", "uvicorn", "prometheus_client")
 
 Campaign = Annotated[
     str,
@@ -38,6 +38,7 @@ Campaign = Annotated[
         metavar="CAMPAIGN",
         help="Campaign: folder, name or its beginning, `latest`, `latest~1` (the one before).",
         show_default=False,
+        autocompletion=campaign_names,
     ),
 ]
 Listen = Annotated[
@@ -77,7 +78,9 @@ def live(campaign: Campaign = "latest", root: Root = CAMPAIGNS, listen: Listen =
       kneebench live ./copied/campaign --listen 8651
       kneebench run plan.toml --live       the run and its page at once
     """
-    require_extra()
+    from kneebench.extras import require_extra
+
+    require_extra("live", "the live page")
     from kneebench.live.address import parse_address
     from kneebench.live.campaign_state import CampaignState
     from kneebench.live.page_server import serve
@@ -90,30 +93,17 @@ def live(campaign: Campaign = "latest", root: Root = CAMPAIGNS, listen: Listen =
         serve(state, address, lambda url: print_line(f"live page: {url}", err=True))
 
 
-def require_extra() -> None:
-    """Raises PlanError where the packages of the page are not installed."""
-    from importlib.util import find_spec
-
-    from kneebench.errors import PlanError
-
-    if missing := [name for name in EXTRA if find_spec(name) is None]:
-        raise PlanError(
-            "the live page",
-            seen=f"{missing[0].replace('_', '-')} is not installed",
-            do="install kneebench[live]",
-        )
-
-
 def page_address(prometheus: str | None, *, live: bool) -> str | None:
     """Where the page of a run is served, which is printed; None where it is not wanted. Raises
     PlanError for an address that is none, or is taken.
     """
     if not live and prometheus is None:
         return None
-    require_extra()
     from kneebench.errors import PlanError
+    from kneebench.extras import require_extra
     from kneebench.live.address import TOKEN, free_address, parse_address, token_for
 
+    require_extra("live", "the live page")
     try:
         found = free_address(parse_address(prometheus or ADDRESS))
     except PlanError as error:

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from kneebench.commands.completing import campaign_names
+
 PlanFile = Annotated[
     Path | None,
     typer.Argument(
@@ -22,6 +24,7 @@ CampaignName = Annotated[
         metavar="CAMPAIGN",
         help="Campaign: folder, name or its beginning, `latest`, `latest~1` (the one before).",
         show_default=False,
+        autocompletion=campaign_names,
     ),
 ]
 PageFile = Annotated[

@@ -168,6 +168,7 @@ def checked_page(path: Path | None) -> None:
 
 
 def _checked(path: Path, allowed: tuple[str, ...] = (".html", ".pdf", ".md", ".json")) -> Path:
+    from kneebench.extras import require_extra
     from kneebench.results.atomic_write import require_no_drive
 
     require_no_drive(path)
@@ -178,6 +179,8 @@ def _checked(path: Path, allowed: tuple[str, ...] = (".html", ".pdf", ".md", ".j
             do=f"use {', '.join(allowed[:-1])} or {allowed[-1]}",
         )
     require_directory(path)
+    if path.suffix == ".pdf":
+        require_extra("pdf", f"cannot write {path}")
     return path
 
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from kneebench.commands.completing import preset_names
 from kneebench.commands.output import show_json
 from kneebench.commands.plan_selection import selected_plan
 
@@ -24,7 +25,12 @@ def default() -> None:
 
 def preset(
     name: Annotated[
-        str, typer.Argument(help="quick, server, cloud, running or simulated.", show_default=False)
+        str,
+        typer.Argument(
+            help="quick, server, cloud, running or simulated.",
+            show_default=False,
+            autocompletion=preset_names,
+        ),
     ],
 ) -> None:
     """Print a plan to start from: quick (a laptop), server, cloud, running (an external server) or

@@ -7,7 +7,6 @@ calls of our own: Ray notices them after half a minute.
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import itertools
 import os
 import threading
@@ -17,6 +16,7 @@ from typing import Any
 
 from kneebench.analysis.wording import plural
 from kneebench.errors import PlanError
+from kneebench.extras import require_extra
 from kneebench.hosts import host_program, ray_actor
 from kneebench.hosts.connection import (
     ANSWER_S,
@@ -61,9 +61,7 @@ def cluster(planned: RayHosts) -> Iterator[dict[str, str]]:
 
 
 def _imported() -> Any:
-    if importlib.util.find_spec("ray") is None:
-        do = "pip install 'kneebench[ray]', in the version of the cluster"
-        raise PlanError(KNOWN, seen="the package ray is not installed here", do=do)
+    require_extra("ray", KNOWN)
     import ray
 
     return ray

@@ -16,6 +16,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from kneebench.errors import PlanError
+from kneebench.extras import require_extra
 from kneebench.measurement.power_meters.credentials import password
 from kneebench.measurement.power_meters.power_source import (
     NoAnswer,
@@ -30,7 +31,6 @@ from kneebench.records import Scope
 
 ANSWER_S = 1.0
 RETRIES = 2
-EXTRA = "kneebench[power]"
 _OID = r"^\.?\d+(\.\d+)+$"
 _AUTH = {
     "SHA-256": "USM_AUTH_HMAC192_SHA256",
@@ -183,11 +183,8 @@ def open_source(table: PowerMeter) -> PowerSource:
     if table.user and len(secret) < 8:
         seen = "SNMP v3 needs a password of 8 characters or more"
         raise PlanError(what, seen=seen, do="name password_variable or password_file")
-    try:
-        return Snmp(table, secret, password(privacy, table.name))
-    except ImportError:
-        do = f"pip install '{EXTRA}'"
-        raise PlanError(what, seen="SNMP needs the package pysnmp", do=do) from None
+    require_extra("power", what)
+    return Snmp(table, secret, password(privacy, table.name))
 
 
 TABLE = SnmpMeter
