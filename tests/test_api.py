@@ -81,6 +81,7 @@ def test_completion_offers_what_was_measured_and_not_the_library_below(
     results: LoadedResults,
 ) -> None:
     assert dir(results) == [
+        "archive",
         "campaign",
         "climbs",
         "finished",

@@ -20,6 +20,7 @@ from kneebench.commands import (
     hosts,
     measuring,
     noise,
+    packing,
     plans,
     power,
     profiling,
@@ -104,6 +105,7 @@ app.command("show")(campaigns.show)
 app.command("compare")(campaigns.compare)
 app.command("accept")(accepting.accept)
 app.command("brief")(campaigns.write_brief)
+app.command("pack")(packing.pack)
 app.command("clean")(measuring.clean)
 app.command("components")(measuring.components)
 app.command("completion")(completing.completion)

@@ -10,6 +10,7 @@ import typer
 from kneebench.commands.completing import campaign_names
 from kneebench.commands.options import CampaignName, Json, PageFile, Root, WantedTags, has_tags
 from kneebench.commands.output import (
+    brief_file,
     checked_page,
     open_page,
     print_line,
@@ -224,7 +225,7 @@ def write_brief(
             print_line(str(path))
         return
     if pdf and out is None:
-        out = (results.folder or Path()) / "brief.pdf"
+        out = brief_file(results).with_suffix(".pdf")
     path = write(results, out, paper=paper or "a4", appendix=appendix)
     print_line(str(path))
     if open_brief:

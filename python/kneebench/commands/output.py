@@ -106,9 +106,8 @@ def write(
     """
     from kneebench.brief import Brief
     from kneebench.results.atomic_write import write_text
-    from kneebench.results.campaign_folders import BRIEF
 
-    path = _checked(out or (results.folder or Path()) / BRIEF)
+    path = _checked(out or brief_file(results))
     if path.suffix == ".json":
         write_text(path, Brief(results).json())
     elif path.suffix == ".md":
@@ -132,6 +131,14 @@ def open_page(path: Path) -> None:
 
     if not webbrowser.open(path.absolute().as_uri()):
         print_line(f"no browser was found: open {path.absolute()}", err=True)
+
+
+def brief_file(results: Results) -> Path:
+    """Where a campaign's brief is written: into its folder, or beside its result archive."""
+    from kneebench.results.campaign_folders import BRIEF
+
+    archive, folder = results.archive, results.folder or Path()
+    return archive.with_suffix(".html") if archive else folder / BRIEF
 
 
 def write_figures(results: Results, folder: Path) -> list[Path]:

@@ -112,12 +112,13 @@ class Campaign(Record):
 
 class Results(Record):
     """A whole campaign as the store gives it back: the only thing that analysis, brief and compare
-    read.
+    read. `archive`: the result archive that it was read from, and `folder` what that contains.
     """
 
     campaign: Campaign
     climbs: tuple[Climb, ...]
     folder: Path | None = None
+    archive: Path | None = None
     finished: bool = False
 
     def __repr_args__(self) -> Iterator[tuple[str, object]]:

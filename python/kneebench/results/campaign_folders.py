@@ -10,6 +10,7 @@ from pathlib import Path
 from kneebench.errors import KneebenchError, Refused
 from kneebench.plan import Plan
 from kneebench.records import Campaign, Host, Record
+from kneebench.results.archive import is_archive
 from kneebench.results.compare_plans import plan_document
 from kneebench.results.formats import Finished, read_kept
 from kneebench.results.head import read_head
@@ -32,8 +33,10 @@ class _Waiting(Record):
 
 
 def has_head(folder: Path) -> bool:
-    """Whether a folder is a campaign's, be its head damaged or a link to nowhere."""
-    return os.path.lexists(folder / HEAD)
+    """Whether a folder is a campaign's, be its head damaged or a link to nowhere; so is a result
+    archive.
+    """
+    return os.path.lexists(folder / HEAD) or is_archive(folder)
 
 
 def folders_in(root: Path) -> list[Path]:

@@ -29,6 +29,8 @@ from kneebench.records import (
 )
 from kneebench.regular_file import names_in
 from kneebench.results.allowance import MOST_FILES, Allowance
+from kneebench.results.archive import is_archive
+from kneebench.results.archive_reader import unpacked
 from kneebench.results.campaign_folders import folders_in
 from kneebench.results.formats import Finished, KeptClimb, KeptConditions, read_kept, read_rung
 from kneebench.results.head import read_head
@@ -62,11 +64,13 @@ class Listed(Record):
 
 
 def load(folder: str | Path) -> LoadedResults:
-    """The campaign in a folder.
+    """The campaign in a folder, or in a result archive.
 
     Rungs are in the order measured; configurations without rungs yet are included, empty.
     """
     folder = Path(folder)
+    if is_archive(folder):
+        return _from_archive(folder)
     campaign, finished = read_head(folder), _finished(folder)
     require_tables(folder)
     plan, allowance = campaign.resolved, Allowance()
@@ -94,6 +98,16 @@ def load(folder: str | Path) -> LoadedResults:
     return LoadedResults(
         campaign=campaign, climbs=climbs, folder=folder, finished=finished is not None
     )
+
+
+def _from_archive(archive: Path) -> LoadedResults:
+    """The campaign in a result archive; an error names that, and not where it is unpacked."""
+    folder = unpacked(archive)
+    try:
+        return load(folder).model_copy(update={"archive": archive})
+    except KneebenchError as error:
+        what, seen = (text.replace(str(folder), str(archive)) for text in (error.what, error.seen))
+        raise KneebenchError(what, seen=seen, do="get the archive again") from error
 
 
 def _finished(folder: Path) -> Finished | None:

@@ -102,7 +102,7 @@ def results_json(results: Results) -> dict[str, Any]:
     configurations = {climb.id: climb.configuration for climb in results.climbs}
     return {
         "campaign": results.campaign.id,
-        "folder": str(results.folder or ""),
+        "folder": str(results.archive or results.folder or ""),
         "simulated": results.campaign.simulated,
         "emulated_drives": results.campaign.emulated,
         "finished": results.finished,

@@ -1,0 +1,244 @@
+"""Redaction: results without the names of hosts, users, drives and paths.
+
+Each name has one stand-in in all documents of a campaign, texts included, so that what was equal
+stays equal: a drive is the same before and after, and a path is still within another. Stand-ins are
+numbers in the order of the alphabet, and no hashes, from which a name could be guessed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+from kneebench.plan.json_schema import plan_schema
+from kneebench.results.archive import Entries
+from kneebench.results.file_schemas import schemas
+from kneebench.results.parquet import write_seconds, write_series
+from kneebench.results.private_names import (
+    KINDS,
+    Kind,
+    Name,
+    by_form,
+    by_key,
+    is_file,
+    key_in,
+    kind_of,
+    parts,
+)
+from kneebench.results.tables import read_seconds, read_series
+from kneebench.secrets import HIDDEN
+
+_PREFIX: dict[Kind, str] = {"WWID": "wwid", "path": "p"}
+"""What a stand-in begins with; else its kind."""
+
+
+NO_TEXTS = ("histogram",)
+"""Keys of what is no text: bytes in base64."""
+SHORTEST, SHORTEST_NUMBER = 3, 5
+"""Characters, and digits, of a name that is looked for in texts."""
+
+
+class Replacement(NamedTuple):
+    """A name that was replaced; of a path each part."""
+
+    kind: Kind
+    name: str
+    stand_in: str
+
+
+class Redaction:
+    """The stand-ins of a campaign's private names."""
+
+    def __init__(self, names: Iterable[Name]) -> None:
+        whole = list(dict.fromkeys(names))
+        self._by_text = {one.name: one for one in _replacements(whole)}
+        self._kinds = {text: kind for kind, text in whole} | {
+            one.name: one.kind for one in self._by_text.values() if one.kind != "path"
+        }
+        self._known = _any_of(
+            text for text, kind in self._kinds.items() if _is_searched(text, kind)
+        )
+        self._used: set[Replacement] = set()
+
+    @property
+    def replaced(self) -> tuple[Replacement, ...]:
+        """What was replaced so far, by kind and name."""
+        return tuple(sorted(self._used, key=lambda one: (KINDS.index(one.kind), one.name)))
+
+    def text(self, text: str) -> str:
+        """A text with stand-ins in place of names."""
+        found = [(match.span(), self._kinds[match[0]], match[0]) for match in self._known(text)]
+        found += [((one.start, one.end), *one.name) for one in by_form(text)]
+        made, done = [], 0
+        for (start, end), kind, name in sorted(found, key=lambda one: (one[0][0], -one[0][1])):
+            if start >= done:
+                made += [text[done:start], self._path(name) if kind == "path" else self._of(name)]
+                done = end
+        return "".join([*made, text[done:]])
+
+    def document(self, document: Any, key: str = "") -> Any:
+        """A JSON document with stand-ins in its texts and keys. Without the arguments of commands:
+        what they mean is not known.
+        """
+        if isinstance(document, dict):
+            names = {name: self._key(name, key) for name in document}
+            return {
+                names[name]: self.document(value, key_in(document, name))
+                for name, value in document.items()
+            }
+        if isinstance(document, list | tuple):
+            if key == "command":
+                return [self.document(document[0]), *(HIDDEN for _ in document[1:])]
+            return [self.document(value, key) for value in document]
+        if not isinstance(document, str) or key in NO_TEXTS:
+            return document
+        if key == "command":
+            program, *words = document.split(" ")
+            return " ".join([program, *map(self._word, words)])
+        return self._value(document, kind_of(key))
+
+    def _key(self, name: str, table: str) -> str:
+        """A key, which is a field of the format, or a name within a table of names."""
+        return name if name in words_of_format() else self._value(name, kind_of(table))
+
+    def _word(self, word: str) -> str:
+        return self._path(word) if is_file(word) else self.text(word)
+
+    def _value(self, text: str, kind: Kind | None) -> str:
+        """A text that may be a name of this kind as a whole."""
+        if kind == "path" and not text.startswith("/"):
+            return self._path(text)
+        return self._of(text) if kind and text in self._by_text else self.text(text)
+
+    def _path(self, path: str) -> str:
+        return "/".join(part and self._of(part) for part in path.split("/"))
+
+    def _of(self, name: str) -> str:
+        found = self._by_text.get(name.strip("[]"))
+        if not found:
+            return name
+        self._used.add(found)
+        return found.stand_in
+
+
+def redaction_of(
+    folder: Path, found: Sequence[tuple[str, bytes]], more: Iterable[Name] = ()
+) -> Redaction:
+    """The redaction of a campaign, by the names in all of its files and some `more`."""
+    within = (name for entry, written in found for name in _names(folder / entry, entry, written))
+    return Redaction([*more, *within])
+
+
+def redacted(folder: Path, found: Sequence[tuple[str, bytes]], redaction: Redaction) -> Entries:
+    """The files of a campaign with stand-ins; without its author's logo, which is a name too."""
+    for entry, written in found:
+        name = redaction.text(entry)
+        if entry.endswith(".json"):
+            document = redaction.document(json.loads(written))
+            yield name, (json.dumps(document, ensure_ascii=False, indent=1) + "\n").encode()
+        elif entry.endswith(".parquet"):
+            yield name, _redacted_table(folder / entry, entry, redaction)
+
+
+def _names(file: Path, entry: str, written: bytes) -> Iterator[Name]:
+    if entry.endswith(".json"):
+        document = json.loads(written)
+        yield from by_key(document)
+        yield from (one.name for text in _texts(document) for one in by_form(text))
+    elif entry.startswith("series/"):
+        sources = {one.source for one in read_series(file)}
+        yield from (one.name for text in sorted(sources) for one in by_form(text))
+
+
+def _redacted_table(file: Path, entry: str, redaction: Redaction) -> bytes:
+    """A table, written again: with stand-ins in the names of sources, and nothing but its
+    columns.
+    """
+    with TemporaryDirectory(prefix="kneebench-redaction-") as folder:
+        made = Path(folder) / "table.parquet"
+        if entry.startswith("series/"):
+            series = (
+                one.model_copy(update={"source": redaction.text(one.source)})
+                for one in read_series(file)
+            )
+            write_series(made, list(series))
+        else:
+            write_seconds(made, read_seconds(file))
+        return made.read_bytes()
+
+
+def _texts(document: Any) -> Iterator[str]:
+    """All texts and keys of a document."""
+    if isinstance(document, dict):
+        yield from document
+        for name, value in document.items():
+            yield from _texts(value if name not in NO_TEXTS else None)
+    elif isinstance(document, list | tuple):
+        for value in document:
+            yield from _texts(value)
+    elif isinstance(document, str):
+        yield document
+
+
+def _replacements(names: Iterable[Name]) -> Iterator[Replacement]:
+    """A stand-in for each name; a text that is a name of several kinds has that of the first."""
+    single = {one for name in names for one in _single(name)}
+    known: set[str] = set()
+    for kind in KINDS:
+        texts = sorted({text for of, text in single if of == kind} - known)
+        known.update(texts)
+        prefix = _PREFIX.get(kind, kind)
+        yield from (
+            Replacement(kind, text, f"{prefix}{number}") for number, text in enumerate(texts, 1)
+        )
+
+
+def _single(name: Name) -> Iterator[Name]:
+    """A name and what its parts name alone: the parts of a path, the short name and the domain of a
+    host.
+    """
+    kind, text = name
+    if kind == "path":
+        users = re.findall(r"(?:^|/)home/([^/]+)", text)
+        yield from (Name("user", one) for one in users)
+        yield from (Name("path", part) for part in parts(text))
+        return
+    text = text.strip("[]")
+    yield Name(kind, text)
+    short, _, domain = text.partition(".")
+    if kind == "host" and domain and not re.fullmatch(r"[\d.:]+", text):
+        yield from (Name(kind, one) for one in (short, domain) if one == short or "." in one)
+
+
+def _is_searched(text: str, kind: Kind) -> bool:
+    """Whether a name is looked for in all texts. Not one that may be any word: a part of a path, a
+    short one, and a word of the results' format. It is replaced where a key has it.
+    """
+    if kind == "path":
+        return bool(re.search(r"[/.]", text.strip("./")))
+    short = len(text) < SHORTEST or (text.isdigit() and len(text) < SHORTEST_NUMBER)
+    return not short and text not in words_of_format()
+
+
+@cache
+def words_of_format() -> frozenset[str]:
+    """The names of all fields and choices of a campaign's documents, and of a plan."""
+    return frozenset(
+        word
+        for schema in (*schemas().values(), plan_schema())
+        for word in re.findall(r'"(\w[\w.-]*)"', json.dumps(schema))
+    )
+
+
+def _any_of(texts: Iterable[str]) -> Any:
+    """Finds any of these texts, the longest first, where it is not part of a longer word."""
+    longest = sorted((text for text in texts if text), key=len, reverse=True)
+    if not longest:
+        return lambda text: iter(())
+    alternatives = "|".join(map(re.escape, longest))
+    return re.compile(rf"(?<![A-Za-z0-9])(?:{alternatives})(?![A-Za-z0-9])").finditer

@@ -1,0 +1,156 @@
+"""pack --redact: no private name is left in any document or table, what was equal stays equal, and
+the archive is read and compared as before.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import kneebench
+from kneebench.cli import app
+from kneebench.errors import KneebenchError
+from kneebench.results.acceptance import accept
+from kneebench.results.campaign_reader import series
+from kneebench.results.packing import pack
+from kneebench.results.private_names import Name
+from kneebench.results.redaction import Redaction, Replacement
+from tests.packed import PATH, PRIVATE, SERIAL, SHORT, texts, with_private_names
+from tests.packed import small_campaign as campaign_in
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return with_private_names(campaign_in(tmp_path_factory.mktemp("redaction")))
+
+
+@pytest.fixture(scope="module")
+def packed(folder: Path) -> tuple[Path, tuple[Replacement, ...]]:
+    file = folder.parent / "redacted.kneebench"
+    return file, pack(kneebench.load(folder), file, redact=True)
+
+
+def test_no_private_name_is_left_in_any_byte(
+    folder: Path, packed: tuple[Path, tuple[Replacement, ...]]
+) -> None:
+    plain = folder.parent / "plain.kneebench"
+    pack(kneebench.load(folder), plain)
+    assert [one for one in PRIVATE if one not in texts(plain)] == []
+    assert [one for one in PRIVATE if one in texts(packed[0])] == []
+    results = kneebench.load(packed[0])
+    sources = {
+        one.source
+        for climb in results.climbs
+        for rung in climb.rungs
+        for one in series(results, rung)
+    }
+    (sentence,) = (one for one in sources if " put " in one)
+    assert [one for one in PRIVATE if one in sentence] == []
+
+
+def test_what_was_equal_has_one_stand_in_and_what_was_within_stays_within(
+    packed: tuple[Path, tuple[Replacement, ...]],
+) -> None:
+    head = kneebench.load(packed[0]).campaign
+    (drive,), (place, disk) = head.drives_before, head.host.places
+    path = str(head.plan["storages"]["fast drive"]["path"])
+    assert head.plan["erase"] == [drive.wwid] == ["wwid1"]
+    assert place == path
+    assert path.startswith("/mnt/p")
+    assert f"{path}/" in head.notes[0]
+    assert disk.startswith("p")
+    assert drive.by_id[0].startswith("/dev/disk/by-id/p")
+    assert drive.path == "/dev/nvme0n1"
+    load_host = head.plan["hosts"]["load"][0]
+    assert head.link
+    assert list(head.link.measured) == [load_host["name"]]
+    assert load_host["ssh"].startswith("user")
+    assert head.plan["power"]["meters"][0]["command"][1:] == ["***", "***"]
+
+
+def test_each_replacement_is_listed_and_a_label_that_is_a_usual_word_stays_one_elsewhere(
+    packed: tuple[Path, tuple[Replacement, ...]],
+) -> None:
+    found = {(one.kind, one.name) for one in packed[1]}
+    assert {("serial", SERIAL), ("host", SHORT), ("path", "acme-nvme"), ("id", "data")} <= found
+    head = kneebench.load(packed[0]).campaign
+    assert head.drives_before[0].signatures
+    assert head.drives_before[0].signatures[0].label.startswith("id")
+    assert "raw_profile" in head.plan
+
+
+def test_a_redacted_campaign_has_the_figures_of_its_original(
+    folder: Path, packed: tuple[Path, tuple[Replacement, ...]]
+) -> None:
+    found = accept(baseline=kneebench.load(folder), campaign=kneebench.load(packed[0]))
+    assert {one.ratio.value for one in found.figures if one.ratio} == {1.0}
+
+
+def test_the_same_campaign_is_redacted_to_the_same_bytes(folder: Path, tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("a.kneebench", "b.kneebench")]
+    for file in files:
+        pack(kneebench.load(folder), file, redact=True)
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_the_command_prints_what_was_replaced(folder: Path, tmp_path: Path) -> None:
+    file = tmp_path / "x.kneebench"
+    words = ["pack", str(folder), "--redact", "--out", str(file)]
+    answer = CliRunner().invoke(app, words)
+    assert answer.exit_code == 0, answer.output
+    assert f"serial  {SERIAL}" in answer.stdout
+    file.unlink()
+    found = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)
+    assert {"kind": "serial", "name": SERIAL, "stand_in": "serial1"} in found["replaced"]
+
+
+def test_a_redaction_that_would_damage_the_campaign_leaves_no_file(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kneebench.results.redaction.words_of_format", frozenset)
+    results = kneebench.load(folder)
+    named = [Name("host", "final_run")]
+    monkeypatch.setattr("kneebench.results.packing.names_of_this_machine", lambda: named)
+    with pytest.raises(KneebenchError, match="with stand-ins it could not be read"):
+        pack(results, tmp_path / "x.kneebench", redact=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        (f"{PATH}/a at 884/s", "/mnt/p1/p2/a at 884/s"),
+        ("user db7 of db7.acme.example", "user host1 of host1"),
+        ("db77 is not db7, nor is mydb7", "db77 is not host1, nor is mydb7"),
+    ],
+)
+def test_only_whole_names_are_replaced(text: str, left: str) -> None:
+    names = [Name("path", PATH), Name("host", "db7")]
+    assert Redaction(names).text(text.replace("db7.acme.example", "db7")) == left
+
+
+def test_a_logo_is_left_out_of_a_redacted_archive(folder: Path, tmp_path: Path) -> None:
+    (folder / "logo.svg").write_text("<svg></svg>")
+    file = tmp_path / "x.kneebench"
+    pack(kneebench.load(folder), file, redact=True)
+    pack(kneebench.load(folder), tmp_path / "y.kneebench")
+    (folder / "logo.svg").unlink()
+    assert "logo.svg" not in zipfile.ZipFile(file).namelist()
+    assert "logo.svg" in zipfile.ZipFile(tmp_path / "y.kneebench").namelist()
+
+
+def test_a_storage_of_a_hosts_name_keeps_its_rungs(folder: Path, tmp_path: Path) -> None:
+    file = tmp_path / "x.kneebench"
+    names = [Name("host", "fast")]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kneebench.results.packing.names_of_this_machine", lambda: names)
+        pack(kneebench.load(folder), file, redact=True)
+    climbs = kneebench.load(file).climbs
+    assert re.fullmatch(r"slow-drive host\d-drive", " ".join(climb.id for climb in climbs))
+    assert all(climb.rungs for climb in climbs)
+    assert re.search(r"\bfast\b", texts(file)) is None
