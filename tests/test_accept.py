@@ -328,7 +328,9 @@ def test_junit_counts_worse_as_failure_cannot_say_as_error_and_not_judged_as_ski
         one.model_copy(update={"judgement": answer, "storage": 'a<b>&"\x1b'})
         for one, answer in zip(found.figures, answers, strict=False)
     )
-    text = junit(found.model_copy(update={"figures": figures}), "2026-01-01T00:00:00+00:00")
+    odd = found.model_copy(update={"figures": figures})
+    base = before(root)
+    text = junit([odd], [base], base)
     top = ElementTree.fromstring(text.partition("\n")[2])
     suite = top[0]
     assert [suite.get(name) for name in ("tests", "failures", "errors", "skipped")] == [
@@ -342,7 +344,7 @@ def test_junit_counts_worse_as_failure_cannot_say_as_error_and_not_judged_as_ski
         for case in suite.iter("testcase")
     ]
     assert kinds == [["failure"], ["error"], ["skipped"], []]
-    assert suite.get("timestamp") == "2026-01-01T00:00:00+00:00"
+    assert suite.get("timestamp") == base.campaign.started_at
     assert (suite.findtext("system-out") or "").startswith("Simulated: Same as the baseline")
 
 
@@ -479,4 +481,4 @@ def test_a_real_campaign_is_never_worse_than_itself(name: str, tmp_path: Path) -
     answers = {one.judgement for one in found.figures}
     assert answers <= {"same", "cannot say", "not judged"}
     assert all(one.more_rounds != 0 for one in found.figures)
-    junit(found)
+    junit([found], [results], results)

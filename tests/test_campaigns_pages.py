@@ -38,7 +38,7 @@ def test_an_acceptance_shows_its_answer_each_figure_and_room_to_sign(
     both: tuple[Results, Results],
 ) -> None:
     found = accept(baseline=both[0], campaign=both[1])
-    page = AcceptancePage(found, *both, caveats=["monday: other processes were busy"])
+    page = AcceptancePage([found], both[0], both[1:], caveats=["monday: other processes were busy"])
     said = re.sub(r' data-title="[^"]*"', "", page.html())
     assert f"<h1>{found.sentence}</h1>" in said
     assert "Monday: other processes were busy." in said

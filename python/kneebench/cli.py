@@ -26,6 +26,7 @@ from kneebench.commands import (
     profiling,
     running,
 )
+from kneebench.commands.junit_file import CommandWithJUnit
 from kneebench.exit_handling import Commands, print_anything
 
 _SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -103,7 +104,7 @@ app.command("live")(following.live)
 app.command("list")(campaigns.list_campaigns)
 app.command("show")(campaigns.show)
 app.command("compare")(campaigns.compare)
-app.command("accept")(accepting.accept)
+app.command("accept", cls=CommandWithJUnit)(accepting.accept)
 app.command("brief")(campaigns.write_brief)
 app.command("pack")(packing.pack)
 app.command("clean")(measuring.clean)

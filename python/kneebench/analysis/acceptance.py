@@ -10,6 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from kneebench.analysis.accepted_figures import (
+    log_at_knee,
+    log_at_rate,
+    mean_latency,
+    nopm,
+    p999_latency,
+)
 from kneebench.analysis.comparison import called, is_beyond, machine_floor
 from kneebench.analysis.equivalence import (
     MOST_ROUNDS,
@@ -23,8 +30,8 @@ from kneebench.analysis.equivalence import (
 )
 from kneebench.analysis.fixed_rate import fixed_rate_latency, same_rate
 from kneebench.analysis.judged import PER_NOPM, Judged
-from kneebench.analysis.knee import knee, metered, place, quoted_rungs
-from kneebench.analysis.power_acceptance import limited, power_per_nopm
+from kneebench.analysis.knee import place, quoted_rungs
+from kneebench.analysis.power_acceptance import power_per_nopm
 from kneebench.analysis.wording import (
     WIDEST,
     capital,
@@ -48,8 +55,6 @@ class Margins(NamedTuple):
     latency: float
     p999: float
     power: float = 0.05
-    power_limit: float | None = None
-    """mW/NOPM at most."""
 
 
 class _Figure(NamedTuple):
@@ -76,8 +81,6 @@ def judged(climb: Climb, against: Climb, margins: Margins, meters: str = "") -> 
         called_ = f"power per NOPM at {place(climb)}"
         power = _Figure(PER_NOPM, called_, margins.power, False, power_per_nopm, meters)
         yield _judged(climb, against, power)
-    if margins.power_limit:
-        yield limited(climb, margins.power_limit)
 
 
 def overall(found: Sequence[Judged]) -> Judgement:
@@ -119,40 +122,18 @@ def _figures(climb: Climb, against: Climb, margins: Margins) -> Iterator[_Figure
         at = "the fixed rate"
     if of and to and not same:
         doubt = f"the rates differ ({count(to)}/s in the baseline, {count(of)}/s now)"
-    yield _Figure("nopm", f"NOPM at {place(climb)}", margins.throughput, True, _nopm)
-    yield _Figure("latency.mean", f"mean latency at {at}", margins.latency, False, _mean, doubt)
+    yield _Figure("nopm", f"NOPM at {place(climb)}", margins.throughput, True, nopm)
+    yield _Figure(
+        "latency.mean", f"mean latency at {at}", margins.latency, False, mean_latency, doubt
+    )
     few = "" if doubt else _few(climb, against)
     yield _Figure(
-        "latency.p999", f"P99.9 latency at {at}", margins.p999, False, _p999, doubt or few
+        "latency.p999", f"P99.9 latency at {at}", margins.p999, False, p999_latency, doubt or few
     )
-    where, log_write = (at, _log_at_rate) if same else (place(climb), _log_at_knee)
+    where, log_write = (at, log_at_rate) if same else (place(climb), log_at_knee)
     yield _Figure(
         "log.write_latency", f"mean log write at {where}", margins.latency, False, log_write
     )
-
-
-def _nopm(climb: Climb) -> Estimate | None:
-    found = knee(climb)
-    return found.nopm if found else None
-
-
-def _mean(climb: Climb) -> Estimate | None:
-    found = fixed_rate_latency(climb)
-    return found.mean_s if found else None
-
-
-def _p999(climb: Climb) -> Estimate | None:
-    found = fixed_rate_latency(climb)
-    return found.p999_s if found else None
-
-
-def _log_at_rate(climb: Climb) -> Estimate | None:
-    rungs = [rung for rung in climb.of("fixed_rate") if not rung.invalid]
-    return metered(rungs, "log.write_latency")
-
-
-def _log_at_knee(climb: Climb) -> Estimate | None:
-    return metered(quoted_rungs(climb), "log.write_latency")
 
 
 def _few(*climbs: Climb) -> str:

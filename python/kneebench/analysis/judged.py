@@ -5,11 +5,16 @@ from __future__ import annotations
 from typing import Literal
 
 from kneebench.analysis.equivalence import Judgement
+from kneebench.analysis.wording import percent
 from kneebench.records import Estimate, Record
 from kneebench.units import NOTHING, count, significant, time
 
-PER_NOPM, LIMIT = "power.per_nopm", "power.limit"
+PER_NOPM, POWER_LIMIT = "power.per_nopm", "power.limit"
 """Figures of power, in mW/NOPM."""
+NOPM_LIMIT, LATENCY_LIMIT = "limit.nopm", "limit.mean_latency"
+P999_LIMIT, LOG_WRITE_LIMIT = "limit.p999_latency", "limit.log_write"
+LIMITS = (NOPM_LIMIT, LATENCY_LIMIT, P999_LIMIT, LOG_WRITE_LIMIT, POWER_LIMIT)
+"""Figures against a limit of the plan: they have neither a baseline nor a ratio."""
 
 
 class Judged(Record):
@@ -44,9 +49,22 @@ def shown_power(value: float | None) -> str:
     return NOTHING if value is None else f"{significant(value)} mW/NOPM"
 
 
+def shown_as(quantity: str, value: float | None) -> str:
+    """A value of a figure for people, in the figure's unit.
+
+    >>> shown_as(LATENCY_LIMIT, 0.0052), shown_as(POWER_LIMIT, 0.9), shown_as("nopm", 8000)
+    ('5.2 ms', '0.900 mW/NOPM', '8,000')
+    """
+    if quantity in (PER_NOPM, POWER_LIMIT):
+        return shown_power(value)
+    return count(value) if quantity in ("nopm", NOPM_LIMIT) else time(value)
+
+
 def shown(one: Judged, side: Estimate | None) -> str:
     """A figure for people, in its unit."""
-    value = side.value if side else None
-    if one.quantity in (PER_NOPM, LIMIT):
-        return shown_power(value)
-    return count(value) if one.quantity == "nopm" else time(value)
+    return shown_as(one.quantity, side.value if side else None)
+
+
+def shown_margin(one: Judged) -> str:
+    """The margin of a figure for people; none where a limit was judged."""
+    return NOTHING if one.quantity in LIMITS else percent(one.margin)

@@ -1,17 +1,28 @@
-"""The command that judges a campaign against a baseline: accept."""
+"""The command that judges campaigns against a baseline: accept."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
+from kneebench.commands.accept_options import (
+    Baseline,
+    Judged,
+    JUnit,
+    LatencyMargin,
+    Margin,
+    NewCampaign,
+    P999Margin,
+    PowerMargin,
+)
 from kneebench.commands.campaigns import load_named
-from kneebench.commands.junit_file import JUnitFile, require_place
+from kneebench.commands.junit_file import JUnitFile
 from kneebench.commands.measuring import clean_up, confirmed_duration
 from kneebench.commands.options import Json, PageFile, Root
-from kneebench.commands.output import print_line, show_json, show_parts, write
+from kneebench.commands.output import checked_page, print_line, show_json, show_parts, write
 from kneebench.commands.resuming import Resumable
 from kneebench.commands.run_options import Fresh, WithBrief, Yes
 from kneebench.directories import CAMPAIGNS
@@ -20,80 +31,7 @@ if TYPE_CHECKING:
     from kneebench.analysis.acceptance import Margins
     from kneebench.plan import Plan
     from kneebench.records import Results
-
-Baseline = Annotated[
-    str,
-    typer.Argument(
-        metavar="BASELINE",
-        help="Campaign: folder, name or its beginning, `latest`, `latest~1` (the one before).",
-        show_default=False,
-    ),
-]
-Judged = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="CAMPAIGN | PLAN",
-        help=(
-            "Finished campaign to judge; or a plan file or preset to run and judge. Without one,"
-            " the baseline's plan is run again."
-        ),
-        show_default=False,
-    ),
-]
-NewCampaign = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        "-o",
-        help="Folder for the new campaign, if not that of --in.",
-        show_default=False,
-    ),
-]
-Margin = Annotated[
-    float | None,
-    typer.Option(
-        "--margin",
-        metavar="FRACTION",
-        help="Margin for NOPM, such as 0.05, in place of the plan's.",
-        show_default=False,
-    ),
-]
-LatencyMargin = Annotated[
-    float | None,
-    typer.Option(
-        "--latency-margin",
-        metavar="FRACTION",
-        help="Margin for mean latency and log writes, in place of the plan's.",
-        show_default=False,
-    ),
-]
-P999Margin = Annotated[
-    float | None,
-    typer.Option(
-        "--p999-margin",
-        metavar="FRACTION",
-        help="Margin for P99.9 latency, in place of the plan's.",
-        show_default=False,
-    ),
-]
-PowerMargin = Annotated[
-    float | None,
-    typer.Option(
-        "--power-margin",
-        metavar="FRACTION",
-        help="Margin for power per NOPM, in place of the plan's.",
-        show_default=False,
-    ),
-]
-JUnit = Annotated[
-    Path | None,
-    typer.Option(
-        "--junit",
-        metavar="FILE",
-        help="Write the answer as JUnit XML, for a CI system; without an answer, the error.",
-        show_default=False,
-    ),
-]
+    from kneebench.results.acceptance import Acceptance
 
 
 def accept(
@@ -112,30 +50,34 @@ def accept(
     brief: WithBrief = True,
     yes: Yes = False,
 ) -> None:
-    """Judge a campaign against a baseline: better, same, worse, or cannot say.
+    """Judge campaigns against a baseline: better, same, worse, or cannot say.
 
     The figures are NOPM, mean and P99.9 latency at the baseline's fixed rate, log writes, and power
     per NOPM where it was measured, of each storage that both campaigns name. "Same" is equivalence
     within the margins of the plan's table [accept], shown by two one-sided tests. With "cannot say"
-    the rounds are printed that would decide. A plan is refused if its campaign could not be
-    compared.
+    the rounds are printed that would decide. Absolute limits of that table are judged, too. A plan
+    is refused if its campaign could not be compared; the plan of a result archive also if it does
+    more than use a database of kneebench's own, and without --yes.
 
     \b
     Examples:
       kneebench accept before                 run its plan again, and judge
       kneebench accept before after           judge a campaign that is finished
+      kneebench accept before monday tuesday  judge several, as one table
       kneebench accept before new-server.toml run another plan, and judge
       kneebench accept before --junit accept.xml --page accept.pdf --yes
+      kneebench accept theirs.kneebench --yes repeat what somebody else measured
     Exit code 0: better, same, or one of both; 6: worse; 7: cannot say;
-    3 and 4 as for `run`.
+    3 and 4 as for `run`. Of several campaigns, the worst.
     """
-    require_place(junit, page)
-    with JUnitFile(junit, judged or baseline) as file:
+    with JUnitFile(junit, judged or [baseline]) as file:
+        checked_page(page)
         _check(given := (margin, latency_margin, p999_margin, power_margin))
         base = load_named(baseline, root)
-        plan, new = _plan(judged, base, root), (out or root, fresh, brief, yes)
-        results = _measure(plan, base, *new) if plan else load_named(judged or "", root)
-        _print_accepted(results, base, _margins(results, *given), file, page, as_json)
+        plan, new = _plan(judged or [], base, root, sure=yes), (out or root, fresh, brief, yes)
+        found = [_measure(plan, base, *new)] if plan else _load(judged or [], root)
+        margins = [_margins(results, *given) for results in found]
+        _print_accepted(found, base, margins, file, page, as_json=as_json)
 
 
 def _check(margins: tuple[float | None, ...]) -> None:
@@ -150,23 +92,48 @@ def _check(margins: tuple[float | None, ...]) -> None:
             )
 
 
-def _plan(judged: str | None, base: Results, root: Path) -> Plan | None:
-    """The plan to run, at the baseline's fixed rate; None for a campaign that was measured."""
+def _plan(judged: list[str], base: Results, root: Path, *, sure: bool) -> Plan | None:
+    """The plan to run, at the baseline's fixed rate; None for campaigns that were measured."""
     from kneebench.campaign.preflight import preset, read_plan
     from kneebench.plan.preset import presets
     from kneebench.results.acceptance import at_the_same_rate, plan_of
-    from kneebench.results.campaign_names import campaign_at, find_campaign
+    from kneebench.results.campaign_names import campaign_at
 
-    if judged is None:
-        return at_the_same_rate(plan_of(base), base)
-    if campaign_at(judged, root):
+    if not judged:
+        plan = plan_of(base)
+        if base.archive:
+            _agree(plan, base.archive, sure=sure)
+        return at_the_same_rate(plan, base)
+    name = judged[0]
+    if len(judged) > 1 or campaign_at(name, root):
         return None
-    if Path(judged).is_file():
-        return at_the_same_rate(read_plan(judged), base)
-    if judged in presets():
-        return at_the_same_rate(preset(judged), base)
-    find_campaign(judged, root)
-    return None
+    if Path(name).is_file():
+        return at_the_same_rate(read_plan(name), base)
+    return at_the_same_rate(preset(name), base) if name in presets() else None
+
+
+def _agree(plan: Plan, archive: Path, *, sure: bool) -> None:
+    """Raises PlanError for a plan out of a result archive that does more than use a database of
+    kneebench's own, and without --yes, with what it would do.
+    """
+    from kneebench.errors import PlanError
+    from kneebench.plan.borrowed import effects, reaches_further
+
+    what = f"cannot run the plan of {archive}"
+    if reason := reaches_further(plan):
+        raise PlanError(
+            what, seen=f"somebody else wrote it, and {reason}", do="name a plan file of your own"
+        )
+    if not sure:
+        raise PlanError(
+            what,
+            seen=f"somebody else wrote it; it would {effects(plan)}",
+            do="add --yes to run it, or name a plan file",
+        )
+
+
+def _load(names: list[str], root: Path) -> list[Results]:
+    return [load_named(name, root) for name in names]
 
 
 def _measure(plan: Plan, base: Results, out: Path, fresh: bool, brief: bool, yes: bool) -> Results:
@@ -200,21 +167,24 @@ def _margins(results: Results, *given: float | None) -> Margins:
 
 
 def _print_accepted(
-    results: Results,
+    campaigns: Sequence[Results],
     base: Results,
-    margins: Margins,
+    margins: Sequence[Margins],
     file: JUnitFile,
     page: Path | None,
+    *,
     as_json: bool,
 ) -> NoReturn:
-    """The answer; the exit code of the measurement itself counts first."""
-    from kneebench.analysis.outcome import exit_code
+    """The answers; the exit code of a measurement itself counts first."""
     from kneebench.results.acceptance import accept as accepted
     from kneebench.screen import accepted as screen
 
-    found = accepted(baseline=base, campaign=results, margins=margins)
-    caveats = _caveats(results, base)
-    file.write(found, results)
+    found = [
+        accepted(baseline=base, campaign=results, margins=allowed)
+        for results, allowed in zip(campaigns, margins, strict=True)
+    ]
+    caveats = _caveats(*campaigns, base)
+    file.write(found, campaigns, base)
     if as_json:
         show_json(screen.document(found, caveats))
     else:
@@ -222,9 +192,17 @@ def _print_accepted(
     if page:
         from kneebench.brief.campaigns import AcceptancePage
 
-        AcceptancePage(found, base, results, caveats).write(page)
+        AcceptancePage(found, base, campaigns, caveats).write(page)
         print_line(f"page: {page}", err=True)
-    raise typer.Exit(exit_code(results) or found.exit_code)
+    raise typer.Exit(_exit_code(campaigns, found))
+
+
+def _exit_code(campaigns: Sequence[Results], found: Sequence[Acceptance]) -> int:
+    from kneebench.analysis.outcome import exit_code
+    from kneebench.results.acceptance import worst
+
+    measured = max(exit_code(results) for results in campaigns)
+    return measured or worst(found).exit_code
 
 
 def _caveats(*both: Results) -> list[str]:

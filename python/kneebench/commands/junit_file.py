@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
+from typer.core import TyperCommand
 
-from kneebench.commands.output import checked_page, require_directory
+from kneebench.commands.output import require_directory
 from kneebench.errors import Refused
 
 if TYPE_CHECKING:
@@ -17,19 +19,24 @@ if TYPE_CHECKING:
     from kneebench.records import Results
     from kneebench.results.acceptance import Acceptance
 
+OPTION = "--junit"
+
 
 class JUnitFile:
     """The file of `--junit`, if there is one: an error from the beginning on, and in the end the
     answer or what prevented it. However the command ends, an earlier answer does not remain.
     """
 
-    def __init__(self, path: Path | None, judged: str) -> None:
-        self._path, self._judged = path, judged
+    def __init__(self, path: Path | None, judged: Sequence[str]) -> None:
+        self._path, self._judged = path, " ".join(judged)
 
     def __enter__(self) -> JUnitFile:
-        from kneebench.results.atomic_write import is_stream
+        from kneebench.results.atomic_write import is_stream, require_no_drive
 
         if self._path and not is_stream(self._path):
+            require_no_drive(self._path)
+            require_directory(self._path)
+            self._path.unlink(missing_ok=True)  # also where the disk is too full for another
             self._put("Unfinished", "kneebench accept has not finished")
         return self
 
@@ -44,11 +51,13 @@ class JUnitFile:
                 words = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
                 self._put(type(error).__name__, words or "no answer")
 
-    def write(self, found: Acceptance, results: Results) -> None:
-        """Write the answer."""
+    def write(
+        self, found: Sequence[Acceptance], campaigns: Sequence[Results], baseline: Results
+    ) -> None:
+        """Write the answers."""
         from kneebench.screen.junit import junit
 
-        self._write(junit(found, started_at=results.campaign.started_at))
+        self._write(junit(found, campaigns, baseline))
 
     def _put(self, kind: str, message: str) -> None:
         from kneebench.screen.junit import junit_without_answer
@@ -62,13 +71,32 @@ class JUnitFile:
             write_where_named(self._path, text)
 
 
-def require_place(junit: Path | None, page: Path | None) -> None:
-    """Raise PlanError where `--junit` or `--page` names a file in a directory that is missing, and
-    Refused where it names a drive.
+class CommandWithJUnit(TyperCommand):
+    """A command with `--junit`: where another of its options is wrong, it ends before it begins,
+    and the file has that error.
     """
-    from kneebench.results.atomic_write import require_no_drive
 
-    if junit:
-        require_directory(junit)
-        require_no_drive(junit)
-    checked_page(page)
+    def make_context(self, info_name: Any, args: list[str], *more: Any, **extra: Any) -> Any:
+        """The options as they were read."""
+        given = list(args)
+        try:
+            return super().make_context(info_name, args, *more, **extra)
+        except Exception as error:
+            if not isinstance(error, typer.Exit) and (path := _junit_path(given)):
+                with contextlib.suppress(Exception), JUnitFile(path, given):
+                    raise
+            raise
+
+
+def _junit_path(words: Sequence[str]) -> Path | None:
+    """The file that a command line names, though it cannot be read as a whole.
+
+    >>> _junit_path(["before", "--junit", "a.xml", "--x"]), _junit_path(["--junit=b.xml"])
+    (PosixPath('a.xml'), PosixPath('b.xml'))
+    >>> _junit_path(["before", "--junit"])
+    """
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        name, equals, value = word.partition("=")
+        if name == OPTION and (path := value if equals else following):
+            return Path(path)
+    return None

@@ -1,4 +1,4 @@
-"""The acceptance table of a plan: differences from a baseline that do not matter."""
+"""The acceptance table of a plan: differences from a baseline that do not matter, and limits."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from typing import Annotated
 
 from pydantic import Field
 
-from kneebench.plan.values import Number, Part
+from kneebench.plan.values import Number, Part, WhileSeconds
 
 
 class Accept(Part):
-    """Margins of `kneebench accept`: a difference from the baseline within them counts as the same.
+    """Margins and limits of `kneebench accept`. A difference from the baseline within the margins
+    counts as the same. Limits hold for every storage, whatever the baseline had.
 
-    They are fractions, the same factor on either side of 1: 0.05 is 1/1.05 to 1.05 times the
+    Margins are fractions, the same factor on either side of 1: 0.05 is 1/1.05 to 1.05 times the
     baseline.
     """
 
@@ -38,6 +39,21 @@ class Accept(Part):
     power_margin: Annotated[
         Number, Field(gt=0, lt=1, description="Margin for power per NOPM, as a fraction")
     ] = 0.05
+    nopm_limit: Annotated[
+        Annotated[Number, Field(gt=0)] | None, Field(description="Smallest NOPM accepted")
+    ] = None
+    latency_limit: Annotated[
+        WhileSeconds | None,
+        Field(description="Largest mean latency at the fixed rate accepted, such as 5ms"),
+    ] = None
+    p999_limit: Annotated[
+        WhileSeconds | None,
+        Field(description="Largest P99.9 latency at the fixed rate accepted"),
+    ] = None
+    log_write_limit: Annotated[
+        WhileSeconds | None,
+        Field(description="Largest mean log write accepted, at the fixed rate or else at the knee"),
+    ] = None
     power_limit: Annotated[
         Annotated[Number, Field(gt=0)] | None,
         Field(description="Largest mW/NOPM accepted, whatever the baseline had"),

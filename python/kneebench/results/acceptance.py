@@ -8,6 +8,7 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from kneebench.analysis.acceptance import Margins, judged, overall
+from kneebench.analysis.accepted_limits import AcceptedLimits, against_limits
 from kneebench.analysis.comparison import called
 from kneebench.analysis.equivalence import Judgement
 from kneebench.analysis.fixed_rate import fixed_rate_latency, same_rate
@@ -57,6 +58,12 @@ class Acceptance(Record):
         return {"worse": WORSE, "cannot say": CANNOT_SAY}.get(self.judgement, 0)
 
 
+def worst(found: Sequence[Acceptance]) -> Acceptance:
+    """The worst of several answers; "worse" is worse than "cannot say"."""
+    places = {WORSE: 0, CANNOT_SAY: 1}
+    return min(found, key=lambda one: places.get(one.exit_code, 2))
+
+
 class _Matched(NamedTuple):
     """Pairs of (name in the campaign, name in the baseline), and sentences on the others."""
 
@@ -79,10 +86,14 @@ def accept(*, baseline: Results, campaign: Results, margins: Margins | None = No
     names = _matched(tuple(ours), tuple(theirs), campaign.campaign.id, baseline.campaign.id)
     allowed = margins or planned_margins(campaign)
     meters = meters_differ(campaign.campaign.power, baseline.campaign.power)
+    limits = _limits(campaign)
     figures = tuple(
         figure
         for own, base in names.pairs
-        for figure in judged(ours[own], theirs[base], allowed, meters)
+        for figure in (
+            *judged(ours[own], theirs[base], allowed, meters),
+            *against_limits(ours[own], limits),
+        )
     )
     if all(one.judgement == "not judged" for one in figures):
         what = f"cannot use {campaign.campaign.id} for acceptance"
@@ -102,17 +113,26 @@ def accept(*, baseline: Results, campaign: Results, margins: Margins | None = No
 
 def planned_margins(campaign: Results) -> Margins:
     """The margins of a campaign's plan; the defaults if another version of kneebench wrote it."""
-    try:
-        table = Accept.model_validate(campaign.campaign.plan.get("accept") or {})
-    except ValidationError:
-        table = Accept()
-    return Margins(
-        table.margin,
-        table.latency_margin,
-        table.p999_margin,
-        table.power_margin,
-        table.power_limit,
+    table = _table(campaign)
+    return Margins(table.margin, table.latency_margin, table.p999_margin, table.power_margin)
+
+
+def _limits(campaign: Results) -> AcceptedLimits:
+    table = _table(campaign)
+    return AcceptedLimits(
+        nopm=table.nopm_limit,
+        latency_s=table.latency_limit,
+        p999_s=table.p999_limit,
+        log_write_s=table.log_write_limit,
+        mw_per_nopm=table.power_limit,
     )
+
+
+def _table(campaign: Results) -> Accept:
+    try:
+        return Accept.model_validate(campaign.campaign.plan.get("accept") or {})
+    except ValidationError:
+        return Accept()
 
 
 def usable(results: Results) -> None:

@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from kneebench.analysis.acceptance import ratio_texts
-from kneebench.analysis.judged import Judged, shown
-from kneebench.analysis.wording import DERIVED, as_sentence, percent
-from kneebench.results.acceptance import Acceptance
+from kneebench.analysis.judged import Judged, shown, shown_margin
+from kneebench.analysis.wording import DERIVED, as_sentence
+from kneebench.results.acceptance import Acceptance, worst
 from kneebench.screen import tables
 from kneebench.units import NOTHING
 
@@ -22,43 +22,69 @@ UNDECIDED = ("cannot say", "not judged")
 """Answers that need a sentence beside the table: what would decide, or why nothing was judged."""
 
 
-def printed(found: Acceptance, caveats: Sequence[str] = ()) -> Iterator[RenderableType]:
-    """The parts to print, in order."""
-    yield Text(title(found), style=f"bold {STYLES.get(found.judgement, 'green')}")
-    yield Text(f"{found.campaign} vs. baseline {found.baseline}")
+def printed(found: Sequence[Acceptance], caveats: Sequence[str] = ()) -> Iterator[RenderableType]:
+    """The parts to print, in order: of several campaigns one table."""
+    several = len(found) > 1
+    for one in found:
+        yield Text(title(one), style=f"bold {STYLES.get(one.judgement, 'green')}")
+        yield Text(f"{one.campaign} vs. baseline {one.baseline}")
     yield from (Text(f"CAVEAT  {sentence}", style="yellow") for sentence in caveats)
     yield Text()
-    yield _table(found.figures)
+    yield _table(found, several=several)
     yield Text()
-    explained = [one.sentence for one in found.figures if one.judgement in UNDECIDED]
-    yield from (Text(as_sentence(one)) for one in (*explained, *found.matching, found.drift))
-    yield from tables.differences(found.differences)
+    for one in found:
+        start = _start(one, several)
+        undecided = (each.sentence for each in one.figures if each.judgement in UNDECIDED)
+        yield from (Text(f"{start}{as_sentence(said)}") for said in (*undecided, *one.matching))
+    yield Text(as_sentence(found[0].drift))
+    yield from tables.differences(
+        [f"{_start(one, several)}{sentence}" for one in found for sentence in one.differences]
+    )
     yield Text(f"\n{DERIVED}", style="dim")
 
 
-def _table(figures: Sequence[Judged]) -> Table:
-    table = tables.plain_table("answer", "storage", "figure", "baseline", "now", "ratio", "margin")
-    for one in figures:
-        style = STYLES.get(one.judgement, "green")
-        ratio, interval = ratio_texts(one.ratio) if one.ratio else (NOTHING, "")
-        table.add_row(
-            f"[{style}]{one.judgement}[/]",
-            escape(one.storage),
-            escape(one.called),
-            *(shown(one, side) for side in (one.baseline, one.campaign)),
-            f"{ratio} ({interval})" if interval else ratio,
-            percent(one.margin),
-        )
+def _start(found: Acceptance, several: bool) -> str:
+    """What a sentence begins with: the campaign, where there are several."""
+    return f"{found.campaign}: " if several else ""
+
+
+def _table(found: Sequence[Acceptance], *, several: bool) -> Table:
+    campaign = ["campaign"] if several else []
+    columns = ("storage", "figure", "baseline", "now", "ratio", "margin")
+    table = tables.plain_table("answer", *campaign, *columns)
+    for acceptance in found:
+        name = [escape(acceptance.campaign)] if several else []
+        for one in acceptance.figures:
+            style = STYLES.get(one.judgement, "green")
+            table.add_row(f"[{style}]{one.judgement}[/]", *name, *_named(one))
     table.caption, table.caption_justify = "ratio: now / baseline, with its 95% CI", "left"
     return table
 
 
-def document(found: Acceptance, caveats: Sequence[str] = ()) -> dict[str, Any]:
-    """The same for programs."""
+def _named(one: Judged) -> Iterator[str]:
+    yield from map(escape, (one.storage, one.called))
+    yield from figures_of(one)
+
+
+def figures_of(one: Judged) -> Iterator[str]:
+    """A figure as the table has it: the baseline's, now, their ratio with its interval, margin."""
+    ratio, interval = ratio_texts(one.ratio) if one.ratio else (NOTHING, "")
+    yield from (shown(one, side) for side in (one.baseline, one.campaign))
+    yield f"{ratio} ({interval})" if interval else ratio
+    yield shown_margin(one)
+
+
+def document(found: Sequence[Acceptance], caveats: Sequence[str] = ()) -> dict[str, Any]:
+    """The same for programs; of several campaigns the worst answer, and each under `campaigns`."""
+    answers = [{**one.model_dump(mode="json"), "exit_code": one.exit_code} for one in found]
+    if len(answers) == 1:
+        return {"derived": DERIVED, **answers[0], "caveats": list(caveats)}
+    decisive = worst(found)
     return {
         "derived": DERIVED,
-        **found.model_dump(mode="json"),
-        "exit_code": found.exit_code,
+        "judgement": decisive.judgement,
+        "exit_code": decisive.exit_code,
+        "campaigns": answers,
         "caveats": list(caveats),
     }
 

@@ -1,46 +1,43 @@
-"""An acceptance as JUnit XML, for CI systems: one suite for the campaign, one case for each figure.
+"""Acceptances as JUnit XML, for CI systems: one suite for each campaign, one case for each figure.
 
 "worse" is a failure. "cannot say" is an error and not skipped: a reader counts skipped cases as
-passed, and nothing was shown. A figure that is not judged is skipped, with the reason.
+passed, and nothing was shown. A figure that is not judged is skipped, with the reason. A campaign
+whose measurement itself ended with an error has that as a case, so that none passes in which the
+command fails.
 """
 
 from __future__ import annotations
 
+import socket
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from xml.etree import ElementTree
 
+from kneebench.analysis.comparison import called
 from kneebench.analysis.judged import Judged
+from kneebench.analysis.outcome import exit_code, failed_checks, invalid_rungs, without_figure
 from kneebench.analysis.wording import DERIVED, as_sentence
+from kneebench.records import Climb, Results, Rung
 from kneebench.results.acceptance import Acceptance
-from kneebench.screen.accepted import title
+from kneebench.screen.accepted import figures_of, title
+from kneebench.units import size
 from kneebench.visible import visible
 
 OUTCOMES = {"worse": "failure", "cannot say": "error", "not judged": "skipped"}
 """Elements of a test case by the answer; an accepted figure has none."""
+MEASUREMENT = "measurement"
 
 
-def junit(found: Acceptance, started_at: str = "") -> str:
+def junit(found: Sequence[Acceptance], campaigns: Sequence[Results], baseline: Results) -> str:
     """The document as text, in the form that Jenkins and GitLab read."""
-    outcomes = Counter(OUTCOMES.get(one.judgement, "") for one in found.figures)
-    counts = {
-        "tests": str(len(found.figures)),
-        "failures": str(outcomes["failure"]),
-        "errors": str(outcomes["error"]),
-    }
-    root = ElementTree.Element("testsuites", {"name": "kneebench accept", **counts})
-    suite = _inner(root, "testsuite", name=found.campaign, **counts, time="0")
-    suite.set("skipped", str(outcomes["skipped"]))
-    if started_at:
-        suite.set("timestamp", visible(started_at))
-    properties = _inner(suite, "properties")
-    for name, value in (("baseline", found.baseline), ("judgement", found.judgement)):
-        _inner(properties, "property", name=name, value=value)
-    for one in found.figures:
-        _case(suite, one)
-    sentences = (title(found), *found.matching, found.drift, *found.differences, DERIVED)
-    _inner(suite, "system-out").text = visible("\n".join(map(as_sentence, sentences)))
-    ElementTree.indent(root)
-    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+    root = ElementTree.Element("testsuites", {"name": "kneebench accept"})
+    for one, results in zip(found, campaigns, strict=True):
+        _suite(root, one, results, baseline)
+    for name in ("tests", "failures", "errors", "time"):
+        total = sum(float(suite.get(name, "0")) for suite in root)
+        root.set(name, f"{total:g}")
+    return _text(root)
 
 
 def junit_without_answer(campaign: str, kind: str, message: str) -> str:
@@ -50,24 +47,108 @@ def junit_without_answer(campaign: str, kind: str, message: str) -> str:
     counts = {"tests": "1", "failures": "0", "errors": "1"}
     root = ElementTree.Element("testsuites", {"name": "kneebench accept", **counts})
     suite = _inner(root, "testsuite", name=campaign, **counts, time="0", skipped="0")
+    suite.set("hostname", socket.gethostname())
     case = _inner(suite, "testcase", classname="kneebench.accept", name="answer", time="0")
     _inner(case, "error", message=message, type=kind).text = visible(message)
+    return _text(root)
+
+
+def _text(root: ElementTree.Element) -> str:
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _case(suite: ElementTree.Element, one: Judged) -> None:
+def _suite(
+    root: ElementTree.Element, found: Acceptance, results: Results, baseline: Results
+) -> None:
+    """The cases of one campaign, with where and when it was measured."""
+    suite = _inner(root, "testsuite", name=found.campaign, hostname=socket.gethostname())
+    suite.set("timestamp", visible(results.campaign.started_at))
+    suite.set("time", f"{_seconds(results):.0f}")
+    properties = _inner(suite, "properties")
+    for name, value in _properties(found, results, baseline):
+        _inner(properties, "property", name=name, value=value)
+    for one in found.figures:
+        _case(suite, one, _measured_s(results, one))
+    if code := exit_code(results):
+        _failed_measurement(suite, results, code)
+    outcomes = Counter(element.tag for case in suite.iter("testcase") for element in case)
+    suite.set("tests", str(len(list(suite.iter("testcase")))))
+    for name, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        suite.set(name, str(outcomes[tag]))
+    sentences = (title(found), *found.matching, found.drift, *found.differences, DERIVED)
+    _inner(suite, "system-out").text = visible("\n".join(map(as_sentence, sentences)))
+
+
+def _properties(
+    found: Acceptance, results: Results, baseline: Results
+) -> Iterator[tuple[str, str]]:
+    yield "judgement", found.judgement
+    yield "baseline", found.baseline
+    yield "baseline.started_at", baseline.campaign.started_at
+    yield "baseline.kernel", baseline.campaign.host.kernel
+    host = results.campaign.host
+    yield "machine", f"{host.cpu}, {host.cores} cores, {size(host.memory_bytes)}"
+    yield "kernel", host.kernel
+    yield "system", host.system
+    yield "kneebench", results.campaign.kneebench
+    yield "started_at", results.campaign.started_at
+    yield from ((f"tag.{name}", value) for name, value in results.campaign.tags.items())
+
+
+def _case(suite: ElementTree.Element, one: Judged, measured_s: float) -> None:
     """The names are the same for every campaign, so that a CI system shows a figure's history."""
     case = _inner(suite, "testcase", classname=f"kneebench.{one.storage}", name=one.called)
-    case.set("time", "0")
+    case.set("time", f"{measured_s:.0f}")
     sentence = as_sentence(one.sentence)
+    names = ("baseline", "now", "ratio (95% CI)", "margin")
+    row = ", ".join(f"{name}: {cell}" for name, cell in zip(names, figures_of(one), strict=True))
     if outcome := OUTCOMES.get(one.judgement):
         element = _inner(case, outcome, message=sentence)
         if outcome != "skipped":
             element.set("type", one.judgement)
-            element.text = visible(sentence)
+            element.text = visible(f"{sentence}\n{row}")
     else:
-        _inner(case, "system-out").text = visible(sentence)
+        _inner(case, "system-out").text = visible(f"{sentence}\n{row}")
+
+
+def _failed_measurement(suite: ElementTree.Element, results: Results, code: int) -> None:
+    """The case of a campaign that ended with an error of its own, whatever its figures are."""
+    reasons = (*failed_checks(results), *without_figure(results), *invalid_rungs(results))
+    message = as_sentence(next(iter(reasons), f"the campaign ended with exit code {code}"))
+    case = _inner(suite, "testcase", classname="kneebench.accept", name=MEASUREMENT, time="0")
+    _inner(case, "error", message=message, type=f"exit code {code}").text = visible(message)
+
+
+def _seconds(results: Results) -> float:
+    """From the campaign's start to the start of its last rung, and that rung's window."""
+    rungs = [rung for climb in results.climbs for rung in climb.rungs]
+    starts = [_time(rung.started_at) for rung in rungs]
+    last = rungs[starts.index(max(starts))] if rungs else None
+    began = _time(results.campaign.started_at)
+    return max(0.0, max(starts) - began) + _took_s(last) if last else 0.0
+
+
+def _measured_s(results: Results, one: Judged) -> float:
+    """The time of the runs behind a figure, their warm-ups included."""
+    climbs = [climb for climb in results.climbs if called(climb) == one.storage]
+    return sum(_took_s(rung) for climb in climbs for rung in _runs(climb, one))
+
+
+def _runs(climb: Climb, one: Judged) -> Sequence[Rung]:
+    at_rate = one.called.partition(",")[0].endswith(("/s", "the fixed rate"))
+    return climb.of("fixed_rate" if at_rate else "final_run")
+
+
+def _took_s(rung: Rung) -> float:
+    return rung.warm_up_s + rung.tally.window_s
+
+
+def _time(iso: str) -> float:
+    try:
+        return datetime.fromisoformat(iso).timestamp()
+    except ValueError:
+        return 0.0
 
 
 def _inner(parent: ElementTree.Element, tag: str, /, **attributes: str) -> ElementTree.Element:

@@ -1,4 +1,4 @@
-"""The page of an acceptance: the answer, each figure, what was compared, and room to sign."""
+"""The page of an acceptance: the answers, each figure, what was compared, and room to sign."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from functools import cached_property
 from typing import Any
 
 from kneebench.analysis.acceptance import ratio_texts
-from kneebench.analysis.judged import Judged, shown
-from kneebench.analysis.wording import as_sentence, percent
+from kneebench.analysis.judged import Judged, shown, shown_margin
+from kneebench.analysis.wording import as_sentence
 from kneebench.brief import chart_theme
 from kneebench.brief.campaigns.campaigns_page import CampaignsPage, compared_section, flat
 from kneebench.brief.campaigns.trend_figure import trend_section
 from kneebench.brief.section import Column, Row, Section, Table, Tone
 from kneebench.records import Results
-from kneebench.results.acceptance import Acceptance
+from kneebench.results.acceptance import Acceptance, worst
 from kneebench.results.trend import trends
 from kneebench.units import NOTHING
 
 NO_BREAK = "\u00a0"
+UNDECIDED = ("cannot say", "not judged")
 TONES: dict[str, Tone] = {"worse": "alarm", "not judged": "light"}
 COLUMNS = (
     Column(title="Answer", number=False),
@@ -41,33 +42,40 @@ LINE = f"{NO_BREAK * 30}\n{NO_BREAK}\n{NO_BREAK}"
 
 
 class AcceptancePage(CampaignsPage):
-    """An acceptance as a page; `caveats` are of either campaign."""
+    """Acceptances by one baseline as a page; `caveats` are of any campaign."""
 
     what = "acceptance"
 
     def __init__(
         self,
-        found: Acceptance,
+        found: Sequence[Acceptance],
         baseline: Results,
-        campaign: Results,
+        campaigns: Sequence[Results],
         caveats: Sequence[str] = (),
     ) -> None:
-        self.found, self.campaigns, self.caveats = found, (baseline, campaign), caveats
+        self.found, self.campaigns, self.caveats = found, (baseline, *campaigns), caveats
 
     @property
     def title(self) -> str:
-        """The answer."""
-        return f"{'Simulated: ' if self.found.simulated else ''}{self.found.sentence}"
+        """The worst answer."""
+        decisive = worst(self.found)
+        of = f"{decisive.campaign}: " if len(self.found) > 1 else ""
+        return f"{'Simulated: ' if decisive.simulated else ''}{of}{decisive.sentence}"
 
     @property
     def subtitle(self) -> str:
-        """The two campaigns."""
-        return f"{self.found.campaign} vs. baseline {self.found.baseline}"
+        """The campaigns."""
+        names = ", ".join(one.campaign for one in self.found)
+        return f"{names} vs. baseline {self.found[0].baseline}"
 
     @property
     def figures(self) -> list[dict[str, Any]]:
         """A row for each figure that was judged."""
-        return [_flat(one) for one in self.found.figures]
+        return [
+            {"campaign": one.campaign, **_flat(figure)}
+            for one in self.found
+            for figure in one.figures
+        ]
 
     @cached_property
     def sections(self) -> tuple[Section, ...]:
@@ -90,34 +98,40 @@ class AcceptancePage(CampaignsPage):
         return Section(name="caveats", title="Caveats", sentences=sentences, tone="note")
 
     def _answers(self) -> Section:
-        rows = tuple(map(_row, self.found.figures))
-        return Section(
-            name="answers",
-            title="Each figure",
-            tables=(Table(caption=CAPTION, columns=COLUMNS, rows=rows),),
+        tables = tuple(
+            Table(
+                caption=f"{one.campaign}. {CAPTION}" if len(self.found) > 1 else CAPTION,
+                columns=COLUMNS,
+                rows=tuple(map(_row, one.figures)),
+            )
+            for one in self.found
         )
+        return Section(name="answers", title="Each figure", tables=tables)
 
     def _open(self) -> Section | None:
         """What would decide the figures that are undecided, and what no interval holds."""
-        undecided = [
-            one.sentence
-            for one in self.found.figures
-            if one.judgement in ("cannot say", "not judged")
-        ]
-        said = tuple(map(as_sentence, (*undecided, *self.found.matching, self.found.drift)))
+        undecided = (
+            sentence
+            for one in self.found
+            for sentence in (
+                *(each.sentence for each in one.figures if each.judgement in UNDECIDED),
+                *one.matching,
+            )
+        )
+        said = tuple(map(as_sentence, (*undecided, self.found[0].drift)))
         return Section(name="open", title="What is left open", sentences=said) if said else None
 
     def _differences(self) -> tuple[Section, ...]:
-        if not self.found.differences:
+        said = tuple(dict.fromkeys(each for one in self.found for each in one.differences))
+        if not said:
             return ()
-        title = "What else differs"
-        return (Section(name="differences", title=title, sentences=self.found.differences),)
+        return (Section(name="differences", title="What else differs", sentences=said),)
 
 
 def _row(one: Judged) -> Row:
     ratio, sure = ratio_texts(one.ratio) if one.ratio else (NOTHING, NOTHING)
     sides = (shown(one, side) for side in (one.baseline, one.campaign))
-    cells = (one.judgement, one.storage, one.called, *sides, ratio, sure, percent(one.margin))
+    cells = (one.judgement, one.storage, one.called, *sides, ratio, sure, shown_margin(one))
     return Row(cells=cells, tone=TONES.get(one.judgement, "plain"))
 
 

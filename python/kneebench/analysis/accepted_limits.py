@@ -1,0 +1,115 @@
+"""Absolute limits in an acceptance: figures that must be at least or at most so much, whatever the
+baseline had.
+
+A figure is worse than its limit only where its whole interval is, and within the limit only where
+none of it is beyond. In between nothing can be said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from kneebench.analysis.accepted_figures import (
+    log_at_knee,
+    log_at_rate,
+    mean_latency,
+    nopm,
+    p999_latency,
+)
+from kneebench.analysis.comparison import called
+from kneebench.analysis.equivalence import Judgement
+from kneebench.analysis.fixed_rate import fixed_rate_latency
+from kneebench.analysis.judged import (
+    LATENCY_LIMIT,
+    LOG_WRITE_LIMIT,
+    NOPM_LIMIT,
+    P999_LIMIT,
+    POWER_LIMIT,
+    Judged,
+    shown_as,
+)
+from kneebench.analysis.knee import place
+from kneebench.analysis.power_acceptance import power_per_nopm
+from kneebench.analysis.wording import capital
+from kneebench.records import Climb, Estimate
+from kneebench.units import count
+
+
+class AcceptedLimits(NamedTuple):
+    """Limits of a plan, in NOPM, seconds and mW/NOPM; None: none."""
+
+    nopm: float | None = None
+    latency_s: float | None = None
+    p999_s: float | None = None
+    log_write_s: float | None = None
+    mw_per_nopm: float | None = None
+
+
+class _Limit(NamedTuple):
+    """A limit of one figure. `doubt`: why nothing can be said of a figure that was measured."""
+
+    quantity: str
+    called: str
+    limit: float | None
+    of: Callable[[Climb], Estimate | None]
+    at_least: bool = False
+    doubt: str = ""
+
+
+def against_limits(climb: Climb, limits: AcceptedLimits) -> Iterator[Judged]:
+    """The figures of a storage that have a limit."""
+    yield from (_judged(climb, one) for one in _limits(climb, limits) if one.limit)
+
+
+def within_limit(found: Estimate, limit: float, *, at_least: bool = False) -> Judgement:
+    """Whether a figure is at most so much, or `at_least`, by its interval.
+
+    >>> interval = Estimate(value=0.7, low=0.65, high=0.75, n=6)
+    >>> [within_limit(interval, most) for most in (0.8, 0.7, 0.6)]
+    ['same or better', 'cannot say', 'worse']
+    >>> [within_limit(interval, least, at_least=True) for least in (0.8, 0.7, 0.6)]
+    ['worse', 'cannot say', 'same or better']
+    """
+    if (found.low >= limit) if at_least else (found.high <= limit):
+        return "same or better"
+    beyond = found.high < limit if at_least else found.low > limit
+    return "worse" if beyond else "cannot say"
+
+
+def _limits(climb: Climb, limits: AcceptedLimits) -> Iterator[_Limit]:
+    there = fixed_rate_latency(climb)
+    rate, knee = f"{count(there.rate_per_s)}/s" if there else "the fixed rate", place(climb)
+    few = f"of {there.n:,} transactions fewer than 100 exceed it" if there else ""
+    doubt = "" if there and there.p999_certain else few
+    where, log_write = (rate, log_at_rate) if there else (knee, log_at_knee)
+    yield _Limit(NOPM_LIMIT, f"NOPM at {knee}", limits.nopm, nopm, at_least=True)
+    yield _Limit(LATENCY_LIMIT, f"mean latency at {rate}", limits.latency_s, mean_latency)
+    yield _Limit(P999_LIMIT, f"P99.9 latency at {rate}", limits.p999_s, p999_latency, doubt=doubt)
+    yield _Limit(LOG_WRITE_LIMIT, f"mean log write at {where}", limits.log_write_s, log_write)
+    yield _Limit(POWER_LIMIT, f"power per NOPM at {knee}", limits.mw_per_nopm, power_per_nopm)
+
+
+def _judged(climb: Climb, one: _Limit) -> Judged:
+    found, limit = one.of(climb), one.limit or 0.0
+    what = f"{one.called}, at {'least' if one.at_least else 'most'} {shown_as(one.quantity, limit)}"
+    name = f"{capital(called(climb))}: {what}: "
+    head = Judged(
+        storage=called(climb),
+        quantity=one.quantity,
+        called=what,
+        judgement="cannot say",
+        margin=0.0,
+        campaign=found,
+        sentence=f"{name}cannot say, it was not measured",
+    )
+    if not found:
+        return head
+    value, low, high = (shown_as(one.quantity, end) for end in (found.value, found.low, found.high))
+    figures = f"{value} (95% CI {low} to {high})"
+    if one.doubt:
+        sentence = f"{name}cannot say, {figures}; {one.doubt}"
+        return head.model_copy(update={"sentence": sentence})
+    answer = within_limit(found, limit, at_least=one.at_least)
+    sentence = f"{name}{answer}, {figures}"
+    return head.model_copy(update={"judgement": answer, "sentence": sentence})
