@@ -25,6 +25,7 @@ from kneebench.commands import (
     power,
     profiling,
     running,
+    trending,
 )
 from kneebench.commands.junit_file import CommandWithJUnit
 from kneebench.exit_handling import Commands, print_anything
@@ -104,6 +105,7 @@ app.command("live")(following.live)
 app.command("list")(campaigns.list_campaigns)
 app.command("show")(campaigns.show)
 app.command("compare")(campaigns.compare)
+app.command("trend")(trending.trend)
 app.command("accept", cls=CommandWithJUnit)(accepting.accept)
 app.command("brief")(campaigns.write_brief)
 app.command("pack")(packing.pack)

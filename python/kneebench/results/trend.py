@@ -1,14 +1,19 @@
-"""Trend over campaigns: each storage against itself in the first campaign that has it."""
+"""Trend over campaigns: each storage against itself in the first campaign that has it, and where it
+changed for good.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from kneebench.analysis.comparison import called, ratio_of
+from kneebench.analysis.change_points import change_points
+from kneebench.analysis.comparison import called, machine_floor, ratio_of
+from kneebench.analysis.drift import FLOOR
 from kneebench.analysis.fixed_rate import fixed_rate_latency, same_rate
 from kneebench.analysis.knee import knee, place
 from kneebench.analysis.quantity_ratio import MEAN, NOPM, P999, ComparedQuantity
-from kneebench.records import Climb, Comparison, Estimate, Record, Results
+from kneebench.records import Campaign, Climb, Comparison, Estimate, Record, Results
 from kneebench.units import count
 
 
@@ -18,19 +23,42 @@ class TrendPoint(Record):
     """
 
     campaign: str
+    started_at: str = ""
     value: Estimate | None
     against: Comparison | None
 
 
+class TrendChange(Record):
+    """A change point (analysis/change_points.py). `campaign`: the first one after it; `last`: the
+    one before. `ratio`: the level after it over the level before; `worse`: in the direction that
+    is.
+    """
+
+    campaign: str
+    started_at: str
+    last: str
+    ratio: Estimate
+    worse: bool
+
+
 class Trend(Record):
     """One figure of one storage, by campaign in the order given. `quantity` is "nopm",
-    "latency.mean" or "latency.p999".
+    "latency.mean" or "latency.p999". `floor`: the noise floor of its machines, as a share.
     """
 
     storage: str
     quantity: str
     called: str
     points: tuple[TrendPoint, ...]
+    floor: float = 0.0
+    changes: tuple[TrendChange, ...] = ()
+
+
+class _Measured(NamedTuple):
+    """A storage in one campaign."""
+
+    campaign: Campaign
+    climb: Climb
 
 
 def trends(campaigns: Sequence[Results]) -> tuple[Trend, ...]:
@@ -38,31 +66,31 @@ def trends(campaigns: Sequence[Results]) -> tuple[Trend, ...]:
     them had the same fixed rate; its P99.9 where enough transactions exceed it in each. Runs of
     different campaigns are not paired.
     """
-    found = [(one.campaign.id, climb) for one in campaigns for climb in one.climbs if knee(climb)]
-    names = dict.fromkeys(called(climb) for _, climb in found)
+    found = [
+        _Measured(one.campaign, climb) for one in campaigns for climb in one.climbs if knee(climb)
+    ]
+    names = dict.fromkeys(called(one.climb) for one in found)
     return tuple(
         trend
         for name in names
-        for trend in _of_storage(name, [one for one in found if called(one[1]) == name])
+        for trend in _of_storage(name, [one for one in found if called(one.climb) == name])
     )
 
 
-def _of_storage(name: str, found: Sequence[tuple[str, Climb]]) -> Iterator[Trend]:
+def _of_storage(name: str, found: Sequence[_Measured]) -> Iterator[Trend]:
     if len(found) < 2:
         return
-    nopm = [(id_, climb, _nopm(climb)) for id_, climb in found]
-    yield _trend(name, NOPM, NOPM.called.format(place(found[0][1])), nopm)
-    there = [fixed_rate_latency(climb) for _, climb in found]
-    rates = [one.rate_per_s if one else 0.0 for one in there]
-    if rates[0] and same_rate(rates):
-        measured = [
-            (id_, climb, one) for (id_, climb), one in zip(found, there, strict=True) if one
-        ]
-        mean = [(id_, climb, one.mean_s) for id_, climb, one in measured]
-        p999 = [(id_, climb, one.p999_s) for id_, climb, one in measured]
-        yield _trend(name, MEAN, f"mean latency at {count(rates[0])}/s", mean)
-        if all(one.p999_certain for _, _, one in measured):
-            yield _trend(name, P999, f"P99.9 latency at {count(rates[0])}/s", p999)
+    nopm = [_nopm(one.climb) for one in found]
+    yield _trend(name, NOPM, NOPM.called.format(place(found[0].climb)), found, nopm)
+    there = [one for each in found if (one := fixed_rate_latency(each.climb))]
+    rates = [one.rate_per_s for one in there]
+    if len(there) == len(found) and same_rate(rates):
+        at = f"{count(rates[0])}/s"
+        mean = [one.mean_s for one in there]
+        yield _trend(name, MEAN, f"mean latency at {at}", found, mean)
+        if all(one.p999_certain for one in there):
+            p999 = [one.p999_s for one in there]
+            yield _trend(name, P999, f"P99.9 latency at {at}", found, p999)
 
 
 def _nopm(climb: Climb) -> Estimate | None:
@@ -74,15 +102,41 @@ def _trend(
     name: str,
     quantity: ComparedQuantity,
     title: str,
-    found: Sequence[tuple[str, Climb, Estimate | None]],
+    found: Sequence[_Measured],
+    values: Sequence[Estimate | None],
 ) -> Trend:
-    first = found[0][1]
+    first = found[0].climb
     points = tuple(
         TrendPoint(
-            campaign=id_,
+            campaign=one.campaign.id,
+            started_at=one.campaign.started_at,
             value=value,
-            against=ratio_of(climb, first, quantity, interleaved=False) if number else None,
+            against=ratio_of(one.climb, first, quantity, interleaved=False) if number else None,
         )
-        for number, (id_, climb, value) in enumerate(found)
+        for number, (one, value) in enumerate(zip(found, values, strict=True))
     )
-    return Trend(storage=name, quantity=quantity.name, called=title, points=points)
+    floor = max(FLOOR, machine_floor([one.climb for one in found], quantity.name))
+    changes = tuple(_changes(points, floor, more_is_better=quantity is NOPM))
+    return Trend(
+        storage=name,
+        quantity=quantity.name,
+        called=title,
+        points=points,
+        floor=floor,
+        changes=changes,
+    )
+
+
+def _changes(
+    points: Sequence[TrendPoint], floor: float, *, more_is_better: bool
+) -> Iterator[TrendChange]:
+    known = [(point, point.value) for point in points if point.value and point.value.value > 0]
+    for change in change_points([value for _, value in known], floor):
+        after, before = known[change.place][0], known[change.place - 1][0]
+        yield TrendChange(
+            campaign=after.campaign,
+            started_at=after.started_at,
+            last=before.campaign,
+            ratio=change.ratio,
+            worse=(change.ratio.value < 1) == more_is_better,
+        )

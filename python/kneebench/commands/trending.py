@@ -1,0 +1,129 @@
+"""The command over many campaigns of one plan: trend."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kneebench.commands.campaigns import load_named
+from kneebench.commands.options import Json, Root, WantedTags, has_tags
+from kneebench.commands.output import (
+    checked_page,
+    print_line,
+    print_text,
+    require_directory,
+    show_json,
+    show_parts,
+)
+from kneebench.directories import CAMPAIGNS
+
+if TYPE_CHECKING:
+    from kneebench.results.nights import Nights
+
+CampaignNames = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[CAMPAIGN]...",
+        help="Campaigns; without any, all in --in that can be compared with the newest.",
+        show_default=False,
+    ),
+]
+Csv = Annotated[bool, typer.Option("--csv", help="Print CSV, in SI units.")]
+TrendPageFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--page", metavar="FILE", help="Write charts, as .html or .pdf.", show_default=False
+    ),
+]
+BadgeFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--badge",
+        metavar="FILE.svg",
+        help="Write a small picture that says whether something changed.",
+        show_default=False,
+    ),
+]
+
+
+def trend(
+    campaigns: CampaignNames = None,
+    root: Root = CAMPAIGNS,
+    tag: WantedTags = None,
+    page: TrendPageFile = None,
+    badge: BadgeFile = None,
+    as_csv: Csv = False,
+    as_json: Json = False,
+) -> None:
+    """Show each storage over many campaigns of one plan, oldest first, and where it changed.
+
+    A change point is marked only where two levels differ by more than the campaigns scatter and by
+    more than the noise floor of the machine. At least five campaigns are necessary. What else
+    changed at that point, such as the kernel, is listed with it. Campaigns that are unfinished or
+    of another plan are left out and named.
+
+    \b
+    Examples:
+      kneebench trend
+      kneebench trend --tag firmware=1.2 --page trend.html
+      kneebench trend january february march --csv
+      kneebench trend --in /srv/results --badge kneebench.svg --json
+    """
+    from kneebench.results.nights import differing_at
+    from kneebench.results.trend import trends
+    from kneebench.screen import trended
+
+    _check(page, badge, both=as_csv and as_json)
+    chosen = _chosen(campaigns or [], root, tag or [])
+    found = trends(chosen.campaigns)
+    differing = differing_at(chosen.campaigns, found)
+    if page:
+        from kneebench.brief.campaigns import TrendPage
+
+        TrendPage(chosen, found, differing).write(page)
+        print_line(f"page: {page}", err=True)
+    if badge:
+        from kneebench.results.atomic_write import write_where_named
+        from kneebench.results.badge import badge as badge_of
+
+        simulated = any(one.campaign.simulated for one in chosen.campaigns)
+        write_where_named(badge, badge_of(found, simulated=simulated))
+        print_line(f"badge: {badge}", err=True)
+    if as_json:
+        show_json(trended.document(chosen, found, differing))
+    elif as_csv:
+        from kneebench.brief.campaigns.trend_page import trend_rows
+        from kneebench.brief.drawn_rows import as_csv as written
+
+        print_text(written(trend_rows(found)).decode())
+    else:
+        show_parts(*trended.printed(chosen, found, differing))
+
+
+def _check(page: Path | None, badge: Path | None, *, both: bool) -> None:
+    """Raises PlanError for files that could not be written, and for two formats at once."""
+    from kneebench.errors import PlanError
+    from kneebench.results.atomic_write import require_no_drive
+
+    checked_page(page)
+    if badge:
+        require_no_drive(badge)
+        require_directory(badge)
+        if badge.suffix != ".svg":
+            seen, do = f"unsupported format {badge.suffix!r}", "use a name that ends in .svg"
+            raise PlanError(f"cannot write {badge}", seen=seen, do=do)
+    if both:
+        raise PlanError("--csv with --json", seen="each is another form", do="use one of them")
+
+
+def _chosen(names: list[str], root: Path, tags: list[str]) -> Nights:
+    """The campaigns that were named, or all in the folder; only those with these tags."""
+    from kneebench.results import campaigns
+    from kneebench.results.nights import in_order, nights
+
+    if names:
+        found = [load_named(name, root) for name in names]
+        return in_order(one for one in found if has_tags(one.campaign.tags, tags))
+    return nights(one for one in campaigns(root) if has_tags(one.tags, tags))

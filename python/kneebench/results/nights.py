@@ -1,0 +1,93 @@
+"""The campaigns of a trend: which ones belong to it, oldest first, and why the others do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from kneebench.errors import KneebenchError, PlanError
+from kneebench.records import Record, Results
+from kneebench.results.acceptance import usable
+from kneebench.results.campaign_differences import comparable, differences
+from kneebench.results.campaign_reader import Listed, load
+from kneebench.results.trend import Trend
+
+
+class LeftOut(Record):
+    """A campaign that is not in a trend, and why."""
+
+    campaign: str
+    reason: str
+
+
+class Nights(Record):
+    """Campaigns of one plan, oldest first, and those that were left out."""
+
+    campaigns: tuple[Results, ...]
+    left_out: tuple[LeftOut, ...] = ()
+
+
+def nights(listed: Iterable[Listed]) -> Nights:
+    """The finished campaigns that can be compared with the newest of them.
+
+    Raises PlanError where fewer than two can.
+    """
+    found: list[Results] = []
+    left_out: list[LeftOut] = []
+    for one in sorted(listed, key=lambda one: one.started_at, reverse=True):
+        try:
+            results = _read(one)
+            if found:
+                comparable(found[0], results)
+            found.append(results)
+        except KneebenchError as error:
+            left_out.append(LeftOut(campaign=one.id, reason=error.seen))
+    if len(found) < 2:
+        raise PlanError(
+            "cannot show a trend",
+            seen=_too_few(found, left_out),
+            do="measure the same plan again; `kneebench list` shows what there is",
+        )
+    return Nights(campaigns=tuple(found[::-1]), left_out=tuple(left_out[::-1]))
+
+
+def in_order(campaigns: Iterable[Results]) -> Nights:
+    """Campaigns that were named, oldest first. Raises PlanError for fewer than two, and the
+    error of one that cannot be used or compared with the newest.
+    """
+    found = sorted(campaigns, key=lambda one: (one.campaign.started_at, one.campaign.id))
+    if len(found) < 2:
+        raise PlanError(
+            "cannot show a trend",
+            seen="fewer than two campaigns are named",
+            do="name more, or none for all that there are",
+        )
+    for one in found:
+        usable(one)
+        comparable(found[-1], one)
+    return Nights(campaigns=tuple(found))
+
+
+def differing_at(campaigns: Sequence[Results], trends: Iterable[Trend]) -> dict[str, list[str]]:
+    """What else changed at each change point, in sentences, by the first campaign after it."""
+    by_id = {one.campaign.id: one for one in campaigns}
+    return {
+        change.campaign: differences(by_id[change.last], by_id[change.campaign])
+        for trend in trends
+        for change in trend.changes
+    }
+
+
+def _read(one: Listed) -> Results:
+    if one.damaged:
+        raise KneebenchError(one.id, seen="it is damaged")
+    if not one.finished:
+        raise KneebenchError(one.id, seen="it is unfinished")
+    results = load(one.folder)
+    usable(results)
+    return results
+
+
+def _too_few(found: Sequence[Results], left_out: Sequence[LeftOut]) -> str:
+    there = f"only {found[0].campaign.id} can be used" if found else "no campaign can be used"
+    reasons = "; ".join(f"{one.campaign}: {one.reason}" for one in left_out[:3])
+    return f"{there} ({reasons})" if reasons else there

@@ -1,0 +1,41 @@
+"""Trends in words: their change points, and what they come to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kneebench.analysis.change_points import FEWEST
+from kneebench.analysis.wording import capital, plural, times_with_interval
+from kneebench.results.trend import Trend, TrendChange
+
+
+def change_sentence(trend: Trend, change: TrendChange) -> str:
+    """A change point in a sentence."""
+    return (
+        f"{capital(trend.storage)}: {trend.called} is {times_with_interval(change.ratio)} the level"
+        f" before, since {change.campaign} ({change.started_at[:10]})"
+    )
+
+
+def headline(trends: Sequence[Trend]) -> str:
+    """What the trends come to: the latest change, or that there is none."""
+    found = list(latest_changes(trends))
+    campaigns = max((len(one.points) for one in trends), default=0)
+    if found:
+        trend, change = found[0]
+        more = f", and {plural(len(found) - 1, 'more change')}" if len(found) > 1 else ""
+        direction = "worse" if change.worse else "better"
+        return (
+            f"{capital(trend.storage)}: {trend.called} {direction} since"
+            f" {change.started_at[:10]}{more}"
+        )
+    if campaigns < FEWEST:
+        return f"Too few campaigns for change points: {campaigns} of {FEWEST}"
+    return f"No change point in {plural(campaigns, 'campaign')}"
+
+
+def latest_changes(trends: Sequence[Trend]) -> Iterator[tuple[Trend, TrendChange]]:
+    """The last change of each trend that has one: first those for the worse, the newest first."""
+    last = [(one, one.changes[-1]) for one in trends if one.changes]
+    newest = sorted(last, key=lambda pair: pair[1].started_at, reverse=True)
+    yield from sorted(newest, key=lambda pair: not pair[1].worse)

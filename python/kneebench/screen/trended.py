@@ -1,0 +1,95 @@
+"""A trend, for the terminal and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rich.console import RenderableType
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from kneebench.analysis.judged import shown_as
+from kneebench.analysis.wording import DERIVED, as_sentence, percent
+from kneebench.results.nights import Nights
+from kneebench.results.trend import Trend, TrendPoint
+from kneebench.results.trend_words import change_sentence, headline
+from kneebench.screen import tables
+from kneebench.units import NOTHING
+
+
+def printed(
+    nights: Nights, trends: Sequence[Trend], differing: Mapping[str, Sequence[str]]
+) -> Iterator[RenderableType]:
+    """The parts to print, in order: the answer, every campaign, the changes, who is left out."""
+    simulated = "Simulated: " if _simulated(nights) else ""
+    yield Text(f"{simulated}{headline(trends)}", style="bold")
+    yield Text()
+    for storage in dict.fromkeys(one.storage for one in trends):
+        yield _table(storage, [one for one in trends if one.storage == storage])
+        yield Text()
+    for one in trends:
+        for change in one.changes:
+            style = "red" if change.worse else "green"
+            yield Text(as_sentence(change_sentence(one, change)), style=style)
+    yield from (Text(f"  {said}") for sentences in differing.values() for said in sentences)
+    floors = ", ".join(dict.fromkeys(f"{one.called}: {percent(one.floor)}" for one in trends))
+    yield Text(f"Noise floor ({floors}); a change point is beyond it.", style="dim")
+    for left in nights.left_out:
+        yield Text(f"left out: {left.campaign}: {left.reason}", style="yellow")
+    yield Text(f"\n{DERIVED}", style="dim")
+
+
+def _table(storage: str, trends: Sequence[Trend]) -> Table:
+    """A row for each campaign, with all figures of one storage."""
+    columns = [column for one in trends for column in (f">{one.called}", "95% CI")]
+    table = tables.plain_table("campaign", "measured", *columns, title=escape(storage))
+    changed = {change.campaign for one in trends for change in one.changes}
+    points = {point.campaign: point.started_at for one in trends for point in one.points}
+    for campaign, started_at in points.items():
+        mark = "* " if campaign in changed else ""
+        cells = [cell for one in trends for cell in _cells(one, campaign)]
+        measured = started_at[:16].replace("T", " ")
+        table.add_row(f"{mark}{escape(campaign)}", measured, *cells)
+    if changed:
+        table.caption, table.caption_justify = "* first campaign after a change point", "left"
+    return table
+
+
+def _cells(trend: Trend, campaign: str) -> tuple[str, str]:
+    found: TrendPoint | None = next((p for p in trend.points if p.campaign == campaign), None)
+    if not found or not found.value:
+        return NOTHING, ""
+    value = found.value
+    shown = [shown_as(trend.quantity, one) for one in (value.value, value.low, value.high)]
+    interval = f"{shown[1]} to {shown[2]}, n={value.n}" if value.n > 1 else "n=1"
+    change = next((one for one in trend.changes if one.campaign == campaign), None)
+    mark = f" {'worse' if change.worse else 'better'}" if change else ""
+    return shown[0], f"{interval}{mark}"
+
+
+def document(
+    nights: Nights, trends: Sequence[Trend], differing: Mapping[str, Sequence[str]]
+) -> dict[str, Any]:
+    """The same for programs."""
+    return {
+        "derived": DERIVED,
+        "simulated": _simulated(nights),
+        "headline": headline(trends),
+        "campaigns": [
+            {
+                "id": one.campaign.id,
+                "started_at": one.campaign.started_at,
+                "tags": one.campaign.tags,
+            }
+            for one in nights.campaigns
+        ],
+        "left_out": [one.model_dump() for one in nights.left_out],
+        "trends": [one.model_dump(mode="json") for one in trends],
+        "differing_at": {name: list(said) for name, said in differing.items()},
+    }
+
+
+def _simulated(nights: Nights) -> bool:
+    return any(one.campaign.simulated for one in nights.campaigns)
