@@ -24,3 +24,17 @@ def plan(**changes: object) -> Plan:
         },
     }
     return Plan.model_validate({**fields, **changes})
+
+
+def nightly(read_latency: str, **tables: object) -> Plan:
+    """One storage at a fixed load and a fixed rate: half a second."""
+    ladder = {
+        "users": [8, 8],
+        "warm_up_limit": "10s",
+        "window": "6s",
+        "final_window": "20s",
+        "checkpoints": 0,
+        "latency_rate": "200/s",
+    }
+    disk = {"simulated": {**FAST, "read_latency": read_latency, "read_channels": 4}}
+    return plan(storages={"disk": disk}, ladder=ladder, **tables)

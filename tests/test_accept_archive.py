@@ -46,7 +46,7 @@ def test_a_strangers_campaign_is_repeated_here_and_judged_once_agreed_to(
 ) -> None:
     asked = call(archive)
     assert asked.exit_code == 2
-    assert "somebody else wrote it; it would run a simulated database" in asked.stderr
+    assert "it is not your own; it would run a simulated database" in asked.stderr
     assert "add --yes" in asked.stderr
     assert not (place / "kneebench-results").exists()
     answer = call(archive, "--yes", "--no-brief")

@@ -33,6 +33,8 @@ COMMANDS = {
     "list",
     "show",
     "compare",
+    "trend",
+    "pack",
     "brief",
     "clean",
     "components",

@@ -15,13 +15,12 @@ from typer.testing import CliRunner, Result
 
 from kneebench.campaign.flow import run
 from kneebench.cli import app
-from kneebench.plan import Plan
 from kneebench.records import Estimate
 from kneebench.results.badge import badge
 from kneebench.results.trend import Trend, TrendChange, TrendPoint
 from kneebench.results.trend_words import headline
 from tests.packed import changed
-from tests.simulated_campaign import FAST, plan
+from tests.simulated_campaign import nightly
 
 NIGHTS = 7
 
@@ -29,19 +28,6 @@ NIGHTS = 7
 @pytest.fixture(autouse=True)
 def place(own_place: Path) -> Path:
     return own_place
-
-
-def nightly(read_latency: str, **tables: object) -> Plan:
-    ladder = {
-        "users": [8, 8],
-        "warm_up_limit": "10s",
-        "window": "6s",
-        "final_window": "20s",
-        "checkpoints": 0,
-        "latency_rate": "200/s",
-    }
-    disk = {"simulated": {**FAST, "read_latency": read_latency, "read_channels": 4}}
-    return plan(storages={"disk": disk}, ladder=ladder, **tables)
 
 
 @pytest.fixture(scope="module")

@@ -52,21 +52,18 @@ def accept(
 ) -> None:
     """Judge campaigns against a baseline: better, same, worse, or cannot say.
 
-    The figures are NOPM, mean and P99.9 latency at the baseline's fixed rate, log writes, and power
-    per NOPM where it was measured, of each storage that both campaigns name. "Same" is equivalence
-    within the margins of the plan's table [accept], shown by two one-sided tests. With "cannot say"
-    the rounds are printed that would decide. Absolute limits of that table are judged, too. A plan
-    is refused if its campaign could not be compared; the plan of a result archive also if it does
-    more than use a database of kneebench's own, and without --yes.
+    Judged are NOPM, mean and P99.9 latency at the baseline's fixed rate, log writes, and power per
+    NOPM, by the margins and limits of the plan's table [accept]. With "cannot say" the rounds are
+    printed that would decide. A plan is refused if its campaign could not be compared; the plan of
+    a result archive requires --yes, and may only use a database of kneebench's own.
 
     \b
     Examples:
       kneebench accept before                 run its plan again, and judge
-      kneebench accept before after           judge a campaign that is finished
-      kneebench accept before monday tuesday  judge several, as one table
+      kneebench accept before monday tuesday  judge finished campaigns
       kneebench accept before new-server.toml run another plan, and judge
       kneebench accept before --junit accept.xml --page accept.pdf --yes
-      kneebench accept theirs.kneebench --yes repeat what somebody else measured
+      kneebench accept theirs.kneebench --yes repeat the campaign of a result archive
     Exit code 0: better, same, or one of both; 6: worse; 7: cannot say;
     3 and 4 as for `run`. Of several campaigns, the worst.
     """
@@ -76,8 +73,7 @@ def accept(
         base = load_named(baseline, root)
         plan, new = _plan(judged or [], base, root, sure=yes), (out or root, fresh, brief, yes)
         found = [_measure(plan, base, *new)] if plan else _load(judged or [], root)
-        margins = [_margins(results, *given) for results in found]
-        _print_accepted(found, base, margins, file, page, as_json=as_json)
+        _print_accepted(found, base, given, file, page, as_json=as_json)
 
 
 def _check(margins: tuple[float | None, ...]) -> None:
@@ -122,12 +118,12 @@ def _agree(plan: Plan, archive: Path, *, sure: bool) -> None:
     what = f"cannot run the plan of {archive}"
     if reason := reaches_further(plan):
         raise PlanError(
-            what, seen=f"somebody else wrote it, and {reason}", do="name a plan file of your own"
+            what, seen=f"it is not your own, and {reason}", do="name a plan file of your own"
         )
     if not sure:
         raise PlanError(
             what,
-            seen=f"somebody else wrote it; it would {effects(plan)}",
+            seen=f"it is not your own; it would {effects(plan)}",
             do="add --yes to run it, or name a plan file",
         )
 
@@ -169,7 +165,7 @@ def _margins(results: Results, *given: float | None) -> Margins:
 def _print_accepted(
     campaigns: Sequence[Results],
     base: Results,
-    margins: Sequence[Margins],
+    margins: Sequence[float | None],
     file: JUnitFile,
     page: Path | None,
     *,
@@ -180,8 +176,8 @@ def _print_accepted(
     from kneebench.screen import accepted as screen
 
     found = [
-        accepted(baseline=base, campaign=results, margins=allowed)
-        for results, allowed in zip(campaigns, margins, strict=True)
+        accepted(baseline=base, campaign=results, margins=_margins(results, *margins))
+        for results in campaigns
     ]
     caveats = _caveats(*campaigns, base)
     file.write(found, campaigns, base)

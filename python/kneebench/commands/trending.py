@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,6 +22,7 @@ from kneebench.directories import CAMPAIGNS
 
 if TYPE_CHECKING:
     from kneebench.results.nights import Nights
+    from kneebench.results.trend import Trend
 
 CampaignNames = Annotated[
     list[str] | None,
@@ -59,10 +61,9 @@ def trend(
 ) -> None:
     """Show each storage over many campaigns of one plan, oldest first, and where it changed.
 
-    A change point is marked only where two levels differ by more than the campaigns scatter and by
-    more than the noise floor of the machine. At least five campaigns are necessary. What else
-    changed at that point, such as the kernel, is listed with it. Campaigns that are unfinished or
-    of another plan are left out and named.
+    A change point is where two levels differ by more than the campaigns scatter, and by more than
+    the noise floor of the machine. At least five campaigns are necessary. What else changed there,
+    such as the kernel, is listed. Unfinished campaigns and those of another plan are left out.
 
     \b
     Examples:
@@ -73,12 +74,23 @@ def trend(
     """
     from kneebench.results.nights import differing_at
     from kneebench.results.trend import trends
-    from kneebench.screen import trended
 
     _check(page, badge, both=as_csv and as_json)
     chosen = _chosen(campaigns or [], root, tag or [])
     found = trends(chosen.campaigns)
     differing = differing_at(chosen.campaigns, found)
+    _write(page, badge, chosen, found, differing)
+    _show(chosen, found, differing, as_csv=as_csv, as_json=as_json)
+
+
+def _write(
+    page: Path | None,
+    badge: Path | None,
+    chosen: Nights,
+    found: Sequence[Trend],
+    differing: Mapping[str, Sequence[str]],
+) -> None:
+    """The files that were named."""
     if page:
         from kneebench.brief.campaigns import TrendPage
 
@@ -91,6 +103,19 @@ def trend(
         simulated = any(one.campaign.simulated for one in chosen.campaigns)
         write_where_named(badge, badge_of(found, simulated=simulated))
         print_line(f"badge: {badge}", err=True)
+
+
+def _show(
+    chosen: Nights,
+    found: Sequence[Trend],
+    differing: Mapping[str, Sequence[str]],
+    *,
+    as_csv: bool,
+    as_json: bool,
+) -> None:
+    """The trend in the form that was chosen."""
+    from kneebench.screen import trended
+
     if as_json:
         show_json(trended.document(chosen, found, differing))
     elif as_csv:

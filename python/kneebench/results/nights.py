@@ -43,7 +43,7 @@ def nights(listed: Iterable[Listed]) -> Nights:
             left_out.append(LeftOut(campaign=one.id, reason=error.seen))
     if len(found) < 2:
         raise PlanError(
-            "cannot show a trend",
+            "cannot compare campaigns",
             seen=_too_few(found, left_out),
             do="measure the same plan again; `kneebench list` shows what there is",
         )
@@ -57,7 +57,7 @@ def in_order(campaigns: Iterable[Results]) -> Nights:
     found = sorted(campaigns, key=lambda one: (one.campaign.started_at, one.campaign.id))
     if len(found) < 2:
         raise PlanError(
-            "cannot show a trend",
+            "cannot compare campaigns",
             seen="fewer than two campaigns are named",
             do="name more, or none for all that there are",
         )
