@@ -33,7 +33,7 @@ ARCHITECTURES := x86_64 aarch64
 EXTRAS :=
 
 .PHONY: help demo install dist bench test test-rust test-python test-long check format lock docs
-.PHONY: clean ready debian ray
+.PHONY: site samples clean ready debian ray
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -94,6 +94,14 @@ format: ready  ## apply ruff and rustfmt
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	cargo fmt
+
+site: ready  ## the documentation as a site, in site/
+	$(BIN)/python -m sphinx -W -q -d .tools/site docs site
+
+SAMPLES :=
+
+samples: ready debian  ## measure the sample briefs again (make samples SAMPLES="simulated drives")
+	$(BIN)/python docs/samples/measure.py $(SAMPLES)
 
 docs: ready  ## regenerate the plan and command references
 	$(BIN)/python docs/generate.py

@@ -60,10 +60,10 @@ def accept(
     \b
     Examples:
       kneebench accept before                 run its plan again, and judge
-      kneebench accept before monday tuesday  judge finished campaigns
+      kneebench accept before monday tuesday    judge finished campaigns
       kneebench accept before new-server.toml run another plan, and judge
       kneebench accept before --junit accept.xml --page accept.pdf --yes
-      kneebench accept theirs.kneebench --yes repeat the campaign of a result archive
+      kneebench accept theirs.kneebench --yes repeat a result archive here
     Exit code 0: better, same, or one of both; 6: worse; 7: cannot say;
     3 and 4 as for `run`. Of several campaigns, the worst.
     """

@@ -1,0 +1,52 @@
+"""The gallery of the site: the brief of each sample as page and PDF, made of its result archive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+
+from kneebench import Brief, load
+from kneebench.brief.pdf import write_pdf
+from kneebench.records import Results
+
+HERE = Path(__file__).parent
+
+
+def archives() -> list[Path]:
+    """The kept samples."""
+    return sorted(HERE.glob("*.kneebench"))
+
+
+def render(out: Path) -> None:
+    """Write each sample's brief as page and PDF, with its first figure as a picture, and its plan
+    into a directory.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    for archive in archives():
+        brief = Brief(load(archive))
+        brief.write(out / f"{archive.stem}.html")
+        write_pdf(brief, out / f"{archive.stem}.pdf")
+        plan = archive.with_suffix(".toml")
+        (out / plan.name).write_text(plan.read_text())
+
+
+def cards() -> Iterator[str]:
+    """Each sample for the gallery's page, as Markdown: its finding, and links to what `render`
+    writes.
+    """
+    for archive in archives():
+        yield _card(archive.stem, load(archive))
+
+
+def _card(name: str, results: Results) -> str:
+    brief, campaign = Brief(results), results.campaign
+    links = " · ".join(
+        f'<a href="samples/{name}.{ending}">{text}</a>'
+        for ending, text in (("html", "brief"), ("pdf", "PDF"), ("toml", "plan"))
+    )
+    facts = f"Measured on {campaign.started_at[:10]} with kneebench {campaign.kneebench}."
+    return (
+        f"## {campaign.resolved.question}\n\n**{escape(brief.title)}** {escape(brief.subtitle)}\n\n"
+        f"{facts}\n\n<p>{links}</p>\n"
+    )
