@@ -7,7 +7,9 @@ from html import escape
 from pathlib import Path
 
 from kneebench import Brief, load
+from kneebench.brief.figure_files import write_figures
 from kneebench.brief.pdf import write_pdf
+from kneebench.brief.section import Figure
 from kneebench.records import Results
 
 HERE = Path(__file__).parent
@@ -19,12 +21,12 @@ def archives() -> list[Path]:
 
 
 def render(out: Path) -> None:
-    """Write each sample's brief as page and PDF, with its first figure as a picture, and its plan
-    into a directory.
+    """Write each sample's brief as page and PDF, with its first figure and its plan, into a
+    directory.
     """
-    out.mkdir(parents=True, exist_ok=True)
     for archive in archives():
         brief = Brief(load(archive))
+        write_figures([_first(brief)], out / archive.stem, brief.says, ("svg",))
         brief.write(out / f"{archive.stem}.html")
         write_pdf(brief, out / f"{archive.stem}.pdf")
         plan = archive.with_suffix(".toml")
@@ -32,8 +34,8 @@ def render(out: Path) -> None:
 
 
 def cards() -> Iterator[str]:
-    """Each sample for the gallery's page, as Markdown: its finding, and links to what `render`
-    writes.
+    """Each sample for the gallery's page, as Markdown: its finding, a figure, and links to what
+    `render` writes.
     """
     for archive in archives():
         yield _card(archive.stem, load(archive))
@@ -45,8 +47,15 @@ def _card(name: str, results: Results) -> str:
         f'<a href="samples/{name}.{ending}">{text}</a>'
         for ending, text in (("html", "brief"), ("pdf", "PDF"), ("toml", "plan"))
     )
-    facts = f"Measured on {campaign.started_at[:10]} with kneebench {campaign.kneebench}."
+    figure = _first(brief)
     return (
-        f"## {campaign.resolved.question}\n\n**{escape(brief.title)}** {escape(brief.subtitle)}\n\n"
-        f"{facts}\n\n<p>{links}</p>\n"
+        f"## {campaign.resolved.question}\n\n**{escape(brief.title)}**\n\n"
+        f"{escape(brief.subtitle)}.\n\n"
+        f'<img src="samples/{name}/{figure.name}.svg" alt="{escape(figure.title)}">\n\n'
+        f"<p>{links}</p>\n\n"
+        f"Measured on {campaign.started_at[:10]} with kneebench {campaign.kneebench}.\n"
     )
+
+
+def _first(brief: Brief) -> Figure:
+    return next(figure for section in brief.sections for figure in section.figures)
