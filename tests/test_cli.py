@@ -28,7 +28,7 @@ from kneebench.commands.plan_selection import selected_plan
 from kneebench.errors import PlanError
 from kneebench.lab.host import host
 from kneebench.plan.default import sized_plan
-from kneebench.plan.preset import preset_text
+from kneebench.plan.preset import preset_text, presets
 from kneebench.records import Check
 from kneebench.results import Store, load
 from kneebench.results import campaigns as listed_in
@@ -484,6 +484,11 @@ def test_the_name_of_a_listed_campaign_is_never_broken(
 def test_a_printed_preset_can_be_checked(place: Path) -> None:
     (place / "preset.toml").write_text(call("plan", "preset", "simulated").stdout)
     assert call("check", "preset.toml").exit_code == 0
+
+
+def test_the_help_of_presets_has_a_line_for_each_that_there_is() -> None:
+    listed = call("plan", "preset", "--help").stdout.split("Presets:")[1].split("Example:")[0]
+    assert sorted(line.split()[0] for line in listed.strip().splitlines()) == presets()
 
 
 def test_the_printed_schema_is_json_and_an_unknown_preset_exits_with_2() -> None:

@@ -33,9 +33,10 @@ _PLAN_HEAD = """# The plan
 
 A plan is one TOML file. It names the storages to compare, the database, the workload and the search
 for the knee. Only `[storages]` is required, or `database.url` alone. `[databases.NAME]` tables in
-place of `[database]` name [several databases](databases.md). `kneebench plan preset quick` prints a
-plan to start from. `kneebench check plan.toml` is a dry run. Every error names file, line, key, the
-value found and the values allowed. `kneebench plan schema` prints the JSON Schema.
+place of `[database]` name [several databases](databases.md). `kneebench plan preset NAME` prints a
+plan to start from: `quick`, `server`, `cloud`, `running`, `emulated`, `memory` or `simulated`.
+`kneebench check plan.toml` is a dry run. Every error names file, line, key, the value found and the
+values allowed. `kneebench plan schema` prints the JSON Schema.
 
 Times are text with a unit: `"500us"`, `"5ms"`, `"30s"`, `"10min"`, `"4h"`; so is power: `"400W"`,
 `"1.2kW"`. Paths are relative to

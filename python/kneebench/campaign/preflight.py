@@ -132,7 +132,8 @@ def as_plan(given: Plan | str | Path) -> Plan:
 
 
 def preset(name: str) -> Plan:
-    """A plan that comes with kneebench: quick, server, cloud or simulated.
+    """A plan that comes with kneebench: quick, server, cloud, running, emulated, memory,
+    simulated.
 
     Raises UnknownPart with the names there are.
 

@@ -27,14 +27,23 @@ def preset(
     name: Annotated[
         str,
         typer.Argument(
-            help="quick, server, cloud, running or simulated.",
+            help="Name of a preset above.",
             show_default=False,
             autocompletion=preset_names,
         ),
     ],
 ) -> None:
-    """Print a plan to start from: quick (a laptop), server, cloud, running (an external server) or
-    simulated.
+    """Print a plan to start from.
+
+    \b
+    Presets:
+      quick      a laptop: the disk vs. memory, ten minutes
+      server     dedicated drives, whole checkpoint cycles, a day
+      cloud      two volumes of a cloud VM, a day
+      running    an external PostgreSQL by URL, hours
+      emulated   volumes of emulated drives, twenty minutes; root
+      memory     a memory sweep on an emulated drive, an hour or two; root
+      simulated  a model of a database and its drives, seconds
 
     \b
     Example:

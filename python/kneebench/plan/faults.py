@@ -60,4 +60,4 @@ class PlanFaults(PlanError):
             else []
         )
         shown = [f"  {fault}" for fault in self.faults[:MOST_SHOWN]]
-        super().__init__(f"reading {file}", seen="\n".join([count, *shown, *more]))
+        super().__init__(f"cannot read {file}", seen="\n".join([count, *shown, *more]))
