@@ -35,6 +35,10 @@ class Estimate(Record):
     method: str = ""
     unit: Unit = Field(default="", exclude=True)
 
+    def in_unit(self, unit: Unit) -> Estimate:
+        """The same number with its unit: nothing is converted."""
+        return self if self.unit == unit else self.model_copy(update={"unit": unit})
+
     def __str__(self) -> str:
         value, low, high = map(_WRITTEN[self.unit], (self.value, self.low, self.high))
         unit = f" {self.unit}" if self.unit in _COUNTED else ""
@@ -57,9 +61,7 @@ _WRITTEN: dict[str, Callable[[float], str]] = {
 
 def _of(unit: Unit) -> AfterValidator:
     """Gives a field's estimate the field's unit."""
-    return AfterValidator(
-        lambda one: one if one.unit == unit else one.model_copy(update={"unit": unit})
-    )
+    return AfterValidator(lambda one: one.in_unit(unit))
 
 
 InSeconds = Annotated[Estimate, _of("s")]
