@@ -142,6 +142,13 @@ def test_help_shows_what_is_kneebenchs_own() -> None:
         page = pydoc.plain(pydoc.render_doc(kind))
         assert "model_" not in page.replace("model_validate()", ""), kind
         assert "inherited from pydantic" not in page, kind
+    fields = subprocess.run(
+        [sys.executable, "-c", "import kneebench; help(kneebench.Rung)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert "warm_up_s: float" in fields and "quantity(self" in fields
     page = pydoc.plain(pydoc.render_doc(kneebench.Results))
     assert "knees(self)" in page and 'results["slow drive"]' in page
 

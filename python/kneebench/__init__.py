@@ -102,7 +102,10 @@ def __getattr__(name: str) -> Any:
     inner = _INNER.get(name, name)
     if inner not in _HOME:
         raise AttributeError(f"module 'kneebench' has no attribute {name!r}")
-    return getattr(import_module(f"kneebench.{_HOME[inner]}"), inner)
+    found = getattr(import_module(f"kneebench.{_HOME[inner]}"), inner)
+    if rebuild := getattr(found, "model_rebuild", None):
+        rebuild()  # a record is compiled at its first use, and only then `help` shows its fields
+    return found
 
 
 def __dir__() -> list[str]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import AfterValidator, Field
+from pydantic import Field, GetCoreSchemaHandler
+from pydantic_core import core_schema
 
 from kneebench import units
 from kneebench.records.record import Record
@@ -59,14 +60,23 @@ _WRITTEN: dict[str, Callable[[float], str]] = {
 }
 
 
-def _of(unit: Unit) -> AfterValidator:
-    """Gives a field's estimate the field's unit."""
-    return AfterValidator(lambda one: one.in_unit(unit))
+class _In(NamedTuple):
+    """The unit of a field's estimate, which the estimate is given; `help` prints it."""
+
+    unit: Unit
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        def given(one: Estimate) -> Estimate:
+            return one.in_unit(self.unit)
+
+        return core_schema.no_info_after_validator_function(given, handler(source))
 
 
-InSeconds = Annotated[Estimate, _of("s")]
-InUsers = Annotated[Estimate, _of("users")]
-InNopm = Annotated[Estimate, _of("NOPM")]
-InTpm = Annotated[Estimate, _of("TPM")]
-InTimes = Annotated[Estimate, _of("x")]
+InSeconds = Annotated[Estimate, _In("s")]
+InUsers = Annotated[Estimate, _In("users")]
+InNopm = Annotated[Estimate, _In("NOPM")]
+InTpm = Annotated[Estimate, _In("TPM")]
+InTimes = Annotated[Estimate, _In("x")]
 """A ratio."""
