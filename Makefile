@@ -33,7 +33,7 @@ ARCHITECTURES := x86_64 aarch64
 EXTRAS :=
 
 .PHONY: help demo install dist bench test test-rust test-python test-long check format lock docs
-.PHONY: clean ready debian ray
+.PHONY: clean notebook ready debian ray
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -94,6 +94,9 @@ format: ready  ## apply ruff and rustfmt
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	cargo fmt
+
+notebook: ready  ## execute the example notebook, and write its page
+	$(BIN)/python docs/execute_notebook.py
 
 docs: ready  ## regenerate the plan and command references
 	$(BIN)/python docs/generate.py

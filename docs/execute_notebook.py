@@ -1,4 +1,5 @@
-"""Execute the example notebook and keep its outputs in it: `python docs/execute_notebook.py`.
+"""Execute the example notebook, keep its outputs in it, and write it as a page of the site, for
+which Sphinx needs no extension then: `python docs/execute_notebook.py`.
 
 The kernel talks over sockets in the file system (IPC): by default it listens on the network's
 loopback without encryption.
@@ -15,6 +16,8 @@ from nbclient import NotebookClient
 from traitlets.config import Config
 
 NOTEBOOK = Path(__file__).parent / "notebook.ipynb"
+PAGE = NOTEBOOK.with_suffix(".md")
+_GENERATED = "<!-- Written by docs/execute_notebook.py from notebook.ipynb. -->"
 
 
 def executed(notebook: nbformat.NotebookNode, folder: Path) -> nbformat.NotebookNode:
@@ -50,11 +53,32 @@ def kept() -> nbformat.NotebookNode:
     return nbformat.read(NOTEBOOK, as_version=4)
 
 
+def page(notebook: nbformat.NotebookNode) -> str:
+    """The notebook as a page in Markdown, with its outputs."""
+    blocks = []
+    for cell in notebook.cells:
+        fenced = cell.cell_type == "code"
+        blocks.append(f"```python\n{cell.source}\n```" if fenced else cell.source)
+        blocks += map(_output, cell.get("outputs", ()))
+    return "\n\n".join([*blocks, "[The notebook](notebook.ipynb) as a file.", _GENERATED]) + "\n"
+
+
+def _output(output: nbformat.NotebookNode) -> str:
+    """What a cell gave, as HTML or as text."""
+    data = output.get("data", {})
+    drawn = data.get("text/html") or data.get("image/svg+xml")
+    if drawn:
+        return f'```{{raw}} html\n<div class="output">{drawn.strip()}</div>\n```'
+    return f"```text\n{(data.get('text/plain') or output.get('text', '')).strip()}\n```"
+
+
 def main() -> None:
-    """Execute the notebook in place."""
+    """Execute the notebook in place, and write its page."""
     with tempfile.TemporaryDirectory() as folder:
-        nbformat.write(executed(kept(), Path(folder)), NOTEBOOK)
-    sys.stdout.write(f"{NOTEBOOK}\n")
+        done = executed(kept(), Path(folder))
+    nbformat.write(done, NOTEBOOK)
+    PAGE.write_text(page(done))
+    sys.stdout.write(f"{NOTEBOOK}\n{PAGE}\n")
 
 
 if __name__ == "__main__":

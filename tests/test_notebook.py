@@ -189,6 +189,7 @@ def test_the_example_notebook_has_the_outputs_that_its_cells_give(tmp_path: Path
     kept, again = EXECUTE["kept"](), EXECUTE["executed"](EXECUTE["kept"](), tmp_path)
     for before, after in zip(kept.cells, again.cells, strict=True):
         assert after.get("outputs") == before.get("outputs"), before.source
+    assert EXECUTE["PAGE"].read_text() == EXECUTE["page"](kept), "run docs/execute_notebook.py"
     text = NOTEBOOK.read_text()
     assert "31 rungs measured" in text
     assert not re.search(r"/tmp|/home|/root|20\d\d-\d\d|cdn", text)
