@@ -71,6 +71,12 @@ def test_two_campaigns_are_compared_as_the_command_does(results: kneebench.Resul
     assert both.rows[1].against.ratio == kneebench.compare(results)[0].ratio
     assert "so no interval covers drift" in both.caveats[-1]
     assert all(text in unescape(both._repr_html_()) for text in both.caveats)
+    head = results.campaign
+    other = head.model_copy(update={"plan": {**head.plan, "workload": {"warehouses": 8}}})
+    apart = results.model_copy(update={"campaign": other})
+    with pytest.raises(kneebench.PlanError, match="workload"):
+        kneebench.compare(results, apart)
+    assert "differences of figures" in str(kneebench.compare(results, apart, anyway=True).caveats)
 
 
 # --- as a notebook shows them -------------------------------------------------------------------

@@ -7,7 +7,6 @@ from typing import overload
 
 from kneebench import records
 from kneebench.analysis import comparison
-from kneebench.analysis.disturbance import campaigns_disturbed
 from kneebench.analysis.wording import capital
 from kneebench.directories import CAMPAIGNS
 from kneebench.errors import require_kind
@@ -16,7 +15,7 @@ from kneebench.records import Comparison, Record
 from kneebench.records.markup import html_table
 from kneebench.results import campaign_reader, compare_campaigns, differences
 from kneebench.results.campaign_names import find_campaign
-from kneebench.results.cross_campaign import DRIFT, CampaignRow
+from kneebench.results.cross_campaign import DRIFT, CampaignRow, caveats
 
 
 class ComparedCampaigns(Record):
@@ -60,27 +59,29 @@ def load(name: str | Path, folder: str | Path = CAMPAIGNS) -> LoadedResults:
 def compare(results: records.Results, /) -> tuple[Comparison, ...]: ...
 @overload
 def compare(
-    results: records.Results, other: records.Results, /, *more: records.Results
+    results: records.Results,
+    other: records.Results,
+    /,
+    *more: records.Results,
+    anyway: bool = False,
 ) -> ComparedCampaigns: ...
 def compare(
-    results: records.Results, /, *others: records.Results
+    results: records.Results, /, *others: records.Results, anyway: bool = False
 ) -> tuple[Comparison, ...] | ComparedCampaigns:
     """The configurations of a campaign against its baseline; or of several campaigns against the
     first one's, as `kneebench compare` does.
 
-    Raises PlanError, which names the key, for campaigns whose plans differ in what shapes a figure,
-    and TypeError for what is no campaign.
+    Raises PlanError, which names the key, for campaigns whose plans differ in what shapes a figure
+    (with `anyway` that is a caveat instead), and TypeError for what is no campaign.
     """
     every = (results, *others)
     for one in every:
         require_kind(one, records.Results, "kneebench.load(folder) reads a campaign")
     if not others:
         return comparison.compare(results)
-    rows = compare_campaigns(every)
+    rows = compare_campaigns(every, anyway=anyway)
     differ = [text for other in others for text in differences(results, other)]
     disturbed = (
-        f"{name}: {remark.words}"
-        for name, remarks in campaigns_disturbed(every).items()
-        for remark in remarks
+        f"{name}: {remark.words}" for name, remarks in caveats(every).items() for remark in remarks
     )
     return ComparedCampaigns(rows=rows, caveats=(*differ, *disturbed, f"{capital(DRIFT)}."))
