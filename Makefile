@@ -33,7 +33,7 @@ ARCHITECTURES := x86_64 aarch64
 EXTRAS :=
 
 .PHONY: help demo install dist bench test test-rust test-python test-long check format lock docs
-.PHONY: site samples clean ready debian ray
+.PHONY: notebook site samples clean ready debian ray
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -102,6 +102,9 @@ SAMPLES :=
 
 samples: ready debian  ## measure the sample briefs again (make samples SAMPLES="simulated drives")
 	$(BIN)/python docs/samples/measure.py $(SAMPLES)
+
+notebook: ready  ## execute the example notebook, and write its page
+	$(BIN)/python docs/execute_notebook.py
 
 docs: ready  ## regenerate the plan and command references
 	$(BIN)/python docs/generate.py

@@ -1,5 +1,5 @@
-"""Write the generated pages again: docs/plan.md and docs/cli.md, the man page, and README.md as
-packages carry it.
+"""Write the generated pages again: the references in docs/, the man page, and README.md as packages
+carry it.
 """
 
 from pathlib import Path

@@ -16,6 +16,7 @@ from kneebench.errors import KneebenchError
 from kneebench.plan.json_schema import tables
 from kneebench.plan.preset import preset_text
 from kneebench.plan.reader import parse_plan
+from kneebench.results_reference import frames_reference, results_reference
 from kneebench.shelf import ENGINES, STOPS
 
 ROOT = Path(__file__).parent.parent
@@ -50,6 +51,11 @@ def page(name: str) -> str:
 def test_every_generated_page_is_current() -> None:
     for path, text in generated(ROOT).items():
         assert path.read_text() == text, f"write {path} again: make docs"
+
+
+def test_the_references_of_results_and_frames_are_current() -> None:
+    assert page("docs/results.md") == results_reference(), "write it again: make docs"
+    assert page("docs/frames.md") == frames_reference(), "write it again: make docs"
 
 
 def test_every_key_of_the_plan_is_in_its_reference() -> None:
@@ -89,7 +95,7 @@ def test_links_lead_to_files_and_headings_that_are_there(path: Path) -> None:
             assert (path.parent / target).exists(), f"{path.name} links to {target}"
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/tutorial.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/tutorial.md", "docs/python.md"])
 def test_the_python_examples_of_a_page_run_as_shown(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -152,10 +152,10 @@ class Text(NamedTuple):
 
 
 def pages() -> Iterator[Text]:
-    """README and docs, a line each."""
+    """README and docs, a line each; the name of a field in a table is no word of a sentence."""
     for page in PAGES:
         yield from (
-            Text(f"{page.name}:{number}", line)
+            Text(f"{page.name}:{number}", re.sub(r"^\| `\w+` \|", "|", line))
             for number, line in enumerate(page.read_text().splitlines(), start=1)
         )
 

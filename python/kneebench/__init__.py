@@ -15,10 +15,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kneebench.analysis.comparison import compare
     from kneebench.analysis.knee import knee
     from kneebench.brief import Brief
-    from kneebench.campaign.flow import run
     from kneebench.campaign.preflight import preset, read_plan
     from kneebench.errors import (
         CheckFailed,
@@ -29,18 +27,21 @@ if TYPE_CHECKING:
         Refused,
         UnknownPart,
     )
+    from kneebench.notebook.campaigns import ComparedCampaigns, compare, load
+    from kneebench.notebook.frame import Frame
+    from kneebench.notebook.loaded import LoadedResults as Results
+    from kneebench.notebook.loaded import UnknownConfiguration
+    from kneebench.notebook.running import run
     from kneebench.plan import Plan
-    from kneebench.records import Climb, Comparison, Estimate, Knee, Results, Rung
-    from kneebench.results import campaigns, load
+    from kneebench.records import Climb, Comparison, Estimate, Knee, Rung
+    from kneebench.results import campaigns
     from kneebench.results.acceptance import accept
 
     __version__: str
 
 _HOMES = {
-    "analysis.comparison": ("compare",),
     "analysis.knee": ("knee",),
     "brief": ("Brief",),
-    "campaign.flow": ("run",),
     "campaign.preflight": ("preset", "read_plan"),
     "errors": (
         "CheckFailed",
@@ -51,20 +52,29 @@ _HOMES = {
         "Refused",
         "UnknownPart",
     ),
+    "notebook.campaigns": ("ComparedCampaigns", "compare", "load"),
+    "notebook.frame": ("Frame",),
+    "notebook.loaded": ("LoadedResults", "UnknownConfiguration"),
+    "notebook.running": ("run",),
     "plan": ("Plan",),
-    "records": ("Climb", "Comparison", "Estimate", "Knee", "Results", "Rung"),
-    "results": ("campaigns", "load"),
+    "records": ("Climb", "Comparison", "Estimate", "Knee", "Rung"),
+    "results": ("campaigns",),
     "results.acceptance": ("accept",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
+_INNER = {"Results": "LoadedResults"}
+"""Names within the package, where they differ: there `Results` is what is measured, without what
+Python adds to it."""
 
 __all__ = [
     "Brief",
     "CheckFailed",
     "Climb",
+    "ComparedCampaigns",
     "Comparison",
     "DatabaseLost",
     "Estimate",
+    "Frame",
     "InvalidMeasurement",
     "Knee",
     "KneebenchError",
@@ -73,6 +83,7 @@ __all__ = [
     "Refused",
     "Results",
     "Rung",
+    "UnknownConfiguration",
     "UnknownPart",
     "accept",
     "campaigns",
@@ -88,9 +99,13 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         return import_module("importlib.metadata").version("kneebench")
-    if name not in _HOME:
+    inner = _INNER.get(name, name)
+    if inner not in _HOME:
         raise AttributeError(f"module 'kneebench' has no attribute {name!r}")
-    return getattr(import_module(f"kneebench.{_HOME[name]}"), name)
+    found = getattr(import_module(f"kneebench.{_HOME[inner]}"), inner)
+    if rebuild := getattr(found, "model_rebuild", None):
+        rebuild()  # a record is compiled at its first use, and only then `help` shows its fields
+    return found
 
 
 def __dir__() -> list[str]:

@@ -1,8 +1,9 @@
 """Docs generator: the reference pages in docs/, generated from the plan's schema and the commands
 (`make docs`), and what packages carry of them: the man page and README.md with absolute links.
 
-docs/plan.md comes from the plan's JSON Schema, docs/cli.md from each command's own help, so neither
-can be out of date; a test compares each file with the generated text.
+docs/plan.md comes from the plan's JSON Schema, docs/cli.md from each command's own help,
+docs/results.md and docs/frames.md from what is written there, so none can be out of date; a test
+compares each file with the generated text.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from kneebench.plan.mkfs_options import KNOWN, LONG
 from kneebench.plan.mount_options import ANY, OWN
 from kneebench.plan.value_text import POWER_ALLOWED, SIZE_ALLOWED, TIME_ALLOWED
 from kneebench.results.atomic_write import write_text
+from kneebench.results_reference import frames_reference, results_reference
 
 _GENERATED = "<!-- Written by `make docs`; change the source, not this file. -->"
 _COLUMNS = 100
@@ -189,6 +191,8 @@ def generated(root: Path) -> dict[Path, str]:
     return {
         root / "docs/plan.md": plan_reference(),
         root / "docs/cli.md": cli_reference(),
+        root / "docs/results.md": results_reference(),
+        root / "docs/frames.md": frames_reference(),
         root / "distribution/README.md": long_description((root / "README.md").read_text()),
         root / "distribution/wheel/data/share/man/man1/kneebench.1": man_page(),
     }

@@ -147,6 +147,7 @@ def stated(climb: Climb, against: Climb, quantity: ComparedQuantity, ratio: Esti
         differs=differs,
         noise_floor=floor,
         sentence=said,
+        label=climb.label,
     )
 
 

@@ -5,15 +5,26 @@ terminal, a notebook or --json.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from html import escape
 
 from kneebench import units
 from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.fixed_rate import fixed_rate_latency
 from kneebench.analysis.knee import final_rungs, knee, metered
 from kneebench.analysis.proof import proved
-from kneebench.analysis.wording import DERIVED, FEW, known, percent, stop_reason
-from kneebench.records import Campaign, Climb, Estimate, Proof, Record, Results, configuration_name
+from kneebench.analysis.wording import FEW, known, percent, stop_reason
+from kneebench.records import (
+    Campaign,
+    Climb,
+    Estimate,
+    InNopm,
+    InSeconds,
+    InTpm,
+    InUsers,
+    Proof,
+    Record,
+    Results,
+    configuration_name,
+)
 
 
 class FixedRateSummary(Record):
@@ -23,8 +34,8 @@ class FixedRateSummary(Record):
 
     rate_per_s: float
     share: float | None
-    mean_s: Estimate
-    p999_s: Estimate
+    mean_s: InSeconds
+    p999_s: InSeconds
     p999_certain: bool
     wait: float | None = None
 
@@ -41,13 +52,13 @@ class ConfigurationSummary(Record):
     constraint: str = ""
     database: str = ""
     point: str
-    users: Estimate | None
-    nopm: Estimate | None
-    tpm: Estimate | None
-    mean_s: Estimate | None
-    p999_s: Estimate | None
+    users: InUsers | None
+    nopm: InNopm | None
+    tpm: InTpm | None
+    mean_s: InSeconds | None
+    p999_s: InSeconds | None
     p999_certain: bool
-    log_write_s: Estimate | None
+    log_write_s: InSeconds | None
     stopped_by: str
     bottleneck: str
     fixed_rate: FixedRateSummary | None
@@ -185,20 +196,3 @@ def point(campaign: Campaign) -> str:
     of users.
     """
     return "fixed load" if campaign.resolved.fixed_load else "knee"
-
-
-def as_html(results: Results) -> str:
-    """The summary table for a notebook, with the campaign's question as its caption."""
-    found = configuration_summaries(results)
-    head = "".join(f"<th>{escape(one.name)}</th>" for one in found)
-    body = "".join(
-        f"<tr><th>{escape(name)}</th>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
-        for name, cells in rows(found)
-        if name
-    )
-    label = f"{results.campaign.label.upper()}: " if results.campaign.label else ""
-    caption = escape(f"{label}{results.campaign.resolved.question}")
-    return (
-        f"<table><caption>{caption}</caption><thead><tr><th></th>{head}</tr></thead>"
-        f"<tbody>{body}</tbody></table><p>{DERIVED}</p>"
-    )

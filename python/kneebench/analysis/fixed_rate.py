@@ -65,8 +65,8 @@ def fixed_rate_latency(climb: Climb) -> FixedRateLatency | None:
     return FixedRateLatency(
         rate_per_s=rate_per_s,
         share=60 * rate_per_s / own.tpm.value if own else None,
-        mean_s=estimate_of(rungs, lambda rung: latency_of(rung).mean_s),
-        p999_s=repeated_p999(rungs, merged),
+        mean_s=estimate_of(rungs, lambda rung: latency_of(rung).mean_s).in_unit("s"),
+        p999_s=repeated_p999(rungs, merged).in_unit("s"),
         p999_certain=whole.p999_is_certain,
         n=whole.n,
         users=max(rung.users for rung in rungs),
@@ -81,7 +81,8 @@ def _without_wait(rungs: Sequence[Rung]) -> Estimate | None:
     """
     if any(wait_share(rung) is None for rung in rungs):
         return None
-    return estimate_of(rungs, lambda rung: latency_of(rung).mean_s * (1 - (wait_share(rung) or 0)))
+    own = estimate_of(rungs, lambda rung: latency_of(rung).mean_s * (1 - (wait_share(rung) or 0)))
+    return own.in_unit("s")
 
 
 def waited_for(connections: int) -> str:

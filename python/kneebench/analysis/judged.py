@@ -6,7 +6,7 @@ from typing import Literal
 
 from kneebench.analysis.equivalence import Judgement
 from kneebench.analysis.wording import percent
-from kneebench.records import Estimate, Record
+from kneebench.records import Estimate, InTimes, Record
 from kneebench.units import NOTHING, count, significant, time
 
 PER_NOPM, POWER_LIMIT = "power.per_nopm", "power.limit"
@@ -32,7 +32,7 @@ class Judged(Record):
     margin: float
     baseline: Estimate | None = None
     campaign: Estimate | None = None
-    ratio: Estimate | None = None
+    ratio: InTimes | None = None
     low_90: float | None = None
     high_90: float | None = None
     more_rounds: int | None = None

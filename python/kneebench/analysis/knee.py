@@ -39,6 +39,7 @@ def knee(climb: Climb) -> Knee | None:
         p999_s=_widened(repeated_p999(rungs, merged), users),
         latency=merged,
         peak=_peaked(climb),
+        label=climb.label,
     )
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import isfinite
 
-from kneebench.records import Estimate, Latency, Phase
+from kneebench.records import FEW as FEW
+from kneebench.records import Estimate, Latency
+from kneebench.records import named as named
 from kneebench.units import NOTHING, significant, time
 
 DERIVED = "Derived from TPC-C, not comparable with TPC results."
 """The fair-use line, under every result for people."""
-FEW = "n too small"
-"""Text beside a percentile that too few samples exceed (docs/method/workload.md)."""
 FEW_MEANS = f'"{FEW}": fewer than 100 samples exceed the percentile.'
 STOPS = {"invalid": "invalid rung"}
 """Names of stop reasons for people, where they are not the name in the plan and in files with
@@ -72,15 +72,6 @@ def times_and_interval(ratio: Estimate) -> tuple[str, str]:
         for end in (ratio.low, ratio.high)
     )
     return times(ratio.value, digits), f"{low} to {high}, n={ratio.n}"
-
-
-def named(phase: Phase) -> str:
-    """Name of a phase for people.
-
-    >>> named("warm_up"), named("final_run")
-    ('warm-up', 'final run')
-    """
-    return "warm-up" if phase == "warm_up" else phase.replace("_", " ")
 
 
 def stop_reason(stop: str) -> str:

@@ -41,7 +41,7 @@ def png(figure: Figure, says: str, scale: float = 2) -> bytes:
     """The figure with its title, for a slide or a mail; `says` goes wherever the picture goes."""
     import vl_convert
 
-    drawn: bytes = vl_convert.vegalite_to_png(_titled(figure, says), scale=scale)
+    drawn: bytes = vl_convert.vegalite_to_png(titled(figure, says), scale=scale)
     return drawn
 
 
@@ -49,7 +49,7 @@ def titled_svg(figure: Figure, says: str) -> bytes:
     """The same as SVG, a file of its own."""
     import vl_convert
 
-    drawn: str = vl_convert.vegalite_to_svg(_titled(figure, says))
+    drawn: str = vl_convert.vegalite_to_svg(titled(figure, says))
     return drawn.encode()
 
 
@@ -80,7 +80,7 @@ def titled_pdf(figure: Figure, says: str) -> bytes:
     """The same as PDF."""
     import vl_convert
 
-    drawn: bytes = vl_convert.vegalite_to_pdf(_titled(figure, says))
+    drawn: bytes = vl_convert.vegalite_to_pdf(titled(figure, says))
     return drawn
 
 
@@ -99,7 +99,8 @@ def complete(figure: Figure) -> str:
     return _complete(figure.spec)
 
 
-def _titled(figure: Figure, says: str) -> str:
+def titled(figure: Figure, says: str) -> str:
+    """The same with its title, and below it what it `says`."""
     title = {
         "text": _lines(f"{figure.number}  {figure.title}"),
         "anchor": "start",

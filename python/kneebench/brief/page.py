@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -137,6 +138,11 @@ class Brief(Page):
         return self.render_page(
             "page.html.j2", view=self.view, derived=DERIVED, whose=WHOSE, logo=logo
         )
+
+    def _repr_html_(self) -> str:
+        """The page as it is, in a frame of its own, for a notebook."""
+        page = escape(self.html())
+        return f'<iframe srcdoc="{page}" style="width: 100%; height: 640px; border: 0"></iframe>'
 
     def figures(self, folder: str | Path, formats: Sequence[Format] = ("png",)) -> list[Path]:
         """Write every figure, its title within, as "svg", "png" or "pdf", and as "csv" the rows

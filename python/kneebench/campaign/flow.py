@@ -35,6 +35,7 @@ from kneebench.records import (
     Event,
     Link,
     Preconditioned,
+    Results,
     Watch,
     Whereabouts,
     WholeDrive,
@@ -43,7 +44,6 @@ from kneebench.results import step_times
 from kneebench.results.event_log import EventLog
 from kneebench.results.logo import keep_logo
 from kneebench.results.noise_pairs import known_noise_floor
-from kneebench.results.notebook import LoadedResults
 from kneebench.results.store import Store
 
 
@@ -56,7 +56,7 @@ def run(
     *,
     erase: Sequence[WholeDrive] = (),
     reliefs: Sequence[str] | None = None,
-) -> LoadedResults:
+) -> Results:
     """Measure a whole campaign, by a plan or the path of its file, and give its results.
 
     `folder` holds campaigns; an unfinished one of the same plan, image and kneebench is resumed
@@ -64,7 +64,7 @@ def run(
     see `prove`. Raises PlanError or Refused before any change; InvalidMeasurement for a lost
     database. Whatever ends it, the machine is put back; what was measured stays.
 
-    >>> from kneebench import preset, run
+    >>> from kneebench.campaign.preflight import preset
     >>> results = run(preset("simulated"), folder="kneebench-results")
     >>> results.finished, results.campaign.simulated
     (True, True)
@@ -83,7 +83,7 @@ def run_on(
     brief: bool,
     erase: Sequence[WholeDrive] = (),
     reliefs: Sequence[str] | None = None,
-) -> LoadedResults:
+) -> Results:
     """The same on the machine of the plan's databases."""
     watch = _Logging(watch)
     with contextlib.ExitStack() as stack:

@@ -19,6 +19,7 @@ from kneebench.plan.database import Database as Database
 from kneebench.plan.database_rules import about, check_databases, check_rounds
 from kneebench.plan.engine_table import EngineStorage, EngineTable, default_database
 from kneebench.plan.erasable import Erasable
+from kneebench.plan.facts import plan_facts
 from kneebench.plan.hosts import Hosts
 from kneebench.plan.kernel import Kernel
 from kneebench.plan.ladder import Ladder
@@ -29,6 +30,7 @@ from kneebench.plan.values import Directory, FolderName, Name, Note, Sentence, S
 from kneebench.plan.values import Part as Part
 from kneebench.plan.volume import Volume
 from kneebench.plan.workload import Workload as Workload
+from kneebench.records.markup import html_table
 from kneebench.secrets import is_kept_command
 from kneebench.shelf import ENGINES
 
@@ -195,6 +197,13 @@ class Plan(Part):
             sentence = 'numbers, or "saturating" with ladder.users as one number'
             raise wrong("constraints", "cores", sentence=sentence)
         return self
+
+    def _repr_html_(self) -> str:
+        """What is compared, on which databases and under which load."""
+        databases = self.databases_by_name
+        names = {name: None for one in databases.values() for name in self.constraints_of(one)}
+        rows = plan_facts(self.storages, databases, self.workload, names, self.ladder)
+        return html_table((), rows, self.question)
 
     @property
     def databases_by_name(self) -> dict[str, Database]:

@@ -24,11 +24,11 @@ from kneebench.records.drives import (
     WholeDrive,
     WriteCount,
 )
+from kneebench.records.estimate import Estimate, InNopm, InSeconds, InTimes, InTpm, InUsers
 from kneebench.records.events import Event, Finding, Watch, unwatched
 from kneebench.records.findings import (
     Bottleneck,
     Comparison,
-    Estimate,
     ExceededLoad,
     Knee,
     Proof,
@@ -57,7 +57,7 @@ from kneebench.records.power import (
     PowerWindow,
     at_rest_on,
 )
-from kneebench.records.record import TRANSACTIONS, Phase, Record, Role, Scope, Verdict
+from kneebench.records.record import FEW, TRANSACTIONS, Phase, Record, Role, Scope, Verdict, named
 from kneebench.records.remark import Remark, Severity, noted
 from kneebench.records.resolved_plan import PlannedDatabase, PlannedStorage, ResolvedPlan
 from kneebench.records.rung import (
@@ -77,6 +77,7 @@ from kneebench.records.rung import (
 from kneebench.records.seconds import LiveSecond, Second, Series, Tick
 
 __all__ = [
+    "FEW",
     "SYSTEM_POWER",
     "TRANSACTIONS",
     "Bottleneck",
@@ -101,6 +102,11 @@ __all__ = [
     "Holder",
     "Host",
     "HostTally",
+    "InNopm",
+    "InSeconds",
+    "InTimes",
+    "InTpm",
+    "InUsers",
     "IoAllowance",
     "Knee",
     "Latency",
@@ -157,6 +163,7 @@ __all__ = [
     "WriteCount",
     "at_rest_on",
     "configuration_name",
+    "named",
     "noted",
     "unwatched",
 ]

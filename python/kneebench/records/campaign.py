@@ -60,7 +60,7 @@ class Campaign(Record):
     older files."""
     proofs: dict[str, Proof] = Field(default_factory=dict)
     """By configuration: what relieving a resource gained; empty unless the run was to prove its
-    verdicts.
+    bottlenecks.
     """
     joined: dict[str, str] = Field(default_factory=dict)
     """When a configuration was added to a campaign that had been measured without it, by

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 from pydantic import Field
 
+from kneebench import units
 from kneebench.records.configuration import Configuration
 from kneebench.records.drives import RawProfile
-from kneebench.records.record import Phase, Record
+from kneebench.records.markup import html_table, labelled
+from kneebench.records.record import FEW, Phase, Record, named
 from kneebench.records.remark import Severity
 from kneebench.records.rung import Check, Rung
 
@@ -81,8 +83,9 @@ class Climb(Record):
     `bracket`: the numbers of users between which the knee is.
 
     `checks`: the consistency conditions after the climb; `final_checks`: those after each final
-    run, by the key of its last rung. `limits` come from the plan, `noise_floor` and `raw` from the
-    head when a campaign is read; they are not stored here. Nor is `superseded`: final runs at loads
+    run, by the key of its last rung. `limits` come from the plan, `noise_floor`, `raw` and
+    `label` ("Simulated" or "Emulated drives") from the head when a campaign is read; they are not
+    stored here. Nor is `superseded`: final runs at loads
     beyond the limit on log writes, and runs at a fixed rate that waited for users or had another
     rate (analysis/quoted_load.py). They are in no figure.
     """
@@ -99,6 +102,7 @@ class Climb(Record):
     noise_floor: NoiseFloor | None = Field(default=None, exclude=True)
     raw: RawStorage | None = Field(default=None, exclude=True)
     superseded: tuple[Rung, ...] = Field(default=(), exclude=True)
+    label: str = Field(default="", exclude=True)
 
     def __repr_args__(self) -> Iterator[tuple[str, object]]:
         """The main fields; of the rungs only their number."""
@@ -106,6 +110,13 @@ class Climb(Record):
         yield "rungs", len(self.rungs)
         yield "knee_users", self.knee_users
         yield "stopped_by", self.stopped_by
+
+    def _repr_html_(self) -> str:
+        """A row for each rung with what must be known of it, and why the climb ended."""
+        stops = [one.sentence for one in self.stop_results if one.worth_saying]
+        head = ("Phase", "Users", "NOPM", "Mean latency", "P99.9 latency", "Remarks")
+        caption = labelled(self.label, self.configuration.name)
+        return html_table(head, map(_cells, self.rungs), caption, [f"{one}." for one in stops])
 
     @property
     def id(self) -> str:
@@ -129,3 +140,20 @@ class Climb(Record):
         ones have fewer than the knee that the climb found.
         """
         return any(rung.order.phase == "final_run" for rung in self.superseded)
+
+
+def _cells(rung: Rung) -> tuple[str, ...]:
+    """A rung as a row for people."""
+    latency = rung.tally.latency
+    failed = [f"failed check: {check.name}" for check in rung.checks if not check.passed]
+    remarks = [f"invalid: {one.words}" for one in rung.remarks if one.severity == "invalid"]
+    remarks += [one.words for one in rung.remarks if one.severity == "caveat"]
+    return (
+        named(rung.order.phase),
+        str(rung.users),
+        units.count(rung.tally.nopm),
+        units.time(latency.mean_s if latency else None),
+        units.time(latency.p999_s if latency else None)
+        + ("" if latency is None or latency.p999_is_certain else f" ({FEW})"),
+        "; ".join([*failed, *remarks, *([] if rung.steady else ["not steady"])]),
+    )

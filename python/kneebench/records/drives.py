@@ -30,7 +30,7 @@ class DriveHealth(Record):
 
 
 class Holder(Record):
-    """What uses a drive, or a device on it, so that nobody else may write to it."""
+    """What uses a drive, or a device on it, so that nothing else may write to it."""
 
     kind: Literal[
         "mount", "swap", "array", "file system", "loop", "process", "export", "kernel", "file"
@@ -171,7 +171,7 @@ class Preconditioned(Record):
 
     `speed`: (seconds, bytes per second) points of all its writes. `rounds_iops`: of random writes,
     a round each; `steady`: whether the last five met the rule (analysis/steady_state.py), None
-    without rounds. `remembered`: an earlier run did it, and nobody else has written since.
+    without rounds. `remembered`: an earlier run did it, and nothing has written since.
     """
 
     device: str

@@ -5,28 +5,17 @@ from __future__ import annotations
 from pydantic import Field
 
 from kneebench.records.configuration import Configuration
-from kneebench.records.record import Record, Verdict
+from kneebench.records.estimate import InNopm, InSeconds, InTimes, InTpm, InUsers
+from kneebench.records.markup import html_table, labelled
+from kneebench.records.record import FEW, Record, Verdict
 from kneebench.records.rung import Latency
-
-
-class Estimate(Record):
-    """A number that may leave the analysis: value, 95% CI, number of runs, method."""
-
-    value: float
-    low: float
-    high: float
-    n: int
-    method: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.value:,.4g} ({self.low:,.4g} to {self.high:,.4g}, n={self.n})"
 
 
 class ExceededLoad(Record):
     """A load whose final runs exceeded the limit on log writes: they are not quoted."""
 
     users: int
-    log_write_s: Estimate | None
+    log_write_s: InSeconds | None
     runs: int
 
 
@@ -37,7 +26,7 @@ class QuotedLoad(Record):
 
     users: int
     limit_s: float
-    log_write_s: Estimate | None
+    log_write_s: InSeconds | None
     within: bool | None
     exceeded: tuple[ExceededLoad, ...] = ()
 
@@ -49,13 +38,28 @@ class Knee(Record):
     """
 
     configuration: Configuration
-    users: Estimate
-    nopm: Estimate
-    tpm: Estimate
-    latency_s: Estimate
-    p999_s: Estimate
+    users: InUsers
+    nopm: InNopm
+    tpm: InTpm
+    latency_s: InSeconds
+    p999_s: InSeconds
     latency: Latency | None = None
     peak: bool = False
+    label: str = Field(default="", exclude=True)
+    """"Simulated" or "Emulated drives", which a reader must know; in no file."""
+
+    def _repr_html_(self) -> str:
+        """Each estimate with its interval, and what limits it."""
+        certain = self.latency is not None and self.latency.p999_is_certain
+        rows = [
+            ("Users", str(self.users)),
+            ("NOPM", str(self.nopm)),
+            ("TPM", str(self.tpm)),
+            ("Mean latency", str(self.latency_s)),
+            ("P99.9 latency", f"{self.p999_s}{'' if certain else f' ({FEW})'}"),
+        ]
+        below = ["" if self.peak else "A plateau, not a proven peak: more NOPM may be possible."]
+        return html_table((), rows, labelled(self.label, self.configuration.name), below)
 
 
 class Comparison(Record):
@@ -67,10 +71,21 @@ class Comparison(Record):
     quantity: str
     baseline: str
     configuration: str
-    ratio: Estimate
+    ratio: InTimes
     differs: bool
     noise_floor: float
     sentence: str
+    label: str = Field(default="", exclude=True)
+    """As a knee's."""
+
+    def _repr_html_(self) -> str:
+        """The comparison in words, its ratio and the noise floor."""
+        rows = [
+            ("Ratio", str(self.ratio)),
+            ("Noise floor", f"{100 * self.noise_floor:.2g}%"),
+            ("Difference", "yes" if self.differs else "not shown"),
+        ]
+        return html_table((), rows, labelled(self.label, self.quantity), [f"{self.sentence}."])
 
 
 class ResourceEvidence(Record):
@@ -128,7 +143,7 @@ class Bottleneck(Record):
     time_split: dict[str, TimeShare] = Field(default_factory=dict)
     verdict: Verdict = "suspected"
     relief: str = ""
-    gain: Estimate | None = None
+    gain: InTimes | None = None
     next_limit: str = ""
     called: str = ""
 
@@ -141,13 +156,13 @@ class Bottleneck(Record):
 class Relieved(Record):
     """A knee measured again with one resource relieved, in turn with the knee as it was.
 
-    `gain`: NOPM against the knee as it was; None without valid runs. `next_resource`: what was
-    short then.
+    `gain`: NOPM against the knee as it was; None without valid runs. `next_resource`: the
+    bottleneck then.
     """
 
     relief: str
     configuration: Configuration
-    gain: Estimate | None
+    gain: InTimes | None
     verdict: Verdict
     next_resource: str
     sentence: str

@@ -106,7 +106,7 @@ def at_rest_on(configuration: Configuration) -> str:
 class CampaignPower(Record):
     """The meters of a campaign; `leading`: the meter or sum that mW/NOPM is of, empty for none.
 
-    `idle`: by `at_rest_on`, with the database up and nobody on it; `lags`: likewise. `cost`: share
+    `idle`: by `at_rest_on`, with the database up and no user on it; `lags`: likewise. `cost`: share
     of a core that reading each meter took.
     """
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -16,10 +16,39 @@ Scope = Literal["wall", "dc", "cpu", "drive"]
 """What a meter of power measures: all that is plugged in at the wall, what is behind the power
 supplies, processors with their memory, or drives."""
 Verdict = Literal["suspected", "proved", "refuted"]
-"""Of a resource that was short: seen only, or also relieved."""
+"""Of a bottleneck: seen only, or also relieved."""
+FEW = "n too small"
+"""Text beside a percentile that too few samples exceed (docs/method/workload.md)."""
+_OF_PYDANTIC = frozenset(dir(BaseModel))
 
 
-class Record(BaseModel):
+def named(phase: Phase) -> str:
+    """Name of a phase for people.
+
+    >>> named("warm_up"), named("final_run")
+    ('warm-up', 'final run')
+    """
+    return "warm-up" if phase == "warm_up" else phase.replace("_", " ")
+
+
+if TYPE_CHECKING:
+    from pydantic._internal._model_construction import ModelMetaclass
+else:
+    ModelMetaclass = type(BaseModel)
+
+
+class _RecordClass(ModelMetaclass):
+    """What a record's class lists of itself: its own, so that `help` shows no page of pydantic's
+    methods.
+    """
+
+    def __dir__(cls) -> list[str]:
+        """Public names that pydantic does not give to every class."""
+        own = {*super().__dir__()} - _OF_PYDANTIC
+        return sorted(name for name in own if not name.startswith("_"))
+
+
+class Record(BaseModel, metaclass=_RecordClass):
     """A frozen value; unknown fields are refused."""
 
     model_config = ConfigDict(frozen=True, defer_build=True, extra="forbid")
@@ -28,5 +57,5 @@ class Record(BaseModel):
         """Names for tab completion: the record's fields and the two ways to JSON, without those of
         pydantic.
         """
-        own = {*super().__dir__()} - {*dir(BaseModel)} | {"model_dump", "model_dump_json"}
+        own = {*super().__dir__()} - _OF_PYDANTIC | {"model_dump", "model_dump_json"}
         return sorted(name for name in own if not name.startswith("_"))

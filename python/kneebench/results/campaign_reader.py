@@ -11,6 +11,7 @@ from pathlib import Path
 from pydantic import Field, ValidationError
 
 from kneebench.analysis.quoted_load import REPEATED, with_quoted_load
+from kneebench.directories import CAMPAIGNS
 from kneebench.errors import KneebenchError
 from kneebench.plan.plan import Workload
 from kneebench.records import (
@@ -25,6 +26,7 @@ from kneebench.records import (
     ResolvedPlan,
     Results,
     Rung,
+    Second,
     Series,
 )
 from kneebench.regular_file import names_in
@@ -34,8 +36,7 @@ from kneebench.results.archive_reader import unpacked
 from kneebench.results.campaign_folders import folders_in
 from kneebench.results.formats import Finished, KeptClimb, KeptConditions, read_kept, read_rung
 from kneebench.results.head import read_head
-from kneebench.results.notebook import LoadedResults
-from kneebench.results.tables import read_series, require_tables
+from kneebench.results.tables import read_seconds, read_series, require_tables
 from kneebench.results.upgrades import old_key
 
 CLIMBING: tuple[Phase, ...] = ("search", "bisection", "drift_check")
@@ -63,7 +64,7 @@ class Listed(Record):
     damaged: str = ""
 
 
-def load(folder: str | Path) -> LoadedResults:
+def load(folder: str | Path) -> Results:
     """The campaign in a folder, or in a result archive.
 
     Rungs are in the order measured; configurations without rungs yet are included, empty.
@@ -86,6 +87,7 @@ def load(folder: str | Path) -> LoadedResults:
         with_quoted_load(
             _climb(kept.get(id_), configuration, rungs).model_copy(
                 update={
+                    "label": campaign.label,
                     "limits": plan.storages.get(configuration.storage, PlannedStorage()).limits,
                     "noise_floor": campaign.noise_floor,
                     "raw": _raw(campaign, configuration),
@@ -95,12 +97,10 @@ def load(folder: str | Path) -> LoadedResults:
         )
         for id_, configuration in configurations.items()
     )
-    return LoadedResults(
-        campaign=campaign, climbs=climbs, folder=folder, finished=finished is not None
-    )
+    return Results(campaign=campaign, climbs=climbs, folder=folder, finished=finished is not None)
 
 
-def _from_archive(archive: Path) -> LoadedResults:
+def _from_archive(archive: Path) -> Results:
     """The campaign in a result archive; an error names that, and not where it is unpacked."""
     folder = unpacked(archive)
     try:
@@ -244,17 +244,29 @@ def _conditions(folder: Path, allowance: Allowance) -> dict[str, dict[str, tuple
 
 def series(results: Results, rung: Rung, *quantities: str) -> tuple[Series, ...]:
     """The meters' values during a rung, one per second; empty for results without a folder."""
+    file = _table_of(results, rung, "series")
+    return read_series(file, quantities) if file else ()
+
+
+def seconds(results: Results, rung: Rung) -> tuple[Second, ...]:
+    """The seconds of a rung by transaction type; empty for results without a folder."""
+    file = _table_of(results, rung, "seconds")
+    return read_seconds(file) if file else ()
+
+
+def _table_of(results: Results, rung: Rung, directory: str) -> Path | None:
+    """The file of a rung's table, be it of an old format; None for results without a folder."""
     if results.folder is None:
-        return ()
+        return None
     file, old = (
-        results.folder / "series" / f"{key}.parquet"
+        results.folder / directory / f"{key}.parquet"
         for key in (rung.order.key, old_key(rung.order))
     )
     there, old_there = os.path.lexists(file), os.path.lexists(old)
-    return read_series(old if old_there and not there else file, quantities)
+    return old if old_there and not there else file
 
 
-def campaigns(root: str | Path) -> list[Listed]:
+def campaigns(root: str | Path = CAMPAIGNS) -> list[Listed]:
     """The campaigns in a folder, newest first; a damaged one is listed with its error."""
     found = [_listed(folder) for folder in folders_in(Path(root))]
     return sorted(found, key=lambda one: (one.started_at, one.id), reverse=True)

@@ -20,6 +20,7 @@ from kneebench.records import (
     Climb,
     Comparison,
     Estimate,
+    InSeconds,
     Knee,
     Record,
     Remark,
@@ -55,10 +56,10 @@ class CampaignRow(Record):
     knee: Knee | None
     against: Comparison | None
     rate_per_s: float | None
-    mean_s: Estimate | None
-    p999_s: Estimate | None
+    mean_s: InSeconds | None
+    p999_s: InSeconds | None
     p999_certain: bool
-    log_write_s: Estimate | None
+    log_write_s: InSeconds | None
     interleaved: bool
     latency_against: Comparison | None
     sentence: str

@@ -41,7 +41,6 @@ from kneebench.results.joining import (
     with_notes,
 )
 from kneebench.results.measured_files import MeasuredFiles, StorableRung
-from kneebench.results.notebook import LoadedResults
 from kneebench.results.resumable import measured_by_another
 
 
@@ -185,7 +184,7 @@ class Store(HeadKeeper):
 
     def finish(
         self, exit_code: Callable[[Results], int] = lambda results: 0, *, awaits_brief: bool = False
-    ) -> LoadedResults:
+    ) -> Results:
         """Record that everything was measured, with the exit code; close the store and return the
         results.
         """

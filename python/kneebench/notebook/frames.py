@@ -1,0 +1,151 @@
+"""The frames of a campaign: its rungs, knees and comparisons, and what was read in each second."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from difflib import get_close_matches
+
+from kneebench.analysis.comparison import compare
+from kneebench.analysis.configuration_summary import ConfigurationSummary, configuration_summaries
+from kneebench.analysis.sweep_rows import sweep_rows
+from kneebench.errors import PlanError
+from kneebench.measurement.quantities import RATIOS, READ
+from kneebench.notebook import columns
+from kneebench.notebook.frame import Frame
+from kneebench.records import Climb, Configuration, Estimate, Results, Rung
+from kneebench.results import file_schemas
+from kneebench.results.campaign_reader import seconds, series
+
+Values = tuple[object, ...]
+
+
+def rungs_frame(results: Results) -> Frame:
+    """A row for each rung, in the order measured."""
+    return Frame(columns.RUNGS, _of_each_rung(results, lambda rung: [_rung(rung)]))
+
+
+def knees_frame(results: Results) -> Frame:
+    """A row for each configuration: its knee and its latency at the fixed rate, with intervals."""
+    rows = (
+        (*_configuration(results, climb), *_knee(summary))
+        for climb, summary in zip(results.climbs, configuration_summaries(results), strict=True)
+    )
+    return Frame(columns.KNEES, rows)
+
+
+def comparisons_frame(results: Results) -> Frame:
+    """A row for each configuration and quantity that is compared with the baseline."""
+    names = {climb.id: climb.configuration.name for climb in results.climbs}
+    rows = (
+        (
+            results.campaign.id,
+            one.quantity,
+            names[one.configuration],
+            names[one.baseline],
+            *_ends(one.ratio),
+            one.ratio.n,
+            one.differs,
+            one.noise_floor,
+            one.sentence,
+        )
+        for one in compare(results)
+    )
+    return Frame(columns.COMPARISONS, rows)
+
+
+def series_frame(results: Results, quantities: Sequence[str]) -> Frame:
+    """A row for each reading of these quantities, or of all. Raises PlanError for a name that no
+    quantity has.
+    """
+
+    def rows(rung: Rung) -> Iterator[Values]:
+        for one in series(results, rung, *quantities):
+            for at_s, value in zip(one.at_s, one.value, strict=True):
+                yield at_s, one.quantity, one.source, one.unit, value
+
+    found = Frame(columns.SERIES, _of_each_rung(results, rows))
+    for name in quantities:
+        if name not in READ and name not in RATIOS and name not in found["quantity"]:
+            near = get_close_matches(name, [*READ, *RATIOS], 1)
+            do = f"did you mean {near[0]!r}?" if near else "series() without a name has all"
+            raise PlanError(f"quantity {name!r}", seen="unknown name", do=do)
+    return found
+
+
+def seconds_frame(results: Results) -> Frame:
+    """A row for each second and transaction type."""
+    names = [name for name in file_schemas.SECONDS if name in columns.SECONDS]
+
+    def rows(rung: Rung) -> Iterator[Values]:
+        for one in seconds(results, rung):
+            yield tuple(getattr(one, name) for name in names)
+
+    return Frame(columns.SECONDS, _of_each_rung(results, rows))
+
+
+def sweep_frame(results: Results) -> Frame:
+    """A row for each configuration of a sweep, the smallest first."""
+    return Frame(columns.SWEEP, sweep_rows(results))
+
+
+def _of_each_rung(
+    results: Results, rows: Callable[[Rung], Iterator[Values] | Sequence[Values]]
+) -> Iterator[Values]:
+    """The rows of each rung, with what says which it is."""
+    for climb in results.climbs:
+        named = _configuration(results, climb)
+        for rung in climb.rungs:
+            order = rung.order
+            which = (*named, order.key, order.phase, order.users, order.repeat)
+            for row in rows(rung):
+                yield (*which, *row)
+
+
+def _configuration(results: Results, climb: Climb) -> Values:
+    one: Configuration = climb.configuration
+    return results.campaign.id, one.name, one.storage, one.database, one.constraint
+
+
+def _rung(rung: Rung) -> Values:
+    tally, latency = rung.tally, rung.tally.latency
+    percentiles = ("mean_s", "p50_s", "p90_s", "p95_s", "p99_s", "p999_s", "max_s")
+    counts = ("committed", "rolled_back", "failed", "unknown")
+    quantities = ("log.write_latency", "device.read_bytes", "device.write_bytes", "cores.busy")
+    return (
+        rung.order.rate_per_s,
+        rung.started_at,
+        rung.warm_up_s,
+        tally.window_s,
+        tally.nopm,
+        rung.tpm,
+        tally.throughput_per_s,
+        *(getattr(latency, name) if latency else None for name in percentiles),
+        latency.p999_is_certain if latency else None,
+        *(getattr(tally.window, name) for name in counts),
+        *map(rung.quantity, quantities),
+        rung.steady,
+        ", ".join(check.name for check in rung.checks if not check.passed),
+        rung.invalid,
+        "; ".join(rung.notes),
+    )
+
+
+def _knee(one: ConfigurationSummary) -> Values:
+    measured = (one.users, one.nopm, one.tpm, one.mean_s, one.p999_s)
+    rate = one.fixed_rate
+    return (
+        one.point,
+        *(value for estimate in measured for value in _ends(estimate)),
+        one.p999_certain if one.p999_s else None,
+        *_ends(one.log_write_s),
+        one.nopm.n if one.nopm else 0,
+        one.stopped_by,
+        one.bottleneck,
+        rate.rate_per_s if rate else None,
+        *_ends(rate.mean_s if rate else None),
+        *_ends(rate.p999_s if rate else None),
+    )
+
+
+def _ends(one: Estimate | None) -> Values:
+    return (one.value, one.low, one.high) if one else (None, None, None)

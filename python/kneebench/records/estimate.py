@@ -1,0 +1,82 @@
+"""An estimate: the only form in which a number leaves the analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import Field, GetCoreSchemaHandler
+from pydantic_core import core_schema
+
+from kneebench import units
+from kneebench.records.record import Record
+
+Unit = Literal["", "s", "x", "users", "NOPM", "TPM"]
+
+
+class Estimate(Record):
+    """A number that may leave the analysis: value, 95% CI, number of runs, method.
+
+    `unit` is that of the record's field which holds it ("s", "x", "users", "NOPM", "TPM"; empty
+    where no field says one), and in no file: there the field's name says it.
+
+    >>> print(Estimate(value=0.00487, low=0.0042, high=0.0051, n=3, unit="s"))
+    4.87 ms (4.2 ms to 5.1 ms, n=3)
+    >>> print(Estimate(value=33908.2, low=33104, high=34733, n=3, unit="NOPM"))
+    33,908 NOPM (33,104 to 34,733, n=3)
+    >>> print(Estimate(value=1.69, low=1.2, high=2.3, n=5, unit="x"))
+    1.69x (1.2x to 2.3x, n=5)
+    """
+
+    value: float
+    low: float
+    high: float
+    n: int
+    method: str = ""
+    unit: Unit = Field(default="", exclude=True)
+
+    def in_unit(self, unit: Unit) -> Estimate:
+        """The same number with its unit: nothing is converted."""
+        return self if self.unit == unit else self.model_copy(update={"unit": unit})
+
+    def __str__(self) -> str:
+        value, low, high = map(_WRITTEN[self.unit], (self.value, self.low, self.high))
+        unit = f" {self.unit}" if self.unit in _COUNTED else ""
+        return f"{value}{unit} ({low} to {high}, n={self.n})"
+
+
+def _number(value: float) -> str:
+    """Four digits, with thousands separators."""
+    return f"{Decimal(f'{value:.4g}'):,f}"
+
+
+_COUNTED = ("users", "NOPM", "TPM")
+_WRITTEN: dict[str, Callable[[float], str]] = {
+    "": _number,
+    "s": units.time,
+    "x": lambda value: f"{units.rounded(value)}x",
+    **dict.fromkeys(_COUNTED, units.count),
+}
+
+
+class _In(NamedTuple):
+    """The unit of a field's estimate, which the estimate is given; `help` prints it."""
+
+    unit: Unit
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        def given(one: Estimate) -> Estimate:
+            return one.in_unit(self.unit)
+
+        return core_schema.no_info_after_validator_function(given, handler(source))
+
+
+InSeconds = Annotated[Estimate, _In("s")]
+InUsers = Annotated[Estimate, _In("users")]
+InNopm = Annotated[Estimate, _In("NOPM")]
+InTpm = Annotated[Estimate, _In("TPM")]
+InTimes = Annotated[Estimate, _In("x")]
+"""A ratio."""

@@ -1,0 +1,181 @@
+"""Reference of the results folder (docs/results.md), generated from the records that are written
+there, the columns of its tables, and the quantities that meters read.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+from kneebench.measurement.quantities import RATIOS, READ
+from kneebench.notebook import columns
+from kneebench.notebook.columns import FRAMES
+from kneebench.notebook.frame import FrameColumn
+from kneebench.records import Record
+from kneebench.results.file_schemas import SECONDS, SERIES
+from kneebench.results.formats import DOCUMENTS
+
+HEAD = """# The results folder
+
+A campaign is a folder of plain files, which other tools may read. [Python](python.md) reads it with
+`kneebench.load`, and DuckDB reads its tables as they are. Nothing changes after `finished.json` was
+written, except that `kneebench brief` writes a page and a later run may add configurations.
+
+| file | content |
+|---|---|
+| `campaign.json` | the head: plan, host, settings, drives; never a password |
+| `climbs/CONFIGURATION.json` | the end of a climb: stop conditions, knee, consistency conditions |
+| `rungs/KEY.json` | one rung: what was ordered, counts, latencies, quantities, self-checks |
+| `conditions/KEY.json` | consistency conditions after the final run that ends with this rung |
+| `series/KEY.parquet` | what the meters read in each second of a rung |
+| `seconds/KEY.parquet` | transactions and latencies in each second of a rung |
+| `finished.json` | the end of the campaign; missing while it is unfinished |
+| `events.jsonl` | one JSON object per line: `at` (Unix time), `kind`, `doing`, `data` |
+| `schema/KIND.json` | the JSON Schema of each kind of document |
+| `brief.html` | the brief, if it was written |
+| `lock` | locked while a campaign is measured |
+
+CONFIGURATION is the id of a configuration. KEY names a rung: `CONFIGURATION.PHASE-USERS`, then
+`-REPEAT` if it is not 0, such as `slow-drive.final_run-18-2`. Phases are `warm_up`, `search`,
+`bisection`, `drift_check`, `fixed_load`, `final_run` and `fixed_rate`.
+
+Each name ends with its unit: `_s` are seconds, `_w` watts, `_bytes` bytes, `_per_s` a rate per
+second; a share is from 0 to 1. Times of day are ISO 8601 with their zone. Each document has the
+number of its format. Older formats are read by every later kneebench.
+
+A rung is used in a figure only if none of its `remarks` has the severity `invalid`. Rungs of the
+search are never quoted: figures come from the phases `final_run` and `fixed_rate`.
+"""
+_TABLES = """## Tables
+
+All tables are in Parquet, compressed with zstd. `at_s` counts from the rung's start in `series`,
+and from the start of the load in `seconds`. The window begins at the rung's `warm_up_s` and is as
+long as its `tally.window_s`.
+"""
+_QUANTITIES = """## Quantities
+
+The names in `series`, with their units. A counter's value is its rate since the reading before; a
+gauge's value is what was read. A ratio is the quotient of two counters' rises. Of each rung's
+window, `quantities` in its document has one number. A quantity that nothing can read is missing.
+"""
+FRAMES_HEAD = """# The columns of the frames
+
+`results.rungs()` and its like give [frames](python.md#tables). Each column's unit is at the end of
+its name: `_s` are seconds, `_bytes` bytes, `_per_s` a rate per second. A whole is a whole
+number, a flag is true or false, and a time is in UTC. A number that was not measured is missing.
+"""
+_WRITTEN = "<!-- Written by `make docs`; change the source, not this file. -->"
+_HISTOGRAM = FrameColumn("text", "Latencies as an HDR histogram, V2, compressed, base64")
+
+
+def results_reference() -> str:
+    """docs/results.md: each file with its fields, columns and units."""
+    parts = (HEAD, *_tables(), *_quantities(), *_documents(), _WRITTEN, "")
+    return "\n".join(parts)
+
+
+def frames_reference() -> str:
+    """docs/frames.md: the columns of each frame."""
+    lines = [FRAMES_HEAD]
+    for name, found in FRAMES.items():
+        lines += [f"## `results.{name}()`\n", "| column | kind | content |", "|---|---|---|"]
+        lines += [_cells(f"`{one}`", column.kind, column.about) for one, column in found.items()]
+        lines += [""]
+    return "\n".join((*lines, _WRITTEN, ""))
+
+
+def _tables() -> Iterator[str]:
+    yield _TABLES
+    descriptions = {**columns.SECONDS, "histogram": _HISTOGRAM}
+    for name, types, about in (
+        ("series/KEY.parquet", SERIES, columns.SERIES),
+        ("seconds/KEY.parquet", SECONDS, descriptions),
+    ):
+        yield f"### `{name}`\n\n| column | type | content |\n|---|---|---|"
+        yield from (
+            _cells(f"`{column}`", kind, about[column].about) for column, kind in types.items()
+        )
+        yield ""
+
+
+def _quantities() -> Iterator[str]:
+    yield f"{_QUANTITIES}\n| quantity | unit | kind |\n|---|---|---|"
+    for name, one in sorted(READ.items()):
+        if one.kind != "histogram":
+            yield _cells(f"`{name}`", one.unit, one.kind)
+    for name, ratio in sorted(RATIOS.items()):
+        parts = " and ".join(ratio.numerators), " and ".join(ratio.denominators)
+        yield _cells(f"`{name}`", ratio.unit, f"ratio: {parts[0]} by {parts[1]}")
+    yield ""
+
+
+def _documents() -> Iterator[str]:
+    """Each document, then all records within them, each once."""
+    records: dict[str, dict[str, Any]] = {}
+    for kind, document in DOCUMENTS.items():
+        schema = document.model_json_schema(mode="serialization")
+        records |= schema.pop("$defs", {})
+        yield from _record(f"## Document `{kind}`", document, schema)
+    classes = {one.__name__: one for one in _below(Record)}
+    yield "## Records\n"
+    for name, schema in sorted(records.items()):
+        yield from _record(f"### {name}", classes[name], schema)
+
+
+def _below(kind: type[Record]) -> Iterator[type[Record]]:
+    """Its subclasses, and theirs."""
+    for inner in kind.__subclasses__():
+        yield inner
+        yield from _below(inner)
+
+
+def _record(title: str, kind: type, schema: dict[str, Any]) -> Iterator[str]:
+    about = field_docstrings(kind)
+    words = (kind.__doc__ or "").partition(">>>")[0]
+    text = re.sub(r"\s+", " ", inspect.cleandoc(words)).strip()
+    yield f"{title}\n\n{textwrap.fill(text, 100, break_on_hyphens=False)}\n"
+    yield "| field | type | content |\n|---|---|---|"
+    for name, one in schema["properties"].items():
+        yield _cells(f"`{name}`", _type(one), about.get(name, ""))
+    yield ""
+
+
+def field_docstrings(kind: type) -> dict[str, str]:
+    """The text below each field of a class, where there is one, on one line."""
+    [tree] = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+    assert isinstance(tree, ast.ClassDef)
+    return {
+        ast.unparse(field.target): re.sub(r"\s+", " ", text.value.value)
+        for field, text in zip(tree.body, tree.body[1:], strict=False)
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(text, ast.Expr)
+        and isinstance(text.value, ast.Constant)
+        and isinstance(text.value.value, str)
+    }
+
+
+def _type(schema: dict[str, Any]) -> str:
+    """The type of a field, in a few words."""
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        return f"[{name}](#{name.lower()})"
+    if "anyOf" in schema:
+        return " or ".join(map(_type, schema["anyOf"]))
+    if "enum" in schema:
+        return ", ".join(f"`{one}`" for one in schema["enum"])
+    if "prefixItems" in schema:
+        return f"list: {', '.join(map(_type, schema['prefixItems']))}"
+    if schema.get("type") == "array":
+        return f"list of {_type(schema.get('items', {}))}"
+    if schema.get("type") == "object":
+        inner = schema.get("additionalProperties")
+        return f"{_type(inner)} by name" if isinstance(inner, dict) else "object"
+    return str(schema.get("type", schema.get("const", "any")))
+
+
+def _cells(*cells: str) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

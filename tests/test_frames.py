@@ -1,0 +1,152 @@
+"""Frames: pandas, polars and DuckDB take them as they are, with the figures of the results."""
+
+from __future__ import annotations
+
+import tarfile
+from datetime import datetime
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pandas
+import polars
+import pyarrow
+import pytest
+
+import kneebench
+from kneebench.notebook.columns import FRAMES
+from kneebench.notebook.frame import Frame, FrameColumn
+from tests.simulated_campaign import plan
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> kneebench.Results:
+    return kneebench.run(plan(), folder=tmp_path_factory.mktemp("campaigns"))
+
+
+MIXED = {
+    "text": FrameColumn("text", ""),
+    "number_s": FrameColumn("number", ""),
+    "whole": FrameColumn("whole", ""),
+    "flag": FrameColumn("flag", ""),
+    "at": FrameColumn("time", ""),
+}
+ROWS: list[tuple[object, ...]] = [
+    ("ü", 0.5, 1, True, "2026-11-27T10:00:00+01:00"),
+    (None, None, None, None, ""),
+    ("", float("nan"), 3, False, "2026-11-27T10:00:00.5+00:00"),
+]
+TIMES = [datetime(2026, 11, 27, 9), None, datetime(2026, 11, 27, 10, 0, 0, 500_000)]
+KEPT = list(
+    zip(["ü", None, ""], [0.5, None, None], [1, None, 3], [True, None, False], TIMES, strict=True)
+)
+
+
+def test_polars_duckdb_and_arrow_take_a_frame_with_what_is_missing() -> None:
+    frame = Frame(MIXED, ROWS)
+    assert len(frame) == 3
+    assert duckdb.sql("FROM frame").fetchall() == KEPT
+    assert polars.DataFrame(frame).rows() == KEPT
+    assert list(zip(*pyarrow.table(frame).to_pydict().values(), strict=True)) == KEPT
+
+
+def test_pandas_takes_a_frame_with_what_is_missing() -> None:
+    table = pandas.DataFrame(Frame(MIXED, ROWS))
+    assert table.isna().sum().to_dict() == {
+        "text": 1,
+        "number_s": 2,
+        "whole": 1,
+        "flag": 1,
+        "at": 1,
+    }
+    assert table["at"][0] == pandas.Timestamp("2026-11-27 09:00")
+    assert (table["text"][0], table["whole"][2]) == ("ü", 3)
+
+
+def test_a_frame_without_rows_has_the_columns_and_types_of_one_with_rows() -> None:
+    empty = Frame(MIXED, [])
+    assert len(empty) == 0 and empty
+    full = polars.DataFrame(Frame(MIXED, ROWS))
+    assert polars.DataFrame(empty).schema == full.schema
+    assert polars.concat([polars.DataFrame(empty), full]).rows() == KEPT
+    assert pandas.DataFrame(empty).shape == (0, 5)
+    assert duckdb.sql("FROM empty").columns == list(MIXED)
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_each_frame_has_its_documented_columns_in_all_three(
+    results: kneebench.Results, name: str
+) -> None:
+    frame = getattr(results, name)()
+    assert isinstance(frame, kneebench.Frame)
+    assert list(frame) == list(frame.about) == list(FRAMES[name])
+    assert polars.DataFrame(frame).shape == pandas.DataFrame(frame).shape
+    assert duckdb.sql("SELECT count(*) FROM frame").fetchall() == [(len(frame),)]
+    assert "rows" in frame._repr_html_() and f"{len(frame)} rows" in repr(frame)
+
+
+def test_frames_have_the_figures_of_the_results(results: kneebench.Results) -> None:
+    rungs = [rung for climb in results.climbs for rung in climb.rungs]
+    frame = results.rungs()
+    assert list(frame["nopm"]) == [rung.tally.nopm for rung in rungs]
+    assert list(frame["key"]) == [rung.order.key for rung in rungs]
+    assert [one or None for one in frame["rate_per_s"].filled(0)] == [
+        rung.order.rate_per_s for rung in rungs
+    ]
+    knees = [kneebench.knee(climb) for climb in results.climbs]
+    found = results.knees()
+    assert list(found["nopm_low"]) == [one.nopm.low for one in knees]
+    assert list(found["mean_s"]) == [one.latency_s.value for one in knees]
+    compared = results.comparisons()
+    assert list(compared["ratio"]) == [one.ratio.value for one in kneebench.compare(results)]
+    assert set(compared["configuration"]) == {"slow"}
+
+
+def test_series_and_seconds_are_those_of_the_folder(results: kneebench.Results) -> None:
+    series = str(results.folder / "series" / "*.parquet")
+    kept = duckdb.execute(
+        "SELECT count(*), sum(value) FROM read_parquet(?) WHERE quantity = 'log.bytes'", [series]
+    ).fetchone()
+    found = results.series("log.bytes")
+    assert len(found) == kept[0] > 0 and set(found["unit"]) == {"B/s"}
+    assert float(np.sum(found["value"])) == pytest.approx(kept[1])
+    assert len(results.series("log.bytes", "cores.busy")) > len(found)
+    seconds = str(results.folder / "seconds" / "*.parquet")
+    [counts] = duckdb.execute("SELECT sum(committed) FROM read_parquet(?)", [seconds]).fetchall()
+    assert (int(results.seconds()["committed"].sum()),) == counts
+
+
+def test_an_unknown_quantity_is_an_error_and_one_that_nothing_read_is_empty(
+    results: kneebench.Results,
+) -> None:
+    with pytest.raises(kneebench.PlanError, match=r"did you mean 'log\.write_latency'"):
+        results.series("log.write_latencies")
+    assert len(results.series("server.energy")) == 0
+
+
+def test_the_column_of_a_table_says_its_unit_where_it_has_one() -> None:
+    """A dimension and no unit in the name would be seconds to one reader and ms to another."""
+    plain = {"users", "nopm", "tpm", "ratio", "runs", "noise_floor", "relative", "busy", "value"}
+    units = ("_s", "_bytes", "_per_transaction", "_share", "_busy")
+    for name, found in FRAMES.items():
+        numbers = {
+            one.removesuffix("_low").removesuffix("_high")
+            for one, column in found.items()
+            if column.kind == "number"
+        }
+        others = {one for one in numbers - plain if not one.endswith(units)}
+        assert others <= {"least_busy_core"}, name
+
+
+def test_results_without_a_folder_have_no_seconds(results: kneebench.Results) -> None:
+    alone = results.model_copy(update={"folder": None})
+    assert (len(alone.seconds()), len(alone.series())) == (0, 0)
+    assert len(alone.rungs()) == len(results.rungs())
+
+
+def test_results_of_the_first_format_have_frames_too(tmp_path: Path) -> None:
+    with tarfile.open(Path(__file__).parent / "recorded" / "format-1.tar.xz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    [head] = tmp_path.rglob("campaign.json")
+    old = kneebench.load(head.parent)
+    assert (len(old.rungs()), len(old.knees())) == (31, 2)
