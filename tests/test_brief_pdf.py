@@ -68,7 +68,7 @@ def test_the_command_writes_it_beside_the_page_and_where_it_is_wanted(tmp_path: 
     [
         (["--appendix"], "--appendix: only a PDF has it"),
         (["--paper", "a4", "--out", "x.html"], "--paper: only a PDF has it"),
-        (["--pdf", "--out", "x.html"], "--pdf with --out: each is another form of the brief"),
+        (["--pdf", "--out", "x.html"], "--pdf with --out: each is another form"),
         (["--figures", "f", "--markdown"], "--markdown with --figures: each is another form"),
     ],
 )

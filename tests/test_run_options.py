@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from kneebench import knee
 from kneebench.campaign.preflight import read_plan
 from kneebench.cli import app
 from kneebench.errors import PlanError
@@ -68,6 +70,19 @@ def test_list_shows_each_campaign_with_its_finding_and_tags(root: Path) -> None:
     assert {one["name"] for one in json.loads(only)} == {"nightly"}
     none = called("list", "--in", root, "--tag", "firmware=9")
     assert none.stdout == f"no campaigns with firmware=9 in {root}\n"
+
+
+def test_show_prints_the_figures_of_each_storage_as_csv(root: Path) -> None:
+    out = called("show", "latest", "--in", root, "--csv")
+    rows = list(csv.DictReader(out.stdout.splitlines()))
+    assert [row["storage"] for row in rows] == ["slow drive", "fast drive"]
+    results = load(find_campaign("latest", root))
+    knees = [knee(climb) for climb in results.climbs]
+    assert [float(row["nopm"]) for row in rows] == [one.nopm.value for one in knees]
+    assert [float(row["nopm_low"]) for row in rows] == [one.nopm.low for one in knees]
+    both = called("show", "latest", "--in", root, "--csv", "--json")
+    assert both.exit_code == 2
+    assert "--json with --csv: each is another form; use one at a time" in both.stderr
 
 
 def test_compare_lists_what_cannot_touch_the_figures_and_refuses_the_rest(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from kneebench.commands.completing import campaign_names
-from kneebench.commands.options import CampaignName, Json, PageFile, Root, WantedTags, has_tags
+from kneebench.commands.options import CampaignName, Csv, Json, PageFile, Root, WantedTags, has_tags
 from kneebench.commands.output import (
     brief_file,
     checked_page,
@@ -74,6 +74,7 @@ def show(
     campaign: CampaignName,
     root: Root = CAMPAIGNS,
     as_json: Json = False,
+    as_csv: Csv = False,
     sweep: Annotated[
         Path | None,
         typer.Option(
@@ -83,19 +84,28 @@ def show(
         ),
     ] = None,
 ) -> None:
-    """Show a campaign: the answer for each storage, and every rung.
+    """Show a campaign: the answer for each storage, and every rung. The CSV has a row for each
+    configuration.
 
     \b
     Examples:
       kneebench show latest
+      kneebench show latest~1 --csv
       kneebench show ./copied/campaign --json
       kneebench show ./copied/campaign --sweep sweep.csv
     """
     from kneebench.screen.summary import printed, results_json
 
+    forms = {"--json": as_json, "--csv": as_csv, "--sweep": sweep}
+    _one_form([name for name, given in forms.items() if given], None)
     results = load_named(campaign, root)
     if sweep:
         print_line(str(write_sweep_table(results, sweep)))
+    elif as_csv:
+        from kneebench.brief.drawn_rows import as_csv as written
+        from kneebench.notebook.frames import knees_frame
+
+        print_text(written(list(knees_frame(results).rows())).decode())
     elif as_json:
         show_json(results_json(results))
     else:
@@ -238,9 +248,7 @@ def _one_form(named: list[str], out: Path | None) -> None:
 
     same = named == ["--pdf", "--out"] and out is not None and out.suffix == ".pdf"
     if len(named) > 1 and not same:
-        raise PlanError(
-            " with ".join(named), seen="each is another form of the brief", do="write one at a time"
-        )
+        raise PlanError(" with ".join(named), seen="each is another form", do="use one at a time")
 
 
 def _for_a_pdf(written: bool, paper: Paper | None, *, appendix: bool) -> None:

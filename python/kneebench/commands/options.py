@@ -38,6 +38,7 @@ PageFile = Annotated[
 ]
 Root = Annotated[Path, typer.Option("--in", help="Folder that contains campaigns.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+Csv = Annotated[bool, typer.Option("--csv", help="Print CSV, in SI units.")]
 WantedTags = Annotated[
     list[str] | None,
     typer.Option(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kneebench.commands.campaigns import load_named
-from kneebench.commands.options import Json, Root, WantedTags, has_tags
+from kneebench.commands.options import Csv, Json, Root, WantedTags, has_tags
 from kneebench.commands.output import (
     checked_page,
     print_line,
@@ -32,7 +32,6 @@ CampaignNames = Annotated[
         show_default=False,
     ),
 ]
-Csv = Annotated[bool, typer.Option("--csv", help="Print CSV, in SI units.")]
 TrendPageFile = Annotated[
     Path | None,
     typer.Option(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from math import isnan
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -61,6 +61,16 @@ class Frame(dict[str, Any]):
         rows.
         """
         return bool(self.keys())
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Its rows, by column; a missing number is None.
+
+        >>> mean = FrameColumn("number", "Mean latency")
+        >>> list(Frame({"mean_s": mean}, [(0.002,), (None,)]).rows())
+        [{'mean_s': 0.002}, {'mean_s': None}]
+        """
+        for values in zip(*(column.tolist() for column in self.values()), strict=True):
+            yield dict(zip(self, values, strict=True))
 
     def __repr__(self) -> str:
         return f"<Frame of {len(self)} rows: {', '.join(self)}>"
