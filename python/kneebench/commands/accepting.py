@@ -60,7 +60,7 @@ def accept(
     \b
     Examples:
       kneebench accept before                 run its plan again, and judge
-      kneebench accept before monday tuesday    judge finished campaigns
+      kneebench accept before monday tuesday  judge finished campaigns
       kneebench accept before new-server.toml run another plan, and judge
       kneebench accept before --junit accept.xml --page accept.pdf --yes
       kneebench accept theirs.kneebench --yes repeat a result archive here

@@ -36,8 +36,8 @@ _KERNEL_NAME = re.compile(
 """What a kernel calls alike on every machine."""
 _HOST = r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9][\w.-]*[A-Za-z0-9]|[A-Za-z0-9])"
 _FORMS = re.compile(
-    rf"(?P<scheme>[A-Za-z][\w+.-]*://)(?:(?P<url_user>[^\s@/:\"']*)@)?(?P<url_host>{_HOST})"
-    rf"|(?<![\w@])(?P<user>[A-Za-z_][\w.-]*)@(?P<host>{_HOST})"
+    rf"(?P<scheme>[A-Za-z][\w+.-]{{0,30}}://)(?:(?P<url_user>[^\s@/:\"']*)@)?(?P<url_host>{_HOST})"
+    rf"|(?<![\w@])(?P<user>[A-Za-z_][\w.-]{{0,63}})@(?P<host>{_HOST})"
     r"|(?P<path>(?<![\w/.:)\]~])(?:~|\.{1,2})?/(?![/\s])[^\s\"'`,;:()\[\]{}<>|]*[\w-])"
     r"|(?<![\w.])(?P<ip>\d{1,3}(?:\.\d{1,3}){3})(?![\w.])"
     r"|(?<![\w:.])(?P<ipv6>[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7})(?![\w:])"

@@ -93,7 +93,7 @@ class Redaction:
             }
         if isinstance(document, list | tuple):
             if key == "command":
-                return [self.document(document[0]), *(HIDDEN for _ in document[1:])]
+                return [*map(self.document, document[:1]), *(HIDDEN for _ in document[1:])]
             return [self.document(value, key) for value in document]
         if not isinstance(document, str) or key in NO_TEXTS:
             return document
