@@ -116,6 +116,23 @@ def test_series_and_seconds_are_those_of_the_folder(results: kneebench.Results) 
     assert (int(results.seconds()["committed"].sum()),) == counts
 
 
+def test_every_file_of_a_campaign_is_in_the_reference_with_its_columns(
+    results: kneebench.Results,
+) -> None:
+    page = (Path(__file__).parent.parent / "docs" / "results.md").read_text()
+    kinds = {"climbs": "CONFIGURATION", "schema": "KIND"}
+    for file in (one for one in results.folder.rglob("*") if one.is_file()):
+        inner = file.parent.name if file.parent != results.folder else ""
+        name = f"{inner}/{kinds.get(inner, 'KEY')}{file.suffix}" if inner else file.name
+        assert f"| `{name}` |" in page, name
+        if file.suffix == ".parquet":
+            part = page.partition(f"### `{name}`")[2].partition("##")[0]
+            for column, kind, *_ in duckdb.execute(
+                "DESCRIBE FROM read_parquet(?)", [str(file)]
+            ).fetchall():
+                assert f"| `{column}` | {kind} |" in part
+
+
 def test_an_unknown_quantity_is_an_error_and_one_that_nothing_read_is_empty(
     results: kneebench.Results,
 ) -> None:
