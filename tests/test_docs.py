@@ -13,8 +13,9 @@ import pytest
 
 from kneebench.docs_generator import generated
 from kneebench.errors import KneebenchError
+from kneebench.plan.default import sized_plan
 from kneebench.plan.json_schema import tables
-from kneebench.plan.preset import preset_text
+from kneebench.plan.preset import preset_text, presets
 from kneebench.plan.reader import parse_plan
 from kneebench.results_reference import frames_reference, results_reference
 from kneebench.shelf import ENGINES, STOPS
@@ -75,6 +76,18 @@ def test_every_stop_and_engine_is_in_the_docs() -> None:
     climb = page("docs/method/climb.md")
     assert [name for name in STOPS.names() if f"| {name} |" not in climb] == []
     assert [name for name in ENGINES.names() if name not in page("docs/plan.md")] == []
+
+
+def test_every_preset_is_in_the_readme_and_in_the_reference_of_plans() -> None:
+    for name in ("README.md", "docs/plan.md"):
+        assert [one for one in presets() if f"`{one}`" not in page(name)] == []
+
+
+def test_the_readme_is_short_and_has_the_rounds_of_the_default_plan_as_the_tutorial_has() -> None:
+    assert len(page("README.md").split()) <= 900
+    least, most = sized_plan(Path("/d"), 20).ladder.repeats
+    assert f"of at most {most}, precise enough" in page("README.md")
+    assert f"{least} to {most} short" in " ".join(page("docs/tutorial.md").split())
 
 
 def test_every_exit_code_of_the_error_tree_is_in_the_docs() -> None:

@@ -28,7 +28,9 @@ def measure(name: str) -> bool:
         if subprocess.run([*COMMAND, HERE / f"{name}.toml", *options], check=False).returncode:
             return False
         [folder] = Path(out).iterdir()
-        pack(load(folder), HERE / f"{name}.kneebench", redact=True)
+        made = Path(out) / f"{name}.kneebench"
+        pack(load(folder), made, redact=True)
+        made.replace(HERE / made.name)
     return True
 
 

@@ -1,0 +1,56 @@
+"""The samples of the documentation: short plans, what was measured with them, and how that is made
+again.
+"""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+import kneebench
+from kneebench.plan.duration import expected
+from kneebench.plan.resolve import database_plans
+from kneebench.records import Host
+from kneebench.results.compare_plans import plan_document
+
+SAMPLES = Path(__file__).parent.parent / "docs" / "samples"
+PLANS = sorted(SAMPLES.glob("*.toml"))
+MOST_S, MOST_BYTES = 600, 2 << 20
+HOST = Host(cpu="any", cores=2, memory_bytes=24 << 30, kernel="6", system="any")
+
+
+@pytest.mark.parametrize("path", PLANS, ids=lambda path: path.stem)
+def test_a_sample_is_measured_in_minutes(path: Path) -> None:
+    plan = kneebench.read_plan(path)
+    assert expected(database_plans(plan), HOST).total_s < MOST_S
+
+
+@pytest.mark.parametrize("path", PLANS, ids=lambda path: path.stem)
+def test_a_sample_that_was_measured_is_small_and_of_its_plan(path: Path) -> None:
+    archive = path.with_suffix(".kneebench")
+    if not archive.exists():
+        pytest.skip("not measured yet: make samples")
+    assert archive.stat().st_size < MOST_BYTES
+    measured, plan = kneebench.load(archive).campaign.plan, plan_document(kneebench.read_plan(path))
+    for key in ("question", "ladder", "workload", "constraints"):
+        assert measured[key] == plan[key], f"{key} has changed: make samples SAMPLES={path.stem}"
+    assert {*measured["storages"]} == {*plan["storages"]}
+
+
+def test_a_sample_is_measured_again_in_place_of_what_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    here = tmp_path / "samples"
+    here.mkdir()
+    here.joinpath("simulated.toml").write_text(SAMPLES.joinpath("simulated.toml").read_text())
+    archive = here / "simulated.kneebench"
+    archive.write_bytes(b"the one before")
+    measuring = runpy.run_path(str(SAMPLES / "measure.py"))["main"]
+    measuring.__globals__["HERE"] = here
+    assert measuring(["simulated"]) == 0
+    assert kneebench.load(archive).finished
+    assert [one.name for one in tmp_path.iterdir() if one.name.startswith("samples-")] == []
+    assert measuring(["nosuch"]) == 2
