@@ -54,3 +54,12 @@ def test_a_sample_is_measured_again_in_place_of_what_it_was(
     assert kneebench.load(archive).finished
     assert [one.name for one in tmp_path.iterdir() if one.name.startswith("samples-")] == []
     assert measuring(["nosuch"]) == 2
+
+
+@pytest.mark.parametrize("path", PLANS, ids=lambda path: path.stem)
+def test_a_sample_begins_with_what_it_is_for_the_gallery(path: Path) -> None:
+    about = runpy.run_path(str(SAMPLES / "gallery.py"))["about"]
+    assert about(path.read_text()).startswith(path.read_text().splitlines()[0].removeprefix("# "))
+    assert (
+        about("# Two drives.\n#\n# Needs root.\n\nseed = 1 # any") == "Two drives.\n\nNeeds root."
+    )
