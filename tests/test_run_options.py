@@ -85,6 +85,19 @@ def test_show_prints_the_figures_of_each_storage_as_csv(root: Path) -> None:
     assert "--json with --csv: each is another form; use one at a time" in both.stderr
 
 
+def test_compare_and_list_print_csv_with_a_row_for_each_configuration_or_campaign(
+    root: Path,
+) -> None:
+    out = called("compare", "nightly~1", "nightly", "--in", root, "--csv")
+    rows = list(csv.DictReader(out.stdout.splitlines()))
+    assert [row["storage"] for row in rows] == ["slow drive", "fast drive"] * 2
+    knees = [knee(climb) for climb in load(find_campaign("nightly~1", root)).climbs]
+    assert [float(row["mean_s"]) for row in rows[:2]] == [one.latency_s.value for one in knees]
+    assert float(rows[0]["fixed_rate_mean_s"]) < float(rows[0]["mean_s"])
+    listed = list(csv.DictReader(called("list", "--in", root, "--csv").stdout.splitlines()))
+    assert [row["tags"] for row in listed] == ["", "firmware=1.3", "firmware=1.2"]
+
+
 def test_compare_lists_what_cannot_touch_the_figures_and_refuses_the_rest(
     root: Path,
 ) -> None:
@@ -112,6 +125,7 @@ def test_compare_lists_what_cannot_touch_the_figures_and_refuses_the_rest(
         (("--set", "repeats"), "no = in it; write KEY=VALUE"),
         (("--set", "a b=1"), "'a b' is no key of a plan"),
         (("--name", "../up"), '--name ../up: name\n    found:   "../up"'),
+        (("--name", "latest"), "another name: latest is the newest campaign"),
         (("--tag", "firmware"), "a name and a value are required"),
         (("--open", "--no-brief"), "--open: --no-brief; leave one of them out"),
     ],

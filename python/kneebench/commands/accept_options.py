@@ -11,7 +11,7 @@ Baseline = Annotated[
     str,
     typer.Argument(
         metavar="BASELINE",
-        help="Campaign: folder, name or its beginning, `latest`, `latest~1` (the one before).",
+        help="Campaign: folder, name (the newest of it), beginning, `latest`, `latest~1`.",
         show_default=False,
     ),
 ]

@@ -15,6 +15,7 @@ from kneebench.commands.output import (
     open_page,
     print_line,
     print_text,
+    show_csv,
     show_json,
     show_parts,
     write,
@@ -45,7 +46,12 @@ Anyway = Annotated[
 ]
 
 
-def list_campaigns(root: Root = CAMPAIGNS, tag: WantedTags = None, as_json: Json = False) -> None:
+def list_campaigns(
+    root: Root = CAMPAIGNS,
+    tag: WantedTags = None,
+    as_json: Json = False,
+    as_csv: Csv = False,
+) -> None:
     """List the campaigns in a folder, newest first: what each found, with its interval.
 
     \b
@@ -57,8 +63,13 @@ def list_campaigns(root: Root = CAMPAIGNS, tag: WantedTags = None, as_json: Json
     from kneebench.results import campaigns
 
     found = [one for one in campaigns(root) if has_tags(one.tags, tag or [])]
+    _one_form([name for name, given in (("--json", as_json), ("--csv", as_csv)) if given], None)
     if as_json:
         show_json([one.model_dump(mode="json") for one in found])
+    elif as_csv:
+        from kneebench.screen.campaign_list import listed_rows
+
+        show_csv(listed_rows(found))
     elif found:
         from kneebench.screen.campaign_list import CampaignList
 
@@ -102,10 +113,9 @@ def show(
     if sweep:
         print_line(str(write_sweep_table(results, sweep)))
     elif as_csv:
-        from kneebench.brief.drawn_rows import as_csv as written
         from kneebench.notebook.frames import knees_frame
 
-        print_text(written(list(knees_frame(results).rows())).decode())
+        show_csv(list(knees_frame(results).rows()))
     elif as_json:
         show_json(results_json(results))
     else:
@@ -118,6 +128,7 @@ def compare(
     anyway: Anyway = False,
     page: PageFile = None,
     as_json: Json = False,
+    as_csv: Csv = False,
 ) -> None:
     """Compare campaigns, storage by storage, and show the trend.
 
@@ -137,6 +148,7 @@ def compare(
     from kneebench.errors import PlanError
 
     checked_page(page)
+    _one_form([name for name, given in (("--json", as_json), ("--csv", as_csv)) if given], None)
     if len(campaigns) < 2:
         raise PlanError(
             "cannot compare campaigns",
@@ -144,11 +156,11 @@ def compare(
             do="name at least two; `kneebench list` shows them",
         )
     found = [load_named(name, root) for name in campaigns]
-    _show_compared(found, page, as_json=as_json, anyway=anyway)
+    _show_compared(found, page, as_json=as_json, as_csv=as_csv, anyway=anyway)
 
 
 def _show_compared(
-    campaigns: list[Results], page: Path | None, *, as_json: bool, anyway: bool
+    campaigns: list[Results], page: Path | None, *, as_json: bool, as_csv: bool, anyway: bool
 ) -> None:
     from kneebench.results import compare_campaigns, differences
     from kneebench.results.cross_campaign import caveats
@@ -165,6 +177,10 @@ def _show_compared(
         print_line(f"page: {page}", err=True)
     if as_json:
         show_json(document(found, differing, disturbed, trend))
+    elif as_csv:
+        from kneebench.brief.campaigns.comparison_page import compared_rows
+
+        show_csv(compared_rows(found, disturbed))
     else:
         show_parts(*printed(found, differing, disturbed, trend))
 

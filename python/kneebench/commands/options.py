@@ -22,7 +22,7 @@ CampaignName = Annotated[
     str,
     typer.Argument(
         metavar="CAMPAIGN",
-        help="Campaign: folder, name or its beginning, `latest`, `latest~1` (the one before).",
+        help="Campaign: folder, name (the newest of it), beginning, `latest`, `latest~1`.",
         show_default=False,
         autocompletion=campaign_names,
     ),

@@ -12,7 +12,7 @@ from kneebench.errors import PlanError
 from kneebench.visible import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.segment import Segment
@@ -85,6 +85,13 @@ def show_json(document: Any) -> None:
     import json
 
     print_line(json.dumps(document, indent=2, ensure_ascii=False))
+
+
+def show_csv(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print rows as CSV, with a column for each name that any of them has."""
+    from kneebench.brief.drawn_rows import as_csv
+
+    print_text(as_csv([dict(row) for row in rows]).decode())
 
 
 def show_json_line(document: Any) -> None:

@@ -13,8 +13,8 @@ from kneebench.commands.options import Csv, Json, Root, WantedTags, has_tags
 from kneebench.commands.output import (
     checked_page,
     print_line,
-    print_text,
     require_directory,
+    show_csv,
     show_json,
     show_parts,
 )
@@ -119,9 +119,8 @@ def _show(
         show_json(trended.document(chosen, found, differing))
     elif as_csv:
         from kneebench.brief.campaigns.trend_page import trend_rows
-        from kneebench.brief.drawn_rows import as_csv as written
 
-        print_text(written(trend_rows(found)).decode())
+        show_csv(trend_rows(found))
     else:
         show_parts(*trended.printed(chosen, found, differing))
 

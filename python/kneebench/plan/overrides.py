@@ -34,8 +34,11 @@ def override(text: str) -> Override:
             return Override(*_only(tomllib.loads(line)), option)
         except ValueError:  # also TOMLDecodeError: no TOML, or more than one key
             continue
-    seen = f"{key!r} is no key of a plan" if sign else "no = in it"
-    raise PlanError(option, seen=seen, do="write KEY=VALUE, such as --set ladder.repeats=5")
+    if not sign:
+        do = "write KEY=VALUE, such as --set ladder.repeats=5"
+        raise PlanError(option, seen="no = in it", do=do)
+    do = "quote what is no word, as in --set 'storages.\"slow drive\".path=/mnt/a'"
+    raise PlanError(option, seen=f"{key!r} is no key of a plan", do=do)
 
 
 def tag(text: str) -> Override:

@@ -21,6 +21,8 @@ PLAIN = "one line of text without control characters"
 WEEK_S, MONTH_S = 7 * 86_400.0, 30 * 86_400.0
 _PART_BYTES, _PATH_BYTES = 255, 4000
 """Of a name in a directory, and of a whole path with what kneebench adds to it (limits.h)."""
+LATEST = "latest"
+"""The newest campaign, wherever a campaign is named."""
 _CORES = 8192
 """The most that Linux can be built for (NR_CPUS)."""
 
@@ -51,6 +53,8 @@ def _told(text: str) -> str:
 def _folder_name(text: str) -> str:
     if text and not re.fullmatch(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?", text):
         raise wrong(sentence='letters and digits, with "-", "_" or "." between them')
+    if text == LATEST:
+        raise wrong(sentence=f"another name: {LATEST} is the newest campaign")
     return text
 
 

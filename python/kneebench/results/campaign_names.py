@@ -14,10 +14,10 @@ from pathlib import Path
 
 from kneebench.directories import CAMPAIGNS
 from kneebench.errors import PlanError
+from kneebench.plan.values import LATEST
 from kneebench.results.campaign_folders import has_head
 from kneebench.results.campaign_reader import Listed, campaigns
 
-LATEST = "latest"
 _BEFORE = re.compile(r"(?P<name>.+?)~(?P<number>\d{1,6})")
 _MOST_SHOWN = 5
 

@@ -14,6 +14,9 @@ from kneebench.analysis.wording import plural
 from kneebench.results import Listed
 from kneebench.screen.tables import plain_table
 
+_FLAT = {"id", "name", "started_at", "simulated", "finished", "exit_code", "rungs", "finding"}
+"""Fields that a flat row has as they are."""
+
 
 class CampaignList:
     """A line for each campaign; where the terminal is too narrow for that, the name on a line of
@@ -33,6 +36,18 @@ class CampaignList:
             for one in self._listed:
                 yield Text(one.folder.name, style="bold")
                 yield Text(f"  {'; '.join(filter(None, _behind(one)))}")
+
+
+def listed_rows(listed: Sequence[Listed]) -> list[dict[str, object]]:
+    """A flat row for each campaign."""
+    return [
+        {
+            **one.model_dump(mode="json", include=_FLAT),
+            "storages": ", ".join(one.storages),
+            "tags": _tags(one),
+        }
+        for one in listed
+    ]
 
 
 def found(one: Listed) -> str:

@@ -50,7 +50,7 @@ class ComparisonPage(CampaignsPage):
     @property
     def figures(self) -> list[dict[str, Any]]:
         """A row for each configuration of each campaign."""
-        return [_flat(row) for row in self.rows]
+        return compared_rows(self.rows, self.disturbed)
 
     @cached_property
     def sections(self) -> tuple[Section, ...]:
@@ -109,19 +109,35 @@ def _row(row: CampaignRow) -> Row:
     return Row(cells=cells, tone="plain" if row.against else "light")
 
 
+def compared_rows(
+    rows: Sequence[CampaignRow], disturbed: Mapping[str, Sequence[Remark]] = {}
+) -> list[dict[str, Any]]:
+    """A flat row for each configuration, in SI units: the knee, the latency at the fixed rate where
+    all have the same, NOPM over the first baseline's, and the caveats of its campaign.
+    """
+    return [
+        {**_flat(row), "caveats": "; ".join(one.words for one in disturbed.get(row.campaign, ()))}
+        for row in rows
+    ]
+
+
 def _flat(row: CampaignRow) -> dict[str, Any]:
-    ratio = row.against.ratio if row.against else None
+    found, ratio = row.knee, row.against.ratio if row.against else None
+    fixed = row if row.rate_per_s else None
     return {
         "campaign": row.campaign,
+        "simulated": row.simulated,
         "storage": row.storage,
         "constraint": row.constraint,
         "database": row.database,
-        "users": row.knee.users.value if row.knee else None,
-        **flat("nopm", row.knee.nopm if row.knee else None),
-        "rate_per_s": row.rate_per_s,
-        **flat("mean_s", row.mean_s),
-        **flat("p999_s", row.p999_s),
-        "p999_certain": row.p999_certain,
+        "users": found.users.value if found else None,
+        **flat("nopm", found.nopm if found else None),
+        **flat("mean_s", found.latency_s if found else None),
+        **flat("p999_s", found.p999_s if found else None),
         **flat("log_write_s", row.log_write_s),
-        **flat("ratio", ratio),
+        "fixed_rate_per_s": row.rate_per_s,
+        **flat("fixed_rate_mean_s", fixed.mean_s if fixed else None),
+        **flat("fixed_rate_p999_s", fixed.p999_s if fixed else None),
+        "fixed_rate_p999_certain": fixed.p999_certain if fixed else None,
+        **flat("nopm_ratio", ratio),
     }
