@@ -46,7 +46,9 @@ install: target-$(shell uname -m)  ## build a wheel and install it by uv (EXTRAS
 	$(PACKAGE) $(WHEEL) --target $(shell uname -m)-unknown-linux-gnu
 	.tools/bin/uv tool install --quiet --force --reinstall-package kneebench --python $(PYTHON) \
 		"kneebench$(if $(EXTRAS),[$(EXTRAS)]) @ file://$$(realpath $(DIST)/kneebench-*.whl)"
-	@echo "installed: $$(.tools/bin/uv tool dir --bin)/kneebench"
+	@bin=$$(.tools/bin/uv tool dir --bin); echo "installed: $$bin/kneebench"; \
+	case ":$$PATH:" in *":$$bin:"*) ;; \
+		*) echo "add it to the PATH: export PATH=\"$$bin:\$$PATH\"";; esac
 
 # Wheels are built from the source distribution, so that it is known to build. Its files have a date
 # of long ago, by which cargo would not see that they changed (tar -m).

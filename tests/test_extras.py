@@ -57,6 +57,7 @@ def test_a_missing_extra_is_an_error_with_the_command_of_pip(prefix: Path) -> No
 def test_without_pip_the_command_is_that_of_uv(
     prefix: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(extras, "which", lambda name: f"/usr/bin/{name}")
     monkeypatch.setattr(extras, "find_spec", lambda name: None)
     assert install_command("pdf") == (
         "uv pip install --python '/a place/bin/python' 'kneebench[pdf]'"
@@ -66,6 +67,7 @@ def test_without_pip_the_command_is_that_of_uv(
 def test_a_tool_of_uv_is_installed_again_with_the_extras_that_it_has(
     prefix: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(extras, "which", lambda name: f"/usr/bin/{name}")
     (prefix / "uv-receipt.toml").touch()
     monkeypatch.setattr(extras, "_origin", lambda: " @ file:///dist/kneebench.whl")
     assert install_command("pdf") == (
@@ -76,3 +78,11 @@ def test_a_tool_of_uv_is_installed_again_with_the_extras_that_it_has(
 def test_pipx_injects_the_extra_into_its_environment(prefix: Path) -> None:
     (prefix / "pipx_metadata.json").touch()
     assert install_command("power") == "pipx inject kneebench 'kneebench[power]'"
+
+
+def test_where_the_shell_finds_no_uv_the_command_fetches_it(
+    prefix: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (prefix / "uv-receipt.toml").touch()
+    monkeypatch.setattr(extras, "which", lambda name: None)
+    assert install_command("pdf").startswith("pip install uv && uv tool install ")

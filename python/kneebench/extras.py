@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 from shlex import quote
+from shutil import which
 
 from kneebench.errors import PlanError
 
@@ -43,14 +44,19 @@ def install_command(extra: str) -> str:
     prefix = Path(sys.prefix)
     if (prefix / _RECEIPT).exists():
         there = ",".join(one for one in MODULES if one == extra or not _missing(one))
-        return f"uv tool install {quote(f'kneebench[{there}]{_origin()}')}"
+        return f"{_uv()} tool install {quote(f'kneebench[{there}]{_origin()}')}"
     wanted = quote(f"kneebench[{extra}]")
     if (prefix / _PIPX).exists():
         return f"pipx inject kneebench {wanted}"
     python = quote(sys.executable)
     if find_spec("pip") is None:
-        return f"uv pip install --python {python} {wanted}"
+        return f"{_uv()} pip install --python {python} {wanted}"
     return f"{python} -m pip install {wanted}"
+
+
+def _uv() -> str:
+    """uv where the shell finds it, else what fetches it."""
+    return "uv" if which("uv") else "pip install uv && uv"
 
 
 def _missing(extra: str) -> list[str]:

@@ -28,6 +28,7 @@ def completion(
     Examples, one time each:
       echo 'eval "$(kneebench completion bash)"' >> ~/.bashrc
       echo 'eval "$(kneebench completion zsh)"' >> ~/.zshrc
+      mkdir -p ~/.config/fish/completions
       kneebench completion fish > ~/.config/fish/completions/kneebench.fish
     """
     from typer.completion import get_completion_script  # type: ignore[attr-defined]

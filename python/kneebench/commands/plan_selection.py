@@ -80,11 +80,20 @@ def selected_plan(
     begun = _unfinished_plan(campaigns, single, brief, overrides) if campaigns else None
     if begun:
         return begun
-    return _with_single_load(overridden(default_plan(host(), Path()), overrides), single)
+    return _default_with(overridden(default_plan(host(), Path()), overrides), single)
 
 
 def _with_single_load(plan: Plan, single: SingleLoad | None) -> Plan:
     return plan.model_copy(update={"ladder": plan.ladder.once(*single)}) if single else plan
+
+
+def _default_with(plan: Plan, single: SingleLoad | None) -> Plan:
+    """The default plan; with a single load without the raw profile, which would take longer."""
+    return (
+        _with_single_load(plan.model_copy(update={"raw_profile": False}), single)
+        if single
+        else plan
+    )
 
 
 def _unfinished_plan(
@@ -101,7 +110,7 @@ def _unfinished_plan(
     from kneebench.results.campaign_folders import find_unfinished
 
     sized = overridden(sized_plan(Path(), warehouses=1), overrides)
-    selected = _with_single_load(sized, single)
+    selected = _default_with(sized, single)
     found = find_unfinished(
         campaigns, selected, host(selected.paths), but=("workload.warehouses",), brief=brief
     )

@@ -4,6 +4,7 @@ asked for.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -31,7 +32,10 @@ from kneebench.analysis.proof import bottlenecks
 from kneebench.analysis.quoted_load import limit_caveats, quoted_loads
 from kneebench.analysis.rounds_end import rounds_of
 from kneebench.analysis.sweep import sweeps
-from kneebench.analysis.wording import DERIVED, capital
+from kneebench.analysis.wording import DERIVED, capital, plural
+from kneebench.brief.sections import cautions
+from kneebench.brief.view_model import ViewModel
+from kneebench.errors import KneebenchError
 from kneebench.records import Results
 from kneebench.screen import tables
 from kneebench.screen.progress import rung_line
@@ -66,6 +70,7 @@ def printed(results: Results, *, every_rung: bool = False) -> Iterator[Renderabl
     yield from (Text(sentence(levelling(sweep))) for sweep in sweeps(results))
     if rounds := rounds_of(results):
         yield Text(f"{capital(rounds.sentence)}.")
+    yield from _in_the_brief(results)
     if every_rung:
         yield Text()
         yield tables.rungs(
@@ -85,6 +90,13 @@ def _caveats(results: Results) -> Iterator[str]:
     yield from rate_caveats(results.climbs)
     yield from wait_caveats(results)
     yield from control_caveats(results)
+
+
+def _in_the_brief(results: Results) -> Iterator[Text]:
+    """How many caveats the brief has; nothing where it has none, or cannot be written."""
+    with contextlib.suppress(KneebenchError):
+        if found := cautions.section(ViewModel(results)):
+            yield Text(f"The brief lists {plural(len(found.sentences), 'caveat')}.")
 
 
 def _of_databases(results: Results) -> Iterator[Text]:
