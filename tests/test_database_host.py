@@ -140,7 +140,8 @@ def test_a_campaign_on_a_database_host_is_as_one_here(lab: Lab) -> None:
     assert process.returncode in DONE, said
     assert ("EMULATED DRIVES" in said) == emulated
     rungs = [*rungs_of(out).values()]
-    assert len(rungs) == 3
+    phases = {rung["order"]["phase"] for rung in rungs}  # a busy machine chooses its rate again
+    assert phases == {"fixed_load", "final_run", "fixed_rate"}
     for rung in rungs:
         orders = rung["tally"]["transactions"]["new_order"]["whole"]["committed"]
         assert orders > 0

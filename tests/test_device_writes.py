@@ -53,6 +53,7 @@ CHECKED_OTHERWISE: dict[tuple[str, str], str] = {
 DEVICE_FILES = {"lab/device_writes.py"}
 OPENS_FILES = {
     "directories.py",
+    "results/archive_reader.py",
     "results/atomic_write.py",
     "results/lock.py",
     "databases/managed/base_image.py",

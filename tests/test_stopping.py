@@ -20,7 +20,7 @@ from typer.testing import CliRunner, Result
 from kneebench.campaign import flow, restored
 from kneebench.campaign.machines import machine
 from kneebench.cli import app
-from kneebench.commands import measuring
+from kneebench.commands import running
 from kneebench.errors import DatabaseLost
 from kneebench.plan.preset import preset_text
 from kneebench.records import Event
@@ -180,7 +180,7 @@ def test_a_campaign_that_was_killed_before_its_brief_gets_it_and_is_not_measured
         raise KeyboardInterrupt
 
     with monkeypatch.context() as before:
-        before.setattr(measuring, "_print_results", killed)
+        before.setattr(running, "_print_results", killed)
         first = call("run", "plan.toml")
     assert first.exit_code == 130
     (folder,) = folders()
