@@ -34,9 +34,11 @@ def printed(found: Sequence[Acceptance], caveats: Sequence[str] = ()) -> Iterato
     yield Text()
     for one in found:
         start = _start(one, several)
-        undecided = (each.sentence for each in one.figures if each.judgement in UNDECIDED)
+        unclear = UNDECIDED[:1] if one.itself else UNDECIDED
+        undecided = (each.sentence for each in one.figures if each.judgement in unclear)
         yield from (Text(f"{start}{as_sentence(said)}") for said in (*undecided, *one.matching))
-    yield Text(as_sentence(found[0].drift))
+    if not all(one.itself for one in found):
+        yield Text(as_sentence(found[0].drift))
     yield from tables.differences(
         [f"{_start(one, several)}{sentence}" for one in found for sentence in one.differences]
     )
@@ -57,7 +59,8 @@ def _table(found: Sequence[Acceptance], *, several: bool) -> Table:
         for one in acceptance.figures:
             style = STYLES.get(one.judgement, "green")
             table.add_row(f"[{style}]{one.judgement}[/]", *name, *_named(one))
-    table.caption, table.caption_justify = "ratio: now / baseline, with its 95% CI", "left"
+    table.caption = "ratio: now / baseline, with its 95% CI; a limit: now, with its 95% CI"
+    table.caption_justify = "left"
     return table
 
 
