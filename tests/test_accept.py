@@ -21,6 +21,8 @@ import kneebench
 from kneebench.analysis.acceptance import Margins, judged
 from kneebench.analysis.fixed_rate import fixed_rate_latency
 from kneebench.cli import app
+from kneebench.commands.accepting import _plan
+from kneebench.commands.run_options import overrides
 from kneebench.errors import CANNOT_SAY, WORSE, CheckFailed, InvalidMeasurement, PlanError
 from kneebench.plan.preset import preset_text
 from kneebench.plan.resolve import resolve_document
@@ -148,6 +150,24 @@ def test_a_plan_that_could_not_be_judged_is_refused_before_it_is_run(
     assert answer.exit_code == 2
     assert "no storage is in both (slow drive, fast drive vs. a, b)" in answer.stderr
     assert not (place / "kneebench-results").exists()
+
+
+@pytest.mark.parametrize("judged_by", [(), ("simulated",), ("plan.toml",)])
+def test_options_set_keys_of_the_plan_that_is_run(
+    judged_by: tuple[str, ...], root: Path, place: Path
+) -> None:
+    (place / "plan.toml").write_text(PLAN)
+    keys = overrides(["ladder.repeats=4"], "after", ["firmware=1.3"])
+    plan = _plan([*judged_by], before(root), root, keys, sure=True)
+    assert plan
+    assert (plan.name, plan.tags, plan.ladder.repeats) == ("after", {"firmware": "1.3"}, 4)
+    assert plan.ladder.latency_rate.startswith("884")
+
+
+def test_a_key_cannot_be_set_where_nothing_is_run(root: Path) -> None:
+    answer = call("before", "again", "--in", root, "--tag", "firmware=1.3")
+    assert answer.exit_code == 2
+    assert "--tag firmware=1.3: a campaign that was measured keeps its plan" in answer.stderr
 
 
 def test_the_rate_of_a_plan_is_kept_and_a_share_is_replaced(root: Path) -> None:
@@ -372,7 +392,7 @@ def test_without_an_answer_the_junit_file_has_the_error_and_not_an_earlier_one(
     (place / "damaged" / "finished.json").write_text("{")
     for words, code, said in (
         (("nosuch",), 2, "nosuch: no such campaign"),
-        (("before", "nosuch.toml"), 2, "nosuch.toml: no such campaign"),
+        (("before", "nosuch.toml"), 2, "nosuch.toml: no such file"),
         (("before", "before", "--margin", "5"), 2, "--margin: 5 is out of range"),
         (("damaged",), 1, "damaged/finished.json: the file is damaged"),
     ):

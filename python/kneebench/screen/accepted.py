@@ -54,6 +54,7 @@ def _table(found: Sequence[Acceptance], *, several: bool) -> Table:
     campaign = ["campaign"] if several else []
     columns = ("storage", "figure", "baseline", "now", "ratio", "margin")
     table = tables.plain_table("answer", *campaign, *columns)
+    table.columns[len(campaign)].no_wrap = several
     for acceptance in found:
         name = [escape(acceptance.campaign)] if several else []
         for one in acceptance.figures:
