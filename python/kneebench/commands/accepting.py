@@ -71,9 +71,9 @@ def accept(
       kneebench accept before                 run its plan again, and judge
       kneebench accept before monday tuesday  judge finished campaigns
       kneebench accept before new-server.toml run another plan, and judge
-      kneebench accept before --tag firmware=1.3 --junit accept.xml --page accept.pdf --yes
+      kneebench accept before --tag firmware=1.3 --junit accept.xml --yes
       kneebench accept theirs.kneebench --yes repeat a result archive here
-    Exit code 0: better or same; 6: worse; 7: cannot say; 3, 4 as for `run`. The worst of several.
+    Exit code 0: better or same; 6: worse; 7: cannot say; 3, 4: as for `run`.
     """
     with JUnitFile(junit, judged or [baseline]) as file:
         checked_page(page)
