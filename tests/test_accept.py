@@ -21,6 +21,8 @@ import kneebench
 from kneebench.analysis.acceptance import Margins, judged
 from kneebench.analysis.fixed_rate import fixed_rate_latency
 from kneebench.cli import app
+from kneebench.commands.accepting import _plan
+from kneebench.commands.run_options import overrides
 from kneebench.errors import CANNOT_SAY, WORSE, CheckFailed, InvalidMeasurement, PlanError
 from kneebench.plan.preset import preset_text
 from kneebench.plan.resolve import resolve_document
@@ -44,7 +46,7 @@ def place(own_place: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with one campaign, called before."""
+    """A folder with a campaign called before, and one of the same figures called again."""
     root = tmp_path_factory.mktemp("accept")
     (root / "plan.toml").write_text(PLAN)
     answer = CliRunner().invoke(
@@ -53,7 +55,15 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert answer.exit_code == 0, answer.output
     (folder,) = root.glob("*-buy")
     folder.rename(root / "before")
+    again(root / "before", root / "again")
     return root
+
+
+def again(folder: Path, to: Path) -> None:
+    """The same figures as another campaign."""
+    shutil.copytree(folder, to)
+    head = json.loads((to / "campaign.json").read_text())
+    (to / "campaign.json").write_text(json.dumps({**head, "id": to.name}))
 
 
 def call(*words: object) -> Result:
@@ -142,6 +152,24 @@ def test_a_plan_that_could_not_be_judged_is_refused_before_it_is_run(
     assert not (place / "kneebench-results").exists()
 
 
+@pytest.mark.parametrize("judged_by", [(), ("simulated",), ("plan.toml",)])
+def test_options_set_keys_of_the_plan_that_is_run(
+    judged_by: tuple[str, ...], root: Path, place: Path
+) -> None:
+    (place / "plan.toml").write_text(PLAN)
+    keys = overrides(["ladder.repeats=4"], "after", ["firmware=1.3"])
+    plan = _plan([*judged_by], before(root), root, keys, sure=True)
+    assert plan
+    assert (plan.name, plan.tags, plan.ladder.repeats) == ("after", {"firmware": "1.3"}, 4)
+    assert plan.ladder.latency_rate.startswith("884")
+
+
+def test_a_key_cannot_be_set_where_nothing_is_run(root: Path) -> None:
+    answer = call("before", "again", "--in", root, "--tag", "firmware=1.3")
+    assert answer.exit_code == 2
+    assert "--tag firmware=1.3: a campaign that was measured keeps its plan" in answer.stderr
+
+
 def test_the_rate_of_a_plan_is_kept_and_a_share_is_replaced(root: Path) -> None:
     base = before(root)
     plan = plan_of(base)
@@ -156,7 +184,7 @@ def test_the_rate_of_a_plan_is_kept_and_a_share_is_replaced(root: Path) -> None:
 
 
 def test_a_finished_campaign_is_taken_and_nothing_is_run(root: Path, place: Path) -> None:
-    answer = call("before", "before", "--in", root, "--json")
+    answer = call("before", "again", "--in", root, "--json")
     assert answer.exit_code == 0
     found = json.loads(answer.stdout)
     assert (found["judgement"], found["exit_code"], found["simulated"]) == ("same", 0, True)
@@ -172,7 +200,7 @@ def test_a_finished_campaign_is_taken_and_nothing_is_run(root: Path, place: Path
 def test_a_margin_too_narrow_for_the_runs_is_cannot_say_with_the_rounds_it_needs(
     root: Path,
 ) -> None:
-    answer = call("before", "before", "--in", root, "--margin", "0.015", "--json")
+    answer = call("before", "again", "--in", root, "--margin", "0.015", "--json")
     assert answer.exit_code == CANNOT_SAY == 7
     found = json.loads(answer.stdout)
     assert re.search(r"it needs about [0-9]+ more round", found["sentence"])
@@ -203,6 +231,7 @@ def per_s(rung: Rung) -> float:
 def test_the_margins_are_those_of_the_campaigns_plan(root: Path, place: Path) -> None:
     shutil.copytree(root / "before", place / "narrow")
     head = json.loads((place / "narrow" / "campaign.json").read_text())
+    head["id"] = "narrow"
     head["plan"]["accept"]["margin"] = 0.015
     (place / "narrow" / "campaign.json").write_text(json.dumps(head))
     assert call("before", "narrow", "--in", root).exit_code == CANNOT_SAY
@@ -244,14 +273,14 @@ def test_the_title_says_where_more_rounds_alone_would_not_decide(root: Path) -> 
         for climb in base.climbs
     ]
     once = base.model_copy(update={"climbs": tuple(climbs)})
-    found = accept(baseline=once, campaign=once, margins=USUAL)
+    found = accept(baseline=once, campaign=renamed(once, "after"), margins=USUAL)
     assert found.sentence == (
         "Cannot say: 6 of 6 figures undecided; more rounds alone would not decide 6 of them"
     )
     assert "one run has no interval: measure at least 3" in found.figures[0].sentence
     assert re.search(
         "it needs about [1-9] more round",
-        accept(baseline=base, campaign=once, margins=USUAL).sentence,
+        accept(baseline=base, campaign=renamed(once, "after"), margins=USUAL).sentence,
     )
 
 
@@ -284,7 +313,7 @@ def test_an_unfinished_campaign_is_resumed_also_with_other_margins(root: Path) -
 
 def test_from_python_a_campaign_is_accepted_within_the_margins_of_its_plan(root: Path) -> None:
     base = before(root)
-    assert kneebench.accept(baseline=base, campaign=base).judgement == "same"
+    assert kneebench.accept(baseline=base, campaign=renamed(base, "after")).judgement == "same"
     narrow = renamed(base, "narrow", accept={"margin": 0.015})
     assert kneebench.accept(baseline=base, campaign=narrow).exit_code == CANNOT_SAY
     unknown = renamed(base, "newer", accept={"margin": 0.015, "unknown": 1})
@@ -363,7 +392,7 @@ def test_without_an_answer_the_junit_file_has_the_error_and_not_an_earlier_one(
     (place / "damaged" / "finished.json").write_text("{")
     for words, code, said in (
         (("nosuch",), 2, "nosuch: no such campaign"),
-        (("before", "nosuch.toml"), 2, "nosuch.toml: no such campaign"),
+        (("before", "nosuch.toml"), 2, "nosuch.toml: no such file"),
         (("before", "before", "--margin", "5"), 2, "--margin: 5 is out of range"),
         (("damaged",), 1, "damaged/finished.json: the file is damaged"),
     ):
@@ -394,7 +423,7 @@ def test_an_answer_can_be_written_to_a_stream_which_stays_what_it_is(
 ) -> None:
     os.mkfifo(place / "pipe")
     read = os.open(place / "pipe", os.O_RDONLY | os.O_NONBLOCK)
-    answer = call("before", "before", "--in", root, "--junit", "pipe")
+    answer = call("before", "again", "--in", root, "--junit", "pipe")
     written = os.read(read, 1_000_000).decode()
     os.close(read)
     assert answer.exit_code == 0, answer.output
@@ -416,6 +445,12 @@ def test_a_baseline_and_a_campaign_that_are_not_there_are_named(root: Path) -> N
         answer = call(*words, "--in", root)
         assert answer.exit_code == 2
         assert said in answer.stderr
+
+
+def test_accept_without_arguments_names_the_missing_one() -> None:
+    answer = call()
+    assert answer.exit_code == 2
+    assert "Missing argument" in answer.stderr
 
 
 @pytest.mark.parametrize("name", ["staging", "measuring", "staging area"])
@@ -473,11 +508,11 @@ def test_a_plan_of_another_version_or_with_a_command_not_kept_cannot_be_run_agai
 
 
 @pytest.mark.parametrize("name", ["plateau", "noisy", "log_bound"])
-def test_a_real_campaign_is_never_worse_than_itself(name: str, tmp_path: Path) -> None:
+def test_a_real_campaign_is_never_worse_than_an_equal_one(name: str, tmp_path: Path) -> None:
     results = recorded(name)
     if not results.finished:
         pytest.skip("interrupted")
-    found = accept(baseline=results, campaign=results, margins=USUAL)
+    found = accept(baseline=results, campaign=renamed(results, "after"), margins=USUAL)
     answers = {one.judgement for one in found.figures}
     assert answers <= {"same", "cannot say", "not judged"}
     assert all(one.more_rounds != 0 for one in found.figures)

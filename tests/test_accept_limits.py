@@ -4,11 +4,13 @@ where none of it is, and in between nothing is said.
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 import kneebench
 from kneebench.analysis.accepted_limits import AcceptedLimits, against_limits, within_limit
@@ -18,8 +20,11 @@ from kneebench.analysis.knee import knee
 from kneebench.campaign.preflight import read_plan
 from kneebench.errors import CANNOT_SAY, WORSE, PlanError
 from kneebench.plan.preset import preset_text
-from kneebench.records import Climb, Estimate, Phase
+from kneebench.records import Climb, Estimate, Phase, Results
 from kneebench.results.acceptance import accept
+from kneebench.results.packing import pack
+from kneebench.screen.accepted import printed
+from tests.packed import small_campaign
 from tests.recordings import recorded, with_plan, without
 
 
@@ -122,3 +127,50 @@ def test_limits_are_in_the_json_of_an_acceptance_without_a_ratio() -> None:
     figures = json.loads(found.model_dump_json())["figures"]
     limit = next(one for one in figures if one["quantity"] == "limit.mean_latency")
     assert (limit["judgement"], limit["ratio"], limit["baseline"]) == ("same or better", None, None)
+
+
+def limited(**limits: float) -> Results:
+    one = recorded()
+    usual: Any = one.campaign.plan["accept"]
+    return with_plan(one, accept={**usual, "margin": 0.9, **limits})
+
+
+def other(results: Results) -> Results:
+    """The same figures as another campaign."""
+    head = results.campaign.model_copy(update={"id": "after"})
+    return results.model_copy(update={"campaign": head})
+
+
+def test_a_campaign_is_not_judged_against_itself_but_by_its_limits_alone() -> None:
+    for limits, answer, code, sentence in (
+        ({}, "same or better", 0, "Nothing is judged, the plan has no limits: "),
+        ({"nopm_limit": 1.0}, "same or better", 0, "Limits met: all 2 figures ("),
+        ({"nopm_limit": 1e9}, "worse", WORSE, "Limits not met: 2 of 2 figures ("),
+    ):
+        one = limited(**limits)
+        found = accept(baseline=one, campaign=one)
+        assert (found.judgement, found.exit_code, found.itself) == (answer, code, True)
+        assert found.sentence.startswith(sentence)
+        assert "this campaign is the baseline itself" in found.sentence
+        by_judged = {each.quantity in LIMITS: each.judgement for each in found.figures}
+        assert by_judged[False] == "not judged"
+
+
+def test_an_archive_of_the_baseline_is_the_baseline_itself(tmp_path: Path) -> None:
+    folder = small_campaign(tmp_path)
+    pack(kneebench.load(folder), tmp_path / "b.kneebench")
+    base = kneebench.load(tmp_path / "b.kneebench")
+    assert accept(baseline=base, campaign=kneebench.load(folder)).itself
+    assert not accept(baseline=base, campaign=other(kneebench.load(folder))).itself
+
+
+def test_a_broken_limit_at_an_unchanged_level_is_not_called_worse_than_the_baseline() -> None:
+    one = limited(nopm_limit=1e9)
+    found = accept(baseline=one, campaign=other(one))
+    assert found.exit_code == WORSE
+    assert found.sentence.startswith("Limits not met: 2 of 2 figures (otherwise ")
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(*printed([found]))
+    of = next(each.campaign for each in found.figures if each.quantity in LIMITS)
+    assert of
+    assert f"{of.value:,.0f} ({of.low:,.0f} to {of.high:,.0f})" in console.export_text()

@@ -4,6 +4,7 @@ left.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -17,6 +18,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
 import kneebench
@@ -81,12 +83,12 @@ def test_the_exit_code_of_several_campaigns_is_that_of_the_worst(
     assert found["exit_code"] == code
 
 
-def test_several_campaigns_are_one_table_with_a_row_for_each_figure(root: Path) -> None:
+def test_several_campaigns_have_a_table_each_with_a_row_for_each_figure(root: Path) -> None:
     answer = call("before", "alike", "narrow", "--in", root)
-    assert answer.stdout.count("answer ") == 1
+    assert answer.stdout.count("answer ") == 2
     for name in ("alike", "narrow"):
-        rows = [line for line in answer.stdout.splitlines() if f" {name} " in line]
-        assert len([row for row in rows if "slow drive" in row]) >= 4
+        table = answer.stdout.partition(f"\n{name}\n")[2].partition("\n\n")[0]
+        assert len([row for row in table.splitlines() if "slow drive" in row]) >= 4
     assert "narrow: Slow drive: cannot say for NOPM" in answer.stdout
 
 
@@ -116,6 +118,17 @@ def test_the_worst_answer_is_found_among_real_campaigns() -> None:
     assert worst([undecided, bad, good]) is bad
     assert worst([good.model_copy(update={"judgement": "same"}), undecided]) is undecided
     assert list(printed([good, bad]))
+
+
+def test_the_names_of_several_campaigns_are_not_broken_where_a_terminal_is_narrow() -> None:
+    one = recorded()
+    found = accept(baseline=one, campaign=one)
+    names = [f"2026-11-1{n}-the-first-campaign-of-the-night-with-a-long-name" for n in (1, 2)]
+    console = Console(width=80, file=io.StringIO(), record=True)
+    parts = printed([found.model_copy(update={"campaign": name}) for name in names])
+    console.print(*parts, sep="\n")
+    text = console.export_text()
+    assert all(text.count(f"\n{name}\n") == 1 for name in names), text
 
 
 # --- the JUnit file -------------------------------------------------------------------------------
@@ -208,6 +221,7 @@ def test_yesterdays_file_does_not_survive_a_kill_while_the_campaign_is_measured(
 ) -> None:
     (place / "ci.xml").write_text(GREEN)
     words = ["accept", str(root / "before"), "--fresh", "--junit", "ci.xml", "--no-brief"]
+    words += ["--set", "ladder.repeats=50"]  # long enough to be killed, also on a busy machine
     with subprocess.Popen([sys.executable, "-m", "kneebench", *words], stderr=-1) as process:
         while not list(place.glob("kneebench-results/*/rungs/*.json")) and process.poll() is None:
             time.sleep(0.02)

@@ -40,10 +40,10 @@ def place(own_place: Path) -> Path:
     return own_place
 
 
-def night(place: Path) -> int:
+def night(place: Path, *options: str) -> int:
     path = f"{place / 'bin'}:{os.environ['PATH']}"
     done = subprocess.run(
-        ["./nightly.sh", "plan.toml"],
+        ["./nightly.sh", "plan.toml", *options],
         cwd=place,
         env={**os.environ, "PATH": path},
         check=False,
@@ -65,7 +65,8 @@ def test_the_script_judges_every_night_and_leaves_no_report_of_an_earlier_one(
     assert night(place) == 0
     assert (place / "baseline.kneebench").exists()
     assert errors_and_failures(place) == (0, 0)
-    assert night(place) == 0
+    assert night(place, "--tag", "firmware=1.3") == 0
+    assert 'name="tag.firmware" value="1.3"' in (place / "reports/accept.xml").read_text()
     assert {file.name for file in (place / "reports").iterdir()} == REPORTS
     (place / "plan.toml").write_text(to_toml(nightly("3ms")))
     assert night(place) == WORSE
@@ -75,7 +76,20 @@ def test_the_script_judges_every_night_and_leaves_no_report_of_an_earlier_one(
     assert night(place) == 2
     assert errors_and_failures(place) == (1, 0)
     assert not (place / "reports/campaign.kneebench").exists()
-    assert len(list((place / "results").glob("*/finished.json"))) == 3
+    assert len(list((place / "kneebench-results").glob("*/finished.json"))) == 3
+
+
+def test_a_first_night_that_fails_or_breaks_a_limit_has_a_report_and_makes_no_baseline(
+    place: Path,
+) -> None:
+    plan = (place / "plan.toml").read_text()
+    (place / "plan.toml").write_text("[storages]\nx = 1\n")
+    assert night(place) == 2
+    assert errors_and_failures(place) == (1, 0)
+    (place / "plan.toml").write_text(plan)
+    assert night(place, "--set", "accept.nopm_limit=1000000000") == WORSE
+    assert errors_and_failures(place)[1] >= 1
+    assert not (place / "baseline.kneebench").exists()
 
 
 def test_each_ci_system_calls_the_script_and_collects_the_report_whatever_happened() -> None:
@@ -105,5 +119,5 @@ def test_the_script_is_plain_shell_without_errors(place: Path) -> None:
     assert done.returncode == 0
     usage = subprocess.run(["./nightly.sh"], cwd=place, check=False, capture_output=True, text=True)
     assert usage.returncode != 0
-    assert "usage: nightly.sh PLAN" in usage.stderr
-    assert not (place / "results").exists()
+    assert "usage: nightly.sh PLAN [OPTION]..." in usage.stderr
+    assert not (place / "kneebench-results").exists()

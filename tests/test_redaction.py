@@ -18,7 +18,7 @@ from kneebench.errors import KneebenchError
 from kneebench.results.acceptance import accept
 from kneebench.results.campaign_reader import series
 from kneebench.results.packing import pack
-from kneebench.results.private_names import Name
+from kneebench.results.private_names import Name, by_form
 from kneebench.results.redaction import Redaction, Replacement
 from tests.packed import PATH, PRIVATE, SERIAL, SHORT, texts, with_private_names
 from tests.packed import small_campaign as campaign_in
@@ -84,11 +84,27 @@ def test_each_replacement_is_listed_and_a_label_that_is_a_usual_word_stays_one_e
     assert "raw_profile" in head.plan
 
 
+def test_stand_ins_are_numbered_without_gaps_in_the_order_of_the_alphabet(
+    packed: tuple[Path, tuple[Replacement, ...]],
+) -> None:
+    numbers: dict[str, list[int]] = {}
+    for one in packed[1]:
+        numbers.setdefault(one.kind, []).append(int(re.sub(r"\D", "", one.stand_in)))
+    assert all(found == [*range(1, len(found) + 1)] for found in numbers.values()), numbers
+
+
+def test_a_thread_on_a_core_is_no_user_on_a_host() -> None:
+    sources = ["rustc@0", "terminals-0@1", "chromium@12", "bob@db1"]
+    redaction = Redaction([one.name for text in sources for one in by_form(text)])
+    assert [*map(redaction.text, sources)] == [*sources[:3], "user1@host1"]
+
+
 def test_a_redacted_campaign_has_the_figures_of_its_original(
     folder: Path, packed: tuple[Path, tuple[Replacement, ...]]
 ) -> None:
     found = accept(baseline=kneebench.load(folder), campaign=kneebench.load(packed[0]))
-    assert {one.ratio.value for one in found.figures if one.ratio} == {1.0}
+    assert found.itself
+    assert [one.baseline for one in found.figures] == [one.campaign for one in found.figures]
 
 
 def test_the_same_campaign_is_redacted_to_the_same_bytes(folder: Path, tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from tests.recordings import (
     with_campaign,
     with_equal_repeats,
     with_order,
+    with_plan,
 )
 from tests.terminal import drawn
 
@@ -135,6 +136,19 @@ def test_machines_and_kneebenches_that_differ_are_told_and_equal_ones_are_not() 
     other_host = one.campaign.host.model_copy(update={"kernel": "6.99", "governor": "powersave"})
     told = differences(one, renamed(one, "second", host=other_host, kneebench="9"))
     assert [sentence.split()[0] for sentence in told] == ["kneebench", "kernel", "governor"]
+
+
+def test_a_key_that_is_not_set_says_so_and_a_rate_that_was_the_same_is_not_listed() -> None:
+    one = recorded()
+    ladder: Any = one.campaign.plan["ladder"]
+    own = with_plan(one, ladder={**ladder, "latency_rate": "884/s"})
+    assert differences(one, own) == []
+    first = own.climbs[0]
+    rungs = tuple(rung for rung in first.rungs if rung.order.phase != "fixed_rate")
+    bare = own.model_copy(update={"climbs": (first.model_copy(update={"rungs": rungs}),)})
+    assert differences(one, bare) == [
+        f"ladder.latency_rate is not set in {one.campaign.id} and 884/s in {one.campaign.id}"
+    ]
 
 
 def test_servers_of_different_major_versions_are_not_compared() -> None:

@@ -11,15 +11,19 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from kneebench.campaign.flow import run
 from kneebench.cli import app
 from kneebench.records import Estimate
 from kneebench.results.badge import badge
-from kneebench.results.trend import Trend, TrendChange, TrendPoint
+from kneebench.results.nights import Nights
+from kneebench.results.trend import Trend, TrendChange, TrendPoint, hidden_latencies
 from kneebench.results.trend_words import headline
+from kneebench.screen.trended import printed
 from tests.packed import changed
+from tests.recordings import each, recorded, with_order
 from tests.simulated_campaign import nightly
 
 NIGHTS = 7
@@ -58,7 +62,7 @@ def _night(root: Path, name: str, night: int, measured: str) -> None:
 
     def change(head: Any) -> None:
         head |= {"id": name, "started_at": f"2026-11-{10 + night}T01:00:00+00:00"}
-        head["plan"]["tags"] = {"week": "1" if night < 6 else "2"}
+        head["plan"]["tags"] = {"week": "1" if night < 6 else "2", "half": str(night // 4)}
         head["host"]["kernel"] = "6.1" if night < 4 else "6.5"
 
     changed(root / name / "campaign.json", change)
@@ -95,7 +99,31 @@ def test_a_change_point_is_marked_with_what_else_changed_there(root: Path) -> No
     assert "* night-4" in said
     assert said.count("the kernel is 6.1 in night-3 and 6.5 in night-4") <= 1
     assert "6.1 in night-3 and 6.5 in night-4" in said
+    assert "tag half: 0, then 1" in said
+    assert "tag week" not in said
     assert "left out: unfinished: it is unfinished" in said
+
+
+def test_latencies_at_different_fixed_rates_are_missing_with_a_reason() -> None:
+    one = recorded()
+    faster = each(one, 0, lambda rung: with_order(rung, rate_per_s=990.0), "fixed_rate")
+    rate = one.climbs[0].of("fixed_rate")[0].order.rate_per_s
+    said = hidden_latencies([one, faster])
+    assert said.startswith("latencies are not shown: the fixed rates differ (")
+    assert f"{rate:,.0f}/s" in said
+    assert "990/s" in said
+    assert hidden_latencies([one, one]) == ""
+
+
+def test_the_name_of_a_campaign_is_not_broken_where_a_terminal_is_narrow(root: Path) -> None:
+    name = "2026-11-14-the-first-campaign-of-the-night-with-a-long-name"
+    found = json.loads(call("--in", root, "--json").stdout)
+    points = [TrendPoint.model_validate(one) for one in found["trends"][0]["points"]]
+    named = tuple(one.model_copy(update={"campaign": f"{name}{n}"}) for n, one in enumerate(points))
+    trend = Trend(storage="disk", quantity="nopm", called="NOPM at the knee", points=named)
+    console = Console(width=80, file=io.StringIO(), record=True)
+    console.print(*printed(Nights(campaigns=()), [trend], {}))
+    assert f"{name}0" in console.export_text()
 
 
 def test_a_series_without_a_change_has_none_marked(root: Path) -> None:

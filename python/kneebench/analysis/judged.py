@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from kneebench.analysis.equivalence import Judgement
-from kneebench.analysis.wording import percent
+from kneebench.analysis.wording import capital, percent
 from kneebench.records import Estimate, InTimes, Record
 from kneebench.units import NOTHING, count, significant, time
 
@@ -40,6 +40,20 @@ class Judged(Record):
     sentence: str
 
 
+def without_judgement(one: Judged, why: str) -> Judged:
+    """The figure of both campaigns, not judged for this reason."""
+    return Judged(
+        storage=one.storage,
+        quantity=one.quantity,
+        called=one.called,
+        judgement="not judged",
+        margin=one.margin,
+        baseline=one.baseline,
+        campaign=one.campaign,
+        sentence=f"{capital(one.storage)}: {one.called} is not judged; {why}",
+    )
+
+
 def shown_power(value: float | None) -> str:
     """mW/NOPM for people.
 
@@ -61,8 +75,11 @@ def shown_as(quantity: str, value: float | None) -> str:
 
 
 def shown(one: Judged, side: Estimate | None) -> str:
-    """A figure for people, in its unit."""
-    return shown_as(one.quantity, side.value if side else None)
+    """A figure for people, in its unit; against a limit with its interval, which decides."""
+    value = shown_as(one.quantity, side.value if side else None)
+    if one.quantity not in LIMITS or not side or side.n < 2:
+        return value
+    return f"{value} ({' to '.join(shown_as(one.quantity, end) for end in (side.low, side.high))})"
 
 
 def shown_margin(one: Judged) -> str:

@@ -21,7 +21,9 @@ Judged = Annotated[
         metavar="CAMPAIGN... | PLAN",
         help=(
             "Finished campaigns to judge; or one plan file or preset to run and judge. Without any,"
-            " the baseline's plan is run again."
+            " the baseline's plan is run again. A plan is refused if its campaign could not be"
+            " compared; that of a result archive requires --yes, and may only use a database of"
+            " kneebench's own."
         ),
         show_default=False,
     ),

@@ -24,12 +24,21 @@ from kneebench.commands.measuring import clean_up, confirmed_duration
 from kneebench.commands.options import Json, PageFile, Root
 from kneebench.commands.output import checked_page, print_line, show_json, show_parts, write
 from kneebench.commands.resuming import Resumable
-from kneebench.commands.run_options import Fresh, WithBrief, Yes
+from kneebench.commands.run_options import (
+    Fresh,
+    Name,
+    SetKeys,
+    Tags,
+    WithBrief,
+    Yes,
+    overrides,
+)
 from kneebench.directories import CAMPAIGNS
 
 if TYPE_CHECKING:
     from kneebench.analysis.acceptance import Margins
     from kneebench.plan import Plan
+    from kneebench.plan.overrides import Override
     from kneebench.records import Results
     from kneebench.results.acceptance import Acceptance
 
@@ -49,29 +58,29 @@ def accept(
     fresh: Fresh = False,
     brief: WithBrief = True,
     yes: Yes = False,
+    name: Name = None,
+    tag: Tags = None,
+    set_keys: SetKeys = None,
 ) -> None:
     """Judge campaigns against a baseline: better, same, worse, or cannot say.
 
-    Judged are NOPM, mean and P99.9 latency at the baseline's fixed rate, log writes, and power per
-    NOPM, by the margins and limits of the plan's table [accept]. With "cannot say" the rounds are
-    printed that would decide. A plan is refused if its campaign could not be compared; the plan of
-    a result archive requires --yes, and may only use a database of kneebench's own.
+    Judged, by the plan's [accept], are NOPM, latencies at a fixed rate, log writes, and power.
 
     \b
     Examples:
       kneebench accept before                 run its plan again, and judge
       kneebench accept before monday tuesday  judge finished campaigns
       kneebench accept before new-server.toml run another plan, and judge
-      kneebench accept before --junit accept.xml --page accept.pdf --yes
+      kneebench accept before --tag firmware=1.3 --junit accept.xml --yes
       kneebench accept theirs.kneebench --yes repeat a result archive here
-    Exit code 0: better, same, or one of both; 6: worse; 7: cannot say;
-    3 and 4 as for `run`. Of several campaigns, the worst.
+    Exit code 0: better or same; 6: worse; 7: cannot say; 3, 4: as for `run`.
     """
     with JUnitFile(junit, judged or [baseline]) as file:
         checked_page(page)
         _check(given := (margin, latency_margin, p999_margin, power_margin))
         base = load_named(baseline, root)
-        plan, new = _plan(judged or [], base, root, sure=yes), (out or root, fresh, brief, yes)
+        keys, new = overrides(set_keys, name, tag), (out or root, fresh, brief, yes)
+        plan = _plan(judged or [], base, root, keys, sure=yes)
         found = [_measure(plan, base, *new)] if plan else _load(judged or [], root)
         _print_accepted(found, base, given, file, page, as_json=as_json)
 
@@ -88,9 +97,11 @@ def _check(margins: tuple[float | None, ...]) -> None:
             )
 
 
-def _plan(judged: list[str], base: Results, root: Path, *, sure: bool) -> Plan | None:
+def _plan(
+    judged: list[str], base: Results, root: Path, keys: tuple[Override, ...], *, sure: bool
+) -> Plan | None:
     """The plan to run, at the baseline's fixed rate; None for campaigns that were measured."""
-    from kneebench.campaign.preflight import preset, read_plan
+    from kneebench.campaign.preflight import overridden, preset, read_plan
     from kneebench.plan.preset import presets
     from kneebench.results.acceptance import at_the_same_rate, plan_of
     from kneebench.results.campaign_names import campaign_at
@@ -99,13 +110,24 @@ def _plan(judged: list[str], base: Results, root: Path, *, sure: bool) -> Plan |
         plan = plan_of(base)
         if base.archive:
             _agree(plan, base.archive, sure=sure)
-        return at_the_same_rate(plan, base)
-    name = judged[0]
-    if len(judged) > 1 or campaign_at(name, root):
-        return None
-    if Path(name).is_file():
-        return at_the_same_rate(read_plan(name), base)
-    return at_the_same_rate(preset(name), base) if name in presets() else None
+        return at_the_same_rate(overridden(plan, keys), base)
+    name, several = judged[0], len(judged) > 1
+    if not several and not campaign_at(name, root):
+        if Path(name).is_file():
+            return at_the_same_rate(read_plan(name, keys), base)
+        if name in presets():
+            return at_the_same_rate(overridden(preset(name), keys), base)
+    _require_none(keys)
+    return None
+
+
+def _require_none(keys: tuple[Override, ...]) -> None:
+    """Raises PlanError for a key that is set where no plan is run."""
+    from kneebench.errors import PlanError
+
+    if keys:
+        seen, do = "a campaign that was measured keeps its plan", "name a plan to run"
+        raise PlanError(keys[0].option, seen=seen, do=do)
 
 
 def _agree(plan: Plan, archive: Path, *, sure: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,9 +94,10 @@ def _junit_path(words: Sequence[str]) -> Path | None:
 
     >>> _junit_path(["before", "--junit", "a.xml", "--x"]), _junit_path(["--junit=b.xml"])
     (PosixPath('a.xml'), PosixPath('b.xml'))
-    >>> _junit_path(["before", "--junit"])
+    >>> _junit_path(["before", "--junit"]), _junit_path([])
+    (None, None)
     """
-    for word, following in zip(words, [*words[1:], ""], strict=True):
+    for word, following in zip_longest(words, words[1:], fillvalue=""):
         name, equals, value = word.partition("=")
         if name == OPTION and (path := value if equals else following):
             return Path(path)

@@ -12,11 +12,11 @@ from kneebench.analysis.accepted_limits import AcceptedLimits, against_limits
 from kneebench.analysis.comparison import called
 from kneebench.analysis.equivalence import Judgement
 from kneebench.analysis.fixed_rate import fixed_rate_latency, same_rate
-from kneebench.analysis.judged import Judged
+from kneebench.analysis.judged import Judged, without_judgement
 from kneebench.analysis.knee import knee
 from kneebench.analysis.outcome import failed_checks
 from kneebench.analysis.power_acceptance import meters_differ
-from kneebench.analysis.wording import capital, plural
+from kneebench.analysis.wording import capital
 from kneebench.errors import (
     CANNOT_SAY,
     WORSE,
@@ -28,6 +28,7 @@ from kneebench.errors import (
 from kneebench.plan import Plan
 from kneebench.plan.acceptance import Accept
 from kneebench.records import Climb, Configuration, Record, Results
+from kneebench.results.accepted_words import ITSELF, answer_sentence
 from kneebench.results.campaign_differences import comparable, differences
 from kneebench.results.compare_plans import comparable_plans
 from kneebench.results.cross_campaign import DRIFT
@@ -38,6 +39,7 @@ from kneebench.units import count
 class Acceptance(Record):
     """The answer for a campaign, and the figures that it comes from.
 
+    `itself`: whether the campaign is the baseline, and only limits were judged.
     `matching`: sentences on storages that the other campaign lacks, or has by another name.
     `differences`: sentences on kneebench, machine and settings. `drift`: what no interval contains.
     """
@@ -47,6 +49,7 @@ class Acceptance(Record):
     simulated: bool
     judgement: Judgement
     sentence: str
+    itself: bool = False
     figures: tuple[Judged, ...]
     matching: tuple[str, ...]
     differences: tuple[str, ...]
@@ -74,9 +77,12 @@ class _Matched(NamedTuple):
 def accept(*, baseline: Results, campaign: Results, margins: Margins | None = None) -> Acceptance:
     """Judge a campaign against a baseline, within the margins of its plan if none are given.
 
-    By keyword only, so that neither is taken for the other. Raises PlanError where they cannot be
-    compared, either is unfinished, or no storage is in both; InvalidMeasurement without figures to
-    judge; CheckFailed if a self-check of either failed; TypeError for what is no campaign.
+    By keyword only, so that neither is taken for the other. Of a campaign that is the baseline
+    itself, only the limits are judged: its runs are no second measurement.
+
+    Raises PlanError where they cannot be compared, either is unfinished, or no storage is in both;
+    InvalidMeasurement without figures to judge; CheckFailed if a self-check of either failed;
+    TypeError for what is no campaign.
     """
     for one in (baseline, campaign):
         require_kind(one, Results, "kneebench.load(folder) reads a campaign")
@@ -85,17 +91,13 @@ def accept(*, baseline: Results, campaign: Results, margins: Margins | None = No
     ours, theirs = ({called(one): one for one in side.climbs} for side in (campaign, baseline))
     names = _matched(tuple(ours), tuple(theirs), campaign.campaign.id, baseline.campaign.id)
     allowed = margins or planned_margins(campaign)
-    meters = meters_differ(campaign.campaign.power, baseline.campaign.power)
-    limits = _limits(campaign)
+    itself = is_itself(campaign, baseline)
     figures = tuple(
         figure
         for own, base in names.pairs
-        for figure in (
-            *judged(ours[own], theirs[base], allowed, meters),
-            *against_limits(ours[own], limits),
-        )
+        for figure in _figures(campaign, baseline, ours[own], theirs[base], allowed)
     )
-    if all(one.judgement == "not judged" for one in figures):
+    if not itself and all(one.judgement == "not judged" for one in figures):
         what = f"cannot use {campaign.campaign.id} for acceptance"
         raise InvalidMeasurement(what, seen=figures[0].sentence, do="measure it again")
     answer = overall(figures)
@@ -104,11 +106,29 @@ def accept(*, baseline: Results, campaign: Results, margins: Margins | None = No
         campaign=campaign.campaign.id,
         simulated=campaign.campaign.simulated or baseline.campaign.simulated,
         judgement=answer,
-        sentence=_sentence(answer, figures),
+        sentence=answer_sentence(answer, figures, itself=itself),
+        itself=itself,
         figures=figures,
         matching=names.sentences,
         differences=tuple(differences(baseline, campaign)),
     )
+
+
+def is_itself(campaign: Results, baseline: Results) -> bool:
+    """Whether both are one campaign, wherever it was read from: a folder, or an archive of it."""
+    one, other = campaign.campaign, baseline.campaign
+    return (one.id, one.started_at) == (other.id, other.started_at)
+
+
+def _figures(
+    campaign: Results, baseline: Results, climb: Climb, against: Climb, margins: Margins
+) -> Iterator[Judged]:
+    """The figures of one storage against the baseline's, then those that have a limit."""
+    meters = meters_differ(campaign.campaign.power, baseline.campaign.power)
+    itself = is_itself(campaign, baseline)
+    for figure in judged(climb, against, margins, meters):
+        yield without_judgement(figure, ITSELF) if itself else figure
+    yield from against_limits(climb, _limits(campaign))
 
 
 def planned_margins(campaign: Results) -> Margins:
@@ -240,26 +260,3 @@ def _alone(
             for name in side
             if name not in other
         )
-
-
-def _sentence(answer: Judgement, figures: Sequence[Judged]) -> str:
-    """The answer in a line."""
-    found = [one for one in figures if one.judgement != "not judged"]
-    some = sum(one.judgement == answer for one in found)
-    if answer == "worse":
-        return f"Worse than the baseline: {some} of {len(found)} figures"
-    if answer == "cannot say":
-        return f"Cannot say: {some} of {len(found)} figures undecided; {_needs(found)}"
-    if answer == "same or better":
-        return f"Same as the baseline or better: none of {len(found)} figures is worse"
-    if answer == "better":
-        return f"Better than the baseline: all {len(found)} figures"
-    return f"Same as the baseline within the margins: all {len(found)} figures"
-
-
-def _needs(figures: Sequence[Judged]) -> str:
-    """What all undecided figures together need."""
-    rounds = [one.more_rounds for one in figures if one.judgement == "cannot say"]
-    if hopeless := rounds.count(None):
-        return f"more rounds alone would not decide {hopeless} of them"
-    return f"it needs about {plural(max(number or 0 for number in rounds), 'more round')}"

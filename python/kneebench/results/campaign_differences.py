@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from kneebench.analysis.fixed_rate import fixed_rate_latency, same_rate
 from kneebench.analysis.machine_settings import named_settings, settings_of_the_plan
 from kneebench.analysis.memory_modules import modules_in_words
 from kneebench.engine_properties import engine_properties
@@ -26,6 +27,7 @@ _UNLISTED = (
     *("storages", "databases", "raw_profile", "emulated_path"),
 )
 """Fields of which no reader of figures must know that they differ, or that tables show anyway."""
+_RATE = "ladder.latency_rate"
 
 
 def comparable(a: Results, b: Results) -> None:
@@ -90,11 +92,21 @@ def differing_settings(a: Results, b: Results) -> list[str]:
 
 
 def _untouching(a: Results, b: Results) -> list[str]:
-    """The fields of the plans that differ, and are none that shape a figure."""
+    """The fields of the plans that differ, and are none that shape a figure; not the key of the
+    fixed rate if the rates themselves are the same, as where kneebench set it.
+    """
     left, right = (dict(leaves(plan_document(one.campaign.plan))) for one in (a, b))
     matter = compare_plans(a.campaign.plan, b.campaign.plan)
+    unlisted = (*_UNLISTED, *([_RATE] if _one_rate(a, b) else []))
     differing = (name for name in {**left, **right} if left.get(name) != right.get(name))
-    return [name for name in differing if name not in matter and not within(name, _UNLISTED)]
+    return [name for name in differing if name not in matter and not within(name, unlisted)]
+
+
+def _one_rate(a: Results, b: Results) -> bool:
+    """Whether both measured latency, and at one fixed rate."""
+    found = [fixed_rate_latency(climb) for one in (a, b) for climb in one.climbs]
+    rates = [one.rate_per_s for one in found if one]
+    return len(rates) == len(found) and same_rate(rates)
 
 
 def _differing(

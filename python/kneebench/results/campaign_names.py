@@ -15,6 +15,7 @@ from pathlib import Path
 from kneebench.directories import CAMPAIGNS
 from kneebench.errors import PlanError
 from kneebench.plan.values import LATEST
+from kneebench.results.archive import ENDING
 from kneebench.results.campaign_folders import has_head
 from kneebench.results.campaign_reader import Listed, campaigns
 
@@ -79,9 +80,20 @@ def _unknown(name: str, wanted: str, root: Path, listed: Sequence[Listed]) -> Pl
     near = get_close_matches(wanted, known, 3, 0.6)
     meant = f" (did you mean {_shown(near)}?)" if near else ""
     places = " and ".join(dict.fromkeys((name, str(root / name))))
-    return PlanError(
-        name, seen=f"no such campaign{meant}; looked in {places}", do="see `kneebench list`"
-    )
+    kind, do = _wanted(name)
+    return PlanError(name, seen=f"no such {kind}{meant}; looked in {places}", do=do)
+
+
+def _wanted(name: str) -> tuple[str, str]:
+    """What a name that is not found was meant to be, and what to do.
+
+    >>> [_wanted(name)[0] for name in ("nosuch.toml", "there/nosuch", "nosuch")]
+    ['file', 'file or folder', 'campaign']
+    """
+    is_file = name.endswith((".toml", ENDING))
+    if Path(name).exists() or not (is_file or "/" in name):
+        return "campaign", "see `kneebench list`"
+    return "file" if is_file else "file or folder", "check the path, or see `kneebench list`"
 
 
 def _shown(names: Sequence[str]) -> str:

@@ -131,7 +131,7 @@ def engines_of(plan: PlanLike) -> dict[str, str]:
 def shown_value(plan: PlanLike, field: str) -> object:
     """The value of a field of a plan, for people."""
     value = dict(leaves(plan_document(plan))).get(field)
-    return "not set" if value is None else value
+    return "not set" if value in (None, "") else value
 
 
 def within(name: str, fields: Sequence[str]) -> str:

@@ -37,14 +37,14 @@ _KERNEL_NAME = re.compile(
 _HOST = r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9][\w.-]*[A-Za-z0-9]|[A-Za-z0-9])"
 _FORMS = re.compile(
     rf"(?P<scheme>[A-Za-z][\w+.-]{{0,30}}://)(?:(?P<url_user>[^\s@/:\"']*)@)?(?P<url_host>{_HOST})"
-    rf"|(?<![\w@])(?P<user>[A-Za-z_][\w.-]{{0,63}})@(?P<host>{_HOST})"
+    rf"|(?<![\w@])(?P<user>[A-Za-z_][\w.-]{{0,63}})@(?!\d+(?![\w.-]))(?P<host>{_HOST})"
     r"|(?P<path>(?<![\w/.:)\]~])(?:~|\.{1,2})?/(?![/\s])[^\s\"'`,;:()\[\]{}<>|]*[\w-])"
     r"|(?<![\w.])(?P<ip>\d{1,3}(?:\.\d{1,3}){3})(?![\w.])"
     r"|(?<![\w:.])(?P<ipv6>[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7})(?![\w:])"
     r"|(?<![\w.-])(?P<uuid>[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})(?!\w)"
     r"|(?<![\w.-])(?P<wwid>(?:eui|naa|t10|nvme|wwn|uuid)[.-][\w.-]{8,}|0x[0-9A-Fa-f]{16})(?!\w)"
 )
-"""What is a name by its form alone."""
+"""What is a name by its form alone; `rustc@0` is a thread on a core."""
 _PATH_KEYS = (
     *("path", "paths", "log_path", "temporary_path", "base_image_path", "emulated_path"),
     *("bin_dir", "password_file", "certificate_file", "logo", "places", "by_id"),
@@ -94,6 +94,8 @@ def by_form(text: str) -> Iterator[Found]:
 
     >>> [found.name.text for found in by_form("psql://me@db1/x of bob@10.0.0.7, in /srv/acme")]
     ['me', 'db1', 'bob', '10.0.0.7', '/srv/acme']
+    >>> list(by_form("rustc@0 and terminals-0@1"))
+    []
     >>> list(by_form("12 MB/s and 884/s, read/write, on /dev/nvme0n1 at 12:30:59 of 127.0.0.1"))
     []
     """

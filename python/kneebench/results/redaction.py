@@ -70,6 +70,15 @@ class Redaction:
         """What was replaced so far, by kind and name."""
         return tuple(sorted(self._used, key=lambda one: (KINDS.index(one.kind), one.name)))
 
+    def without_gaps(self) -> Redaction:
+        """The same, with numbers for what was replaced so far alone."""
+        of_kind = dict.fromkeys(KINDS, 0)
+        for one in self.replaced:
+            of_kind[one.kind] += 1
+            self._by_text[one.name] = one._replace(stand_in=_stand_in(one.kind, of_kind[one.kind]))
+        self._used.clear()
+        return self
+
     def text(self, text: str) -> str:
         """A text with stand-ins in place of names."""
         found = [(match.span(), self._kinds[match[0]], match[0]) for match in self._known(text)]
@@ -129,9 +138,14 @@ class Redaction:
 def redaction_of(
     folder: Path, found: Sequence[tuple[str, bytes]], more: Iterable[Name] = ()
 ) -> Redaction:
-    """The redaction of a campaign, by the names in all of its files and some `more`."""
+    """The redaction of a campaign, by the names in all of its files and some `more`; numbers are
+    only for those that it replaces.
+    """
     within = (name for entry, written in found for name in _names(folder / entry, entry, written))
-    return Redaction([*more, *within])
+    redaction = Redaction([*more, *within])
+    for _ in redacted(folder, found, redaction):
+        pass  # what it replaces is known only afterwards
+    return redaction.without_gaps()
 
 
 def redacted(folder: Path, found: Sequence[tuple[str, bytes]], redaction: Redaction) -> Entries:
@@ -192,10 +206,13 @@ def _replacements(names: Iterable[Name]) -> Iterator[Replacement]:
     for kind in KINDS:
         texts = sorted({text for of, text in single if of == kind} - known)
         known.update(texts)
-        prefix = _PREFIX.get(kind, kind)
         yield from (
-            Replacement(kind, text, f"{prefix}{number}") for number, text in enumerate(texts, 1)
+            Replacement(kind, text, _stand_in(kind, number)) for number, text in enumerate(texts, 1)
         )
+
+
+def _stand_in(kind: Kind, number: int) -> str:
+    return f"{_PREFIX.get(kind, kind)}{number}"
 
 
 def _single(name: Name) -> Iterator[Name]:

@@ -77,6 +77,16 @@ def trends(campaigns: Sequence[Results]) -> tuple[Trend, ...]:
     )
 
 
+def hidden_latencies(campaigns: Sequence[Results]) -> str:
+    """Why latencies have no trend, in a sentence; empty where the fixed rates are the same."""
+    found = (fixed_rate_latency(climb) for one in campaigns for climb in one.climbs)
+    rates = [one.rate_per_s for one in found if one]
+    if not rates or same_rate(rates):
+        return ""
+    seen = ", ".join(dict.fromkeys(f"{count(rate)}/s" for rate in rates))
+    return f"latencies are not shown: the fixed rates differ ({seen}); set ladder.latency_rate"
+
+
 def _of_storage(name: str, found: Sequence[_Measured]) -> Iterator[Trend]:
     if len(found) < 2:
         return

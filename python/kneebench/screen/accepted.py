@@ -23,20 +23,25 @@ UNDECIDED = ("cannot say", "not judged")
 
 
 def printed(found: Sequence[Acceptance], caveats: Sequence[str] = ()) -> Iterator[RenderableType]:
-    """The parts to print, in order: of several campaigns one table."""
+    """The parts to print, in order: a table for each campaign."""
     several = len(found) > 1
     for one in found:
         yield Text(title(one), style=f"bold {STYLES.get(one.judgement, 'green')}")
         yield Text(f"{one.campaign} vs. baseline {one.baseline}")
     yield from (Text(f"CAVEAT  {sentence}", style="yellow") for sentence in caveats)
     yield Text()
-    yield _table(found, several=several)
-    yield Text()
+    for one in found:
+        if several:
+            yield Text(one.campaign, style="bold")
+        yield _table(one)
+        yield Text()
     for one in found:
         start = _start(one, several)
-        undecided = (each.sentence for each in one.figures if each.judgement in UNDECIDED)
+        unclear = UNDECIDED[:1] if one.itself else UNDECIDED
+        undecided = (each.sentence for each in one.figures if each.judgement in unclear)
         yield from (Text(f"{start}{as_sentence(said)}") for said in (*undecided, *one.matching))
-    yield Text(as_sentence(found[0].drift))
+    if not all(one.itself for one in found):
+        yield Text(as_sentence(found[0].drift))
     yield from tables.differences(
         [f"{_start(one, several)}{sentence}" for one in found for sentence in one.differences]
     )
@@ -48,16 +53,14 @@ def _start(found: Acceptance, several: bool) -> str:
     return f"{found.campaign}: " if several else ""
 
 
-def _table(found: Sequence[Acceptance], *, several: bool) -> Table:
-    campaign = ["campaign"] if several else []
-    columns = ("storage", "figure", "baseline", "now", "ratio", "margin")
-    table = tables.plain_table("answer", *campaign, *columns)
-    for acceptance in found:
-        name = [escape(acceptance.campaign)] if several else []
-        for one in acceptance.figures:
-            style = STYLES.get(one.judgement, "green")
-            table.add_row(f"[{style}]{one.judgement}[/]", *name, *_named(one))
-    table.caption, table.caption_justify = "ratio: now / baseline, with its 95% CI", "left"
+def _table(found: Acceptance) -> Table:
+    columns = ("answer", "storage", "figure", "baseline", "now", "ratio", "margin")
+    table = tables.plain_table(*columns)
+    for one in found.figures:
+        style = STYLES.get(one.judgement, "green")
+        table.add_row(f"[{style}]{one.judgement}[/]", *_named(one))
+    table.caption = "ratio: now / baseline, with its 95% CI; a limit: now, with its 95% CI"
+    table.caption_justify = "left"
     return table
 
 

@@ -13,7 +13,7 @@ from rich.text import Text
 from kneebench.analysis.judged import shown_as
 from kneebench.analysis.wording import DERIVED, as_sentence, percent
 from kneebench.results.nights import Nights
-from kneebench.results.trend import Trend, TrendPoint
+from kneebench.results.trend import Trend, TrendPoint, hidden_latencies
 from kneebench.results.trend_words import change_sentence, headline
 from kneebench.screen import tables
 from kneebench.units import NOTHING
@@ -36,6 +36,8 @@ def printed(
     yield from (Text(f"  {said}") for sentences in differing.values() for said in sentences)
     floors = ", ".join(dict.fromkeys(f"{one.called}: {percent(one.floor)}" for one in trends))
     yield Text(f"Noise floor ({floors}); a change point is beyond it.", style="dim")
+    if hidden := hidden_latencies(nights.campaigns):
+        yield Text(as_sentence(hidden), style="yellow")
     for left in nights.left_out:
         yield Text(f"left out: {left.campaign}: {left.reason}", style="yellow")
     yield Text(f"\n{DERIVED}", style="dim")
@@ -43,15 +45,16 @@ def printed(
 
 def _table(storage: str, trends: Sequence[Trend]) -> Table:
     """A row for each campaign, with all figures of one storage."""
-    columns = [column for one in trends for column in (f">{one.called}", "95% CI")]
-    table = tables.plain_table("campaign", "measured", *columns, title=escape(storage))
+    columns = [f"{one.called}\n95% CI" for one in trends]
+    table = tables.plain_table("campaign\nmeasured", *columns, title=escape(storage))
+    table.columns[0].no_wrap = True
     changed = {change.campaign for one in trends for change in one.changes}
     points = {point.campaign: point.started_at for one in trends for point in one.points}
     for campaign, started_at in points.items():
         mark = "* " if campaign in changed else ""
-        cells = [cell for one in trends for cell in _cells(one, campaign)]
+        cells = ["\n".join(filter(None, _cells(one, campaign))) for one in trends]
         measured = started_at[:16].replace("T", " ")
-        table.add_row(f"{mark}{escape(campaign)}", measured, *cells)
+        table.add_row(f"{mark}{escape(campaign)}\n[dim]{measured}[/]", *cells)
     if changed:
         table.caption, table.caption_justify = "* first campaign after a change point", "left"
     return table
