@@ -71,8 +71,11 @@ class LoadedResults(records.Results):
 
     def series(self, *quantities: str) -> Frame:
         """What the meters read, a row for each second and source: of the quantities named, such as
-        "log.write_latency", or of all. Raises PlanError for a name that no quantity has.
+        "log.write_latency", or of all. Raises PlanError for a name that no quantity has, TypeError
+        for what is no text, and KneebenchError where the campaign's series are missing.
         """
+        if not all(isinstance(name, str) for name in quantities):
+            raise TypeError("quantities are separate texts: series('a', 'b')")
         return frames.series_frame(self, quantities)
 
     def seconds(self) -> Frame:
