@@ -116,6 +116,21 @@ def test_series_and_seconds_are_those_of_the_folder(results: kneebench.Results) 
     assert (int(results.seconds()["committed"].sum()),) == counts
 
 
+def test_a_second_is_in_the_window_that_the_rungs_figures_are_of(
+    results: kneebench.Results,
+) -> None:
+    seconds, series = (
+        pandas.DataFrame(one) for one in (results.seconds(), results.series("cores.busy"))
+    )
+    for rung in (rung for climb in results.climbs for rung in climb.rungs):
+        counted = seconds[(seconds.key == rung.order.key) & seconds.in_window]
+        assert counted.committed.sum() == rung.tally.window.committed
+        read = series[(series.key == rung.order.key) & series.in_window]
+        assert read.at_s.nunique() == round(rung.tally.window_s)
+        assert read.at_s.max() == series[series.key == rung.order.key].at_s.max()
+    assert not seconds.in_window.all() and not series.in_window.all()
+
+
 def test_every_file_of_a_campaign_is_in_the_reference_with_its_columns(
     results: kneebench.Results,
 ) -> None:

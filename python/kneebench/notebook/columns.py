@@ -103,7 +103,8 @@ COMPARISONS = {
 }
 SERIES = {
     **_RUNG,
-    **_columns("number", at_s="Seconds since the rung's start, which is before its warm-up"),
+    **_columns("number", at_s="End of the second, from the rung's start: before its warm-up"),
+    **_columns("flag", in_window="Whether the second is in the window, which figures are of"),
     **_columns(
         "text",
         quantity="Quantity, such as log.write_time",
@@ -114,7 +115,8 @@ SERIES = {
 }
 SECONDS = {
     **_RUNG,
-    **_columns("whole", at_s="Seconds since the load began"),
+    **_columns("whole", at_s="Start of the second, from the start of the load"),
+    **_columns("flag", in_window="Whether the second is in the window, which figures are of"),
     **_columns("text", transaction="Transaction type"),
     **_columns(
         "whole",

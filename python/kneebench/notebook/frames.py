@@ -61,7 +61,7 @@ def series_frame(results: Results, quantities: Sequence[str]) -> Frame:
     def rows(rung: Rung) -> Iterator[Values]:
         for one in series(results, rung, *quantities):
             for at_s, value in zip(one.at_s, one.value, strict=True):
-                yield at_s, one.quantity, one.source, one.unit, value
+                yield at_s, _in_window(rung, at_s - 0.5), one.quantity, one.source, one.unit, value
 
     found = Frame(columns.SERIES, _of_each_rung(results, rows))
     for name in quantities:
@@ -74,11 +74,12 @@ def series_frame(results: Results, quantities: Sequence[str]) -> Frame:
 
 def seconds_frame(results: Results) -> Frame:
     """A row for each second and transaction type."""
-    names = [name for name in file_schemas.SECONDS if name in columns.SECONDS]
+    names = [name for name in file_schemas.SECONDS if name in columns.SECONDS and name != "at_s"]
 
     def rows(rung: Rung) -> Iterator[Values]:
         for one in seconds(results, rung):
-            yield tuple(getattr(one, name) for name in names)
+            inside = _in_window(rung, one.at_s + 0.5)
+            yield one.at_s, inside, *(getattr(one, name) for name in names)
 
     return Frame(columns.SECONDS, _of_each_rung(results, rows))
 
@@ -99,6 +100,13 @@ def _of_each_rung(
             which = (*named, order.key, order.phase, order.users, order.repeat)
             for row in rows(rung):
                 yield (*which, *row)
+
+
+def _in_window(rung: Rung, middle_s: float) -> bool:
+    """Whether the middle of a second is in the window: its ends are late by some milliseconds, and
+    so are the window's.
+    """
+    return rung.warm_up_s < middle_s < rung.warm_up_s + rung.tally.window_s
 
 
 def _configuration(results: Results, climb: Climb) -> Values:
