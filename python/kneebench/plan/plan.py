@@ -14,6 +14,7 @@ from pydantic import ConfigDict, Field, JsonValue, model_validator
 from kneebench.engine_properties import engine_properties
 from kneebench.plan.acceptance import Accept
 from kneebench.plan.authors_words import AuthorsWords
+from kneebench.plan.changed_keys import ChangedKeys
 from kneebench.plan.constraints import Constraint, Constraints, wrong_sizes
 from kneebench.plan.database import Database as Database
 from kneebench.plan.database_rules import about, check_databases, check_rounds
@@ -51,7 +52,7 @@ def _first(given: dict[str, Any]) -> Database:
     return next(iter(given.get("databases", {}).values()), None) or default_database()
 
 
-class Plan(Part):
+class Plan(ChangedKeys):
     """One campaign: storages, one database or several, one workload, one ladder."""
 
     # With several databases, `database` is the first of them, or the one that `alone` chose.
@@ -236,8 +237,7 @@ class Plan(Part):
         """0 for an engine that does not exist, which the reader reports."""
         if database.engine not in ENGINES.names():
             return 0
-        footprint = engine_properties(database.engine).footprint
-        return footprint.data_bytes(self.workload.warehouses)
+        return engine_properties(database.engine).footprint.data_bytes(self.workload.warehouses)
 
     @property
     def most_restores(self) -> int:
