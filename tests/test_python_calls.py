@@ -47,9 +47,9 @@ def test_what_follows_the_folder_of_a_run_is_given_by_name(tmp_path: Path) -> No
 def test_keys_of_a_plan_are_changed_as_the_command_line_sets_them() -> None:
     before = kneebench.preset("simulated")
     tags = {"firmware": "1.2"}
-    after = before.with_keys({"ladder.repeats": 5}, name="nightly", tags=tags)
+    after = kneebench.with_keys(before, {"ladder.repeats": 5}, name="nightly", tags=tags)
     assert (after.ladder.repeats, after.name, after.tags) == (5, "nightly", tags)
-    assert before == kneebench.preset("simulated") == before.with_keys()
+    assert before == kneebench.preset("simulated") == kneebench.with_keys(before)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_a_wrong_key_or_value_is_an_error_with_what_is_allowed(
     keys: dict[str, object], said: str
 ) -> None:
     with pytest.raises(kneebench.PlanError, match=said):
-        kneebench.preset("simulated").with_keys(keys)
+        kneebench.with_keys(kneebench.preset("simulated"), keys)
 
 
 def test_a_campaign_that_is_listed_is_loaded_as_it_is(results: kneebench.Results) -> None:

@@ -14,7 +14,6 @@ from pydantic import ConfigDict, Field, JsonValue, model_validator
 from kneebench.engine_properties import engine_properties
 from kneebench.plan.acceptance import Accept
 from kneebench.plan.authors_words import AuthorsWords
-from kneebench.plan.changed_keys import ChangedKeys
 from kneebench.plan.constraints import Constraint, Constraints, wrong_sizes
 from kneebench.plan.database import Database as Database
 from kneebench.plan.database_rules import about, check_databases, check_rounds
@@ -52,7 +51,7 @@ def _first(given: dict[str, Any]) -> Database:
     return next(iter(given.get("databases", {}).values()), None) or default_database()
 
 
-class Plan(ChangedKeys):
+class Plan(Part):
     """One campaign: storages, one database or several, one workload, one ladder."""
 
     # With several databases, `database` is the first of them, or the one that `alone` chose.
