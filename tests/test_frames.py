@@ -24,6 +24,12 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> kneebench.Results:
     return kneebench.run(plan(), folder=tmp_path_factory.mktemp("campaigns"))
 
 
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> kneebench.Results:
+    cores = {"cores": [1, 2]}
+    return kneebench.run(plan(constraints=cores), folder=tmp_path_factory.mktemp("swept"))
+
+
 MIXED = {
     "text": FrameColumn("text", ""),
     "number_s": FrameColumn("number", ""),
@@ -75,9 +81,9 @@ def test_a_frame_without_rows_has_the_columns_and_types_of_one_with_rows() -> No
 
 @pytest.mark.parametrize("name", FRAMES)
 def test_each_frame_has_its_documented_columns_in_all_three(
-    results: kneebench.Results, name: str
+    results: kneebench.Results, swept: kneebench.Results, name: str
 ) -> None:
-    frame = getattr(results, name)()
+    frame = getattr(swept if name == "sweep" else results, name)()
     assert isinstance(frame, kneebench.Frame)
     assert list(frame) == list(frame.about) == list(FRAMES[name])
     assert polars.DataFrame(frame).shape == pandas.DataFrame(frame).shape
@@ -114,6 +120,21 @@ def test_series_and_seconds_are_those_of_the_folder(results: kneebench.Results) 
     seconds = str(results.folder / "seconds" / "*.parquet")
     [counts] = duckdb.execute("SELECT sum(committed) FROM read_parquet(?)", [seconds]).fetchall()
     assert (int(results.seconds()["committed"].sum()),) == counts
+
+
+def test_a_second_is_in_the_window_that_the_rungs_figures_are_of(
+    results: kneebench.Results,
+) -> None:
+    seconds, series = (
+        pandas.DataFrame(one) for one in (results.seconds(), results.series("cores.busy"))
+    )
+    for rung in (rung for climb in results.climbs for rung in climb.rungs):
+        counted = seconds[(seconds.key == rung.order.key) & seconds.in_window]
+        assert counted.committed.sum() == rung.tally.window.committed
+        read = series[(series.key == rung.order.key) & series.in_window]
+        assert read.at_s.nunique() == round(rung.tally.window_s)
+        assert read.at_s.max() == series[series.key == rung.order.key].at_s.max()
+    assert not seconds.in_window.all() and not series.in_window.all()
 
 
 def test_every_file_of_a_campaign_is_in_the_reference_with_its_columns(
@@ -153,6 +174,12 @@ def test_the_column_of_a_table_says_its_unit_where_it_has_one() -> None:
         }
         others = {one for one in numbers - plain if not one.endswith(units)}
         assert others <= {"least_busy_core"}, name
+
+
+def test_text_of_a_sweep_that_does_not_apply_is_empty_as_elsewhere(
+    swept: kneebench.Results,
+) -> None:
+    assert set(swept.sweep()["database"]) == {""}
 
 
 def test_results_without_a_folder_have_no_seconds(results: kneebench.Results) -> None:

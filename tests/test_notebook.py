@@ -129,7 +129,7 @@ def test_charts_are_the_figures_of_the_brief(results: kneebench.Results) -> None
         assert made["title"]["subtitle"].startswith("Simulated. Derived from TPC-C")
         vega = drawing.titled(figures[name], brief.says)
         assert type(chart).from_json(vega).to_dict() == made
-    with pytest.raises(kneebench.KneebenchError, match="has no data for it"):
+    with pytest.raises(kneebench.KneebenchError, match="several sizes of memory"):
         results.plot.sweep()
 
 
@@ -185,7 +185,7 @@ def test_the_watcher_of_a_script_gets_the_events_beside_progress(
 ) -> None:
     seen: list[str] = []
     short = plan(ladder={"users": 4, "final_window": "5s", "repeats": 1, "checkpoints": 0})
-    kneebench.run(short, "results", lambda event: seen.append(event.kind), progress=True)
+    kneebench.run(short, "results", watch=lambda event: seen.append(event.kind), progress=True)
     assert not in_notebook() and "rung" in seen
     assert "4 users" in capsys.readouterr().err
 

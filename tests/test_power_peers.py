@@ -107,7 +107,7 @@ def campaign(place: Path, peers: Peers, repeats: int, disturbed: bool) -> Result
             if kind and disturbed and measuring[0] and not before:
                 peers.disturb(kind)
 
-    return run(Plan.model_validate(plan), place / "out", watch, fresh=True)
+    return run(Plan.model_validate(plan), place / "out", watch=watch, fresh=True)
 
 
 def overlap(a: tuple[float, float], b: tuple[float, float]) -> float:

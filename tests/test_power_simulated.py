@@ -269,7 +269,7 @@ def test_a_resumed_campaign_keeps_idle_power_and_lags(tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run(given, tmp_path, stop)
+        run(given, tmp_path, watch=stop)
     [folder] = tmp_path.iterdir()
     before = json.loads((folder / "campaign.json").read_text())
     results = run(given, tmp_path)

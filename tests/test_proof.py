@@ -88,8 +88,8 @@ def test_a_proof_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
                 raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run(plan(), tmp_path, stop, reliefs=["more memory"])
-    again = run(plan(), tmp_path, stop, reliefs=["more memory"])
+        run(plan(), tmp_path, watch=stop, reliefs=["more memory"])
+    again = run(plan(), tmp_path, watch=stop, reliefs=["more memory"])
     [proof] = again.campaign.proofs.values()
     whole = run(plan(), tmp_path, fresh=True, reliefs=["more memory"])
     assert proof == whole.campaign.proofs["drive-small"], "the same as without a stop"
@@ -110,7 +110,7 @@ def test_a_finished_campaign_is_proved_without_being_measured_again(tmp_path: Pa
     both = run(
         plan(),
         tmp_path,
-        lambda event: announced.append(event.doing),
+        watch=lambda event: announced.append(event.doing),
         reliefs=["more memory", "more cores"],
     )
     assert finished.folder == memory.folder == both.folder

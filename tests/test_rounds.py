@@ -176,8 +176,8 @@ def test_a_campaign_that_was_stopped_in_its_rounds_ends_with_as_many(tmp_path: P
 
     for _ in range(4):
         with pytest.raises(Stopped):
-            run(plan(repeats=5), tmp_path, stopper)
-    resumed = run(plan(repeats=5), tmp_path, stopper)
+            run(plan(repeats=5), tmp_path, watch=stopper)
+    resumed = run(plan(repeats=5), tmp_path, watch=stopper)
     assert [len(climb.of("final_run")) for climb in resumed.climbs] == [5, 5]
     assert any("resumed on a freshly restored" in note for note in resumed.campaign.notes)
     assert len({rung.order.rate_per_s for c in resumed.climbs for rung in c.of("fixed_rate")}) == 1
@@ -282,7 +282,9 @@ def test_real_servers_stay_up_side_by_side_and_are_restored_together(
             servers[order.key] = len(data_directories(place))
 
     monkeypatch.setattr(restored, "measure", beside_one_checkpoint("other"))
-    results = run(parse_plan(SMALL.format(images=shared_images())), place / "campaigns", watch)
+    results = run(
+        parse_plan(SMALL.format(images=shared_images())), place / "campaigns", watch=watch
+    )
     (first,) = [note for note in results.climbs[0].of("final_run")[0].notes if "attempt 1" in note]
     assert "a checkpoint started on other" in first
     assert not [found for found in failed_checks(results) if "condition" in found]

@@ -64,7 +64,7 @@ def test_a_fixed_load_that_was_stopped_after_its_first_rung_shows_that_rung(plac
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        kneebench.run(parse_plan(FIXED), "kneebench-results", stop_after_the_first_rung)
+        kneebench.run(parse_plan(FIXED), "kneebench-results", watch=stop_after_the_first_rung)
     unfinished = only(place)
     found = kneebench.knee(unfinished.climbs[0])
     assert not unfinished.finished

@@ -350,8 +350,8 @@ def test_a_campaign_that_was_stopped_is_resumed_with_the_same_figures(tmp_path: 
     quick = plan(ladder=QUICK)
     for _ in range(2):
         with pytest.raises(Killed):
-            run(quick, tmp_path / "stopped", stopper)
-    again = run(quick, tmp_path / "stopped", stopper)
+            run(quick, tmp_path / "stopped", watch=stopper)
+    again = run(quick, tmp_path / "stopped", watch=stopper)
     assert len([*tmp_path.glob("stopped/*/campaign.json")]) == 1
     for one, other in zip(run(quick, tmp_path).climbs, again.climbs, strict=True):
         assert [rung.tally for rung in one.of("final_run")] == [
@@ -371,7 +371,7 @@ def test_a_database_that_is_added_to_the_plan_joins_the_campaign(tmp_path: Path)
             measured.append(event.data["rung"].order.configuration)
 
     third = {"engine": "simulated", "settings": {"log_latency": "5ms"}}
-    joined = run(several(lean=LEAN, heavy=HEAVY, late=third), tmp_path, watch)
+    joined = run(several(lean=LEAN, heavy=HEAVY, late=third), tmp_path, watch=watch)
     assert joined.folder == first.folder
     assert {*measured} == {*joined.campaign.joined} == {"disk-late"}
     other = run(several(lean=LEAN, heavy=LEAN), tmp_path)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from kneebench.notebook.loaded import UnknownConfiguration
     from kneebench.notebook.running import run
     from kneebench.plan import Plan
+    from kneebench.plan.changed_keys import with_keys
     from kneebench.records import Climb, Comparison, Estimate, Knee, Rung
     from kneebench.results import campaigns
     from kneebench.results.acceptance import accept
@@ -57,6 +58,7 @@ _HOMES = {
     "notebook.loaded": ("LoadedResults", "UnknownConfiguration"),
     "notebook.running": ("run",),
     "plan": ("Plan",),
+    "plan.changed_keys": ("with_keys",),
     "records": ("Climb", "Comparison", "Estimate", "Knee", "Rung"),
     "results": ("campaigns",),
     "results.acceptance": ("accept",),
@@ -93,6 +95,7 @@ __all__ = [
     "preset",
     "read_plan",
     "run",
+    "with_keys",
 ]
 
 

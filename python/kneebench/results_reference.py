@@ -52,9 +52,11 @@ search are never quoted: figures come from the phases `final_run` and `fixed_rat
 """
 _TABLES = """## Tables
 
-All tables are in Parquet, compressed with zstd. `at_s` counts from the rung's start in `series`,
-and from the start of the load in `seconds`. The window begins at the rung's `warm_up_s` and is as
-long as its `tally.window_s`.
+All tables are in Parquet, compressed with zstd. The window begins at the rung's `warm_up_s` and is
+as long as its `tally.window_s`. In `series` `at_s` is the end of a second, from the rung's start;
+in `seconds` it is the start of one, from the start of the load. A second belongs to the window if
+its middle does: `at_s - 0.5` in `series`, `at_s + 0.5` in `seconds`.
+[An example](python.md#duckdb-on-the-folder) joins the tables with the rungs.
 """
 _QUANTITIES = """## Quantities
 

@@ -112,7 +112,7 @@ def record(name: str) -> Path:
     with _directories() as place, contextlib.chdir(place), _hogs(recording.hogs):
         with contextlib.suppress(KeyboardInterrupt):
             watch = _interrupting(recording.interrupted_after)
-            run(recording.plan, "campaigns", watch, fresh=True)
+            run(recording.plan, "campaigns", watch=watch, fresh=True)
         (folder,) = Path("campaigns").iterdir()
         if reason := why_not(recording, load(folder)):
             raise SystemExit(f"{name}: {reason}")

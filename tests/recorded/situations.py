@@ -151,7 +151,7 @@ def make(name: str, reliefs: Sequence[str] | None = None) -> Results:
         stack.enter_context(contextlib.chdir(_directories(stack)))
         stack.enter_context(_drives(situation))
         stack.enter_context(_hogs(situation))
-        return run(situation.plan, "campaigns", _printed, fresh=True, reliefs=reliefs)
+        return run(situation.plan, "campaigns", watch=_printed, fresh=True, reliefs=reliefs)
 
 
 def undisturbed(name: str) -> Results:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kneebench.analysis.sweep import Sweep, SweptConfiguration, sweeps
+from kneebench.errors import PlanError
 from kneebench.records import Estimate, Results
 
 
@@ -54,6 +55,17 @@ def sweep_rows(results: Results) -> list[SweepRow]:
         for sweep in sweeps(results)
         for one in (*sweep.configurations, *((sweep.reference,) if sweep.reference else ()))
     ]
+
+
+def required_sweep_rows(results: Results, what: str) -> list[SweepRow]:
+    """The same; raises PlanError without a sweep, with `what` failed."""
+    if found := sweep_rows(results):
+        return found
+    raise PlanError(
+        what,
+        seen="no storage was measured with several sizes of memory or numbers of cores",
+        do="name a campaign whose plan has a sweep under [constraints]",
+    )
 
 
 def _row(one: SweptConfiguration, sweep: Sweep) -> SweepRow:

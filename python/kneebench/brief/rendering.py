@@ -14,6 +14,7 @@ from kneebench.analysis.wording import DERIVED
 from kneebench.brief.drawing_process import DrawingProcess
 from kneebench.brief.figure_files import downloads
 from kneebench.brief.section import Part, Section
+from kneebench.errors import PlanError
 from kneebench.results.atomic_write import write_text
 
 
@@ -72,8 +73,15 @@ class Page(ABC):
         return [section for section in self.sections if section.tone == "alarm"]
 
     def write(self, path: str | Path) -> Path:
-        """Write the page, whole or not at all."""
+        """Write the page to a file that ends in .html, whole or not at all. Raises PlanError for
+        another ending.
+        """
         path = Path(path)
+        if path.suffix != ".html":
+            do = "use .html; `kneebench brief --out` also writes .pdf, .md and .json"
+            raise PlanError(
+                f"cannot write {path}", seen=f"a page is HTML, not {path.suffix!r}", do=do
+            )
         path.parent.mkdir(parents=True, exist_ok=True)
         write_text(path, self.html())
         return path

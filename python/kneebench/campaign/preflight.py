@@ -45,11 +45,11 @@ from kneebench.plan.duration import rungs
 from kneebench.plan.ladder import WAREHOUSES_PER_USER
 from kneebench.plan.overrides import Override
 from kneebench.plan.preset import preset_text
+from kneebench.plan.reader import shelves as shelves
 from kneebench.plan.resolve import database_plans
 from kneebench.plan.writer import to_toml
 from kneebench.records import Finding, Host, Watch, WholeDrive, unwatched
 from kneebench.results.logo import read_logo
-from kneebench.shelf import ENGINES, METERS
 
 
 def preflight_checks(
@@ -100,11 +100,6 @@ def load_now(plan: Plan) -> tuple[Finding, ...]:
     databases = database_plans(plan).values()
     cores = sorted({core for one in databases for core in Shares(one).resources.cores})
     return load_findings(present_load(cores, whole_devices(plan.paths)), len(cores))
-
-
-def shelves() -> dict[str, list[str]]:
-    """Names of components by the plan key that takes them; the plan reader checks against these."""
-    return {"database.engine": ENGINES.names(), "meters": METERS.names()}
 
 
 def read_plan(path: str | Path, overrides: Sequence[Override] = ()) -> Plan:

@@ -159,17 +159,11 @@ def write_figures(results: Results, folder: Path) -> list[Path]:
 
 def write_sweep_table(results: Results, out: Path) -> Path:
     """Write the sweeps of a campaign as a table, .csv or .parquet; return its path."""
-    from kneebench.analysis.sweep_rows import sweep_rows
+    from kneebench.analysis.sweep_rows import required_sweep_rows
     from kneebench.results.parquet import write_sweep
 
-    path, rows = _checked(out, (".csv", ".parquet")), sweep_rows(results)
-    if not rows:
-        raise PlanError(
-            f"cannot write {path}",
-            seen="no storage was measured with several sizes of memory or numbers of cores",
-            do="name a campaign whose plan has a sweep under [constraints]",
-        )
-    write_sweep(path, rows)
+    path = _checked(out, (".csv", ".parquet"))
+    write_sweep(path, required_sweep_rows(results, f"cannot write {path}"))
     return path
 
 

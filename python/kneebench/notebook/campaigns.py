@@ -9,12 +9,13 @@ from kneebench import records
 from kneebench.analysis import comparison
 from kneebench.analysis.wording import capital
 from kneebench.directories import CAMPAIGNS
-from kneebench.errors import require_kind
+from kneebench.errors import PlanError, require_kind
 from kneebench.notebook.loaded import LoadedResults, loaded
 from kneebench.records import Comparison, Record
 from kneebench.records.markup import html_table
-from kneebench.results import campaign_reader, compare_campaigns, differences
+from kneebench.results import Listed, campaign_reader, compare_campaigns, differences
 from kneebench.results.campaign_names import find_campaign
+from kneebench.results.compare_plans import ANYWAY
 from kneebench.results.cross_campaign import DRIFT, CampaignRow, caveats
 
 
@@ -45,13 +46,20 @@ class ComparedCampaigns(Record):
         return html_table(head, cells, below=self.caveats)
 
 
-def load(name: str | Path, folder: str | Path = CAMPAIGNS) -> LoadedResults:
+def load(name: str | Path | Listed, folder: str | Path = CAMPAIGNS) -> LoadedResults:
     """The campaign with a name: a path, a folder's name, the name that `run --name` gave, the
-    beginning of either, "latest", or "latest~1" for the one before. `folder` holds campaigns.
+    beginning of either, "latest", or "latest~1" for the one before; or one that `campaigns()`
+    lists. `folder` holds campaigns.
 
-    Raises PlanError, with the names that were perhaps meant, where there is none. Rungs are in the
-    order measured; configurations without rungs yet are included, empty.
+    Raises PlanError, with the names that were perhaps meant, where there is none, and TypeError for
+    what is no name. Rungs are in the order measured; configurations without rungs yet are included,
+    empty.
     """
+    if isinstance(name, Listed):
+        return loaded(campaign_reader.load(name.folder))
+    if not isinstance(name, str | Path):
+        seen = f"{name!r} ({type(name).__name__})"
+        raise TypeError(f"a name or a path is required, not {seen}: campaigns() lists them")
     return loaded(campaign_reader.load(find_campaign(name, folder)))
 
 
@@ -79,7 +87,11 @@ def compare(
         require_kind(one, records.Results, "kneebench.load(folder) reads a campaign")
     if not others:
         return comparison.compare(results)
-    rows = compare_campaigns(every, anyway=anyway)
+    try:
+        rows = compare_campaigns(every, anyway=anyway)
+    except PlanError as error:
+        do = error.do.replace(ANYWAY, "show them side by side with compare(..., anyway=True)")
+        raise PlanError(error.what, seen=error.seen, do=do) from None
     differ = [text for other in others for text in differences(results, other)]
     disturbed = (
         f"{name}: {remark.words}" for name, remarks in caveats(every).items() for remark in remarks

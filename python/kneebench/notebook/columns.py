@@ -32,7 +32,7 @@ _RUNG = {
 RUNGS = {
     **_RUNG,
     **_columns("number", rate_per_s="Ordered transactions per second; missing in a closed loop"),
-    **_columns("time", started_at="Start of the rung, UTC"),
+    **_columns("time", started_at="Start of the rung, in UTC; the value has no zone"),
     **_columns(
         "number",
         warm_up_s="Length of the warm-up",
@@ -91,7 +91,7 @@ COMPARISONS = {
     **_columns(
         "text",
         campaign="Campaign's id",
-        quantity="Compared quantity, such as nopm or latency.mean",
+        quantity="Compared quantity: nopm, or latency.mean, which is at the fixed rate",
         configuration="Configuration that is compared",
         baseline="Configuration that it is compared with",
     ),
@@ -103,7 +103,8 @@ COMPARISONS = {
 }
 SERIES = {
     **_RUNG,
-    **_columns("number", at_s="Seconds since the rung's start, which is before its warm-up"),
+    **_columns("number", at_s="End of the second, from the rung's start: before its warm-up"),
+    **_columns("flag", in_window="Whether the second is in the window, which figures are of"),
     **_columns(
         "text",
         quantity="Quantity, such as log.write_time",
@@ -114,7 +115,8 @@ SERIES = {
 }
 SECONDS = {
     **_RUNG,
-    **_columns("whole", at_s="Seconds since the load began"),
+    **_columns("whole", at_s="Start of the second, from the start of the load"),
+    **_columns("flag", in_window="Whether the second is in the window, which figures are of"),
     **_columns("text", transaction="Transaction type"),
     **_columns(
         "whole",
@@ -142,7 +144,7 @@ _SWEPT: dict[str, Kind] = {
 _ABOUT_SWEEP = {
     "sweep": "Resource that grows: memory_bytes, cores or engine_memory_bytes",
     "storage": "Storage, as the plan names it",
-    "database": "Database; missing where the plan has only one",
+    "database": "Database, where the plan has several; else empty",
     "configuration": "Configuration as people read it",
     "reference": "Whether it is the one without a limit",
     "memory_bytes": "Limit of the memory with the page cache; missing: not limited",

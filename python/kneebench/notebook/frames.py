@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
 
 from kneebench.analysis.comparison import compare
 from kneebench.analysis.configuration_summary import ConfigurationSummary, configuration_summaries
-from kneebench.analysis.sweep_rows import sweep_rows
-from kneebench.errors import PlanError
+from kneebench.analysis.sweep_rows import required_sweep_rows
+from kneebench.analysis.wording import plural
+from kneebench.errors import KneebenchError, PlanError
 from kneebench.measurement.quantities import RATIOS, READ
 from kneebench.notebook import columns
 from kneebench.notebook.frame import Frame
 from kneebench.records import Climb, Configuration, Estimate, Results, Rung
 from kneebench.results import file_schemas
-from kneebench.results.campaign_reader import seconds, series
+from kneebench.results.campaign_reader import seconds, series, table_of
 
 Values = tuple[object, ...]
 
@@ -58,10 +60,12 @@ def series_frame(results: Results, quantities: Sequence[str]) -> Frame:
     quantity has.
     """
 
+    _require_tables(results, "series")
+
     def rows(rung: Rung) -> Iterator[Values]:
         for one in series(results, rung, *quantities):
             for at_s, value in zip(one.at_s, one.value, strict=True):
-                yield at_s, one.quantity, one.source, one.unit, value
+                yield at_s, _in_window(rung, at_s - 0.5), one.quantity, one.source, one.unit, value
 
     found = Frame(columns.SERIES, _of_each_rung(results, rows))
     for name in quantities:
@@ -74,18 +78,35 @@ def series_frame(results: Results, quantities: Sequence[str]) -> Frame:
 
 def seconds_frame(results: Results) -> Frame:
     """A row for each second and transaction type."""
-    names = [name for name in file_schemas.SECONDS if name in columns.SECONDS]
+    _require_tables(results, "seconds")
+    names = [name for name in file_schemas.SECONDS if name in columns.SECONDS and name != "at_s"]
 
     def rows(rung: Rung) -> Iterator[Values]:
         for one in seconds(results, rung):
-            yield tuple(getattr(one, name) for name in names)
+            inside = _in_window(rung, one.at_s + 0.5)
+            yield one.at_s, inside, *(getattr(one, name) for name in names)
 
     return Frame(columns.SECONDS, _of_each_rung(results, rows))
 
 
+def _require_tables(results: Results, directory: str) -> None:
+    """Raises KneebenchError where the files of rungs are missing; results without a folder need
+    none.
+    """
+    files = [table_of(results, rung, directory) for climb in results.climbs for rung in climb.rungs]
+    lacking = [file for file in files if file and not os.path.lexists(file)]
+    if lacking:
+        raise KneebenchError(
+            f"results.{directory}()",
+            seen=f"{len(lacking)} of {plural(len(files), 'file')} missing, first {lacking[0]}",
+            do="restore the folder from a copy",
+        )
+
+
 def sweep_frame(results: Results) -> Frame:
-    """A row for each configuration of a sweep, the smallest first."""
-    return Frame(columns.SWEEP, sweep_rows(results))
+    """A row for each configuration of a sweep, the smallest first; text is empty, never missing."""
+    rows = required_sweep_rows(results, "results.sweep()")
+    return Frame(columns.SWEEP, (row._replace(database=row.database or "") for row in rows))
 
 
 def _of_each_rung(
@@ -99,6 +120,13 @@ def _of_each_rung(
             which = (*named, order.key, order.phase, order.users, order.repeat)
             for row in rows(rung):
                 yield (*which, *row)
+
+
+def _in_window(rung: Rung, middle_s: float) -> bool:
+    """Whether the middle of a second is in the window: its ends are late by some milliseconds, and
+    so are the window's.
+    """
+    return rung.warm_up_s < middle_s < rung.warm_up_s + rung.tally.window_s
 
 
 def _configuration(results: Results, climb: Climb) -> Values:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from difflib import get_close_matches
 
 from kneebench import records
@@ -27,12 +28,18 @@ class LoadedResults(records.Results):
     """A campaign as `run` and `load` give it.
 
     `results["slow drive"]` is the climb of a configuration, by its name, its id, or its storage
-    where that has only one. Frames (`rungs`, `knees`, `comparisons`, `series`, `seconds`, `sweep`)
-    are columns of numpy arrays for pandas, polars and DuckDB. `plot` has the brief's charts.
+    where that has only one. A loop over the results has all climbs. Frames (`rungs`, `knees`,
+    `comparisons`, `series`, `seconds`, `sweep`) are columns of numpy arrays for pandas, polars and
+    DuckDB. `plot` has the brief's charts.
     """
 
     def __getitem__(self, name: str) -> Climb:
-        """The climb of a configuration; raises UnknownConfiguration, which is a KeyError."""
+        """The climb of a configuration; raises UnknownConfiguration, which is a KeyError, and
+        TypeError for what is no name.
+        """
+        if not isinstance(name, str):
+            names = ", ".join(repr(climb.configuration.name) for climb in self.climbs)
+            raise TypeError(f"results[{name!r}]: a name is required: {names}")
         found = self._named(name)
         if len(found) == 1:
             return found[0]
@@ -43,6 +50,10 @@ class LoadedResults(records.Results):
         elif near := get_close_matches(name, names, 1, _NEAR):
             do = f"did you mean {near[0]!r}? {do}"
         raise UnknownConfiguration(f"results[{name!r}]", seen=seen, do=do)
+
+    def __iter__(self) -> Iterator[Climb]:  # type: ignore[override]
+        """Its climbs; pydantic's own gives pairs of fields and values."""
+        return iter(self.climbs)
 
     def __contains__(self, name: object) -> bool:
         """Whether `results[name]` is a climb."""
@@ -71,17 +82,22 @@ class LoadedResults(records.Results):
 
     def series(self, *quantities: str) -> Frame:
         """What the meters read, a row for each second and source: of the quantities named, such as
-        "log.write_latency", or of all. Raises PlanError for a name that no quantity has.
+        "log.write_latency", or of all. Raises PlanError for a name that no quantity has, TypeError
+        for what is no text, and KneebenchError where the campaign's series are missing.
         """
+        if not all(isinstance(name, str) for name in quantities):
+            raise TypeError("quantities are separate texts: series('a', 'b')")
         return frames.series_frame(self, quantities)
 
     def seconds(self) -> Frame:
-        """Transactions and their latency, a row for each second and transaction type."""
+        """Transactions and their latency, a row for each second and transaction type. Raises
+        KneebenchError where the campaign's seconds are missing.
+        """
         return frames.seconds_frame(self)
 
     def sweep(self) -> Frame:
         """A row for each configuration of a sweep, the smallest first: limits, NOPM with its
-        interval, NOPM relative to the largest, reads. No rows without a sweep.
+        interval, NOPM relative to the largest, reads. Raises PlanError without a sweep.
         """
         return frames.sweep_frame(self)
 
@@ -100,4 +116,4 @@ class LoadedResults(records.Results):
 
 def loaded(results: records.Results) -> LoadedResults:
     """Results with all that Python adds to them."""
-    return LoadedResults(**dict(results))
+    return LoadedResults(**{name: getattr(results, name) for name in type(results).model_fields})

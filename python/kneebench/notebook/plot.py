@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Literal
 
+from kneebench.analysis.sweep_rows import required_sweep_rows
 from kneebench.brief import Brief, chart_theme, drawing
 from kneebench.errors import KneebenchError
 from kneebench.records import Results
@@ -40,7 +41,9 @@ class Plot:
         self, which: Literal["relative", "devices", "cores"] = "relative"
     ) -> altair.TopLevelMixin:
         """What more memory or cores buy: NOPM, the traffic of the devices, or busy cores."""
-        return self._chart("sweep", f"sweep-{which}")
+        name = f"sweep-{which}"
+        required_sweep_rows(self._results, f"chart {name!r}")
+        return self._chart("sweep", name)
 
     def _chart(self, section: str, name: str) -> altair.TopLevelMixin:
         """A figure of a section, by their names."""

@@ -19,20 +19,20 @@ from kneebench.screen.watching import watching
 def run(
     plan: Plan | str | Path,
     folder: str | Path | None = None,
+    *,
     watch: Watch = unwatched,
     fresh: bool = False,
-    *,
     progress: bool | None = None,
     erase: Sequence[WholeDrive] = (),
     reliefs: Sequence[str] | None = None,
 ) -> LoadedResults:
     """Measure a whole campaign, by a plan or the path of its file, and give its results.
 
-    `folder` holds campaigns; an unfinished one of the same plan, image and kneebench is resumed
-    unless `fresh`. `watch` receives each event. `progress`: shown in one line of a notebook, or on
-    stderr as the command line shows it; unless given, only in a notebook. `erase`: drives agreed to
-    be erased. `reliefs`: what to relieve at each knee to prove what limits it, none for what looks
-    short; None for no proof.
+    `folder` holds campaigns, `kneebench-results` unless it is given; an unfinished one of the same
+    plan, image and kneebench is resumed unless `fresh`. `watch` receives each event. `progress`:
+    shown in one line of a notebook, or on stderr as the command line shows it; unless given, only
+    in a notebook. `erase`: drives agreed to be erased. `reliefs`: what to relieve at each knee to
+    prove what limits it, none for what looks short; None for no proof.
 
     Raises PlanError or Refused before any change; InvalidMeasurement for a lost database. Whatever
     ends it, the machine is put back; what was measured stays.

@@ -1,4 +1,6 @@
-"""Keys of a plan that the command line sets: `--set ladder.repeats=5`, `--name`, `--tag`."""
+"""Keys of a plan that are set beside its file: by `--set ladder.repeats=5`, `--name` and `--tag` on
+the command line, and by `with_keys` in Python.
+"""
 
 from __future__ import annotations
 
@@ -39,6 +41,27 @@ def override(text: str) -> Override:
         raise PlanError(option, seen="no = in it", do=do)
     do = "quote what is no word, as in --set 'storages.\"slow drive\".path=/mnt/a'"
     raise PlanError(option, seen=f"{key!r} is no key of a plan", do=do)
+
+
+def keyed(key: str, value: Any) -> Override:
+    """That of a key, as a plan writes it, and its value, from Python. Raises PlanError for what is
+    no key; errors do not show the value here, which may be a secret.
+
+    >>> keyed("ladder.repeats", 5)
+    Override(path=('ladder', 'repeats'), value=5, option="with_keys: 'ladder.repeats'")
+    """
+    option = f"with_keys: {key!r}"
+    try:
+        path, _ = _only(tomllib.loads(f"{key} = 0"))
+    except ValueError:
+        do = "write it as a plan does, such as 'ladder.repeats'"
+        raise PlanError(option, seen="it is no key of a plan", do=do) from None
+    return Override(path, value, option)
+
+
+def keyed_tag(name: str, value: str) -> Override:
+    """That of a tag, from Python."""
+    return Override(("tags", name), value, f"with_keys: tags {name!r}")
 
 
 def tag(text: str) -> Override:

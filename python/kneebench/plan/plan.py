@@ -236,8 +236,7 @@ class Plan(Part):
         """0 for an engine that does not exist, which the reader reports."""
         if database.engine not in ENGINES.names():
             return 0
-        footprint = engine_properties(database.engine).footprint
-        return footprint.data_bytes(self.workload.warehouses)
+        return engine_properties(database.engine).footprint.data_bytes(self.workload.warehouses)
 
     @property
     def most_restores(self) -> int:

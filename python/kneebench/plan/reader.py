@@ -19,7 +19,9 @@ from kneebench.plan.explanation import Document, near
 from kneebench.plan.faults import Fault, PlanFaults
 from kneebench.plan.overrides import Override, with_overrides
 from kneebench.plan.plan import Plan
+from kneebench.plan.preset import presets
 from kneebench.regular_file import named_content
+from kneebench.shelf import ENGINES, METERS
 from kneebench.units import size
 
 Shelves = Mapping[str, Sequence[str]]
@@ -35,6 +37,11 @@ _DEEP_KEY = re.compile(rf"(?<![\w-]){_PART}(?:[ \t]*\.[ \t]*{_PART}){{{2 * DEEPE
 _PRESET = "write it as `kneebench plan default` does"
 
 
+def shelves() -> dict[str, list[str]]:
+    """Names of components by the plan key that takes them."""
+    return {"database.engine": ENGINES.names(), "meters": METERS.names()}
+
+
 def read_plan(
     path: str | Path, shelves: Shelves | None = None, overrides: Sequence[Override] = ()
 ) -> Plan:
@@ -43,8 +50,16 @@ def read_plan(
 
     `shelves` are the parts that there are; without them the names of parts are not looked at.
     """
-    text = toml_text(path, "use a TOML file; `kneebench plan default` prints one")
+    text = toml_text(path, _instead_of(str(path)))
     return parse_plan(text, str(path), shelves, overrides)
+
+
+def _instead_of(path: str) -> str:
+    """What to do where there is no such file."""
+    if path in presets():
+        use = f"`kneebench plan preset {path} > plan.toml`, or kneebench.preset({path!r}) in Python"
+        return f"{path} is a preset: use {use}"
+    return "use a TOML file; `kneebench plan default` prints one"
 
 
 def toml_text(path: str | Path, do: str) -> str:

@@ -16,7 +16,7 @@ from kneebench.directories import CAMPAIGNS
 from kneebench.errors import PlanError
 from kneebench.plan.values import LATEST
 from kneebench.results.archive import ENDING
-from kneebench.results.campaign_folders import has_head
+from kneebench.results.campaign_folders import HEAD, has_head
 from kneebench.results.campaign_reader import Listed, campaigns
 
 _BEFORE = re.compile(r"(?P<name>.+?)~(?P<number>\d{1,6})")
@@ -31,6 +31,8 @@ def find_campaign(name: str | Path, root: str | Path = CAMPAIGNS) -> Path:
     name, root = str(name), Path(root)
     if found := campaign_at(name, root):
         return found
+    if not root.is_dir() and root != CAMPAIGNS:
+        raise PlanError(str(root), seen="no such folder", do="name a folder of campaigns")
     asked = _BEFORE.fullmatch(name)
     wanted, before = (asked["name"], int(asked["number"])) if asked else (name, 0)
     listed = campaigns(root)
@@ -76,12 +78,15 @@ def _unknown(name: str, wanted: str, root: Path, listed: Sequence[Listed]) -> Pl
     if wanted == LATEST:
         do = "name one, or start one with `kneebench run`"
         return PlanError(name, seen=f"no campaign in {root}", do=do)
+    places = list(dict.fromkeys((name, str(root / name))))
+    if found := next((place for place in places if name and Path(place).is_dir()), None):
+        return PlanError(found, seen=f"it has no {HEAD}", do="name the folder of one campaign")
     known = list(dict.fromkeys(text for one in listed for text in (one.name, one.id) if text))
     near = get_close_matches(wanted, known, 3, 0.6)
     meant = f" (did you mean {_shown(near)}?)" if near else ""
-    places = " and ".join(dict.fromkeys((name, str(root / name))))
     kind, do = _wanted(name)
-    return PlanError(name, seen=f"no such {kind}{meant}; looked in {places}", do=do)
+    seen = f"no such {kind}{meant}; looked in {' and '.join(places)}"
+    return PlanError(name, seen=seen, do=do)
 
 
 def _wanted(name: str) -> tuple[str, str]:

@@ -244,17 +244,17 @@ def _conditions(folder: Path, allowance: Allowance) -> dict[str, dict[str, tuple
 
 def series(results: Results, rung: Rung, *quantities: str) -> tuple[Series, ...]:
     """The meters' values during a rung, one per second; empty for results without a folder."""
-    file = _table_of(results, rung, "series")
+    file = table_of(results, rung, "series")
     return read_series(file, quantities) if file else ()
 
 
 def seconds(results: Results, rung: Rung) -> tuple[Second, ...]:
     """The seconds of a rung by transaction type; empty for results without a folder."""
-    file = _table_of(results, rung, "seconds")
+    file = table_of(results, rung, "seconds")
     return read_seconds(file) if file else ()
 
 
-def _table_of(results: Results, rung: Rung, directory: str) -> Path | None:
+def table_of(results: Results, rung: Rung, directory: str) -> Path | None:
     """The file of a rung's table, be it of an old format; None for results without a folder."""
     if results.folder is None:
         return None

@@ -36,6 +36,17 @@ def engine_module() -> Any:
         return import_module("duckdb")
 
 
+def query_errors() -> tuple[type[Exception], ...]:
+    """The errors of a query that is wrong itself, whatever the file that it reads or writes."""
+    duckdb = engine_module()
+    return (
+        duckdb.BinderException,
+        duckdb.CatalogException,
+        duckdb.ParserException,
+        duckdb.SyntaxException,
+    )
+
+
 @cache
 def _engine(**settings: str) -> duckdb.DuckDBPyConnection:
     made: duckdb.DuckDBPyConnection = engine_module().connect(config={"threads": 1, **settings})
@@ -149,6 +160,8 @@ def _failures_reported(file: Path) -> Iterator[None]:
     """
     try:
         yield
+    except query_errors():
+        raise
     except engine_module().Error as error:
         seen = str(error).splitlines()[0]
         full = next(

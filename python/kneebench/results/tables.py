@@ -27,7 +27,7 @@ from kneebench.results.allowance import (
     MOST_SERIES,
     MOST_TABLE_BYTES,
 )
-from kneebench.results.parquet import connect, engine_module
+from kneebench.results.parquet import connect, engine_module, query_errors
 from kneebench.results.parquet_footer import footer
 
 if TYPE_CHECKING:
@@ -150,6 +150,8 @@ def _query(
         try:
             database.execute(sql, {"file": path, **values})
             return made(_rows(database))
+        except query_errors():
+            raise
         except duckdb.OutOfMemoryException as error:
             raise _damaged(file, f"it takes more than {ENGINE['memory_limit']}") from error
         except duckdb.Error as error:
