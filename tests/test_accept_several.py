@@ -222,7 +222,8 @@ def test_yesterdays_file_does_not_survive_a_kill_while_the_campaign_is_measured(
     (place / "ci.xml").write_text(GREEN)
     words = ["accept", str(root / "before"), "--fresh", "--junit", "ci.xml", "--no-brief"]
     words += ["--set", "ladder.repeats=50"]  # long enough to be killed, also on a busy machine
-    with subprocess.Popen([sys.executable, "-m", "kneebench", *words], stderr=-1) as process:
+    command = ["env", "--default-signal=HUP", sys.executable, "-m", "kneebench", *words]
+    with subprocess.Popen(command, stderr=-1) as process:  # under nohup SIGHUP is ignored
         while not list(place.glob("kneebench-results/*/rungs/*.json")) and process.poll() is None:
             time.sleep(0.02)
         os.kill(process.pid, number)

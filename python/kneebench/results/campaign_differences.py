@@ -24,7 +24,7 @@ from kneebench.units import size
 
 _UNLISTED = (
     *("question", "name", "tags", "notes", "brief", "accept", "erase", "baseline"),
-    *("storages", "databases", "raw_profile", "emulated_path"),
+    *("storages", "databases", "kernel", "raw_profile", "emulated_path"),
 )
 """Fields of which no reader of figures must know that they differ, or that tables show anyway."""
 _RATE = "ladder.latency_rate"
