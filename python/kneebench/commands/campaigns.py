@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -62,8 +63,8 @@ def list_campaigns(
     """
     from kneebench.results import campaigns
 
+    _one_form({"--json": as_json, "--csv": as_csv})
     found = [one for one in campaigns(root) if has_tags(one.tags, tag or [])]
-    _one_form([name for name, given in (("--json", as_json), ("--csv", as_csv)) if given], None)
     if as_json:
         show_json([one.model_dump(mode="json") for one in found])
     elif as_csv:
@@ -107,8 +108,7 @@ def show(
     """
     from kneebench.screen.summary import printed, results_json
 
-    forms = {"--json": as_json, "--csv": as_csv, "--sweep": sweep}
-    _one_form([name for name, given in forms.items() if given], None)
+    _one_form({"--json": as_json, "--csv": as_csv, "--sweep": sweep})
     results = load_named(campaign, root)
     if sweep:
         print_line(str(write_sweep_table(results, sweep)))
@@ -148,7 +148,7 @@ def compare(
     from kneebench.errors import PlanError
 
     checked_page(page)
-    _one_form([name for name, given in (("--json", as_json), ("--csv", as_csv)) if given], None)
+    _one_form({"--json": as_json, "--csv": as_csv})
     if len(campaigns) < 2:
         raise PlanError(
             "cannot compare campaigns",
@@ -236,8 +236,7 @@ def write_brief(
       kneebench brief ./copied/campaign --pdf --paper us-letter
       kneebench brief ./copied/campaign --figures figures
     """
-    forms = {"--markdown": markdown, "--figures": figures, "--pdf": pdf, "--out": out}
-    _one_form([name for name, given in forms.items() if given], out)
+    _one_form({"--markdown": markdown, "--figures": figures, "--pdf": pdf, "--out": out}, out)
     _for_a_pdf(pdf or (out is not None and out.suffix == ".pdf"), paper, appendix=appendix)
     results = load_named(campaign, root)
     if markdown:
@@ -258,10 +257,11 @@ def write_brief(
         open_page(path)
 
 
-def _one_form(named: list[str], out: Path | None) -> None:
-    """Raises PlanError where one call would have to write several forms."""
+def _one_form(forms: Mapping[str, object], out: Path | None = None) -> None:
+    """Raises PlanError where one call would have to write several forms, by their options."""
     from kneebench.errors import PlanError
 
+    named = [name for name, given in forms.items() if given]
     same = named == ["--pdf", "--out"] and out is not None and out.suffix == ".pdf"
     if len(named) > 1 and not same:
         raise PlanError(" with ".join(named), seen="each is another form", do="use one at a time")

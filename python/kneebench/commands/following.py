@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kneebench.commands.completing import campaign_names
-from kneebench.commands.options import Root
+from kneebench.commands.options import CampaignName, Root
 from kneebench.commands.output import print_line
 from kneebench.commands.resuming import Resumable
 from kneebench.directories import CAMPAIGNS
@@ -32,15 +31,6 @@ NICE = 19
 LAST_LOOK_S = 1.5
 """So long the page of a finished run is still there, for browsers to see the end."""
 
-Campaign = Annotated[
-    str,
-    typer.Argument(
-        metavar="CAMPAIGN",
-        help="Campaign: folder, name (the newest of it), beginning, `latest`, `latest~1`.",
-        show_default=False,
-        autocompletion=campaign_names,
-    ),
-]
 Listen = Annotated[
     str,
     typer.Option(
@@ -65,7 +55,9 @@ Prometheus = Annotated[
 ADDRESS = "127.0.0.1:8650"
 
 
-def live(campaign: Campaign = "latest", root: Root = CAMPAIGNS, listen: Listen = ADDRESS) -> None:
+def live(
+    campaign: CampaignName = "latest", root: Root = CAMPAIGNS, listen: Listen = ADDRESS
+) -> None:
     """Follow a campaign on a page: how far it is, its seconds, its curve, how near it is to a stop.
 
     The page reads the campaign's folder alone: it may be measured by another process, be finished,

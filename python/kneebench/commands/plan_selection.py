@@ -89,11 +89,9 @@ def _with_single_load(plan: Plan, single: SingleLoad | None) -> Plan:
 
 def _default_with(plan: Plan, single: SingleLoad | None) -> Plan:
     """The default plan; with a single load without the raw profile, which would take longer."""
-    return (
-        _with_single_load(plan.model_copy(update={"raw_profile": False}), single)
-        if single
-        else plan
-    )
+    if single:
+        plan = plan.model_copy(update={"raw_profile": False})
+    return _with_single_load(plan, single)
 
 
 def _unfinished_plan(

@@ -16,6 +16,7 @@ from kneebench.results.compare_plans import (
     compare_plans,
     leaves,
     plan_document,
+    shown,
     shown_value,
     within,
 )
@@ -72,14 +73,10 @@ def differences(a: Results, b: Results) -> list[str]:
         {name: value for name, value in _settings(one.campaign).items() if name not in both}
         for one in (a, b)
     )
-    untouching = _untouching(a, b)
-    of_plan = (
-        {name: str(shown_value(one.campaign.plan, name)) for name in untouching} for one in (a, b)
-    )
     return [
         *machine,
         *_differing(a, b, *of_server),
-        *_differing(a, b, *of_plan),
+        *_differing(a, b, *_untouching(a, b)),
         *_differing(a, b, _notes(a), _notes(b)),
     ]
 
@@ -91,15 +88,17 @@ def differing_settings(a: Results, b: Results) -> list[str]:
     return _differing(a, b, *(_settings(results.campaign) for results in (a, b)))
 
 
-def _untouching(a: Results, b: Results) -> list[str]:
-    """The fields of the plans that differ, and are none that shape a figure; not the key of the
+def _untouching(a: Results, b: Results) -> tuple[dict[str, str], dict[str, str]]:
+    """The fields of each plan that differ, and are none that shape a figure; not the key of the
     fixed rate if the rates themselves are the same, as where kneebench set it.
     """
     left, right = (dict(leaves(plan_document(one.campaign.plan))) for one in (a, b))
     matter = compare_plans(a.campaign.plan, b.campaign.plan)
     unlisted = (*_UNLISTED, *([_RATE] if _one_rate(a, b) else []))
     differing = (name for name in {**left, **right} if left.get(name) != right.get(name))
-    return [name for name in differing if name not in matter and not within(name, unlisted)]
+    names = [name for name in differing if name not in matter and not within(name, unlisted)]
+    one, other = ({name: str(shown(side.get(name))) for name in names} for side in (left, right))
+    return one, other
 
 
 def _one_rate(a: Results, b: Results) -> bool:

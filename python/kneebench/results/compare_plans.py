@@ -90,7 +90,7 @@ def comparable_plans(a: PlanLike, b: PlanLike, what: str) -> None:
     """Raise PlanError that names the first field that matters and differs between two plans; the
     engines of their databases before any other.
     """
-    _sameengines_of(a, b, what)
+    _same_engines(a, b, what)
     if fields := compare_plans(a, b):
         one, two = (shown_value(plan, fields[0]) for plan in (a, b))
         more = f" (and {len(fields) - 1} more: {', '.join(fields[1:])})" if fields[1:] else ""
@@ -101,7 +101,7 @@ def comparable_plans(a: PlanLike, b: PlanLike, what: str) -> None:
         )
 
 
-def _sameengines_of(a: PlanLike, b: PlanLike, what: str) -> None:
+def _same_engines(a: PlanLike, b: PlanLike, what: str) -> None:
     if (one := engines_of(a)) == (two := engines_of(b)):
         return
     shown = [
@@ -130,7 +130,11 @@ def engines_of(plan: PlanLike) -> dict[str, str]:
 
 def shown_value(plan: PlanLike, field: str) -> object:
     """The value of a field of a plan, for people."""
-    value = dict(leaves(plan_document(plan))).get(field)
+    return shown(dict(leaves(plan_document(plan))).get(field))
+
+
+def shown(value: object) -> object:
+    """A value of a plan's document, for people."""
     return "not set" if value in (None, "") else value
 
 
