@@ -83,12 +83,13 @@ def test_the_exit_code_of_several_campaigns_is_that_of_the_worst(
     assert found["exit_code"] == code
 
 
-def test_several_campaigns_have_a_table_each_with_a_row_for_each_figure(root: Path) -> None:
+def test_several_campaigns_are_one_table_with_a_column_for_each(root: Path) -> None:
     answer = call("before", "alike", "narrow", "--in", root)
-    assert answer.stdout.count("answer ") == 2
-    for name in ("alike", "narrow"):
-        table = answer.stdout.partition(f"\n{name}\n")[2].partition("\n\n")[0]
-        assert len([row for row in table.splitlines() if "slow drive" in row]) >= 4
+    assert answer.stdout.startswith("alike: Simulated: Same as the baseline")
+    [head] = [line for line in answer.stdout.splitlines() if "baseline  " in line]
+    assert head.split() == ["storage", "figure", "baseline", "alike", "narrow", "margin"]
+    [row] = [line for line in answer.stdout.splitlines() if "slow drive  NOPM" in line]
+    assert re.search(r"same +cannot say +5% or 0%", row), row
     assert "narrow: Slow drive: cannot say for NOPM" in answer.stdout
 
 
@@ -99,12 +100,12 @@ def test_a_plan_among_several_campaigns_is_no_campaign(root: Path, place: Path) 
     assert "plan.toml: no such campaign" in answer.stderr
 
 
-def test_a_page_of_several_campaigns_has_a_table_for_each(root: Path) -> None:
+def test_a_page_of_several_campaigns_has_one_table_and_counts_the_answers(root: Path) -> None:
     answer = call("before", "alike", "narrow", "--in", root, "--page", "page.html")
     assert answer.exit_code == CANNOT_SAY
     page = Path("page.html").read_text()
-    assert "<h1>Simulated: narrow: Cannot say" in page
-    assert "alike. Ratio: now over baseline" in page
+    assert "<h1>Simulated: 2 campaigns: 1 cannot say and 1 same</h1>" in page
+    assert page.count(">alike</th>") == page.count(">narrow</th>") == 1
     assert call("before", "alike", "narrow", "--in", root, "--page", "p.csv").exit_code
     rows = Path("p.csv").read_text().splitlines()
     assert len({row.partition(",")[0] for row in rows[1:]}) == 2
@@ -128,7 +129,8 @@ def test_the_names_of_several_campaigns_are_not_broken_where_a_terminal_is_narro
     parts = printed([found.model_copy(update={"campaign": name}) for name in names])
     console.print(*parts, sep="\n")
     text = console.export_text()
-    assert all(text.count(f"\n{name}\n") == 1 for name in names), text
+    assert all(text.count(f"{place}  {name}: ") == 1 for place, name in enumerate(names, 1)), text
+    assert re.search(r"storage +figure +baseline +1 +2 +margin", text), text
 
 
 # --- the JUnit file -------------------------------------------------------------------------------

@@ -165,7 +165,7 @@ def test_an_unknown_quantity_is_an_error_and_one_that_nothing_read_is_empty(
 def test_the_column_of_a_table_says_its_unit_where_it_has_one() -> None:
     """A dimension and no unit in the name would be seconds to one reader and ms to another."""
     plain = {"users", "nopm", "tpm", "ratio", "runs", "noise_floor", "relative", "busy", "value"}
-    units = ("_s", "_bytes", "_per_transaction", "_share", "_busy")
+    units = ("_s", "_bytes", "_per_transaction", "_share", "_busy", "_w", "mw_per_nopm")
     for name, found in FRAMES.items():
         numbers = {
             one.removesuffix("_low").removesuffix("_high")

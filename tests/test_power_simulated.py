@@ -15,6 +15,7 @@ import pytest
 from kneebench import Brief, accept, compare, run
 from kneebench.analysis.power import at_the_knee, at_the_rate, witnesses
 from kneebench.errors import KneebenchError
+from kneebench.notebook.loaded import LoadedResults
 from kneebench.plan import Plan
 from kneebench.records import CampaignPower, PowerMeterFacts, Results, Rung
 
@@ -284,3 +285,13 @@ def test_a_resumed_campaign_keeps_idle_power_and_lags(tmp_path: Path) -> None:
 def test_show_prints_the_ratio_of_power(results: Results) -> None:
     done = subprocess.run([*KNEEBENCH, "show", str(results.folder)], capture_output=True, text=True)
     assert "power per NOPM" in done.stdout, done.stderr
+
+
+def test_frames_have_the_power_of_rungs_and_knees(results: LoadedResults) -> None:
+    climbs, power = results.climbs, results.campaign.power
+    rungs = [rung for climb in climbs for rung in climb.rungs]
+    assert list(results.rungs()["system_w"]) == [one.quantity("system.power") for one in rungs]
+    knees = results.knees()
+    found = [at_the_knee(climb, power) for climb in climbs if power]
+    assert list(knees["system_w_low"]) == [one.watts.low for one in found if one]
+    assert list(knees["mw_per_nopm"]) == [one.mw_per_nopm.value for one in found if one]

@@ -170,3 +170,42 @@ def test_a_storage_of_a_hosts_name_keeps_its_rungs(folder: Path, tmp_path: Path)
     assert re.fullmatch(r"slow-drive host\d-drive", " ".join(climb.id for climb in climbs))
     assert all(climb.rungs for climb in climbs)
     assert re.search(r"\bfast\b", texts(file)) is None
+
+
+@pytest.mark.parametrize("name", ["nvme", "NVMe drive (192 MiB)", "eui", "naa.fast", "t10"])
+def test_a_storage_named_as_a_wwid_begins_keeps_its_name_and_rungs(
+    name: str, tmp_path: Path
+) -> None:
+    storages = {name: {"simulated": {"log_latency": "1ms"}}}
+    plan = {
+        "question": "Which?",
+        "database": {"engine": "simulated"},
+        "storages": storages,
+        "ladder": {"users": 4, "repeats": 3, "warm_up_limit": "5s", "final_window": "5s"},
+    }
+    results = kneebench.run(kneebench.Plan.model_validate(plan), tmp_path / "campaigns", fresh=True)
+    file = tmp_path / "redacted.kneebench"
+    assert not [one for one in pack(results, file, redact=True) if one.kind == "WWID"]
+    again = kneebench.load(file)
+    assert [one.order for one in again.climbs[0].rungs] == [
+        one.order for one in results.climbs[0].rungs
+    ]
+    assert again.climbs[0].configuration == results.climbs[0].configuration
+
+
+@pytest.mark.parametrize(
+    "wwid",
+    [
+        "eui.0025385771b0a1c4",
+        "naa.5000c500a1b2c3d4",
+        "nvme.1af4-3030303030303031-51454d55204e564d65204374726c-00000001",
+        "t10.ATA_QEMU_HARDDISK_QM00001",
+        "uuid.6c6b5a1e-7f3a-4d54-9d71-0a9b8c7d6e5f",
+        "wwn-0x5000c500a1b2c3d4",
+        "nvme-eui.0025385771b0a1c4",
+        "nvme-Samsung_SSD_980_PRO_S5GXNX0T",
+        "0x5000c500a1b2c3d4",
+    ],
+)
+def test_a_wwid_is_known_by_its_form(wwid: str) -> None:
+    assert [one.name for one in by_form(f"on {wwid}, busy")] == [Name("WWID", wwid)]

@@ -6,6 +6,7 @@ as it is, with what it needs.
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,17 +21,18 @@ COMMAND = (sys.executable, "-m", "kneebench", "run")
 
 def measure(name: str) -> bool:
     """Run the plan of a sample, and pack what it measured with stand-ins for what is of this
-    machine. False where it did not run.
+    machine. False where it did not run. What was measured is removed only when it is packed.
     """
-    with tempfile.TemporaryDirectory(prefix="samples-", dir=Path.cwd()) as out:
-        options = ("--fresh", "--no-brief", "--yes", "--out", out)
-        print(f"== {name}", flush=True)
-        if subprocess.run([*COMMAND, HERE / f"{name}.toml", *options], check=False).returncode:
-            return False
-        [folder] = Path(out).iterdir()
-        made = Path(out) / f"{name}.kneebench"
-        pack(load(folder), made, redact=True)
-        made.replace(HERE / made.name)
+    out = Path(tempfile.mkdtemp(prefix="samples-", dir=Path.cwd()))
+    options = ("--fresh", "--no-brief", "--yes", "--out", out)
+    print(f"== {name}, into {out}", flush=True)
+    if subprocess.run([*COMMAND, HERE / f"{name}.toml", *options], check=False).returncode:
+        return False
+    [folder] = out.iterdir()
+    made = out / f"{name}.kneebench"
+    pack(load(folder), made, redact=True)
+    made.replace(HERE / made.name)
+    shutil.rmtree(out)
     return True
 
 

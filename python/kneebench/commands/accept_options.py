@@ -7,12 +7,15 @@ from typing import Annotated
 
 import typer
 
+from kneebench.commands.completing import campaign_names
+
 Baseline = Annotated[
     str,
     typer.Argument(
         metavar="BASELINE",
         help="Campaign: folder, name (the newest of it), beginning, `latest`, `latest~1`.",
         show_default=False,
+        autocompletion=campaign_names,
     ),
 ]
 Judged = Annotated[
@@ -26,6 +29,7 @@ Judged = Annotated[
             " kneebench's own."
         ),
         show_default=False,
+        autocompletion=campaign_names,
     ),
 ]
 NewCampaign = Annotated[

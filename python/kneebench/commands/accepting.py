@@ -18,7 +18,7 @@ from kneebench.commands.accept_options import (
     P999Margin,
     PowerMargin,
 )
-from kneebench.commands.campaigns import load_named
+from kneebench.commands.campaigns import load_all, load_named
 from kneebench.commands.junit_file import JUnitFile
 from kneebench.commands.measuring import clean_up, confirmed_duration
 from kneebench.commands.options import Json, PageFile, Root
@@ -81,7 +81,7 @@ def accept(
         base = load_named(baseline, root)
         keys, new = overrides(set_keys, name, tag), (out or root, fresh, brief, yes)
         plan = _plan(judged or [], base, root, keys, sure=yes)
-        found = [_measure(plan, base, *new)] if plan else _load(judged or [], root)
+        found = [_measure(plan, base, *new)] if plan else load_all(judged or [], root)
         _print_accepted(found, base, given, file, page, as_json=as_json)
 
 
@@ -148,10 +148,6 @@ def _agree(plan: Plan, archive: Path, *, sure: bool) -> None:
             seen=f"it is not your own; it would {effects(plan)}",
             do="add --yes to run it, or name a plan file",
         )
-
-
-def _load(names: list[str], root: Path) -> list[Results]:
-    return [load_named(name, root) for name in names]
 
 
 def _measure(plan: Plan, base: Results, out: Path, fresh: bool, brief: bool, yes: bool) -> Results:

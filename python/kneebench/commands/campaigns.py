@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -16,6 +16,7 @@ from kneebench.commands.output import (
     open_page,
     print_line,
     print_text,
+    require_one_form,
     show_csv,
     show_json,
     show_parts,
@@ -63,7 +64,7 @@ def list_campaigns(
     """
     from kneebench.results import campaigns
 
-    _one_form({"--json": as_json, "--csv": as_csv})
+    require_one_form({"--json": as_json, "--csv": as_csv})
     found = [one for one in campaigns(root) if has_tags(one.tags, tag or [])]
     if as_json:
         show_json([one.model_dump(mode="json") for one in found])
@@ -108,7 +109,7 @@ def show(
     """
     from kneebench.screen.summary import printed, results_json
 
-    _one_form({"--json": as_json, "--csv": as_csv, "--sweep": sweep})
+    require_one_form({"--json": as_json, "--csv": as_csv, "--sweep": sweep})
     results = load_named(campaign, root)
     if sweep:
         print_line(str(write_sweep_table(results, sweep)))
@@ -148,14 +149,14 @@ def compare(
     from kneebench.errors import PlanError
 
     checked_page(page)
-    _one_form({"--json": as_json, "--csv": as_csv})
+    require_one_form({"--json": as_json, "--csv": as_csv})
     if len(campaigns) < 2:
         raise PlanError(
             "cannot compare campaigns",
             seen=f"only {campaigns[0]} is named",
             do="name at least two; `kneebench list` shows them",
         )
-    found = [load_named(name, root) for name in campaigns]
+    found = load_all(campaigns, root)
     _show_compared(found, page, as_json=as_json, as_csv=as_csv, anyway=anyway)
 
 
@@ -236,7 +237,9 @@ def write_brief(
       kneebench brief ./copied/campaign --pdf --paper us-letter
       kneebench brief ./copied/campaign --figures figures
     """
-    _one_form({"--markdown": markdown, "--figures": figures, "--pdf": pdf, "--out": out}, out)
+    require_one_form(
+        {"--markdown": markdown, "--figures": figures, "--pdf": pdf, "--out": out}, out
+    )
     _for_a_pdf(pdf or (out is not None and out.suffix == ".pdf"), paper, appendix=appendix)
     results = load_named(campaign, root)
     if markdown:
@@ -257,16 +260,6 @@ def write_brief(
         open_page(path)
 
 
-def _one_form(forms: Mapping[str, object], out: Path | None = None) -> None:
-    """Raises PlanError where one call would have to write several forms, by their options."""
-    from kneebench.errors import PlanError
-
-    named = [name for name, given in forms.items() if given]
-    same = named == ["--pdf", "--out"] and out is not None and out.suffix == ".pdf"
-    if len(named) > 1 and not same:
-        raise PlanError(" with ".join(named), seen="each is another form", do="use one at a time")
-
-
 def _for_a_pdf(written: bool, paper: Paper | None, *, appendix: bool) -> None:
     """Raises PlanError for what only a PDF has, where none is written."""
     from kneebench.errors import PlanError
@@ -275,6 +268,11 @@ def _for_a_pdf(written: bool, paper: Paper | None, *, appendix: bool) -> None:
     if named and not written:
         seen, do = "only a PDF has it", "add --pdf, or --out with a file that ends in .pdf"
         raise PlanError(named[0], seen=seen, do=do)
+
+
+def load_all(names: Sequence[str], root: Path) -> list[Results]:
+    """The campaigns of those names; raises PlanError for the first that there is none of."""
+    return [load_named(name, root) for name in names]
 
 
 def load_named(name: str, root: Path) -> Results:

@@ -192,6 +192,14 @@ def _checked(path: Path, allowed: tuple[str, ...] = (".html", ".pdf", ".md", ".j
     return path
 
 
+def require_one_form(forms: Mapping[str, object], out: Path | None = None) -> None:
+    """Raises PlanError where one call would have to write several forms, by their options."""
+    named = [name for name, given in forms.items() if given]
+    same = named == ["--pdf", "--out"] and out is not None and out.suffix == ".pdf"
+    if len(named) > 1 and not same:
+        raise PlanError(" with ".join(named), seen="each is another form", do="use one at a time")
+
+
 def require_directory(path: Path) -> None:
     """Raises PlanError where the directory that a file is to be written to is missing."""
     if not path.absolute().parent.is_dir():

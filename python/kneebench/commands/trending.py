@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kneebench.commands.campaigns import load_named
+from kneebench.commands.campaigns import load_all
+from kneebench.commands.completing import campaign_names
 from kneebench.commands.options import Csv, Json, Root, WantedTags, has_tags
 from kneebench.commands.output import (
     checked_page,
     print_line,
     require_directory,
+    require_one_form,
     show_csv,
     show_json,
     show_parts,
@@ -30,6 +32,7 @@ CampaignNames = Annotated[
         metavar="[CAMPAIGN]...",
         help="Campaigns; without any, all in --in that can be compared with the newest.",
         show_default=False,
+        autocompletion=campaign_names,
     ),
 ]
 TrendPageFile = Annotated[
@@ -74,7 +77,8 @@ def trend(
     from kneebench.results.nights import differing_at
     from kneebench.results.trend import trends
 
-    _check(page, badge, both=as_csv and as_json)
+    require_one_form({"--json": as_json, "--csv": as_csv})
+    _check(page, badge)
     chosen = _chosen(campaigns or [], root, tag or [])
     found = trends(chosen.campaigns)
     differing = differing_at(chosen.campaigns, found)
@@ -125,8 +129,8 @@ def _show(
         show_parts(*trended.printed(chosen, found, differing))
 
 
-def _check(page: Path | None, badge: Path | None, *, both: bool) -> None:
-    """Raises PlanError for files that could not be written, and for two formats at once."""
+def _check(page: Path | None, badge: Path | None) -> None:
+    """Raises PlanError for files that could not be written."""
     from kneebench.errors import PlanError
     from kneebench.results.atomic_write import require_no_drive
 
@@ -137,8 +141,6 @@ def _check(page: Path | None, badge: Path | None, *, both: bool) -> None:
         if badge.suffix != ".svg":
             seen, do = f"unsupported format {badge.suffix!r}", "use a name that ends in .svg"
             raise PlanError(f"cannot write {badge}", seen=seen, do=do)
-    if both:
-        raise PlanError("--csv with --json", seen="each is another form", do="use one of them")
 
 
 def _chosen(names: list[str], root: Path, tags: list[str]) -> Nights:
@@ -147,6 +149,6 @@ def _chosen(names: list[str], root: Path, tags: list[str]) -> Nights:
     from kneebench.results.nights import in_order, nights
 
     if names:
-        found = [load_named(name, root) for name in names]
+        found = load_all(names, root)
         return in_order(one for one in found if has_tags(one.campaign.tags, tags))
     return nights(one for one in campaigns(root) if has_tags(one.tags, tags))

@@ -62,6 +62,7 @@ RUNGS = {
         read_bytes_per_s="Bytes read from the devices per second",
         write_bytes_per_s="Bytes written to the devices per second",
         cores_busy="Busy share of the database's cores, 0 to 1",
+        system_w="Mean power, by the meter or sum that the campaign names; missing without one",
     ),
     **_columns("flag", steady="Whether the load was steady when the window began"),
     **_columns(
@@ -81,6 +82,8 @@ KNEES = {
     **_estimate("p999_s", "P99.9 latency at the knee, in closed loop"),
     **_columns("flag", p999_certain="Whether at least 100 transactions exceed that P99.9"),
     **_estimate("log_write_s", "Mean log write at the knee"),
+    **_estimate("system_w", "Mean power at the knee; missing without a meter"),
+    **_estimate("mw_per_nopm", "Power per NOPM at the knee, in mW/NOPM"),
     **_columns("whole", runs="Final runs behind these estimates"),
     **_columns("text", stopped_by="Stop condition that ended the climb", bottleneck="Bottleneck"),
     **_columns("number", fixed_rate_per_s="Fixed rate, transactions per second, in open loop"),

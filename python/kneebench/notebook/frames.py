@@ -8,13 +8,21 @@ from difflib import get_close_matches
 
 from kneebench.analysis.comparison import compare
 from kneebench.analysis.configuration_summary import ConfigurationSummary, configuration_summaries
+from kneebench.analysis.power import PowerOfLoad, at_the_knee
 from kneebench.analysis.sweep_rows import required_sweep_rows
 from kneebench.analysis.wording import plural
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.measurement.quantities import RATIOS, READ
 from kneebench.notebook import columns
 from kneebench.notebook.frame import Frame
-from kneebench.records import Climb, Configuration, Estimate, Results, Rung
+from kneebench.records import (
+    SYSTEM_POWER,
+    Climb,
+    Configuration,
+    Estimate,
+    Results,
+    Rung,
+)
 from kneebench.results import file_schemas
 from kneebench.results.campaign_reader import seconds, series, table_of
 
@@ -29,7 +37,7 @@ def rungs_frame(results: Results) -> Frame:
 def knees_frame(results: Results) -> Frame:
     """A row for each configuration: its knee and its latency at the fixed rate, with intervals."""
     rows = (
-        (*_configuration(results, climb), *_knee(summary))
+        (*_configuration(results, climb), *_knee(summary, _power(results, climb)))
         for climb, summary in zip(results.climbs, configuration_summaries(results), strict=True)
     )
     return Frame(columns.KNEES, rows)
@@ -138,7 +146,13 @@ def _rung(rung: Rung) -> Values:
     tally, latency = rung.tally, rung.tally.latency
     percentiles = ("mean_s", "p50_s", "p90_s", "p95_s", "p99_s", "p999_s", "max_s")
     counts = ("committed", "rolled_back", "failed", "unknown")
-    quantities = ("log.write_latency", "device.read_bytes", "device.write_bytes", "cores.busy")
+    quantities = (
+        "log.write_latency",
+        "device.read_bytes",
+        "device.write_bytes",
+        "cores.busy",
+        SYSTEM_POWER,
+    )
     return (
         rung.order.rate_per_s,
         rung.started_at,
@@ -158,7 +172,13 @@ def _rung(rung: Rung) -> Values:
     )
 
 
-def _knee(one: ConfigurationSummary) -> Values:
+def _power(results: Results, climb: Climb) -> PowerOfLoad | None:
+    """The power at the knee; None without a meter."""
+    power = results.campaign.power
+    return at_the_knee(climb, power) if power else None
+
+
+def _knee(one: ConfigurationSummary, power: PowerOfLoad | None) -> Values:
     measured = (one.users, one.nopm, one.tpm, one.mean_s, one.p999_s)
     rate = one.fixed_rate
     return (
@@ -166,6 +186,8 @@ def _knee(one: ConfigurationSummary) -> Values:
         *(value for estimate in measured for value in _ends(estimate)),
         one.p999_certain if one.p999_s else None,
         *_ends(one.log_write_s),
+        *_ends(power.watts if power else None),
+        *_ends(power.mw_per_nopm if power else None),
         one.nopm.n if one.nopm else 0,
         one.stopped_by,
         one.bottleneck,

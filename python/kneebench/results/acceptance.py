@@ -63,8 +63,12 @@ class Acceptance(Record):
 
 def worst(found: Sequence[Acceptance]) -> Acceptance:
     """The worst of several answers; "worse" is worse than "cannot say"."""
-    places = {WORSE: 0, CANNOT_SAY: 1}
-    return min(found, key=lambda one: places.get(one.exit_code, 2))
+    return min(found, key=severity)
+
+
+def severity(one: Acceptance) -> int:
+    """The place of an answer among several, the worst first."""
+    return {WORSE: 0, CANNOT_SAY: 1}.get(one.exit_code, 2)
 
 
 class _Matched(NamedTuple):

@@ -42,9 +42,13 @@ _FORMS = re.compile(
     r"|(?<![\w.])(?P<ip>\d{1,3}(?:\.\d{1,3}){3})(?![\w.])"
     r"|(?<![\w:.])(?P<ipv6>[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7})(?![\w:])"
     r"|(?<![\w.-])(?P<uuid>[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})(?!\w)"
-    r"|(?<![\w.-])(?P<wwid>(?:eui|naa|t10|nvme|wwn|uuid)[.-][\w.-]{8,}|0x[0-9A-Fa-f]{16})(?!\w)"
+    r"|(?<![\w.-])(?P<wwid>(?:nvme-)?(?:eui|naa|uuid)\.[0-9A-Fa-f][0-9A-Fa-f-]{7,}"
+    r"|nvme\.[0-9a-f]{4}(?:-[0-9a-f]+){2,3}|t10\.[A-Z0-9][\w.-]{7,}|nvme-[A-Z][\w.-]*_[\w.-]{4,}"
+    r"|(?:wwn-)?0x[0-9A-Fa-f]{16}(?:[0-9A-Fa-f]{16})?)(?!\w)"
 )
-"""What is a name by its form alone; `rustc@0` is a thread on a core."""
+"""What is a name by its form alone; `rustc@0` is a thread on a core, and `nvme.final_run-4-1` is
+the key of a rung.
+"""
 _PATH_KEYS = (
     *("path", "paths", "log_path", "temporary_path", "base_image_path", "emulated_path"),
     *("bin_dir", "password_file", "certificate_file", "logo", "places", "by_id"),

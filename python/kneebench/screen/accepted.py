@@ -14,27 +14,28 @@ from kneebench.analysis.acceptance import ratio_texts
 from kneebench.analysis.judged import Judged, shown, shown_margin
 from kneebench.analysis.wording import DERIVED, as_sentence
 from kneebench.results.acceptance import Acceptance, worst
+from kneebench.results.accepted_rows import accepted_rows, answer_lines
 from kneebench.screen import tables
 from kneebench.units import NOTHING
 
+RATIO_WIDTH = len("0.79x (0.77x to 0.81x, n=3)")
 STYLES = {"worse": "red", "cannot say": "yellow", "not judged": "dim"}
 UNDECIDED = ("cannot say", "not judged")
 """Answers that need a sentence beside the table: what would decide, or why nothing was judged."""
 
 
 def printed(found: Sequence[Acceptance], caveats: Sequence[str] = ()) -> Iterator[RenderableType]:
-    """The parts to print, in order: a table for each campaign."""
+    """The parts to print, in order: the answers, and one table."""
     several = len(found) > 1
-    for one in found:
-        yield Text(title(one), style=f"bold {STYLES.get(one.judgement, 'green')}")
-        yield Text(f"{one.campaign} vs. baseline {one.baseline}")
+    for heading, one in zip(_headings(found), found, strict=True):
+        number = f"{heading}  " if heading != one.campaign else ""
+        answer = f"{number}{_start(one, several)}{title(one)}"
+        yield Text(answer, style=f"bold {_style(one.judgement)}")
+    yield Text(f"{'' if several else found[0].campaign} vs. baseline {found[0].baseline}".strip())
     yield from (Text(f"CAVEAT  {sentence}", style="yellow") for sentence in caveats)
     yield Text()
-    for one in found:
-        if several:
-            yield Text(one.campaign, style="bold")
-        yield _table(one)
-        yield Text()
+    yield _side_by_side(found) if several else _table(found[0])
+    yield Text()
     for one in found:
         start = _start(one, several)
         unclear = UNDECIDED[:1] if one.itself else UNDECIDED
@@ -57,11 +58,40 @@ def _table(found: Acceptance) -> Table:
     columns = ("answer", "storage", "figure", "baseline", "now", "ratio", "margin")
     table = tables.plain_table(*columns)
     for one in found.figures:
-        style = STYLES.get(one.judgement, "green")
-        table.add_row(f"[{style}]{one.judgement}[/]", *_named(one))
+        table.add_row(f"[{_style(one.judgement)}]{one.judgement}[/]", *_named(one))
     table.caption = "ratio: now / baseline, with its 95% CI; a limit: now, with its 95% CI"
     table.caption_justify = "left"
     return table
+
+
+def _side_by_side(found: Sequence[Acceptance]) -> Table:
+    """A row for each figure, and a column for each campaign."""
+    headings = map(escape, _headings(found))
+    table = tables.plain_table("storage", "figure", "baseline", *headings, "margin")
+    for row in accepted_rows(found):
+        answers = ("\n".join(_coloured(one)) for one in row.answers)
+        named = map(escape, (row.storage, row.called))
+        table.add_row(*named, row.baseline, *answers, row.margins)
+    table.caption = "of each campaign: the answer, the figure, and campaign / baseline (95% CI)"
+    table.caption_justify = "left"
+    return table
+
+
+def _headings(found: Sequence[Acceptance]) -> list[str]:
+    """The campaigns' ids, where a column of ratios is as wide; else their numbers."""
+    names = [one.campaign for one in found]
+    fit = len(found) == 1 or max(map(len, names)) <= RATIO_WIDTH
+    return names if fit else [str(number) for number in range(1, len(names) + 1)]
+
+
+def _coloured(one: Judged | None) -> Iterator[str]:
+    answer, *figures = answer_lines(one)
+    yield f"[{_style(answer)}]{answer}[/]"
+    yield from figures
+
+
+def _style(answer: str) -> str:
+    return STYLES.get(answer, "green")
 
 
 def _named(one: Judged) -> Iterator[str]:

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from kneebench.analysis.drift import FLOOR
 from kneebench.analysis.judged import shown_as
 from kneebench.analysis.wording import DERIVED, as_sentence, percent
 from kneebench.results.nights import Nights
@@ -35,7 +36,8 @@ def printed(
             yield Text(as_sentence(change_sentence(one, change)), style=style)
     yield from (Text(f"  {said}") for sentences in differing.values() for said in sentences)
     floors = ", ".join(dict.fromkeys(f"{one.called}: {percent(one.floor)}" for one in trends))
-    yield Text(f"Noise floor ({floors}); a change point is beyond it.", style="dim")
+    least = f"{percent(FLOOR)} is assumed at least"
+    yield Text(f"Noise floor ({floors}; {least}); a change point is beyond it.", style="dim")
     if hidden := hidden_latencies(nights.campaigns):
         yield Text(as_sentence(hidden), style="yellow")
     for left in nights.left_out:

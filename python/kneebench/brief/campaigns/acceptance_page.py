@@ -15,6 +15,12 @@ from kneebench.brief.campaigns.trend_figure import trend_section
 from kneebench.brief.section import Column, Row, Section, Table, Tone
 from kneebench.records import Results
 from kneebench.results.acceptance import Acceptance, worst
+from kneebench.results.accepted_rows import (
+    AcceptedRow,
+    accepted_rows,
+    answer_lines,
+    answers_sentence,
+)
 from kneebench.results.trend import trends
 from kneebench.units import NOTHING
 
@@ -57,10 +63,9 @@ class AcceptancePage(CampaignsPage):
 
     @property
     def title(self) -> str:
-        """The worst answer."""
-        decisive = worst(self.found)
-        of = f"{decisive.campaign}: " if len(self.found) > 1 else ""
-        return f"{'Simulated: ' if decisive.simulated else ''}{of}{decisive.sentence}"
+        """The answer; of several campaigns, how many have which."""
+        simulated = "Simulated: " if worst(self.found).simulated else ""
+        return f"{simulated}{answers_sentence(self.found)}"
 
     @property
     def subtitle(self) -> str:
@@ -98,15 +103,9 @@ class AcceptancePage(CampaignsPage):
         return Section(name="caveats", title="Caveats", sentences=sentences, tone="note")
 
     def _answers(self) -> Section:
-        tables = tuple(
-            Table(
-                caption=f"{one.campaign}. {CAPTION}" if len(self.found) > 1 else CAPTION,
-                columns=COLUMNS,
-                rows=tuple(map(_row, one.figures)),
-            )
-            for one in self.found
-        )
-        return Section(name="answers", title="Each figure", tables=tables)
+        one = Table(caption=CAPTION, columns=COLUMNS, rows=tuple(map(_row, self.found[0].figures)))
+        table = one if len(self.found) == 1 else _side_by_side(self.found)
+        return Section(name="answers", title="Each figure", tables=(table,))
 
     def _open(self) -> Section | None:
         """What would decide the figures that are undecided, and what no interval holds."""
@@ -126,6 +125,30 @@ class AcceptancePage(CampaignsPage):
         if not said:
             return ()
         return (Section(name="differences", title="What else differs", sentences=said),)
+
+
+def _side_by_side(found: Sequence[Acceptance]) -> Table:
+    """A row for each figure, and a column for each campaign."""
+    campaigns = [Column(title=one.campaign, number=False) for one in found]
+    rows = (
+        Row(
+            cells=(
+                *(row.storage, row.called, row.baseline),
+                *("\n".join(answer_lines(one)) for one in row.answers),
+                row.margins,
+            ),
+            tone="alarm"
+            if any(one and one.judgement == "worse" for one in row.answers)
+            else "plain",
+        )
+        for row in accepted_rows(found)
+    )
+    columns = (*COLUMNS[1:4], *campaigns, COLUMNS[-1])
+    return Table(caption=CAPTION, columns=columns, rows=tuple(rows))
+
+
+def _tone(row: AcceptedRow) -> Tone:
+    return "alarm" if any(one and one.judgement == "worse" for one in row.answers) else "plain"
 
 
 def _row(one: Judged) -> Row:
