@@ -8,16 +8,14 @@ from __future__ import annotations
 from kneebench.records.campaign import Campaign, Results
 from kneebench.records.climb import Climb, Limits, NoiseFloor, RawStorage, StopResult
 from kneebench.records.configuration import Configuration, IoAllowance, configuration_name
+from kneebench.records.drive_loads import DriveLoad, LoadInterval, Preconditioned
 from kneebench.records.drives import (
     DeviceIdentity,
     DriveFill,
     DriveHealth,
-    DriveLoad,
     Holder,
-    LoadInterval,
     LoopFile,
     Obstacle,
-    Preconditioned,
     RawProfile,
     RawRow,
     Signature,

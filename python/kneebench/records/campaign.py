@@ -8,7 +8,8 @@ from pathlib import Path
 from pydantic import Field
 
 from kneebench.records.climb import Climb, NoiseFloor
-from kneebench.records.drives import DriveFill, DriveLoad, Preconditioned, RawProfile, WholeDrive
+from kneebench.records.drive_loads import DriveLoad, Preconditioned
+from kneebench.records.drives import DriveFill, RawProfile, WholeDrive
 from kneebench.records.findings import Proof
 from kneebench.records.link import Link
 from kneebench.records.machine import Host, Setting, Whereabouts
@@ -19,59 +20,62 @@ from kneebench.records.rung import Order
 
 
 class Campaign(Record):
-    """Head of a results folder: everything except the rungs.
-
-    `plan` is the plan's JSON with all defaults filled in, `resolved` what the analysis asks of it;
-    older files are resolved when they are read.
-    """
+    """Head of a results folder: everything except the rungs. A configuration is named by its id."""
 
     format: int = 4
+    """Number of the format; older ones are upgraded when they are read."""
     id: str
+    """Name of the campaign's folder when it was made."""
     kneebench: str
+    """Version of kneebench that measured."""
     started_at: str
+    """Time at which the campaign began."""
     plan: dict[str, object]
+    """Plan with all defaults filled in, with the keys of plan.md, without secrets."""
     resolved: ResolvedPlan = ResolvedPlan()
+    """Plan as the analysis reads it; older files are resolved when read."""
     host: Host
+    """Machine that was measured."""
     simulated: bool
+    """Whether a model was measured, and no real hardware."""
     settings: dict[str, tuple[Setting, ...]] = Field(default_factory=dict)
+    """Settings in force, by configuration."""
     base_image: dict[str, str] = Field(default_factory=dict)
+    """Facts about the base image, by name; of several databases after "DATABASE: "."""
     servers: dict[str, Whereabouts] = Field(default_factory=dict)
-    """By configuration, in older campaigns by storage; empty in campaigns of old."""
+    """Location of each server, by configuration; in older files by storage, or empty."""
     link: Link | None = None
-    """The network to users on other machines, as it was before the first rung."""
+    """Network to users on other machines, before the first rung; None without any."""
     power: CampaignPower | None = None
-    """Its meters of power, with what they showed at rest; None without any."""
+    """Meters of power, with what they showed at rest; None without any."""
     noise_floor: NoiseFloor | None = None
-    """That of the machine when the campaign was measured; None if no A/A pair had been measured."""
+    """Noise floor that the machine had then; None without a measured A/A pair."""
     drives_before: tuple[WholeDrive, ...] = ()
-    """Those under the plan's paths, with their health, when the campaign began."""
+    """Drives under the servers' directories and in the plan, when the campaign began."""
     drives_after: tuple[WholeDrive, ...] = ()
-    """The same when it was finished; empty until then."""
+    """Drives at the same places, when it was finished; empty until then."""
     raw_profiles: dict[str, RawProfile] = Field(default_factory=dict)
-    """By configuration: what its storage did without a database."""
+    """Profile of the storage without a database, by configuration."""
     unprofiled: dict[str, str] = Field(default_factory=dict)
-    """By configuration: why its storage has no raw profile, though the plan asked for one."""
+    """Reason why a planned raw profile is missing, by configuration."""
     preconditioned: tuple[Preconditioned, ...] = ()
-    """Each drive of a volume, by its last preconditioning."""
+    """Last preconditioning of each drive of a volume."""
     drive_loads: tuple[DriveLoad, ...] = ()
-    """Each drive's latest burn-in, and all its drains in their order; in older files the last."""
+    """Latest burn-in, and all drains in order, per drive; older files: last drain."""
     drive_fills: tuple[DriveFill, ...] = ()
-    """The fullest that each drive was at the end of a climb, with the database on it; empty in
-    older files."""
+    """Fullest state of each drive after a climb, database included; empty in older files."""
     proofs: dict[str, Proof] = Field(default_factory=dict)
-    """By configuration: what relieving a resource gained; empty unless the run was to prove its
-    bottlenecks.
-    """
+    """Gain by relieving resources, by configuration; empty unless bottlenecks were to be proved."""
     joined: dict[str, str] = Field(default_factory=dict)
-    """When a configuration was added to a campaign that had been measured without it, by
-    configuration id.
-    """
+    """Time at which a configuration joined a campaign measured without it, by configuration."""
     fixed_rate: Order | None = None
-    """Where configurations were added: the fixed rate that those before them were measured at."""
+    """Order with the fixed rate before other configurations joined; None without any."""
     saturation: dict[int, float] = Field(default_factory=dict)
-    """The search for saturating cores: how busy the least busy one was, by their number."""
+    """Search for saturating cores: busy share of the least busy, by their number."""
     command: str = ""
+    """Command line that began the campaign."""
     notes: tuple[str, ...] = ()
+    """Sentences that a reader must know of the whole campaign."""
 
     def interleaved(self, one: str, other: str) -> bool:
         """Whether the final runs of two configurations, by id, were measured in turn."""
@@ -112,14 +116,19 @@ class Campaign(Record):
 
 class Results(Record):
     """A whole campaign as the store gives it back: the only thing that analysis, brief and compare
-    read. `archive`: the result archive that it was read from, and `folder` what that contains.
+    read.
     """
 
     campaign: Campaign
+    """Head of the campaign's folder."""
     climbs: tuple[Climb, ...]
+    """Climb of each configuration, in the plan's order."""
     folder: Path | None = None
+    """Folder that it was read from; of an archive, what that contains."""
     archive: Path | None = None
+    """Result archive that it was read from; None: a folder."""
     finished: bool = False
+    """Whether everything in the plan was measured."""
 
     def __repr_args__(self) -> Iterator[tuple[str, object]]:
         """What fits one screen; `model_dump_json` has all."""

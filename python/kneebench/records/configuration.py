@@ -17,37 +17,50 @@ def configuration_name(storage: str, constraint: str, database: str = "") -> str
 
 
 class IoAllowance(Record):
-    """Most I/Os and bytes per second on each drive; None: not limited."""
+    """Limits of the database's I/O on each drive; None: not limited."""
 
     read_iops: int | None = None
+    """Most reads per second."""
     write_iops: int | None = None
+    """Most writes per second."""
     read_bytes: int | None = None
+    """Most bytes read per second."""
     write_bytes: int | None = None
+    """Most bytes written per second."""
 
 
 class Configuration(Record):
-    """One storage with one database under one constraint, called configuration in user-facing text:
-    the subject of a climb. `id` is a valid file name; `database` is empty where the plan has one.
+    """One storage with one database under one constraint: the subject of a climb.
 
-    What the constraint allows the database: `cores` (a number of them), `memory_bytes` with the
-    page cache, `engine_memory_bytes` by the database's own setting, `numa_node` of cores and
-    memory, `io` of each drive; None: not limited by it. Without `siblings` one of each physical
-    core is used. `reference`: a configuration without a constraint, shown apart from a sweep.
-    `other_limits`: the last three in words. Older files have these words alone.
+    `cores`, `memory_bytes`, `engine_memory_bytes`, `numa_node` and `io` are what the constraint
+    allows the database; None: not limited by it. The number of saturating cores is found when the
+    campaign begins: a climb has it, the plan does not.
     """
 
     id: str
+    """Identifier within the campaign, and a valid file name."""
     storage: str
+    """Name of the storage in the plan."""
     constraint: str = ""
+    """Name of the constraint; empty without one."""
     cores: int | None = None
+    """Number of cores of the database."""
     memory_bytes: int | None = None
+    """Memory of the database with the page cache."""
     engine_memory_bytes: int | None = None
+    """Size of the database's own cache, by its own setting."""
     reference: bool = False
+    """Whether it has no constraint and is shown apart from a sweep."""
     siblings: bool = True
+    """Whether SMT siblings count as cores; false: one of each physical core."""
     numa_node: int | None = None
+    """NUMA node of its cores and its memory."""
     io: IoAllowance | None = None
+    """Limits of reads and writes on each drive."""
     other_limits: str = ""
+    """Siblings, NUMA node and I/O limits in words; older files have only these."""
     database: str = ""
+    """Name of the database; empty where the plan has one."""
 
     @property
     def name(self) -> str:

@@ -8,18 +8,18 @@ from kneebench.records.record import Record
 
 
 class Link(Record):
-    """The way from the database host's address to the hosts of the users.
-
-    `line_bytes_per_s`: of the interface, as its driver says; None where it says nothing.
-    `measured`: bytes per second that each host received from there, all at once, over one
-    connection each; `connect_s`: the longest time in which one was opened.
-    """
+    """The way from the database host's address to the hosts of the users."""
 
     address: str
+    """Address of the database host, as the plan has it."""
     interface: str
+    """Network interface that has this address; empty: unknown."""
     line_bytes_per_s: float | None = None
+    """Line rate of the interface, by its driver; None if it reports none."""
     measured: dict[str, float] = Field(default_factory=dict)
+    """Bytes per second that each host received, all at once, over one connection each."""
     connect_s: float = 0.0
+    """Time to open a connection, the shortest of five, of the slowest host."""
 
     @property
     def carries(self) -> float | None:

@@ -15,36 +15,48 @@ def utilization(cpu_s: float, cores: int, window_s: float) -> float:
 
 
 class HostTally(Record):
-    """A load host's part of a rung.
-
-    `new_orders`: committed in the window. `ahead_s`: of its time of day, to within `bound_s`;
-    `moved_s`: by how much that was another one after the window. `opened_s`, `closed_s`: when its
-    window began and ended, relative to the mean of all hosts; `opened_at`, `closed_at`: the same as
-    its own time of day, in seconds since 1970. `interface`: on the way to the
-    database; `received_per_s`, `sent_per_s`: bytes in the window, `resent_per_s`: segments that TCP
-    sent again.
-    """
+    """A load host's part of a rung."""
 
     name: str
+    """Name of the load host."""
     users: int
+    """Virtual users on it."""
     cores: int
+    """Number of cores that its load generator may use."""
     threads: int
+    """Threads of its load generator."""
     new_orders: int
+    """New-Orders committed in the window."""
     cpu_s: float
+    """CPU time of its load generator in the window."""
     window_s: float
+    """Length of its window."""
     delay_s: float | None = None
+    """Mean delay in its load generator; None: not measured."""
     ahead_s: float = 0.0
+    """Lead of its time of day over the controller's, to within `bound_s`."""
     bound_s: float = 0.0
+    """Largest error of that lead, before and after the load."""
     moved_s: float = 0.0
+    """Change of that lead from before the load to after it."""
     round_trip_s: float = 0.0
+    """Shortest round trip to it, before the load."""
     opened_s: float = 0.0
+    """Start of its window, relative to the mean of all hosts."""
     closed_s: float = 0.0
+    """End of its window, relative to the mean of all hosts."""
     opened_at: float = 0.0
+    """Start of its window by its own clock, in seconds since 1970."""
     closed_at: float = 0.0
+    """End of its window by its own clock, in seconds since 1970."""
     interface: str = ""
+    """Network interface on the way to the database; empty: unknown."""
     received_per_s: float | None = None
+    """Bytes per second that the interface received in the window; None: unknown."""
     sent_per_s: float | None = None
+    """Bytes per second that the interface sent in the window; None: unknown."""
     resent_per_s: float | None = None
+    """Segments per second that TCP sent again, of the whole host; None: unknown."""
 
     @property
     def busy(self) -> float:

@@ -12,18 +12,24 @@ invalid: the figures must not be used."""
 
 
 class Remark(Record):
-    """What was seen, of a `kind` that programs know, with its `words` for people.
+    """What was seen of a rung. Its severity is "note" for how it was measured, "caveat" where a
+    limit was exceeded and the figures stay, and "invalid" if the figures must not be used.
 
-    `value` and `limit` are the numbers behind the words, in `unit`; None where there is none, and
-    in older files, whose remarks are of the kind "older" or "not_steady".
+    Remarks of older files have no numbers, and the kind "older", "not_steady" or "memory_backed".
     """
 
     kind: str
+    """Kind of remark, as programs know it."""
     severity: Severity
+    """Consequence for the figures of the rung."""
     words: str
+    """Description for people."""
     value: float | None = None
+    """Number behind the words, in `unit`; None where there is none."""
     limit: float | None = None
+    """Limit of that number, in `unit`; None where there is none."""
     unit: str = ""
+    """Unit of both numbers, such as share or s; empty for a count."""
 
 
 def noted(kind: str, *words: str) -> tuple[Remark, ...]:

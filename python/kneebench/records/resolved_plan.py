@@ -10,49 +10,58 @@ from kneebench.records.record import Record
 
 
 class PlannedStorage(Record):
-    """A storage of the plan: the limits of its stop conditions; `copies` of each block, as its
-    devices count them; `log_apart`: the log is on a storage of its own; `shared`: one with the same
-    limits.
-    """
+    """A storage of the plan."""
 
     limits: Limits = Limits()
+    """Limits of its stop conditions."""
     copies: int = 1
+    """Copies of each block, as its devices count them."""
     log_apart: bool = False
+    """Whether the log has a directory or volume apart from the data's."""
     shared: bool = False
+    """Whether several of its volumes share emulated drives and their limits."""
 
 
 class PlannedDatabase(Record):
-    """A database of the plan: its engine, and the memory limit that it has on all configurations;
-    None: not limited.
-    """
+    """A database of the plan."""
 
     engine: str
+    """Name of its engine, such as postgres."""
     memory_bytes: int | None = None
+    """Memory limit that it has on all configurations; None: not limited."""
 
 
 class ResolvedPlan(Record):
     """What the figures of a campaign depend on, with defaults filled in.
 
-    `configurations`: the baseline's first. `databases`: by name, of a plan with one database by "".
-    `connections`: shared by all users, 0 for one each. `fixed_load`: the plan sets the number of
-    users. `home`: where a user works, "all" or "one" (plan.md). `precision`: the half-width that
-    ends short rounds, after at least `fewest_rounds`. `sysctls`: those that the plan sets.
-    `emulated`: whether a volume is made of emulated drives.
-
-    Of a plan that this version does not know, only what it still says.
+    Of a plan that this version does not know, only what it still says; the rest has its defaults.
     """
 
     question: str = ""
+    """Question that the campaign answers."""
     baseline: str = ""
+    """Name of the storage that the others are compared with."""
     configurations: tuple[Configuration, ...] = ()
+    """Configurations of the plan, the baseline's first."""
     storages: dict[str, PlannedStorage] = Field(default_factory=dict)
+    """Storages by their names in the plan."""
     databases: dict[str, PlannedDatabase] = Field(default_factory=dict)
+    """Databases by name; of a plan with one database by ""."""
     warehouses: int = 0
+    """Number of warehouses in each database."""
     home: str = "all"
+    """Home warehouses of a user: "all" of them, or "one" (plan.md)."""
     connections: int = 0
+    """Connections shared by all users; 0 for one each."""
     fixed_load: bool = False
+    """Whether the plan sets the number of users."""
     precision: float = 0.0
+    """Half-width of the throughput ratio's interval, a fraction, that ends short rounds."""
     fewest_rounds: int = 0
+    """Fewest final runs per storage, before `precision` may end them."""
     most_rounds: int = 0
+    """Most final runs per storage."""
     sysctls: dict[str, str] = Field(default_factory=dict)
+    """Kernel settings that the plan sets, by name."""
     emulated: bool = False
+    """Whether a volume is made of emulated drives."""
