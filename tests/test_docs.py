@@ -59,6 +59,16 @@ def test_the_references_of_results_and_frames_are_current() -> None:
     assert page("docs/frames.md") == frames_reference(), "write it again: make docs"
 
 
+def test_every_field_in_the_reference_of_results_has_content() -> None:
+    section, empty = "", []
+    for line in results_reference().splitlines():
+        if line.startswith("#"):
+            section = line.lstrip("# ")
+        elif re.search(r"\| +\|$", line):
+            empty.append(f"{section}: {line}")
+    assert not empty, "\n".join(["describe these fields below them:", *empty])
+
+
 def test_every_key_of_the_plan_is_in_its_reference() -> None:
     text = page("docs/plan.md")
     assert [

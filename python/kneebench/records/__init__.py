@@ -58,21 +58,9 @@ from kneebench.records.power import (
 from kneebench.records.record import FEW, TRANSACTIONS, Phase, Record, Role, Scope, Verdict, named
 from kneebench.records.remark import Remark, Severity, noted
 from kneebench.records.resolved_plan import PlannedDatabase, PlannedStorage, ResolvedPlan
-from kneebench.records.rung import (
-    Check,
-    Counted,
-    Counts,
-    Latency,
-    LogHistogram,
-    Moved,
-    Order,
-    Rung,
-    SeenError,
-    Summary,
-    Tally,
-    TransactionTally,
-)
+from kneebench.records.rung import Check, Counted, LogHistogram, Moved, Order, Rung, Summary
 from kneebench.records.seconds import LiveSecond, Second, Series, Tick
+from kneebench.records.tally import Counts, Latency, SeenError, Tally, TransactionTally
 
 __all__ = [
     "FEW",

@@ -16,23 +16,30 @@ from kneebench.records.rung import Check, Rung
 
 
 class StopResult(Record):
-    """The result of a stop condition on a climb.
-
-    `severity` is a caveat if the limit was exceeded without ending the climb. `value` is the number
-    behind `seen` and `limit_value` that of the limit, in `unit` (share, s, users, elasticity); None
-    where there is none, and in older files. `users`: from where it holds, if not the last rung's.
+    """The result of a stop condition on a climb. `value`, `limit_value` and `users` are None where
+    there is no such number, and in older files.
     """
 
     stop: str
+    """Name of the stop condition, or of another stop reason or flag."""
     fired: bool
+    """Whether its condition was met, which ends a climb."""
     seen: str
+    """Value that was seen, in words."""
     limit: str
+    """Limit of this value, in words."""
     sentence: str
+    """Result as a sentence, with the value seen and the limit."""
     severity: Severity = "note"
+    """Severity: a caveat if the limit was exceeded without ending the climb."""
     value: float | None = None
+    """Number behind `seen`, in `unit`."""
     limit_value: float | None = None
+    """Number of the limit, in `unit`."""
     unit: str = ""
+    """Unit of both numbers: share, s, users, elasticity or W; empty without numbers."""
     users: int | None = None
+    """Number of users from which it holds; None: that of the last rung."""
 
     @property
     def worth_saying(self) -> bool:
@@ -41,68 +48,73 @@ class StopResult(Record):
 
 
 class RawStorage(Record):
-    """What the analysis compares a configuration's I/O with: `profile` of its storage without a
-    database; `copies` of each block, as its devices count them; `log_apart`: the log is on a
-    storage of its own; `shared`: one with the same limits.
-    """
+    """What the analysis compares a configuration's I/O with."""
 
     profile: RawProfile
+    """Profile of its storage without a database."""
     copies: int = 1
+    """Copies of each block, as its devices count them."""
     log_apart: bool = False
+    """Whether the log has a storage of its own."""
     shared: bool = False
+    """Whether its volumes share emulated drives, and their limits."""
 
 
 class Limits(Record):
     """Limits of the plan's stop conditions, which the analysis uses too; the defaults are those of
     the plan.
-
-    `elasticity`: of throughput to users, on a plateau; `log_write_s`: the longest mean log write;
-    `cores_busy`: the share from which the database's cores are busy.
     """
 
     elasticity: float = 0.07
+    """Elasticity of throughput to users, below which it is a plateau."""
     log_write_s: float = 0.005
+    """Longest mean log write within the limit."""
     cores_busy: float = 0.97
+    """Share of time from which the database's cores count as busy."""
 
 
 class NoiseFloor(Record):
-    """What A/A pairs differ by on a machine: the same storage, measured twice under two names.
-
-    `shares`: by the name of the compared quantity; 0.04 is 4%. `pairs`: number of pairs behind it;
-    `measured_at`: start of the newest one.
-    """
+    """What A/A pairs differ by on a machine: the same storage, measured twice under two names."""
 
     shares: dict[str, float]
+    """Noise floor by the name of the compared quantity; 0.04 is 4%."""
     pairs: int
+    """Number of A/A pairs behind it."""
     measured_at: str
+    """Time of day when the newest pair began."""
 
 
 class Climb(Record):
-    """Rungs of one configuration in the order measured, and the stop reason.
-
-    `bracket`: the numbers of users between which the knee is.
-
-    `checks`: the consistency conditions after the climb; `final_checks`: those after each final
-    run, by the key of its last rung. `limits` come from the plan, `noise_floor`, `raw` and
-    `label` ("Simulated" or "Emulated drives") from the head when a campaign is read; they are not
-    stored here. Nor is `superseded`: final runs at loads
-    beyond the limit on log writes, and runs at a fixed rate that waited for users or had another
-    rate (analysis/quoted_load.py). They are in no figure.
-    """
+    """Rungs of one configuration in the order measured, and the stop reason."""
 
     configuration: Configuration
+    """Configuration that was climbed."""
     rungs: tuple[Rung, ...]
+    """Rungs in the order measured; empty in its file, as each has its own."""
     stop_results: tuple[StopResult, ...] = ()
+    """Results of the stop conditions, those that fired first; then flags."""
     stopped_by: str = ""
+    """Name of the stop reason; empty: none was recorded."""
     knee_users: int | None = None
+    """Number of users at the knee, or of the fixed load; None: no knee was found."""
     bracket: tuple[int, int] | None = None
+    """Numbers of users between which the knee is; None: none were found."""
     checks: tuple[Check, ...] = ()
+    """Consistency conditions after the climb."""
     final_checks: dict[str, tuple[Check, ...]] = Field(default_factory=dict)
+    """Consistency conditions after final runs, by the key of the last rung; empty in its file."""
     limits: Limits = Field(default=Limits(), exclude=True)
+    """Limits from the plan, when a campaign is read; not stored here."""
     noise_floor: NoiseFloor | None = Field(default=None, exclude=True)
+    """Noise floor of the machine from the head, likewise."""
     raw: RawStorage | None = Field(default=None, exclude=True)
+    """Raw profile of the storage from the head, likewise."""
     superseded: tuple[Rung, ...] = Field(default=(), exclude=True)
+    """Final runs at loads beyond the limit on log writes, and runs at a fixed rate that waited for
+    users or had another rate (analysis/quoted_load.py). They are in no figure, and not stored here.
+    """
     label: str = Field(default="", exclude=True)
+    """"Simulated" or "Emulated drives", from the head, likewise."""
 
     def __repr_args__(self) -> Iterator[tuple[str, object]]:
         """The main fields; of the rungs only their number."""

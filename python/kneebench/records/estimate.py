@@ -16,10 +16,8 @@ Unit = Literal["", "s", "x", "users", "NOPM", "TPM"]
 
 
 class Estimate(Record):
-    """A number that may leave the analysis: value, 95% CI, number of runs, method.
-
-    `unit` is that of the record's field which holds it ("s", "x", "users", "NOPM", "TPM"; empty
-    where no field says one), and in no file: there the field's name says it.
+    """A number that may leave the analysis: value, 95% CI, number of runs, method. Files do
+    not have its unit: there the name of the field which holds it says it.
 
     >>> print(Estimate(value=0.00487, low=0.0042, high=0.0051, n=3, unit="s"))
     4.87 ms (4.2 ms to 5.1 ms, n=3)
@@ -30,11 +28,18 @@ class Estimate(Record):
     """
 
     value: float
+    """Value that was estimated."""
     low: float
+    """Lower end of the 95% confidence interval."""
     high: float
+    """Upper end of the 95% confidence interval."""
     n: int
+    """Number of runs behind it; of a ratio, of pairs of runs."""
     method: str = ""
+    """Method of the interval, in words."""
     unit: Unit = Field(default="", exclude=True)
+    """Unit of the record's field which holds it ("s", "x", "users", "NOPM", "TPM"; empty where no
+    field says one)."""
 
     def in_unit(self, unit: Unit) -> Estimate:
         """The same number with its unit: nothing is converted."""

@@ -27,11 +27,14 @@ LONGEST_WORDS = 300
 
 
 class KeptRung(Record):
-    """rungs/<order key>.json: `number` is its place in the order in which the campaign measured."""
+    """rungs/<order key>.json: a rung, and when the campaign measured it."""
 
     format: int = FORMAT
+    """Number of the document's format."""
     number: int
+    """Place in the order in which the campaign measured, from 1."""
     rung: Rung
+    """Rung with all but its seconds and series."""
 
 
 class KeptClimb(Record):
@@ -40,32 +43,37 @@ class KeptClimb(Record):
     """
 
     format: int = FORMAT
+    """Number of the document's format."""
     climb: Climb
+    """Climb as it ended."""
 
 
 class KeptConditions(Record):
-    """conditions/<order key>.json: the consistency conditions, asked after a final run; `last` is
-    what it measured last.
-    """
+    """conditions/<order key>.json: the consistency conditions, checked after a final run."""
 
     format: int = FORMAT
+    """Number of the document's format."""
     last: Order
+    """Order of the rung that the final run measured last."""
     checks: tuple[Check, ...]
+    """Check of each condition."""
 
 
 class Finished(Record):
-    """finished.json: everything that the plan asked for was measured. `exit_code` as on the command
-    line (errors.py); `rungs`: how many files there were then, 0 in old formats. `awaits_brief`: a
-    brief was due; if it is missing, writing it was interrupted. `finding`: in a line, with its
-    interval; empty in older campaigns.
-    """
+    """finished.json: everything that the plan asked for was measured."""
 
     format: int = FORMAT
+    """Number of the document's format."""
     at: str
+    """Time of day when everything was measured."""
     exit_code: int = 0
+    """Exit code of the run, as on the command line (docs/cli.md)."""
     rungs: int = 0
+    """Number of files in rungs/ at that time; 0 in old formats."""
     awaits_brief: bool = False
+    """Whether a brief was due; if it is missing, writing it was interrupted."""
     finding: str = ""
+    """Finding in a line, with its interval; empty in older campaigns."""
 
 
 DOCUMENTS: dict[str, type[Record]] = {
