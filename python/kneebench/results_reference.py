@@ -45,7 +45,8 @@ CONFIGURATION is the id of a configuration. KEY names a rung: `CONFIGURATION.PHA
 
 Each name ends with its unit: `_s` are seconds, `_w` watts, `_bytes` bytes, `_per_s` a rate per
 second; a share is from 0 to 1. Times of day are ISO 8601 with their zone. Each document has the
-number of its format. Older formats are read by every later kneebench.
+number of its format. Older formats are read by every later kneebench. In JSON nothing is `null`,
+which Python reads as None.
 
 A rung is used in a figure only if none of its `remarks` has the severity `invalid`. Rungs of the
 search are never quoted: figures come from the phases `final_run` and `fixed_rate`.
@@ -151,7 +152,7 @@ def field_docstrings(kind: type) -> dict[str, str]:
     [tree] = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
     assert isinstance(tree, ast.ClassDef)
     return {
-        ast.unparse(field.target): re.sub(r"\s+", " ", text.value.value)
+        ast.unparse(field.target): re.sub(r"\s+", " ", text.value.value).strip()
         for field, text in zip(tree.body, tree.body[1:], strict=False)
         if isinstance(field, ast.AnnAssign)
         and isinstance(text, ast.Expr)

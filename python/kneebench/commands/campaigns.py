@@ -16,7 +16,7 @@ from kneebench.commands.output import (
     open_page,
     print_line,
     print_text,
-    require_one_form,
+    require_one,
     show_csv,
     show_json,
     show_parts,
@@ -64,7 +64,7 @@ def list_campaigns(
     """
     from kneebench.results import campaigns
 
-    require_one_form({"--json": as_json, "--csv": as_csv})
+    require_one({"--json": as_json, "--csv": as_csv})
     found = [one for one in campaigns(root) if has_tags(one.tags, tag or [])]
     if as_json:
         show_json([one.model_dump(mode="json") for one in found])
@@ -109,7 +109,7 @@ def show(
     """
     from kneebench.screen.summary import printed, results_json
 
-    require_one_form({"--json": as_json, "--csv": as_csv, "--sweep": sweep})
+    require_one({"--json": as_json, "--csv": as_csv, "--sweep": sweep})
     results = load_named(campaign, root)
     if sweep:
         print_line(str(write_sweep_table(results, sweep)))
@@ -149,7 +149,7 @@ def compare(
     from kneebench.errors import PlanError
 
     checked_page(page)
-    require_one_form({"--json": as_json, "--csv": as_csv})
+    require_one({"--json": as_json, "--csv": as_csv})
     if len(campaigns) < 2:
         raise PlanError(
             "cannot compare campaigns",
@@ -237,9 +237,7 @@ def write_brief(
       kneebench brief ./copied/campaign --pdf --paper us-letter
       kneebench brief ./copied/campaign --figures figures
     """
-    require_one_form(
-        {"--markdown": markdown, "--figures": figures, "--pdf": pdf, "--out": out}, out
-    )
+    require_one({"--markdown": markdown, "--figures": figures, "--pdf": pdf, "--out": out}, out)
     _for_a_pdf(pdf or (out is not None and out.suffix == ".pdf"), paper, appendix=appendix)
     results = load_named(campaign, root)
     if markdown:

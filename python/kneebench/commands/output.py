@@ -192,7 +192,7 @@ def _checked(path: Path, allowed: tuple[str, ...] = (".html", ".pdf", ".md", ".j
     return path
 
 
-def require_one_form(forms: Mapping[str, object], out: Path | None = None) -> None:
+def require_one(forms: Mapping[str, object], out: Path | None = None) -> None:
     """Raises PlanError where one call would have to write several forms, by their options."""
     named = [name for name, given in forms.items() if given]
     same = named == ["--pdf", "--out"] and out is not None and out.suffix == ".pdf"

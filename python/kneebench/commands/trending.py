@@ -15,7 +15,7 @@ from kneebench.commands.output import (
     checked_page,
     print_line,
     require_directory,
-    require_one_form,
+    require_one,
     show_csv,
     show_json,
     show_parts,
@@ -77,7 +77,7 @@ def trend(
     from kneebench.results.nights import differing_at
     from kneebench.results.trend import trends
 
-    require_one_form({"--json": as_json, "--csv": as_csv})
+    require_one({"--json": as_json, "--csv": as_csv})
     _check(page, badge)
     chosen = _chosen(campaigns or [], root, tag or [])
     found = trends(chosen.campaigns)
