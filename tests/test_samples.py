@@ -17,7 +17,7 @@ from kneebench.results.compare_plans import plan_document
 
 SAMPLES = Path(__file__).parent.parent / "docs" / "samples"
 PLANS = sorted(SAMPLES.glob("*.toml"))
-MOST_S, MOST_BYTES = 600, 2 << 20
+MOST_S, MOST_BYTES = 600, 3 << 20
 HOST = Host(cpu="any", cores=2, memory_bytes=24 << 30, kernel="6", system="any")
 
 
