@@ -33,7 +33,8 @@ class Samples(SphinxDirective):
     """The sample briefs, each with its finding and links."""
 
     def run(self) -> list[nodes.Node]:
-        """The sections of the gallery."""
+        """The sections of the gallery, read in each build: Sphinx sees no change of an archive."""
+        self.env.note_reread()
         return self.parse_text_to_nodes("\n".join(gallery.cards()), allow_section_headings=True)
 
 

@@ -126,7 +126,7 @@ def test_charts_are_the_figures_of_the_brief(results: kneebench.Results) -> None
     }
     for name, chart in drawn.items():
         made = chart.to_dict()
-        assert made["title"]["subtitle"].startswith("Simulated. Derived from TPC-C")
+        assert " ".join(made["title"]["subtitle"]).startswith("Simulated. Derived from TPC-C")
         vega = drawing.titled(figures[name], brief.says)
         assert type(chart).from_json(vega).to_dict() == made
     with pytest.raises(kneebench.KneebenchError, match="several sizes of memory"):

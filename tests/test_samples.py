@@ -10,14 +10,21 @@ from pathlib import Path
 import pytest
 
 import kneebench
+from kneebench.brief import Brief
 from kneebench.plan.duration import expected
 from kneebench.plan.resolve import database_plans
 from kneebench.records import Host
 from kneebench.results.compare_plans import plan_document
+from tests.browser import BROWSER, Tab
+
+needs_browser = pytest.mark.skipif(not BROWSER, reason="needs Chromium")
 
 SAMPLES = Path(__file__).parent.parent / "docs" / "samples"
 PLANS = sorted(SAMPLES.glob("*.toml"))
-MOST_S, MOST_BYTES = 600, 3 << 20
+WIDEST_TEXT = (
+    "Math.max(...[...document.querySelectorAll('text')].map(t => t.getBoundingClientRect().right))"
+)
+MOST_S, MOST_BYTES = 1200, 3 << 20
 HOST = Host(cpu="any", cores=2, memory_bytes=24 << 30, kernel="6", system="any")
 
 
@@ -30,8 +37,6 @@ def test_a_sample_is_measured_in_minutes(path: Path) -> None:
 @pytest.mark.parametrize("path", PLANS, ids=lambda path: path.stem)
 def test_a_sample_that_was_measured_is_small_and_of_its_plan(path: Path) -> None:
     archive = path.with_suffix(".kneebench")
-    if not archive.exists():
-        pytest.skip("not measured yet: make samples")
     assert archive.stat().st_size < MOST_BYTES
     measured, plan = kneebench.load(archive).campaign.plan, plan_document(kneebench.read_plan(path))
     for key in ("question", "ladder", "workload", "constraints"):
@@ -63,3 +68,21 @@ def test_a_sample_begins_with_what_it_is_for_the_gallery(path: Path) -> None:
     assert (
         about("# Two drives.\n#\n# Needs root.\n\nseed = 1 # any") == "Two drives.\n\nNeeds root."
     )
+
+
+@needs_browser
+def test_no_text_of_a_figure_is_wider_than_the_figure(tmp_path: Path) -> None:
+    """With its title and what it says: a narrow figure has them in more lines."""
+    figures = Brief(kneebench.load(SAMPLES / "memory.kneebench")).figures(tmp_path, ("svg",))
+    tab = Tab(tmp_path / "profile", 1200, 900)
+    try:
+        widths = set()
+        for figure in figures:
+            tab.open(figure.as_uri())
+            tab.wait_until("document.querySelectorAll('text').length > 0")
+            wide = tab.evaluate("document.documentElement.getBoundingClientRect().right")
+            assert tab.evaluate(WIDEST_TEXT) <= wide, figure.name
+            widths.add(wide)
+        assert len(figures) > 10 and min(widths) < 400 < max(widths)
+    finally:
+        tab.close()

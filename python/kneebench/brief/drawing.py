@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import textwrap
 from typing import Any
 
 from kneebench.brief import chart_theme
@@ -11,6 +12,8 @@ from kneebench.brief.section import Figure
 
 _ID = re.compile(r'(\bid="|url\(#|href="#)')
 _BOX = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
+MARGIN, TITLE_CHARACTER, CHARACTER = 20.0, 8.4, 6.4
+"""Pixels beside a title, and of a character of the title and of what is below it."""
 _SIZE = re.compile(r'<svg ([^>]*?)width="([\d.]+)" height="([\d.]+)"')
 
 
@@ -100,15 +103,24 @@ def complete(figure: Figure) -> str:
 
 
 def titled(figure: Figure, says: str) -> str:
-    """The same with its title, and below it what it `says`."""
+    """The same with its title, and below it what it `says`, in lines that are no wider than it."""
+    wide = _width(figure) - MARGIN
     title = {
-        "text": _lines(f"{figure.number}  {figure.title}"),
+        "text": _lines(f"{figure.number}  {figure.title}", wide / TITLE_CHARACTER),
         "anchor": "start",
         "fontSize": 14,
-        "subtitle": says,
+        "subtitle": _lines(says, wide / CHARACTER),
         "subtitleColor": chart_theme.FAINT,
     }
     return _complete({**figure.spec, "title": title})
+
+
+def _width(figure: Figure) -> float:
+    """How wide the chart is with its axes, which only drawing it shows."""
+    import vl_convert
+
+    box = _BOX.search(vl_convert.vegalite_to_svg(complete(figure)))
+    return float(box[1]) if box else 400.0
 
 
 def _complete(spec: dict[str, Any]) -> str:
@@ -117,13 +129,9 @@ def _complete(spec: dict[str, Any]) -> str:
     return json.dumps(whole, allow_nan=False)
 
 
-def _lines(text: str, longest: int = 62) -> list[str]:
-    lines = [""]
-    for word in text.split(" "):
-        if len(lines[-1]) + len(word) > longest:
-            lines.append("")
-        lines[-1] = f"{lines[-1]} {word}".strip()
-    return lines
+def _lines(text: str, longest: float = 62) -> list[str]:
+    """A text in lines of at most so many characters; a longer word has a line of its own."""
+    return textwrap.wrap(text, int(longest), break_long_words=False, break_on_hyphens=False)
 
 
 def _attribute(text: str) -> str:
