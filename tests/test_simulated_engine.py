@@ -433,6 +433,19 @@ def test_a_storage_without_a_model_is_an_error_of_the_plan() -> None:
         pass
 
 
+def test_more_cores_than_the_model_has_are_an_error_of_the_plan() -> None:
+    document = {
+        "database": {"engine": "simulated"},
+        "storages": {"drive": {"simulated": {"cores": 4}}},
+        "ladder": {"users": 4},
+        "constraints": {"cores": [2, 4, 6]},
+    }
+    found = engine_of(Plan.model_validate(document), Journal()).findings()
+    assert [one.seen for one in found if one.level == "error"] == [
+        "drive (6 cores): needs 6 cores, 4 available in the model"
+    ]
+
+
 # --- what is true of it ---------------------------------------------------------------------------
 
 

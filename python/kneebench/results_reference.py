@@ -11,6 +11,8 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
+from kneebench.analysis.wording import capital
+from kneebench.measurement import derived_metrics
 from kneebench.measurement.quantities import RATIOS, READ
 from kneebench.notebook import columns
 from kneebench.notebook.columns import FRAMES
@@ -34,7 +36,7 @@ written, except that `kneebench brief` writes a page and a later run may add con
 | `series/KEY.parquet` | what the meters read in each second of a rung |
 | `seconds/KEY.parquet` | transactions and latencies in each second of a rung |
 | `finished.json` | the end of the campaign; missing while it is unfinished |
-| `events.jsonl` | one JSON object per line: `at` (Unix time), `kind`, `doing`, `data` |
+| `events.jsonl` | JSON objects, one per line: `at` (Unix time), `kind`, `doing`, `share`, `data` |
 | `schema/KIND.json` | the JSON Schema of each kind of document |
 | `brief.html` | the brief, if it was written |
 | `lock` | locked while a campaign is measured |
@@ -45,8 +47,8 @@ CONFIGURATION is the id of a configuration. KEY names a rung: `CONFIGURATION.PHA
 
 Each name ends with its unit: `_s` are seconds, `_w` watts, `_bytes` bytes, `_per_s` a rate per
 second; a share is from 0 to 1. Times of day are ISO 8601 with their zone. Each document has the
-number of its format. Older formats are read by every later kneebench. In JSON nothing is `null`,
-which Python reads as None.
+number of its format. Older formats are read by every later kneebench. Where the tables below say
+None, the JSON has `null`.
 
 A rung is used in a figure only if none of its `remarks` has the severity `invalid`. Rungs of the
 search are never quoted: figures come from the phases `final_run` and `fixed_rate`.
@@ -62,8 +64,16 @@ its middle does: `at_s - 0.5` in `series`, `at_s + 0.5` in `seconds`.
 _QUANTITIES = """## Quantities
 
 The names in `series`, with their units. A counter's value is its rate since the reading before; a
-gauge's value is what was read. A ratio is the quotient of two counters' rises. Of each rung's
-window, `quantities` in its document has one number. A quantity that nothing can read is missing.
+gauge's value is what was read. A ratio is the quotient of counters' rises: a mean of its values
+over some seconds is not that of the seconds. Of each rung's window, `quantities` in its document
+has one number. A quantity that nothing can read is missing.
+"""
+_DERIVED = """These are derived from them for a rung's window alone: its document has them, and
+`series` has not. With meters of power so is `system.power`, in W, of the meter or sum that the
+campaign names.
+
+| quantity | content |
+|---|---|
 """
 FRAMES_HEAD = """# The columns of the frames
 
@@ -112,8 +122,18 @@ def _quantities() -> Iterator[str]:
             yield _cells(f"`{name}`", one.unit, one.kind)
     for name, ratio in sorted(RATIOS.items()):
         parts = " and ".join(ratio.numerators), " and ".join(ratio.denominators)
-        yield _cells(f"`{name}`", ratio.unit, f"ratio: {parts[0]} by {parts[1]}")
-    yield ""
+        instead = f"; where that is not read: {ratio.instead}" if ratio.instead else ""
+        yield _cells(f"`{name}`", ratio.unit, f"ratio: {parts[0]} by {parts[1]}{instead}")
+    rows = (_cells(f"`{name}`", f"{capital(text)}") for name, text in _derived())
+    yield "\n".join(("", f"{_DERIVED}{next(rows)}", *rows, ""))
+
+
+def _derived() -> Iterator[tuple[str, str]]:
+    """The derived metrics, as their module lists them: name and content."""
+    listed = inspect.cleandoc(derived_metrics.__doc__ or "").split("\n- ")[1:]
+    for one in listed:
+        name, _, text = re.sub(r"\s+", " ", one).partition(": ")
+        yield name, text
 
 
 def _documents() -> Iterator[str]:

@@ -16,6 +16,7 @@ from kneebench.analysis.drift import FLOOR
 from kneebench.analysis.estimate import scatter
 from kneebench.analysis.final_estimates import short
 from kneebench.analysis.knee import place
+from kneebench.analysis.knees_apart import knees_apart
 from kneebench.analysis.power import AT_RATE, PER_NOPM
 from kneebench.analysis.quantity_ratio import (
     KNEE_LATENCY,
@@ -109,7 +110,10 @@ def ratio_of(
     where that is None.
     """
     ratio = measured_ratio(climb, against, quantity, interleaved=interleaved)
-    return stated(climb, against, quantity, ratio) if ratio else None
+    if not ratio:
+        return None
+    apart = "" if interleaved else knees_apart(climb, against, quantity, ratio)
+    return stated(climb, against, quantity, ratio, apart)
 
 
 def measured_ratio(
@@ -125,20 +129,24 @@ def measured_ratio(
     return (unpaired if apart else paired)(climb, against, quantity)
 
 
-def stated(climb: Climb, against: Climb, quantity: ComparedQuantity, ratio: Estimate) -> Comparison:
-    """What may be claimed of a ratio, by its interval and the noise floors; the sentence leaves out
-    what is shown beside it.
+def stated(
+    climb: Climb, against: Climb, quantity: ComparedQuantity, ratio: Estimate, doubt: str = ""
+) -> Comparison:
+    """What may be claimed of a ratio, by its interval and the noise floors, and nothing where there
+    is another `doubt`; the sentence leaves out what is shown beside it.
     """
     both, what = (climb, against), quantity.called.format(place(climb))
     own, machine = _claim_floor(both, quantity), machine_floor(both, quantity.name)
     floor = max(own, machine)
-    differs, base = is_claimed(ratio, floor), _called_beside(climb, against)
+    differs = is_claimed(ratio, floor) and not doubt
+    base = _called_beside(climb, against)
     said = f"{capital(called(climb))}: {times_another(times_with_interval(ratio), base, what)}"
     if not differs:
         unsure = "the interval includes 1x" if ratio.n > 1 else "one pair of runs is too few"
-        why = unsure if is_beyond(ratio, floor) else _within(own, machine)
+        why = doubt or (unsure if is_beyond(ratio, floor) else _within(own, machine))
         pair = f"{called(climb)} vs. {base} {times_with_interval(ratio)}"
-        said = f"{undecided(ratio, what)}: {pair}, {why}"
+        answer = f"Cannot say for {what}" if doubt else undecided(ratio, what)
+        said = f"{answer}: {pair}, {why}"
     return Comparison(
         quantity=quantity.name,
         baseline=against.configuration.id,
@@ -147,6 +155,7 @@ def stated(climb: Climb, against: Climb, quantity: ComparedQuantity, ratio: Esti
         differs=differs,
         noise_floor=floor,
         sentence=said,
+        doubt=doubt,
         label=climb.label,
     )
 

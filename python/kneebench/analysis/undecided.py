@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kneebench.records import Estimate
+from kneebench.records import Comparison, Estimate
 
 NO_DIFFERENCE = "No difference shown"
 UNCERTAIN = "Too uncertain"
@@ -21,6 +21,13 @@ def not_shown(ratio: Estimate) -> str:
     """
     far = ratio.low < 1 / VAGUE or ratio.high > VAGUE
     return UNCERTAIN if ratio.low <= 1 <= ratio.high and far else NO_DIFFERENCE
+
+
+def unclaimed(found: Comparison) -> str:
+    """What is said beside a ratio in a table; empty where a difference is claimed."""
+    if found.differs:
+        return ""
+    return "cannot say" if found.doubt else not_shown(found.ratio).lower()
 
 
 def undecided(ratio: Estimate, what: str) -> str:

@@ -52,8 +52,8 @@ def load(name: str | Path | Listed, folder: str | Path = CAMPAIGNS) -> LoadedRes
     lists. `folder` holds campaigns.
 
     Raises PlanError, with the names that were perhaps meant, where there is none, and TypeError for
-    what is no name. Rungs are in the order measured; configurations without rungs yet are included,
-    empty.
+    what is no name. Each climb has its rungs in the order measured; configurations without
+    rungs yet are included, empty.
     """
     if isinstance(name, Listed):
         return loaded(campaign_reader.load(name.folder))

@@ -94,7 +94,8 @@ COMPARISONS = {
     **_columns(
         "text",
         campaign="Campaign's id",
-        quantity="Compared quantity: nopm, or latency.mean, which is at the fixed rate",
+        quantity="Compared quantity: nopm, latency.mean or latency.p999 (both at the fixed rate)"
+        ", power.per_nopm, power.per_transaction",
         configuration="Configuration that is compared",
         baseline="Configuration that it is compared with",
     ),

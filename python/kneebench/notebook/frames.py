@@ -30,7 +30,7 @@ Values = tuple[object, ...]
 
 
 def rungs_frame(results: Results) -> Frame:
-    """A row for each rung, in the order measured."""
+    """A row for each rung, by configuration and in the order measured."""
     return Frame(columns.RUNGS, _of_each_rung(results, lambda rung: [_rung(rung)]))
 
 

@@ -65,8 +65,8 @@ class LoadedResults(records.Results):
         return exact or [one for one in self.climbs if one.configuration.storage == name]
 
     def rungs(self) -> Frame:
-        """A row for each rung in the order measured, invalid ones too: load, NOPM, TPM, latencies,
-        log write, device traffic, and what must be known of it.
+        """A row for each rung, by configuration and in the order measured, invalid ones too: load,
+        NOPM, TPM, latencies, log write, device traffic, and what must be known of it.
         """
         return frames.rungs_frame(self)
 

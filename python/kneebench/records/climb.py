@@ -118,7 +118,7 @@ class Climb(Record):
 
     def __repr_args__(self) -> Iterator[tuple[str, object]]:
         """The main fields; of the rungs only their number."""
-        yield "storage", self.configuration.storage
+        yield "configuration", self.configuration.name
         yield "rungs", len(self.rungs)
         yield "knee_users", self.knee_users
         yield "stopped_by", self.stopped_by

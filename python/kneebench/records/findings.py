@@ -93,6 +93,8 @@ class Comparison(Record):
     """Share below which no difference is claimed."""
     sentence: str
     """Comparison in words, with its interval."""
+    doubt: str = ""
+    """Reason why a difference is not one of the configurations; empty without one."""
     label: str = Field(default="", exclude=True)
     """"Simulated" or "Emulated drives", as a knee's; in no file."""
 

@@ -109,6 +109,9 @@ def caveats(campaigns: Sequence[Results]) -> dict[str, tuple[Remark, ...]]:
 
 
 def _unfair(first: Results, other: Results) -> Iterator[Remark]:
+    if not other.finished:
+        words = "it is unfinished: what it lacks is not compared"
+        yield Remark(kind="unfinished", severity="caveat", words=words)
     for sentence in incomparable(first, other) if other is not first else ():
         words = f"{sentence}: differences of figures may come from that"
         yield Remark(kind="incomparable", severity="caveat", words=words)
@@ -182,7 +185,7 @@ def _row(
     results: Results, climb: Climb, base: Climb, rate_per_s: float | None, *, interleaved: bool
 ) -> CampaignRow:
     named, found = _renamed(results, climb), knee(climb)
-    itself = named.configuration.id == base.configuration.id
+    itself = interleaved and named.configuration.id == base.configuration.id
     of = (NOPM, MEAN if rate_per_s else KNEE_LATENCY)
     against, latency = (
         None if itself else ratio_of(named, base, quantity, interleaved=interleaved)

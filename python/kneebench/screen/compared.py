@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from kneebench.analysis.undecided import not_shown
+from kneebench.analysis.undecided import unclaimed
 from kneebench.analysis.wording import DERIVED, times_with_interval
 from kneebench.records import Remark
 from kneebench.results import CampaignRow
@@ -73,8 +73,8 @@ def _point(trend: Trend, point: TrendPoint) -> str:
     if point.against is None:
         value = point.value.value if point.value else None
         return count(value) if trend.quantity == "nopm" else time(value)
-    unshown = "" if point.against.differs else f"\n{not_shown(point.against.ratio).lower()}"
-    return f"{times_with_interval(point.against.ratio)}{unshown}"
+    ratio = times_with_interval(point.against.ratio)
+    return "\n".join(filter(None, (ratio, unclaimed(point.against))))
 
 
 def document(

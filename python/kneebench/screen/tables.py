@@ -16,7 +16,7 @@ from kneebench.analysis.configuration_summary import (
     shown_time,
     shown_users,
 )
-from kneebench.analysis.undecided import not_shown
+from kneebench.analysis.undecided import unclaimed
 from kneebench.analysis.wording import FEW_MEANS, named, times_with_interval
 from kneebench.records import Comparison, Finding
 from kneebench.results import CampaignRow
@@ -213,9 +213,7 @@ def _against(row: CampaignRow) -> str:
 def _ratio(found: Comparison | None) -> str:
     if found is None:
         return "not measured"
-    return times_with_interval(found.ratio) + (
-        "" if found.differs else f", {not_shown(found.ratio).lower()}"
-    )
+    return ", ".join(filter(None, (times_with_interval(found.ratio), unclaimed(found))))
 
 
 def plain_table(*columns: str, title: str = "") -> Table:

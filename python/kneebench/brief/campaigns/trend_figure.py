@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kneebench.analysis.undecided import not_shown
+from kneebench.analysis.undecided import unclaimed
 from kneebench.analysis.wording import times_with_interval
 from kneebench.brief import chart_theme
 from kneebench.brief.section import Column, Figure, Row, Section, Table
@@ -46,8 +46,8 @@ def _row(trend: Trend, point: TrendPoint) -> Row:
     value = shown(point.value.value) if point.value else NOTHING
     against = NOTHING
     if point.against:
-        unshown = "" if point.against.differs else f" ({not_shown(point.against.ratio).lower()})"
-        against = f"{times_with_interval(point.against.ratio)}{unshown}"
+        said = unclaimed(point.against)
+        against = f"{times_with_interval(point.against.ratio)}{said and f' ({said})'}"
     cells = (trend.storage, trend.called, point.campaign, value, against)
     return Row(cells=cells, tone="plain" if point.against else "light")
 

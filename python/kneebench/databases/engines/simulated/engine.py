@@ -57,8 +57,21 @@ class SimulatedEngine:
         self._plan = plan
 
     def findings(self) -> Sequence[Finding]:
-        """A line for each storage: its model, or that it has none."""
-        return [self._finding(name) for name in self._plan.storages]
+        """A line for each storage: its model, or that it has none; then constraints with more cores
+        than the model has.
+        """
+        return [*map(self._finding, self._plan.storages), *self._too_many_cores()]
+
+    def _too_many_cores(self) -> Iterator[Finding]:
+        for one in self._plan.configurations:
+            model, wanted = self._drives_of(one.storage), one.cores or 0
+            if model and wanted > model.cores:
+                yield Finding(
+                    level="error",
+                    subject="constraints",
+                    seen=f"{one.name}: needs {wanted} cores, {model.cores} available in the model",
+                    do=f"use fewer cores, or set storages.{one.storage}.simulated.cores",
+                )
 
     def _finding(self, name: str) -> Finding:
         found = self._drives_of(name)
