@@ -74,6 +74,26 @@ def test_one_bad_night_is_no_change_wherever_it_is() -> None:
         assert change_points(whole, FLOOR) == ()
 
 
+@pytest.mark.parametrize("back", [1, 2, 3])
+def test_a_good_night_after_bad_ones_does_not_hide_the_change(back: int, seeds: Seeds) -> None:
+    """Four nights, four that are a fifth lower, then some as before."""
+    found = [
+        change_points(series(seed, 8 + back, [(4, 0.8), (8, 1.25)]), FLOOR) for seed in seeds(100)
+    ]
+    assert sum(4 in [one.place for one in some] for some in found) >= 0.9 * len(found)
+    both = [some for some in found if len(some) == 2]
+    assert len(both) >= (0 if back == 1 else 0.9 * len(found))
+    assert all(one.last == one.place - 1 for some in found for one in some if one.place == 4)
+
+
+def test_a_change_behind_a_bad_night_follows_the_level_before_it(seeds: Seeds) -> None:
+    for seed in seeds(20):
+        whole = series(seed, 14, [(8, 0.75), (9, 1.2)])
+        [change] = change_points(whole, FLOOR)
+        assert (change.place, change.last) == (9, 7)
+        assert change.ratio.value == pytest.approx(0.9, rel=0.05)
+
+
 def test_fewer_campaigns_than_can_show_a_change_show_none() -> None:
     whole = [Estimate(value=one, low=one, high=one, n=3) for one in (100.0, 100.0, 50.0, 50.0)]
     assert len(whole) < FEWEST

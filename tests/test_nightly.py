@@ -23,7 +23,7 @@ PAGE = (Path(__file__).parent.parent / "docs/nightly.md").read_text()
 SCRIPT = next(
     block for block in re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL) if block.startswith("#!")
 )
-REPORTS = {"accept.xml", "accept.html", "campaign.kneebench", "trend.html", "kneebench.svg"}
+REPORTS = {"accept.xml", "accept.html", "campaign.kneebench", "trend.html", "kneebench.svg", "log"}
 
 
 @pytest.fixture
@@ -86,10 +86,32 @@ def test_a_first_night_that_fails_or_breaks_a_limit_has_a_report_and_makes_no_ba
     (place / "plan.toml").write_text("[storages]\nx = 1\n")
     assert night(place) == 2
     assert errors_and_failures(place) == (1, 0)
+    assert "storages.x" in (place / "reports/accept.xml").read_text()
     (place / "plan.toml").write_text(plan)
     assert night(place, "--set", "accept.nopm_limit=1000000000") == WORSE
     assert errors_and_failures(place)[1] >= 1
     assert not (place / "baseline.kneebench").exists()
+
+
+def test_a_night_without_kneebench_or_without_its_baseline_has_an_error(place: Path) -> None:
+    (place / "baseline.kneebench").symlink_to(place / "nowhere" / "baseline.kneebench")
+    assert night(place) != 0
+    assert errors_and_failures(place) == (1, 0)
+    assert "the baseline could not be written" in (place / "reports/accept.xml").read_text()
+    (place / "baseline.kneebench").unlink()
+    (place / "baseline.kneebench").write_text("")
+    (place / "bin" / "kneebench").write_text("#!/bin/sh\nexit 127\n")
+    assert night(place) == 127
+    assert errors_and_failures(place) == (1, 0)
+    assert "kneebench has not finished" in (place / "reports/accept.xml").read_text()
+
+
+def test_a_night_whose_reports_cannot_be_emptied_measures_nothing(place: Path) -> None:
+    (place / "reports").mkdir()
+    (place / "bin" / "rm").write_text("#!/bin/sh\nexit 1\n")
+    (place / "bin" / "rm").chmod(0o755)
+    assert night(place) == 2
+    assert not (place / "kneebench-results").exists()
 
 
 def test_each_ci_system_calls_the_script_and_collects_the_report_whatever_happened() -> None:

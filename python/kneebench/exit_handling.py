@@ -81,6 +81,16 @@ def print_anything() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
+def file_error(error: BaseException) -> str:
+    """What the system said of a file, with what to do; empty for another error."""
+    if isinstance(error, OSError) and error.errno in _FULL:
+        return f"cannot write {error.filename or 'a file'}: {error.strerror}; free some space"
+    if isinstance(error, OSError) and error.errno in _FILES and error.filename:
+        path = f"cannot use {error.filename}: {error.strerror}"
+        return f"{path}; choose another path, or correct this one"
+    return ""
+
+
 def _report(error: Exception) -> int | None:
     """Print the error and return its exit code; None for errors that typer prints itself (wrong
     options, exits).
@@ -92,28 +102,8 @@ def _report(error: Exception) -> int | None:
     if isinstance(error, KneebenchError):
         _print_message("\n".join([str(error), *_notes(error)]))
         return error.exit_code
-    if isinstance(error, OSError) and error.errno in _FULL:
-        _print_message(
-            "\n".join(
-                [
-                    f"cannot write {error.filename or 'a file'}: {error.strerror}; free some space",
-                    *_notes(error),
-                ]
-            )
-        )
-        return PlanError.exit_code
-    if isinstance(error, OSError) and error.errno in _FILES and error.filename:
-        _print_message(
-            "\n".join(
-                [
-                    (
-                        f"cannot use {error.filename}: {error.strerror}; choose another path, or"
-                        " correct this one"
-                    ),
-                    *_notes(error),
-                ]
-            )
-        )
+    if words := file_error(error):
+        _print_message("\n".join([words, *_notes(error)]))
         return PlanError.exit_code
     unforeseen = (
         f"internal error: {type(error).__name__}: {error}\nPlease report it with the traceback in"

@@ -3,8 +3,9 @@
 Campaigns of different days scatter by more than any of their intervals shows, so the scatter of the
 series itself decides. On logarithms:
 
-1. Levels of at least LEAST campaigns are fitted to the series, with the least squared distance plus
-   a cost for each change: COST times the variance between neighbours times ln n.
+1. Levels are fitted to the series, with the least squared distance plus a cost for each: COST times
+   the variance between neighbours times ln n. Levels of fewer than LEAST campaigns are left out:
+   one bad night, or one good night after bad ones, belongs to no level.
 2. A change stays only if Student's t of the two levels beside it, with the scatter around all
    levels, exceeds the quantile of LEVEL divided by the number of places where a change could be;
    and if the ratio of the two levels is beyond the noise floor. The weakest that fails is removed,
@@ -19,27 +20,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from math import exp, inf, log, log1p, sqrt
-from statistics import fmean
+from statistics import fmean, median
 from typing import NamedTuple
 
 from kneebench.analysis.student import student_t
 from kneebench.records import Estimate
 
 LEAST = 2
-"""Campaigns on either side of a change: one campaign alone may have had a bad night."""
+"""Campaigns of a level: one campaign alone may have had a bad night."""
 FEWEST = 5
 """Campaigns from which a change can be seen at all."""
 COST = 5.0
+MEDIAN = 0.6745
+"""Median distance of a normal value from its mean, in standard deviations."""
 LEVEL = 0.01
 """Of series without a change, about as many have one marked."""
 
 
+Level = list[int]
+"""The places of a series that are on one level."""
+
+
 class ChangePoint(NamedTuple):
-    """A change: the place in the series of the first value after it, and the level after it over
-    the one before it, with its 95% interval.
+    """A change: the places in the series of the first value after it and of the last before it, and
+    the level after it over the one before it, with its 95% interval.
     """
 
     place: int
+    last: int
     ratio: Estimate
 
 
@@ -68,13 +76,14 @@ def change_points(series: Sequence[Estimate], floor: float = 0.0) -> tuple[Chang
     if len(logs) < FEWEST:
         return ()
     own = fmean(_error(one) ** 2 for one in series)
-    starts = _fitted(logs, COST * max(own, _between_neighbours(logs)) * log(len(logs)))
-    while len(starts) > 1:
-        steps = _steps(logs, starts, own, log1p(floor))
+    fitted = _fitted(logs, COST * max(own, _between_neighbours(logs)) * log(len(logs)))
+    levels = [level for level in fitted if len(level) >= LEAST]
+    while len(levels) > 1:
+        steps = _steps(logs, levels, own, log1p(floor))
         weakest = min(range(len(steps)), key=lambda number: steps[number].strength)
         if steps[weakest].strength >= 1:
-            return _as_points(logs, starts, steps)
-        del starts[weakest + 1]
+            return _as_points(logs, levels, steps)
+        levels[weakest : weakest + 2] = [levels[weakest] + levels[weakest + 1]]
     return ()
 
 
@@ -86,15 +95,15 @@ def _error(one: Estimate) -> float:
 
 
 def _between_neighbours(logs: Sequence[float]) -> float:
-    """The variance of a series, from the differences of neighbours, of which a change is only
-    one.
+    """The variance of a series, from the median distance of neighbours, which a few changes and bad
+    nights hardly move.
     """
-    return fmean((b - a) ** 2 for a, b in pairwise(logs)) / 2
+    return (median(abs(b - a) for a, b in pairwise(logs)) / MEDIAN) ** 2 / 2
 
 
-def _fitted(logs: Sequence[float], cost: float) -> list[int]:
-    """The starts of the levels that fit best, each at the `cost` of one more: the best fit up to
-    every place is made of the best up to an earlier one.
+def _fitted(logs: Sequence[float], cost: float) -> list[Level]:
+    """The levels that fit best, each at the `cost` of one more: the best fit up to every place is
+    made of the best up to an earlier one.
     """
     sums, squares = ([0.0, *accumulate(some)] for some in (logs, [one * one for one in logs]))
 
@@ -104,29 +113,25 @@ def _fitted(logs: Sequence[float], cost: float) -> list[int]:
 
     best, before = [0.0], [0]
     for end in range(1, len(logs) + 1):
-        fits = [
-            (best[start] + distance(start, end) + cost, start)
-            for start in range(end - LEAST + 1)
-            if best[start] < inf
-        ]
-        least, start = min(fits, default=(inf, 0))
+        fits = [(best[start] + distance(start, end) + cost, start) for start in range(end)]
+        least, start = min(fits)
         best.append(least)
         before.append(start)
-    starts, end = [], len(logs)
+    levels, end = [], len(logs)
     while end:
+        levels.append(range(before[end], end))
         end = before[end]
-        starts.append(end)
-    return starts[::-1]
+    return [[*level] for level in levels[::-1]]
 
 
-def _steps(logs: Sequence[float], starts: Sequence[int], own: float, floor: float) -> list[_Step]:
-    levels = _levels(logs, starts)
-    freedom = len(logs) - len(levels)
-    scatter = sum((one - fmean(level)) ** 2 for level in levels for one in level) / freedom
+def _steps(logs: Sequence[float], levels: Sequence[Level], own: float, floor: float) -> list[_Step]:
+    values = [[logs[place] for place in level] for level in levels]
+    freedom = sum(map(len, values)) - len(values)
+    scatter = sum((one - fmean(level)) ** 2 for level in values for one in level) / freedom
     places = len(logs) - 2 * LEAST + 1
     needed = student_t(freedom, 1 - LEVEL / 2 / places)
     found = []
-    for before, after in pairwise(levels):
+    for before, after in pairwise(values):
         move = fmean(after) - fmean(before)
         error = sqrt(max(scatter, own) * (1 / len(before) + 1 / len(after)))
         known = abs(move) / (needed * error) if error else inf
@@ -134,17 +139,14 @@ def _steps(logs: Sequence[float], starts: Sequence[int], own: float, floor: floa
     return found
 
 
-def _levels(logs: Sequence[float], starts: Sequence[int]) -> list[Sequence[float]]:
-    return [logs[start:end] for start, end in pairwise([*starts, len(logs)])]
-
-
 def _as_points(
-    logs: Sequence[float], starts: Sequence[int], steps: Sequence[_Step]
+    logs: Sequence[float], levels: Sequence[Level], steps: Sequence[_Step]
 ) -> tuple[ChangePoint, ...]:
-    half = student_t(len(logs) - len(starts))
+    half = student_t(sum(map(len, levels)) - len(levels))
     return tuple(
         ChangePoint(
-            place,
+            after[0],
+            before[-1],
             Estimate(
                 value=exp(step.move),
                 low=exp(step.move - half * step.error),
@@ -153,5 +155,5 @@ def _as_points(
                 method="t interval of two levels, on logarithms",
             ),
         )
-        for place, step in zip(starts[1:], steps, strict=True)
+        for (before, after), step in zip(pairwise(levels), steps, strict=True)
     )

@@ -198,7 +198,7 @@ def _print_accepted(
         for results in campaigns
     ]
     caveats = _caveats(*campaigns, base)
-    file.write(found, campaigns, base)
+    file.write(found, campaigns, base, caveats)
     if as_json:
         show_json(screen.document(found, caveats))
     else:

@@ -49,16 +49,23 @@ class JUnitFile:
     ) -> None:
         if error is not None and not isinstance(error, typer.Exit):
             with contextlib.suppress(OSError, Refused):  # the error itself is reported
-                words = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
+                from kneebench.exit_handling import file_error
+
+                interrupted = isinstance(error, KeyboardInterrupt)
+                words = "interrupted" if interrupted else file_error(error) or str(error)
                 self._put(type(error).__name__, words or "no answer")
 
     def write(
-        self, found: Sequence[Acceptance], campaigns: Sequence[Results], baseline: Results
+        self,
+        found: Sequence[Acceptance],
+        campaigns: Sequence[Results],
+        baseline: Results,
+        caveats: Sequence[str],
     ) -> None:
         """Write the answers."""
         from kneebench.screen.junit import junit
 
-        self._write(junit(found, campaigns, baseline))
+        self._write(junit(found, campaigns, baseline, caveats))
 
     def _put(self, kind: str, message: str) -> None:
         from kneebench.screen.junit import junit_without_answer

@@ -78,6 +78,7 @@ def differences(a: Results, b: Results) -> list[str]:
         *_differing(a, b, *of_server),
         *_differing(a, b, *_untouching(a, b)),
         *_differing(a, b, _notes(a), _notes(b)),
+        *_differing(a, b, *_tags(a, b)),
     ]
 
 
@@ -148,6 +149,15 @@ def _notes(results: Results) -> dict[str, str]:
     notes = results.campaign.plan.get("notes")
     found = notes.items() if isinstance(notes, dict) else ()
     return {f"the author's note {name!r}": str(text) for name, text in found}
+
+
+def _tags(a: Results, b: Results) -> tuple[dict[str, str], dict[str, str]]:
+    left, right = (one.campaign.tags for one in (a, b))
+    one, other = (
+        {f"the tag {name}": side.get(name, "not set") for name in {**left, **right}}
+        for side in (left, right)
+    )
+    return one, other
 
 
 def _settings(campaign: Campaign) -> dict[str, str]:

@@ -71,23 +71,10 @@ def differing_at(campaigns: Sequence[Results], trends: Iterable[Trend]) -> dict[
     """What else changed at each change point, in sentences, by the first campaign after it."""
     by_id = {one.campaign.id: one for one in campaigns}
     return {
-        change.campaign: [
-            *_tags(before := by_id[change.last], after := by_id[change.campaign]),
-            *differences(before, after),
-        ]
+        change.campaign: differences(by_id[change.last], by_id[change.campaign])
         for trend in trends
         for change in trend.changes
     }
-
-
-def _tags(before: Results, after: Results) -> list[str]:
-    """The tags that differ, in sentences."""
-    old, new = before.campaign.tags, after.campaign.tags
-    return [
-        f"tag {name}: {old.get(name, 'not set')}, then {new.get(name, 'not set')}"
-        for name in {**old, **new}
-        if old.get(name) != new.get(name)
-    ]
 
 
 def _read(one: Listed) -> Results:

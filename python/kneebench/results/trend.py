@@ -142,7 +142,7 @@ def _changes(
 ) -> Iterator[TrendChange]:
     known = [(point, point.value) for point in points if point.value and point.value.value > 0]
     for change in change_points([value for _, value in known], floor):
-        after, before = known[change.place][0], known[change.place - 1][0]
+        after, before = known[change.place][0], known[change.last][0]
         yield TrendChange(
             campaign=after.campaign,
             started_at=after.started_at,

@@ -29,11 +29,17 @@ OUTCOMES = {"worse": "failure", "cannot say": "error", "not judged": "skipped"}
 MEASUREMENT = "measurement"
 
 
-def junit(found: Sequence[Acceptance], campaigns: Sequence[Results], baseline: Results) -> str:
+def junit(
+    found: Sequence[Acceptance],
+    campaigns: Sequence[Results],
+    baseline: Results,
+    caveats: Sequence[str] = (),
+) -> str:
     """The document as text, in the form that Jenkins and GitLab read."""
     root = ElementTree.Element("testsuites", {"name": "kneebench accept"})
     for one, results in zip(found, campaigns, strict=True):
-        _suite(root, one, results, baseline)
+        suite = _suite(root, one, results, baseline)
+        _inner(suite, "system-out").text = visible("\n".join(_said(one, caveats)))
     for name in ("tests", "failures", "errors", "time"):
         total = sum(float(suite.get(name, "0")) for suite in root)
         root.set(name, f"{total:g}")
@@ -60,7 +66,7 @@ def _text(root: ElementTree.Element) -> str:
 
 def _suite(
     root: ElementTree.Element, found: Acceptance, results: Results, baseline: Results
-) -> None:
+) -> ElementTree.Element:
     """The cases of one campaign, with where and when it was measured."""
     suite = _inner(root, "testsuite", name=found.campaign, hostname=socket.gethostname())
     suite.set("timestamp", visible(results.campaign.started_at))
@@ -76,8 +82,16 @@ def _suite(
     suite.set("tests", str(len(list(suite.iter("testcase")))))
     for name, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         suite.set(name, str(outcomes[tag]))
-    sentences = (title(found), *found.matching, found.drift, *found.differences, DERIVED)
-    _inner(suite, "system-out").text = visible("\n".join(map(as_sentence, sentences)))
+    return suite
+
+
+def _said(found: Acceptance, caveats: Sequence[str]) -> Iterator[str]:
+    """What the terminal prints beside the figures."""
+    yield as_sentence(title(found))
+    yield from (f"CAVEAT  {sentence}" for sentence in caveats)
+    yield from map(as_sentence, (*found.matching, found.drift))
+    yield from (f"{sentence}." for sentence in found.differences)  # they begin with a key's name
+    yield DERIVED
 
 
 def _properties(

@@ -37,13 +37,20 @@ def _figure(trends: Sequence[Trend], number: str) -> Figure:
     )
 
 
+def _date_format(trends: Sequence[Trend]) -> str:
+    """How a date is written: with the time where all campaigns are of one day or two."""
+    days = {point.started_at[:10] for one in trends for point in one.points}
+    return "%b %d" if len(days) > 2 else "%b %d %H:%M"
+
+
 def _layers(trends: Sequence[Trend], title: str) -> Any:
     import altair as alt
 
     names = [one.storage for one in trends]
     colours = [chart_theme.colour(place) for place in range(len(names))]
     colour = chart_theme.colour_by_name(names, colours, chart_theme.legend(names))
-    x = alt.X("at:T", title=None, axis=alt.Axis(labelOverlap=True, format="%b %d"))
+    axis = alt.Axis(labelOverlap=True, format=_date_format(trends))
+    x = alt.X("at:T", title=None, axis=axis)
     y = alt.Y("value:Q", title=title, scale=alt.Scale(zero=False))
     points = chart_theme.chart([row for one in trends for row in _points(one)])
     drawn = points.encode(x=x, color=colour)
