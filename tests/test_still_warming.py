@@ -94,6 +94,7 @@ def test_a_storage_that_never_became_steady_is_compared_with_none_and_the_brief_
     assert remark.limit and FILLING.nopm > remark.limit
     assert results_json(filling)["still_warming"] == {"disk": remark.model_dump()}
     brief = Brief(filling)
+    assert brief.title == "Nothing is compared: disk never became steady (data cached)"
     assert section(brief, "cautions").sentences[0] == f"D{sentence[1:]}."
     assert section(brief, "glance").tables[0].rows[0].cells[3] == "not compared"
 

@@ -33,6 +33,7 @@ from kneebench.analysis.undecided import undecided
 from kneebench.analysis.wording import (
     FEW,
     capital,
+    known,
     number_of_users,
     percent,
     times,
@@ -143,10 +144,11 @@ def stated(
     said = f"{capital(called(climb))}: {times_another(times_with_interval(ratio), base, what)}"
     if not differs:
         unsure = "the interval includes 1x" if ratio.n > 1 else "one pair of runs is too few"
+        unsure = unsure if known(ratio) or ratio.n == 1 else ""
         why = doubt or (unsure if is_beyond(ratio, floor) else _within(own, machine))
         pair = f"{called(climb)} vs. {base} {times_with_interval(ratio)}"
         answer = f"Cannot say for {what}" if doubt else undecided(ratio, what)
-        said = f"{answer}: {pair}, {why}"
+        said = ", ".join(filter(None, (f"{answer}: {pair}", why)))
     return Comparison(
         quantity=quantity.name,
         baseline=against.configuration.id,

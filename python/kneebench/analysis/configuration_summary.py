@@ -4,14 +4,14 @@ terminal, a notebook or --json.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from kneebench import units
 from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.fixed_rate import fixed_rate_latency
 from kneebench.analysis.knee import final_rungs, knee, metered
 from kneebench.analysis.proof import proved
-from kneebench.analysis.wording import FEW, known, percent, stop_reason
+from kneebench.analysis.wording import FEW, ends, percent, stop_reason
 from kneebench.records import (
     Campaign,
     Climb,
@@ -155,8 +155,7 @@ def shown_time(value: Estimate | None, certain: bool = True) -> str:
         "not measured"
         if value is None
         else (
-            f"{units.time(value.value)}"
-            f" ({_range(value, units.time)}{'' if certain else f', {FEW}'})"
+            f"{units.time(value.value)} ({ends(value, units.time)}{'' if certain else f', {FEW}'})"
         )
     )
 
@@ -170,24 +169,13 @@ def shown_users(users: Estimate | None) -> str:
     )
 
 
-def _range(value: Estimate, written: Callable[[float], str]) -> str:
-    """The interval in words; one or two runs that scatter allow none."""
-    return (
-        f"{written(value.low)} to {written(value.high)}"
-        if known(value)
-        else "one run, no interval"
-        if value.n == 1
-        else "interval unknown"
-    )
-
-
 def shown_count(value: Estimate | None) -> str:
     """A throughput with its interval and the number of runs."""
     if value is None:
         return "none"
     return (
         f"{units.count(value.value)}"
-        f" ({_range(value, units.count)}{f', n={value.n}' if value.n > 1 else ''})"
+        f" ({ends(value, units.count)}{f', n={value.n}' if value.n > 1 else ''})"
     )
 
 

@@ -16,6 +16,7 @@ from kneebench.analysis.power import PER_NOPM
 from kneebench.analysis.quantity_ratio import NOPM
 from kneebench.analysis.rounds import half_width
 from kneebench.analysis.rounds_end import rounds_of
+from kneebench.analysis.still_warming import still_warming
 from kneebench.analysis.sweep import sweeps
 from kneebench.analysis.sweep_headline import (
     at_every_size,
@@ -26,6 +27,7 @@ from kneebench.analysis.sweep_headline import (
 from kneebench.analysis.undecided import VAGUE, not_shown, undecided, undecided_between
 from kneebench.analysis.wording import (
     capital,
+    ends,
     known,
     listed,
     lower,
@@ -36,7 +38,7 @@ from kneebench.analysis.wording import (
     times_and_interval,
     times_another,
 )
-from kneebench.records import Climb, Comparison, Knee, Results, configuration_name
+from kneebench.records import Climb, Comparison, Estimate, Knee, Results, configuration_name
 from kneebench.units import count, significant
 
 HARDLY_ANY_READS = 0.1
@@ -64,9 +66,7 @@ def headline(results: Results) -> str:
 
 
 def subtitle(results: Results) -> str:
-    """Intervals of the title's figures, and the other comparisons; empty if nothing was
-    measured.
-    """
+    """Intervals of the title's figures, and the other comparisons; empty without a measurement."""
     if mains := _mains(results):
         behinds = {
             name: intervals_at_every_size(results, main.configuration, main.base) or _behind(main)
@@ -79,8 +79,8 @@ def subtitle(results: Results) -> str:
     elif swept := first_sweep(results):
         sentence = behind(swept).rstrip(".")
     else:
-        knees = [found for climb in results.climbs if (found := knee(climb))]
-        sentence = f"NOPM: {CI} {_counts(knees[0])}" if knees else ""
+        knees = (found for climb in results.climbs if (found := knee(climb)))
+        sentence = next((f"NOPM: {_counts(one.nopm)}" for one in knees), "")
     cached = (
         "Data cached: this tests the log and write-back, not reads"
         if data_cached(results.climbs)
@@ -196,6 +196,8 @@ def _titles(results: Results) -> Iterator[str]:
         yield from _of_databases(results, between)
     elif swept := first_sweep(results):
         yield finding(swept)
+    elif len(results.climbs) > 1 and (warming := list(filter(still_warming, results.climbs))):
+        yield f"Nothing is compared: {called(warming[0])} never became steady"
     else:
         knees = [(climb, found) for climb in results.climbs if (found := knee(climb))]
         yield _alone(*knees[0]) if knees else "No final runs yet"
@@ -293,5 +295,6 @@ def _alone(climb: Climb, found: Knee) -> str:
     return f"{name}: {significant(found.nopm.value)} NOPM at {users}"
 
 
-def _counts(found: Knee) -> str:
-    return f"{significant(found.nopm.low)} to {significant(found.nopm.high)}, n={found.nopm.n}"
+def _counts(nopm: Estimate) -> str:
+    said = ends(nopm, significant)
+    return f"{CI} {said}, n={nopm.n}" if known(nopm) and nopm.n > 1 else said

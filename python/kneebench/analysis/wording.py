@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import isfinite
 
 from kneebench.records import FEW as FEW
@@ -163,11 +163,18 @@ def interval(of: Estimate, digits: int = 3) -> str:
     >>> interval(Estimate(value=33908, low=33104, high=34733, n=3))
     '33,100 to 34,700'
     """
-    return (
-        f"{significant(of.low, digits)} to {significant(of.high, digits)}"
-        if of.n > 1
-        else "one run, no interval"
-    )
+    return ends(of, lambda value: significant(value, digits))
+
+
+def ends(of: Estimate, written: Callable[[float], str]) -> str:
+    """The ends of an interval; in words where one run, or two that scatter, allow none.
+
+    >>> ends(Estimate(value=2.5, low=0.0, high=912063.0, n=2), str)
+    'interval unknown'
+    """
+    if known(of) and of.n > 1:
+        return f"{written(of.low)} to {written(of.high)}"
+    return "one run, no interval" if of.n == 1 else "interval unknown"
 
 
 def time_interval(of: Estimate) -> str:
@@ -176,7 +183,7 @@ def time_interval(of: Estimate) -> str:
     >>> time_interval(Estimate(value=0.0202, low=0.0198, high=0.0207, n=3))
     '19.8 ms to 20.7 ms'
     """
-    return f"{time(of.low)} to {time(of.high)}" if of.n > 1 else "one run, no interval"
+    return ends(of, time)
 
 
 def percentile(value_s: float, certain: bool) -> str:

@@ -8,7 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from kneebench.analysis.wording import as_sentence, capital, percentile, plural, times_with_interval
+from kneebench.analysis.wording import (
+    as_sentence,
+    capital,
+    ends,
+    percentile,
+    plural,
+    times_with_interval,
+)
 from kneebench.brief import chart_theme
 from kneebench.brief.campaigns.campaigns_page import CampaignsPage, compared_section, flat
 from kneebench.brief.campaigns.trend_figure import trend_section
@@ -100,8 +107,7 @@ def _row(row: CampaignRow) -> Row:
     users, nopm = NOTHING, NOTHING
     if row.knee:
         users, found = count(row.knee.users.value), row.knee.nopm
-        low, high = significant(found.low), significant(found.high)
-        nopm = f"{significant(found.value)} ({low} to {high}, n={found.n})"
+        nopm = f"{significant(found.value)} ({ends(found, significant)}, n={found.n})"
     against = times_with_interval(row.against.ratio) if row.against else row.sentence
     mean, log_write = (time(one.value if one else None) for one in (row.mean_s, row.log_write_s))
     p999 = percentile(row.p999_s.value, row.p999_certain) if row.p999_s else NOTHING

@@ -15,7 +15,7 @@ from kneebench.analysis.databases import (
     database_rows,
 )
 from kneebench.analysis.undecided import not_shown
-from kneebench.analysis.wording import FEW, FEW_MEANS, times_and_interval
+from kneebench.analysis.wording import FEW, FEW_MEANS, ends, times_and_interval
 from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Estimate
@@ -118,7 +118,7 @@ def _value(of: DatabaseQuantity, row: DatabaseRow) -> str:
 
 
 def _interval(figure: Estimate, written: Written) -> str:
-    return f"{written(figure.low)} to {written(figure.high)}" if figure.n > 1 else "one run"
+    return ends(figure, written)
 
 
 def _ratio(of: DatabaseQuantity, row: DatabaseRow) -> str:
