@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import kneebench
-from kneebench.results.trend import trends
 
 SLOW = "slow drive"
 
@@ -35,12 +34,13 @@ def test_the_same_storage_does_not_differ_where_its_knee_moved(
 ) -> None:
     one, other = campaigns[1], campaigns[12]
     assert (one.climbs[0].knee_users, other.climbs[0].knee_users) == (18, 12)
-    _, row = kneebench.compare(one, other).rows
+    compared = kneebench.compare(one, other)
+    _, row = compared.rows
     assert row.against and row.latency_against
     assert row.against.ratio.high < 1 and not row.against.differs
     assert row.latency_against.ratio.high < 0.8 and not row.latency_against.differs
     assert "the knees are at different numbers of users (12 vs. 18)" in row.sentence
-    points = [point.against for trend in trends((one, other)) for point in trend.points]
+    points = [point.against for trend in compared.trends for point in trend.points]
     assert [against.differs for against in points if against] == [False]
 
 

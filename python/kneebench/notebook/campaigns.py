@@ -17,17 +17,19 @@ from kneebench.results import Listed, campaign_reader, compare_campaigns, differ
 from kneebench.results.campaign_names import find_campaign
 from kneebench.results.compare_plans import ANYWAY
 from kneebench.results.cross_campaign import DRIFT, CampaignRow, caveats
+from kneebench.results.trend import Trend, trends
 
 
 class ComparedCampaigns(Record):
     """Several campaigns beside each other: the configurations of all in `rows`, against the first
-    campaign's baseline.
+    campaign's baseline; in `trends` each storage against itself in the first campaign that has it.
 
     `caveats`: what differs between the campaigns, what disturbed them, and that no interval covers
     the time between them.
     """
 
     rows: tuple[CampaignRow, ...]
+    trends: tuple[Trend, ...]
     caveats: tuple[str, ...]
 
     def _repr_html_(self) -> str:
@@ -96,4 +98,5 @@ def compare(
     disturbed = (
         f"{name}: {remark.words}" for name, remarks in caveats(every).items() for remark in remarks
     )
-    return ComparedCampaigns(rows=rows, caveats=(*differ, *disturbed, f"{capital(DRIFT)}."))
+    said = (*differ, *disturbed, f"{capital(DRIFT)}.")
+    return ComparedCampaigns(rows=rows, trends=trends(every), caveats=said)
