@@ -73,8 +73,7 @@ _DERIVED = """These are derived from them for a rung's window alone: its documen
 campaign names.
 
 | quantity | content |
-|---|---|
-"""
+|---|---|"""
 FRAMES_HEAD = """# The columns of the frames
 
 `results.rungs()` and its like give [frames](python.md#tables). Each column's unit is at the end of
@@ -124,8 +123,9 @@ def _quantities() -> Iterator[str]:
         parts = " and ".join(ratio.numerators), " and ".join(ratio.denominators)
         instead = f"; where that is not read: {ratio.instead}" if ratio.instead else ""
         yield _cells(f"`{name}`", ratio.unit, f"ratio: {parts[0]} by {parts[1]}{instead}")
-    rows = (_cells(f"`{name}`", f"{capital(text)}") for name, text in _derived())
-    yield "\n".join(("", f"{_DERIVED}{next(rows)}", *rows, ""))
+    yield f"\n{_DERIVED}"
+    yield from (_cells(f"`{name}`", capital(text)) for name, text in _derived())
+    yield ""
 
 
 def _derived() -> Iterator[tuple[str, str]]:

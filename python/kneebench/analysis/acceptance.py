@@ -114,6 +114,11 @@ def ratio_texts(ratio: Estimate) -> tuple[str, str]:
     return times_and_interval(ratio)
 
 
+def ratio_text(ratio: Estimate) -> str:
+    """Both in one text."""
+    return "{} ({})".format(*ratio_texts(ratio))
+
+
 def _figures(climb: Climb, against: Climb, margins: Margins) -> Iterator[_Figure]:
     of, to = fixed_rates(climb, against)
     same = of > 0 and same_rate((of, to))

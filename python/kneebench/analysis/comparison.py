@@ -143,9 +143,7 @@ def stated(
     base = _called_beside(climb, against)
     said = f"{capital(called(climb))}: {times_another(times_with_interval(ratio), base, what)}"
     if not differs:
-        unsure = "the interval includes 1x" if ratio.n > 1 else "one pair of runs is too few"
-        unsure = unsure if known(ratio) or ratio.n == 1 else ""
-        why = doubt or (unsure if is_beyond(ratio, floor) else _within(own, machine))
+        why = doubt or (_unsure(ratio) if is_beyond(ratio, floor) else _within(own, machine))
         pair = f"{called(climb)} vs. {base} {times_with_interval(ratio)}"
         answer = f"Cannot say for {what}" if doubt else undecided(ratio, what)
         said = ", ".join(filter(None, (f"{answer}: {pair}", why)))
@@ -175,6 +173,13 @@ def is_claimed(ratio: Estimate, floor: float) -> bool:
 def is_beyond(ratio: Estimate, floor: float) -> bool:
     """True if a ratio's value is further from 1 than a noise floor, in either direction."""
     return abs(log(ratio.value)) > log1p(floor)
+
+
+def _unsure(ratio: Estimate) -> str:
+    """Why an interval shows no difference; empty where it is unknown, which is said beside it."""
+    if ratio.n == 1:
+        return "one pair of runs is too few"
+    return "the interval includes 1x" if known(ratio) else ""
 
 
 def _within(own: float, machine: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import textwrap
+from functools import lru_cache
 from typing import Any
 
 from kneebench.brief import chart_theme
@@ -104,7 +105,7 @@ def complete(figure: Figure) -> str:
 
 def titled(figure: Figure, says: str) -> str:
     """The same with its title, and below it what it `says`, in lines that are no wider than it."""
-    wide = _width(figure) - MARGIN
+    wide = _width(complete(figure)) - MARGIN
     title = {
         "text": _lines(f"{figure.number}  {figure.title}", wide / TITLE_CHARACTER),
         "anchor": "start",
@@ -115,11 +116,14 @@ def titled(figure: Figure, says: str) -> str:
     return _complete({**figure.spec, "title": title})
 
 
-def _width(figure: Figure) -> float:
-    """How wide the chart is with its axes, which only drawing it shows."""
+@lru_cache(maxsize=1)
+def _width(specification: str) -> float:
+    """How wide a chart is with its axes. Only drawing it shows that, so the last is kept: a figure
+    is written in several formats.
+    """
     import vl_convert
 
-    box = _BOX.search(vl_convert.vegalite_to_svg(complete(figure)))
+    box = _BOX.search(vl_convert.vegalite_to_svg(specification))
     return float(box[1]) if box else 400.0
 
 

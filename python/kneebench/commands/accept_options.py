@@ -8,12 +8,13 @@ from typing import Annotated
 import typer
 
 from kneebench.commands.completing import campaign_names
+from kneebench.commands.options import CAMPAIGN_HELP
 
 Baseline = Annotated[
     str,
     typer.Argument(
         metavar="BASELINE",
-        help="Campaign: folder, name (the newest of it), beginning, `latest`, `latest~1`.",
+        help=CAMPAIGN_HELP,
         show_default=False,
         autocompletion=campaign_names,
     ),

@@ -18,11 +18,12 @@ PlanFile = Annotated[
         show_default=False,
     ),
 ]
+CAMPAIGN_HELP = "Campaign: folder, name (the newest of it), beginning, `latest`, `latest~1`."
 CampaignName = Annotated[
     str,
     typer.Argument(
         metavar="CAMPAIGN",
-        help="Campaign: folder, name (the newest of it), beginning, `latest`, `latest~1`.",
+        help=CAMPAIGN_HELP,
         show_default=False,
         autocompletion=campaign_names,
     ),

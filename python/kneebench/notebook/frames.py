@@ -15,14 +15,7 @@ from kneebench.errors import KneebenchError, PlanError
 from kneebench.measurement.quantities import RATIOS, READ
 from kneebench.notebook import columns
 from kneebench.notebook.frame import Frame
-from kneebench.records import (
-    SYSTEM_POWER,
-    Climb,
-    Configuration,
-    Estimate,
-    Results,
-    Rung,
-)
+from kneebench.records import SYSTEM_POWER, Climb, Configuration, Estimate, Results, Rung
 from kneebench.results import file_schemas
 from kneebench.results.campaign_reader import seconds, series, table_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from kneebench.analysis.acceptance import ratio_texts
+from kneebench.analysis.acceptance import ratio_text
 from kneebench.analysis.judged import Judged, shown, shown_margin
 from kneebench.analysis.wording import listed
 from kneebench.results.acceptance import Acceptance, severity
@@ -50,8 +50,5 @@ def answer_lines(one: Judged | None) -> tuple[str, ...]:
     """
     if not one:
         return (NOTHING,)
-    lines: tuple[str, ...] = (one.judgement, shown(one, one.campaign))
-    if one.ratio:
-        ratio, interval = ratio_texts(one.ratio)
-        lines = (*lines, f"{ratio} ({interval})" if interval else ratio)
-    return lines
+    lines = (one.judgement, shown(one, one.campaign))
+    return (*lines, ratio_text(one.ratio)) if one.ratio else lines

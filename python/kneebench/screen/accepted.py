@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from kneebench.analysis.acceptance import ratio_texts
+from kneebench.analysis.acceptance import ratio_text
 from kneebench.analysis.judged import Judged, shown, shown_margin
 from kneebench.analysis.wording import DERIVED, as_sentence
 from kneebench.results.acceptance import Acceptance, worst
@@ -101,9 +101,8 @@ def _named(one: Judged) -> Iterator[str]:
 
 def figures_of(one: Judged) -> Iterator[str]:
     """A figure as the table has it: the baseline's, now, their ratio with its interval, margin."""
-    ratio, interval = ratio_texts(one.ratio) if one.ratio else (NOTHING, "")
     yield from (shown(one, side) for side in (one.baseline, one.campaign))
-    yield f"{ratio} ({interval})" if interval else ratio
+    yield ratio_text(one.ratio) if one.ratio else NOTHING
     yield shown_margin(one)
 
 

@@ -137,9 +137,7 @@ def _side_by_side(found: Sequence[Acceptance]) -> Table:
                 *("\n".join(answer_lines(one)) for one in row.answers),
                 row.margins,
             ),
-            tone="alarm"
-            if any(one and one.judgement == "worse" for one in row.answers)
-            else "plain",
+            tone=_tone(row),
         )
         for row in accepted_rows(found)
     )

@@ -18,7 +18,6 @@ from kneebench.analysis.undecided import not_shown
 from kneebench.analysis.wording import FEW, FEW_MEANS, ends, times_and_interval
 from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.brief.view_model import ViewModel
-from kneebench.records import Estimate
 
 PLACE = 17
 Written = Callable[[float], str]
@@ -114,11 +113,7 @@ def _value(of: DatabaseQuantity, row: DatabaseRow) -> str:
         return units.NOTHING
     written = WRITTEN.get(name, units.size if "bytes" in name else units.time)
     uncertain = name == "latency.p999" and not row.p999_certain
-    return f"{written(figure.value)}\n({FEW if uncertain else _interval(figure, written)})"
-
-
-def _interval(figure: Estimate, written: Written) -> str:
-    return ends(figure, written)
+    return f"{written(figure.value)}\n({FEW if uncertain else ends(figure, written)})"
 
 
 def _ratio(of: DatabaseQuantity, row: DatabaseRow) -> str:
