@@ -153,8 +153,9 @@ def test_junit_has_a_suite_for_each_campaign_with_host_kernel_times_and_interval
         assert properties["baseline.kernel"] == host.kernel
         assert f"{host.cores} cores" in str(properties["machine"])
         assert suite.get("hostname")
-        assert float(suite.get("time") or 0) > 60
-        assert all(float(case.get("time") or 0) > 20 for case in suite.iter("testcase"))
+        cases = [float(case.get("time") or 0) for case in suite.iter("testcase")]
+        assert float(suite.get("time") or 0) > max(60.0, *cases)
+        assert min(cases) > 20
     text, cells = (place / "ci.xml").read_text(), re.split(r"  +|\n", answer.stdout)
     ratios = [cell for cell in cells if re.match(r"[\d.]+x \(.* n=3\)", cell)]
     assert len(ratios) == 16

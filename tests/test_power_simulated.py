@@ -18,6 +18,7 @@ from kneebench.errors import KneebenchError
 from kneebench.notebook.loaded import LoadedResults
 from kneebench.plan import Plan
 from kneebench.records import CampaignPower, PowerMeterFacts, Results, Rung
+from kneebench.units import significant
 
 KNEEBENCH = [sys.executable, "-m", "kneebench"]
 CORE_W, DRIVE_W, IDLE_W = 17.0, 9.0, 90.0
@@ -200,6 +201,7 @@ def test_accept_judges_power_per_nopm_and_its_limit(results: Results, tmp_path: 
     assert found is not None
     assert limit.judgement == ("same or better" if found.high <= most else "worse")
     assert "mW/NOPM" in limit.sentence
+    assert str(found).startswith(f"{significant(found.value)} mW/NOPM (")
 
 
 def test_accept_does_not_compare_power_of_different_meters(

@@ -95,6 +95,7 @@ def test_a_storage_that_never_became_steady_is_compared_with_none_and_the_brief_
     assert results_json(filling)["still_warming"] == {"disk": remark.model_dump()}
     brief = Brief(filling)
     assert brief.title == "Nothing is compared: disk never became steady (data cached)"
+    assert "NOPM" not in brief.subtitle, "one storage's interval is not what the title is about"
     assert section(brief, "cautions").sentences[0] == f"D{sentence[1:]}."
     assert section(brief, "glance").tables[0].rows[0].cells[3] == "not compared"
 

@@ -16,7 +16,7 @@ from kneebench.analysis.power import PER_NOPM
 from kneebench.analysis.quantity_ratio import NOPM
 from kneebench.analysis.rounds import half_width
 from kneebench.analysis.rounds_end import rounds_of
-from kneebench.analysis.still_warming import still_warming
+from kneebench.analysis.still_warming import first_warming
 from kneebench.analysis.sweep import sweeps
 from kneebench.analysis.sweep_headline import (
     at_every_size,
@@ -67,6 +67,7 @@ def headline(results: Results) -> str:
 
 def subtitle(results: Results) -> str:
     """Intervals of the title's figures, and the other comparisons; empty without a measurement."""
+    sentence = ""
     if mains := _mains(results):
         behinds = {
             name: intervals_at_every_size(results, main.configuration, main.base) or _behind(main)
@@ -78,7 +79,7 @@ def subtitle(results: Results) -> str:
         sentence = between.sentence
     elif swept := first_sweep(results):
         sentence = behind(swept).rstrip(".")
-    else:
+    elif not first_warming(results.climbs):
         knees = (found for climb in results.climbs if (found := knee(climb)))
         sentence = next((f"NOPM: {_counts(one.nopm)}" for one in knees), "")
     cached = (
@@ -196,8 +197,8 @@ def _titles(results: Results) -> Iterator[str]:
         yield from _of_databases(results, between)
     elif swept := first_sweep(results):
         yield finding(swept)
-    elif len(results.climbs) > 1 and (warming := list(filter(still_warming, results.climbs))):
-        yield f"Nothing is compared: {called(warming[0])} never became steady"
+    elif warming := first_warming(results.climbs):
+        yield f"Nothing is compared: {called(warming)} never became steady"
     else:
         knees = [(climb, found) for climb in results.climbs if (found := knee(climb))]
         yield _alone(*knees[0]) if knees else "No final runs yet"
@@ -242,14 +243,10 @@ def _of_storages(main: _Main, *, imprecise: bool) -> Iterator[str]:
             yield f"{configuration}: {short}, {beside}"
         yield f"{configuration}: {nopm}"
     elif latency:
-        yield (
-            f"{configuration} {'cuts' if latency.ratio.value < 1 else 'raises'} mean latency to"
-            f" {times(latency.ratio.value)} {_of(base)}"
-        )
-        yield (
-            f"{configuration} {'cuts' if latency.ratio.value < 1 else 'raises'} mean latency to"
-            f" {times(latency.ratio.value)}"
-        )
+        does = "cuts" if latency.ratio.value < 1 else "raises"
+        changed = f"{configuration} {does} mean latency to {times(latency.ratio.value)}"
+        yield f"{changed} {_of(base)}"
+        yield changed
     else:
         yield undecided_between(main.best.ratio, called(main.configuration), base)
 

@@ -89,12 +89,14 @@ def power_of(rungs: Sequence[Rung], idle_w: float | None) -> PowerOfLoad | None:
 
     return PowerOfLoad(
         watts=estimate_of(measured, power_w),
-        mw_per_nopm=estimate_of(measured, mw_per_nopm),
+        mw_per_nopm=estimate_of(measured, mw_per_nopm).in_unit("mW/NOPM"),
         joules_per_order=estimate_of(measured, lambda one: SECONDS * mw_per_nopm(one) / MILLI),
         joules_per_transaction=estimate_of(measured, joules_per_transaction),
         nopm_per_w=estimate_of(measured, lambda one: MILLI / mw_per_nopm(one)),
         runs=len(rungs),
-        above_idle=estimate_of(measured, above) if more and min(more) > 0 else None,
+        above_idle=(
+            estimate_of(measured, above).in_unit("mW/NOPM") if more and min(more) > 0 else None
+        ),
     )
 
 

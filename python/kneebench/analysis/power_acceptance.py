@@ -11,7 +11,7 @@ from kneebench.records import CampaignPower, Climb, Estimate
 def power_per_nopm(climb: Climb) -> Estimate | None:
     """mW/NOPM over the quoted final runs; None where power was not measured."""
     rungs = [rung for rung in quoted_rungs(climb) if mw_per_nopm(rung) > 0]
-    return estimate_of(rungs, mw_per_nopm) if rungs else None
+    return estimate_of(rungs, mw_per_nopm).in_unit("mW/NOPM") if rungs else None
 
 
 def meters_differ(of: CampaignPower | None, to: CampaignPower | None) -> str:

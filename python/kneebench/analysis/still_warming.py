@@ -39,6 +39,13 @@ def still_warming(climb: Climb) -> str:
     return f"it never became steady within its warm-up limit: {moving.words}" if moving else ""
 
 
+def first_warming(climbs: Sequence[Climb]) -> Climb | None:
+    """The first of several configurations that is still warming; None for one alone: it has nothing
+    to be compared with.
+    """
+    return next(filter(still_warming, climbs), None) if len(climbs) > 1 else None
+
+
 def still_moving(climb: Climb) -> Remark | None:
     """How the load of such a configuration still moved, with the rise of NOPM, or else the fall of
     its reads; None for any other.

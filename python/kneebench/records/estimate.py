@@ -12,7 +12,7 @@ from pydantic_core import core_schema
 from kneebench import units
 from kneebench.records.record import Record
 
-Unit = Literal["", "s", "x", "users", "NOPM", "TPM"]
+Unit = Literal["", "s", "x", "users", "NOPM", "TPM", "mW/NOPM"]
 
 
 class Estimate(Record):
@@ -38,8 +38,8 @@ class Estimate(Record):
     method: str = ""
     """Method of the interval, in words."""
     unit: Unit = Field(default="", exclude=True)
-    """Unit of the record's field which holds it ("s", "x", "users", "NOPM", "TPM"; empty where no
-    field says one)."""
+    """Unit of the record's field which holds it ("s", "x", "users", "NOPM", "TPM", "mW/NOPM"; empty
+    where no field says one)."""
 
     def in_unit(self, unit: Unit) -> Estimate:
         """The same number with its unit: nothing is converted."""
@@ -47,7 +47,7 @@ class Estimate(Record):
 
     def __str__(self) -> str:
         value, low, high = map(_WRITTEN[self.unit], (self.value, self.low, self.high))
-        unit = f" {self.unit}" if self.unit in _COUNTED else ""
+        unit = "" if self.unit in ("", *_IN_THE_NUMBER) else f" {self.unit}"
         return f"{value}{unit} ({low} to {high}, n={self.n})"
 
 
@@ -56,12 +56,13 @@ def _number(value: float) -> str:
     return f"{Decimal(f'{value:.4g}'):,f}"
 
 
-_COUNTED = ("users", "NOPM", "TPM")
+_IN_THE_NUMBER = ("s", "x")
 _WRITTEN: dict[str, Callable[[float], str]] = {
     "": _number,
     "s": units.time,
     "x": lambda value: f"{units.rounded(value)}x",
-    **dict.fromkeys(_COUNTED, units.count),
+    "mW/NOPM": units.significant,
+    **dict.fromkeys(("users", "NOPM", "TPM"), units.count),
 }
 
 

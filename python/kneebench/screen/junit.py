@@ -135,12 +135,15 @@ def _failed_measurement(suite: ElementTree.Element, results: Results, code: int)
 
 
 def _seconds(results: Results) -> float:
-    """From the campaign's start to the start of its last rung, and that rung's window."""
+    """From the campaign's start to the end of its last rung. A simulated campaign takes less than
+    what it simulates: its rungs' own time.
+    """
     rungs = [rung for climb in results.climbs for rung in climb.rungs]
     starts = [_time(rung.started_at) for rung in rungs]
     last = rungs[starts.index(max(starts))] if rungs else None
     began = _time(results.campaign.started_at)
-    return max(0.0, max(starts) - began) + _took_s(last) if last else 0.0
+    real_s = max(0.0, max(starts) - began) + _took_s(last) if last else 0.0
+    return max(real_s, sum(map(_took_s, rungs)))
 
 
 def _measured_s(results: Results, one: Judged) -> float:

@@ -17,7 +17,7 @@ from kneebench.analysis.configuration_summary import (
     shown_users,
 )
 from kneebench.analysis.undecided import unclaimed
-from kneebench.analysis.wording import FEW_MEANS, named, times_with_interval
+from kneebench.analysis.wording import FEW_MEANS, capital, named, times_with_interval
 from kneebench.records import Comparison, Finding
 from kneebench.results import CampaignRow
 from kneebench.screen.progress import RungLine
@@ -86,27 +86,31 @@ def findings(found: Iterable[Finding]) -> Table:
 
 def readiness(found: Sequence[Finding]) -> Text:
     """The last line of `check`: ready or not, how many errors and warnings, how long, how many
-    bytes.
+    bytes; of a plan that is not ready, what is known of them.
 
     >>> print(readiness([Finding(level="ok", subject="duration", seen="", takes_s=720.0)]))
     Ready: 0 errors, 0 warnings. About 12 min; writes nothing to storage.
+    >>> print(readiness([Finding(level="error", subject="storage", seen="none of it")]))
+    Not ready: 1 error, 0 warnings.
     """
     levels = [finding.level for finding in found]
     errors, warnings = levels.count("error") + levels.count("refused"), levels.count("warning")
-    takes_s = next((finding.takes_s for finding in found if finding.takes_s is not None), 0.0)
+    takes_s = next((finding.takes_s for finding in found if finding.takes_s is not None), None)
     most = max((finding.writes_bytes for finding in found), default=0)
     kept = sum(finding.keeps_bytes for finding in found)
-    writes = (
-        f"up to {units.size(most)} per directory, removed afterwards"
-        if most
-        else "nothing to storage"
-    )
-    keeps = f"; keeps {units.size(kept)}" if kept else ""
+    parts = []
+    if takes_s is not None or not errors:
+        parts.append(f"about {rough_time(takes_s or 0.0)}")
+    if most:
+        parts.append(f"writes up to {units.size(most)} per directory, removed afterwards")
+    elif not errors:
+        parts.append("writes nothing to storage")
+    if kept:
+        parts.append(f"keeps {units.size(kept)}")
     ready, style = ("Not ready", "red") if errors else ("Ready", "green")
     counts = f"{errors} error{'s' * (errors != 1)}, {warnings} warning{'s' * (warnings != 1)}"
-    return Text(
-        f"{ready}: {counts}. About {rough_time(takes_s)}; writes {writes}{keeps}.", style=style
-    )
+    rest = f" {capital('; '.join(parts))}." if parts else ""
+    return Text(f"{ready}: {counts}.{rest}", style=style)
 
 
 def trial_outcome(found: Sequence[Finding]) -> Text:
