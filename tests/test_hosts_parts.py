@@ -29,6 +29,7 @@ from kneebench.errors import DatabaseLost, KneebenchError, PlanError, Refused
 from kneebench.hosts.bandwidth import measured, sending
 from kneebench.hosts.connection import Connection, here
 from kneebench.hosts.interfaces import carried, line_rate, way_to
+from kneebench.hosts.load_agent import with_certificates
 from kneebench.hosts.load_hosts import PROGRAM
 from kneebench.hosts.package import NOTHING, database_package
 from kneebench.hosts.typed_calls import (
@@ -325,6 +326,14 @@ def test_a_server_whose_build_has_tls_lets_nobody_in_without_it(tmp_path: Path) 
         )
         generator.ready()
     engine.close()
+
+
+def test_certificates_for_users_are_a_file_that_ends_with_its_process() -> None:
+    with with_certificates({"host": "db"}, "-----BEGIN") as address:
+        file = Path(address["sslrootcert"])
+        assert file.read_text() == "-----BEGIN"
+        assert file.is_relative_to("/proc"), "a killed agent would leave it in a folder"
+    assert not file.exists()
 
 
 def test_a_server_listens_for_the_hosts_of_the_plan_only(tmp_path: Path) -> None:
