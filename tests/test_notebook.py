@@ -17,6 +17,7 @@ import pytest
 import kneebench
 from kneebench.brief import drawing
 from kneebench.notebook.progress_line import in_notebook
+from kneebench.records import Remark
 from tests.recordings import recorded
 from tests.simulated_campaign import plan
 
@@ -95,7 +96,6 @@ def test_a_notebook_shows_what_a_reader_must_know(results: kneebench.Results) ->
 
 def test_a_notebook_shows_failed_checks_and_invalid_rungs_first() -> None:
     from kneebench.notebook.loaded import loaded
-    from kneebench.records import Remark
 
     whole = recorded()
     climb = whole.climbs[0]
@@ -106,6 +106,22 @@ def test_a_notebook_shows_failed_checks_and_invalid_rungs_first() -> None:
     assert page.startswith("<p><strong>1 rung is invalid</strong></p>")
     assert "the load &lt;generator&gt; was busy" in page
     assert "invalid: the load &lt;generator&gt; was busy" in climbs[0]._repr_html_()
+
+
+def test_a_knee_and_a_comparison_say_what_must_be_known_of_their_runs() -> None:
+    few = Remark(kind="warehouses", severity="caveat", words="2 warehouses per user")
+    whole = recorded()
+    rungs = tuple(
+        one.with_remarks(few) if one.order.phase == "final_run" else one
+        for one in whole.climbs[0].rungs
+    )
+    climb = whole.climbs[0].model_copy(update={"rungs": rungs})
+    runs = len(climb.of("final_run"))
+    assert f"{runs} of {runs} runs: 2 warehouses per user." in kneebench.knee(climb)._repr_html_()
+    either = whole.model_copy(update={"climbs": (climb, *whole.climbs[1:])})
+    [nopm] = [one for one in kneebench.compare(either) if one.quantity == "nopm"]
+    assert f"{runs} of {2 * runs} runs: 2 warehouses per user." in nopm._repr_html_()
+    assert "caveats" not in nopm.model_dump()
 
 
 def test_a_plan_and_a_brief_have_a_page_in_a_notebook(results: kneebench.Results) -> None:

@@ -122,6 +122,8 @@ def test_compare_lists_what_cannot_touch_the_figures_and_refuses_the_rest(
             "--set ladder.repeat=4: ladder.repeat\n    found:   unknown",
         ),
         (("--set", "ladder.window=5"), "allowed: a time with its unit in quotes"),
+        (("--set", "ladder=5"), "allowed: a table"),
+        (("--set", "accept={nopm=0.03, power=-1}"), "accept.power"),
         (("--set", "repeats"), "no = in it; write KEY=VALUE"),
         (("--set", "a b=1"), "'a b' is no key of a plan"),
         (("--name", "../up"), '--name ../up: name\n    found:   "../up"'),

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
-from math import ceil, floor, log10
+from math import ceil, floor, isfinite, log10
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
@@ -113,6 +113,38 @@ def rounded(value: float, digits: int = 3) -> str:
     ('0.0000123', '2.5', '100', '1230')
     """
     return f"{Decimal(f'{value:.{digits}g}'):f}"
+
+
+def times(ratio: float, digits: int | None = None) -> str:
+    """A ratio for people: two digits after the point below 2, then one, then none; or so many.
+
+    >>> times(0.7684), times(1.349), times(2.5), times(14.2), times(2.5, 2)
+    ('0.77x', '1.35x', '2.5x', '14x', '2.50x')
+    """
+    return (
+        f"{ratio:.{_after(ratio) if digits is None else digits}f}x"
+        if isfinite(ratio)
+        else "unknown"
+    )
+
+
+def times_and_ends(ratio: float, *ends: float) -> tuple[str, ...]:
+    """A ratio and the ends of its interval, with a digit more where the interval would vanish.
+
+    >>> times_and_ends(2.5, 2.31, 2.7), times_and_ends(2.5, 2.46, 2.53)
+    (('2.5x', '2.3x', '2.7x'), ('2.50x', '2.46x', '2.53x'))
+    """
+    digits = _after(ratio)
+    if times(ratio, digits) in [times(end, digits) for end in ends]:
+        digits += 1
+    near = [ratio and 0.1 < end / ratio < 10 for end in ends]
+    return times(ratio, digits), *(
+        times(end, digits if one else None) for end, one in zip(ends, near, strict=True)
+    )
+
+
+def _after(ratio: float) -> int:
+    return 2 if abs(ratio) < 1.995 else 1 if abs(ratio) < 9.95 else 0
 
 
 def size(value_bytes: float | None) -> str:

@@ -41,7 +41,14 @@ from kneebench.analysis.wording import (
     times_with_interval,
 )
 from kneebench.errors import require_kind
-from kneebench.records import Climb, Comparison, Estimate, Results, configuration_name
+from kneebench.records import (
+    Climb,
+    Comparison,
+    Estimate,
+    Results,
+    caveats_of,
+    configuration_name,
+)
 from kneebench.units import count
 
 
@@ -157,6 +164,7 @@ def stated(
         sentence=said,
         doubt=doubt,
         label=climb.label,
+        caveats=caveats_of([rung for one in both for rung in one.of(quantity.phase)]),
     )
 
 

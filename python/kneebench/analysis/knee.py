@@ -8,7 +8,7 @@ from kneebench.analysis.final_estimates import estimate_of
 from kneebench.analysis.knee_interval import users_interval
 from kneebench.analysis.wording import number_of_users
 from kneebench.errors import require_kind
-from kneebench.records import Climb, Estimate, Knee, Latency, Rung
+from kneebench.records import Climb, Estimate, Knee, Latency, Rung, caveats_of
 
 PAST_PEAK = 0.02
 """Least drop of the last rung below the highest throughput, as a share, for a peak to be claimed;
@@ -40,6 +40,7 @@ def knee(climb: Climb) -> Knee | None:
         latency=merged,
         peak=_peaked(climb),
         label=climb.label,
+        caveats=caveats_of(rungs),
     )
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from math import isfinite
 
 from kneebench.records import FEW as FEW
 from kneebench.records import Estimate, Latency
 from kneebench.records import named as named
-from kneebench.units import NOTHING, significant, time
+from kneebench.units import NOTHING, significant, time, times_and_ends
+from kneebench.units import times as times
 
 DERIVED = "Derived from TPC-C, not comparable with TPC results."
 """The fair-use line, under every result for people."""
@@ -24,19 +24,6 @@ WIDEST = 10
 def known(of: Estimate) -> bool:
     """False for an interval that is too wide to use because there were too few runs."""
     return of.n > 2 or of.high <= WIDEST * of.value
-
-
-def times(ratio: float, digits: int | None = None) -> str:
-    """A ratio for people: two digits after the point below 2, then one, then none; or so many.
-
-    >>> times(0.7684), times(1.349), times(2.5), times(14.2), times(2.5, 2)
-    ('0.77x', '1.35x', '2.5x', '14x', '2.50x')
-    """
-    return (
-        f"{ratio:.{_digits(ratio) if digits is None else digits}f}x"
-        if isfinite(ratio)
-        else "unknown"
-    )
 
 
 def times_with_interval(ratio: Estimate) -> str:
@@ -62,16 +49,8 @@ def times_and_interval(ratio: Estimate) -> tuple[str, str]:
     """
     if not known(ratio):
         return times(ratio.value), f"interval unknown: n={ratio.n} is too few"
-    digits = _digits(ratio.value)
-    if times(ratio.low, digits) == times(ratio.value, digits) or times(ratio.high, digits) == times(
-        ratio.value, digits
-    ):
-        digits += 1
-    low, high = (
-        times(end, digits if 0.1 < end / ratio.value < 10 else None)
-        for end in (ratio.low, ratio.high)
-    )
-    return times(ratio.value, digits), f"{low} to {high}, n={ratio.n}"
+    value, low, high = times_and_ends(ratio.value, ratio.low, ratio.high)
+    return value, f"{low} to {high}, n={ratio.n}"
 
 
 def stop_reason(stop: str) -> str:
@@ -139,10 +118,6 @@ def number_of_users(users: float) -> str:
     ('1 user', '1,601 users')
     """
     return f"{users:,.0f} user{'' if users == 1 else 's'}"
-
-
-def _digits(ratio: float) -> int:
-    return 2 if abs(ratio) < 1.995 else 1 if abs(ratio) < 9.95 else 0
 
 
 def percent(share: float | None, *, signed: bool = False) -> str:

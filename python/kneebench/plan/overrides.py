@@ -27,6 +27,8 @@ def override(text: str) -> Override:
 
     >>> override("ladder.repeats=5")[:2], override('storages."2x NVMe".path=/mnt/a')[:2]
     ((('ladder', 'repeats'), 5), (('storages', '2x NVMe', 'path'), '/mnt/a'))
+    >>> override('accept={nopm=0.03, power=0.05}')[:2]
+    (('accept',), {'nopm': 0.03, 'power': 0.05})
     """
     option = f"--set {text}"
     key, sign, value = text.partition("=")
@@ -39,7 +41,10 @@ def override(text: str) -> Override:
     if not sign:
         do = "write KEY=VALUE, such as --set ladder.repeats=5"
         raise PlanError(option, seen="no = in it", do=do)
-    do = "quote what is no word, as in --set 'storages.\"slow drive\".path=/mnt/a'"
+    do = (
+        "write it as in --set ladder.repeats=5; quote what is no word, as in --set"
+        " 'storages.\"slow drive\".path=/mnt/a'"
+    )
     raise PlanError(option, seen=f"{key!r} is no key of a plan", do=do)
 
 
@@ -87,7 +92,7 @@ def named(name: str) -> Override:
 
 def with_overrides(values: Mapping[str, Any], overrides: Sequence[Override]) -> dict[str, Any]:
     """The values of a plan with those of the command line in their place, in order; tables are
-    created where they are missing.
+    created where they are missing. A table's other keys stay.
 
     >>> with_overrides({"ladder": {"step": 2}}, [override("ladder.repeats=5")])
     {'ladder': {'step': 2, 'repeats': 5}}
@@ -99,15 +104,17 @@ def with_overrides(values: Mapping[str, Any], overrides: Sequence[Override]) -> 
 
 
 def _with(table: Any, path: tuple[str, ...], value: Any) -> Any:
-    if not path:
-        return value
     inner = table if isinstance(table, dict) else {}
+    if not path:
+        return {**inner, **value} if isinstance(value, dict) else value
     return {**inner, path[0]: _with(inner.get(path[0]), path[1:], value)}
 
 
 def _only(values: Any, path: tuple[str, ...] = ()) -> tuple[tuple[str, ...], Any]:
-    """The one key of a document, with its value. Raises ValueError for several."""
-    if not isinstance(values, dict) or (path and not values):
+    """The one key of a document, with its value, which may be a table of several. Raises ValueError
+    for several keys.
+    """
+    if not isinstance(values, dict) or (path and len(values) != 1):
         return path, values
     if len(values) != 1:
         raise ValueError("several keys")

@@ -138,7 +138,7 @@ def allowed_text(schema: dict[str, Any]) -> str:
         kind = "sizes or shares of the data" if "pattern" in entries else kind
         tables = " or tables" if "oneOf" in entries and not is_table(entries) else ""
         return f"list of {kind}{tables}{_bounds(entries)}"
-    if "step" in schema.get("properties", {}):
+    if schema.get("properties", {}).keys() == {"from", "to", "step"}:
         return "{ from, to, step }"
     if "properties" in schema or "$ref" in str(schema):
         return "a table"

@@ -6,7 +6,14 @@ Every record is written to JSON by ``model_dump_json`` and read by ``model_valid
 from __future__ import annotations
 
 from kneebench.records.campaign import Campaign, Results
-from kneebench.records.climb import Climb, Limits, NoiseFloor, RawStorage, StopResult
+from kneebench.records.climb import (
+    Climb,
+    Limits,
+    NoiseFloor,
+    RawStorage,
+    StopResult,
+    caveats_of,
+)
 from kneebench.records.configuration import Configuration, IoAllowance, configuration_name
 from kneebench.records.drive_loads import DriveLoad, LoadInterval, Preconditioned
 from kneebench.records.drives import (
@@ -148,6 +155,7 @@ __all__ = [
     "WholeDrive",
     "WriteCount",
     "at_rest_on",
+    "caveats_of",
     "configuration_name",
     "named",
     "noted",

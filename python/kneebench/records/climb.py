@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pydantic import Field
 
@@ -157,9 +157,6 @@ class Climb(Record):
 def _cells(rung: Rung) -> tuple[str, ...]:
     """A rung as a row for people."""
     latency = rung.tally.latency
-    failed = [f"failed check: {check.name}" for check in rung.checks if not check.passed]
-    remarks = [f"invalid: {one.words}" for one in rung.remarks if one.severity == "invalid"]
-    remarks += [one.words for one in rung.remarks if one.severity == "caveat"]
     return (
         named(rung.order.phase),
         str(rung.users),
@@ -167,5 +164,26 @@ def _cells(rung: Rung) -> tuple[str, ...]:
         units.time(latency.mean_s if latency else None),
         units.time(latency.p999_s if latency else None)
         + ("" if latency is None or latency.p999_is_certain else f" ({FEW})"),
-        "; ".join([*failed, *remarks, *([] if rung.steady else ["not steady"])]),
+        "; ".join(words for _, words in _known_of(rung)),
     )
+
+
+def _known_of(rung: Rung) -> list[tuple[str, str]]:
+    """What must be known of a rung, with its kind: the worst first."""
+    failed = [(one.name, f"failed check: {one.name}") for one in rung.checks if not one.passed]
+    invalid = [one for one in rung.remarks if one.severity == "invalid"]
+    caveats = [one for one in rung.remarks if one.severity == "caveat"]
+    return [
+        *failed,
+        *((one.kind, f"invalid: {one.words}") for one in invalid),
+        *((one.kind, one.words) for one in caveats),
+        *([] if rung.steady else [("steady", "not steady")]),
+    ]
+
+
+def caveats_of(rungs: Sequence[Rung]) -> tuple[str, ...]:
+    """What must be known of some runs: each kind once, in the words of its first run."""
+    known = [dict(reversed(_known_of(rung))) for rung in rungs]
+    kinds = dict.fromkeys(kind for rung in rungs for kind, _ in _known_of(rung))
+    of = [[one[kind] for one in known if kind in one] for kind in kinds]
+    return tuple(f"{len(said)} of {len(known)} runs: {said[0]}." for said in of)

@@ -24,7 +24,7 @@ class Estimate(Record):
     >>> print(Estimate(value=33908.2, low=33104, high=34733, n=3, unit="NOPM"))
     33,908 NOPM (33,104 to 34,733, n=3)
     >>> print(Estimate(value=1.69, low=1.2, high=2.3, n=5, unit="x"))
-    1.69x (1.2x to 2.3x, n=5)
+    1.69x (1.20x to 2.30x, n=5)
     """
 
     value: float
@@ -46,7 +46,12 @@ class Estimate(Record):
         return self if self.unit == unit else self.model_copy(update={"unit": unit})
 
     def __str__(self) -> str:
-        value, low, high = map(_WRITTEN[self.unit], (self.value, self.low, self.high))
+        numbers = self.value, self.low, self.high
+        value, low, high = (
+            units.times_and_ends(*numbers)
+            if self.unit == "x"
+            else map(_WRITTEN[self.unit], numbers)
+        )
         unit = "" if self.unit in ("", *_IN_THE_NUMBER) else f" {self.unit}"
         return f"{value}{unit} ({low} to {high}, n={self.n})"
 
@@ -60,7 +65,6 @@ _IN_THE_NUMBER = ("s", "x")
 _WRITTEN: dict[str, Callable[[float], str]] = {
     "": _number,
     "s": units.time,
-    "x": lambda value: f"{units.rounded(value)}x",
     "mW/NOPM": units.significant,
     **dict.fromkeys(("users", "NOPM", "TPM"), units.count),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from kneebench import units
 from kneebench.records.configuration import Configuration
 from kneebench.records.estimate import InNopm, InSeconds, InTimes, InTpm, InUsers
 from kneebench.records.markup import html_table, labelled
@@ -61,6 +62,8 @@ class Knee(Record):
     """Whether throughput was seen to fall beyond the knee; otherwise a plateau begins."""
     label: str = Field(default="", exclude=True)
     """"Simulated" or "Emulated drives", which a reader must know; in no file."""
+    caveats: tuple[str, ...] = Field(default=(), exclude=True)
+    """What must be known of its runs, likewise."""
 
     def _repr_html_(self) -> str:
         """Each estimate with its interval, and what limits it."""
@@ -73,6 +76,7 @@ class Knee(Record):
             ("P99.9 latency", f"{self.p999_s}{'' if certain else f' ({FEW})'}"),
         ]
         below = ["" if self.peak else "A plateau, not a proven peak: more NOPM may be possible."]
+        below += self.caveats
         return html_table((), rows, labelled(self.label, self.configuration.name), below)
 
 
@@ -97,15 +101,18 @@ class Comparison(Record):
     """Reason why a difference is not one of the configurations; empty without one."""
     label: str = Field(default="", exclude=True)
     """"Simulated" or "Emulated drives", as a knee's; in no file."""
+    caveats: tuple[str, ...] = Field(default=(), exclude=True)
+    """What must be known of the runs of both, likewise."""
 
     def _repr_html_(self) -> str:
         """The comparison in words, its ratio and the noise floor."""
         rows = [
             ("Ratio", str(self.ratio)),
-            ("Noise floor", f"{100 * self.noise_floor:.2g}%"),
+            ("Noise floor", f"{units.rounded(100 * self.noise_floor)}%"),
             ("Difference", "yes" if self.differs else "not shown"),
         ]
-        return html_table((), rows, labelled(self.label, self.quantity), [f"{self.sentence}."])
+        below = [f"{self.sentence}.", *self.caveats]
+        return html_table((), rows, labelled(self.label, self.quantity), below)
 
 
 class ResourceEvidence(Record):
