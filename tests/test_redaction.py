@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -20,7 +22,7 @@ from kneebench.results.campaign_reader import series
 from kneebench.results.packing import pack
 from kneebench.results.private_names import Name, by_form
 from kneebench.results.redaction import Redaction, Replacement
-from tests.packed import PATH, PRIVATE, SERIAL, SHORT, texts, with_private_names
+from tests.packed import PATH, PRIVATE, SERIAL, SHORT, changed, texts, with_private_names
 from tests.packed import small_campaign as campaign_in
 
 
@@ -135,6 +137,17 @@ def test_a_redaction_that_would_damage_the_campaign_leaves_no_file(
     with pytest.raises(KneebenchError, match="with stand-ins it could not be read"):
         pack(results, tmp_path / "x.kneebench", redact=True)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_author_is_replaced_by_name_and_by_address_alone(folder: Path, tmp_path: Path) -> None:
+    def write(head: dict[str, Any]) -> None:
+        head["plan"]["brief"]["authors"] = ["Ann Example <ann@acme.example>"]
+        head["notes"] = ["By Ann Example, that is ann@acme.example, at 10.9.8.7. Thanks"]
+
+    changed(Path(shutil.copytree(folder, tmp_path / "copy")) / "campaign.json", write)
+    pack(kneebench.load(tmp_path / "copy"), tmp_path / "x.kneebench", redact=True)
+    [note] = kneebench.load(tmp_path / "x.kneebench").campaign.notes
+    assert not [one for one in ("Ann", "ann", "acme", "10.9.8.7") if one in note], note
 
 
 @pytest.mark.parametrize(

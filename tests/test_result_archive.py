@@ -326,6 +326,27 @@ def test_a_damaged_document_in_an_archive_is_named_by_the_archives_path(
         kneebench.load(file)
 
 
+def _headed(root: Path, file: Path, **changes: object) -> Path:
+    """An archive whose head has other values."""
+    head = {**json.loads((root / "before" / HEAD).read_text()), **changes}
+    others = [entry for entry in valid(root) if entry[0] != HEAD]
+    return made(file, [(HEAD, json.dumps(head).encode()), *others])
+
+
+@pytest.mark.parametrize("id", ["../up", "/x", "..", ".x", "-x", "a\nb", "", "x" * 300])
+def test_a_campaign_whose_id_is_no_folders_name_is_not_read(
+    id: str, root: Path, place: Path
+) -> None:
+    with pytest.raises(KneebenchError, match=r"its id is .* which is no folder's name"):
+        kneebench.load(_headed(root, place / "x.kneebench", id=id))
+    assert list(place.iterdir()) == [place / "x.kneebench"]
+
+
+def test_an_archive_of_a_newer_format_needs_a_newer_kneebench(root: Path, place: Path) -> None:
+    with pytest.raises(KneebenchError, match=r"999 is newer than .*; install a newer kneebench"):
+        kneebench.load(_headed(root, place / "x.kneebench", format=999))
+
+
 def test_a_directory_of_an_archives_name_is_read_as_a_folder(root: Path, place: Path) -> None:
     shutil.copytree(root / "before", place / "x.kneebench")
     assert kneebench.load(place / "x.kneebench").archive is None

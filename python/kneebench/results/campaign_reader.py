@@ -34,7 +34,14 @@ from kneebench.results.allowance import MOST_FILES, Allowance
 from kneebench.results.archive import is_archive
 from kneebench.results.archive_reader import unpacked
 from kneebench.results.campaign_folders import folders_in
-from kneebench.results.formats import Finished, KeptClimb, KeptConditions, read_kept, read_rung
+from kneebench.results.formats import (
+    NEWER,
+    Finished,
+    KeptClimb,
+    KeptConditions,
+    read_kept,
+    read_rung,
+)
 from kneebench.results.head import read_head
 from kneebench.results.tables import read_seconds, read_series, require_tables
 from kneebench.results.upgrades import old_key
@@ -107,7 +114,8 @@ def _from_archive(archive: Path) -> Results:
         return load(folder).model_copy(update={"archive": archive})
     except KneebenchError as error:
         what, seen = (text.replace(str(folder), str(archive)) for text in (error.what, error.seen))
-        raise KneebenchError(what, seen=seen, do="get the archive again") from error
+        do = error.do if error.do == NEWER else "get the archive again"
+        raise KneebenchError(what, seen=seen, do=do) from error
 
 
 def _finished(folder: Path) -> Finished | None:

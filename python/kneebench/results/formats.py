@@ -22,6 +22,8 @@ from kneebench.results.upgrades import UPGRADES, Document
 from kneebench.secrets import clean
 
 FORMAT = 4
+NEWER = "install a newer kneebench"
+"""What to do about a newer format: in an archive, too."""
 LONGEST_WORDS = 300
 """Characters of a damaged file's own words that a message repeats."""
 
@@ -111,7 +113,7 @@ def current(
                     f"format {number} is newer than {FORMAT}, the newest that this kneebench"
                     " version reads"
                 ),
-                do="install a newer kneebench",
+                do=NEWER,
             )
         if number not in upgrades:
             raise KneebenchError(

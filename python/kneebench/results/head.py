@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
+from kneebench.errors import KneebenchError
 from kneebench.lab.host import kneebench_version
 from kneebench.plan import Plan
 from kneebench.plan.resolve import resolve, resolve_document
 from kneebench.records import Campaign, Host
 from kneebench.results.compare_plans import plan_document
 from kneebench.results.formats import read_kept
+
+LONGEST_SHOWN = 60
+"""Characters of an unfit id in its error."""
 
 
 def new_head(
@@ -34,8 +39,14 @@ def new_head(
 
 
 def read_head(folder: Path) -> Campaign:
-    """That of a folder; an error names a file that is damaged."""
-    head = read_kept(folder / "campaign.json", Campaign)
+    """That of a folder; an error names a file that is damaged, or has an id that is no name of one
+    folder: whoever made it, files are named after it.
+    """
+    file = folder / "campaign.json"
+    head = read_kept(file, Campaign)
+    if head.id.startswith((".", "-")) or not re.fullmatch(r"[^/\x00-\x1f\x7f]{1,255}", head.id):
+        seen = f"its id is {head.id[:LONGEST_SHOWN]!r}, which is no folder's name"
+        raise KneebenchError(f"cannot read {file}", seen=seen, do="restore the file from a copy")
     if "resolved" in head.model_fields_set:
         return head
     return head.model_copy(update={"resolved": resolve_document(head.plan)})

@@ -39,7 +39,7 @@ _FORMS = re.compile(
     rf"(?P<scheme>[A-Za-z][\w+.-]{{0,30}}://)(?:(?P<url_user>[^\s@/:\"']*)@)?(?P<url_host>{_HOST})"
     rf"|(?<![\w@])(?P<user>[A-Za-z_][\w.-]{{0,63}})@(?!\d+(?![\w.-]))(?P<host>{_HOST})"
     r"|(?P<path>(?<![\w/.:)\]~])(?:~|\.{1,2})?/(?![/\s])[^\s\"'`,;:()\[\]{}<>|]*[\w-])"
-    r"|(?<![\w.])(?P<ip>\d{1,3}(?:\.\d{1,3}){3})(?![\w.])"
+    r"|(?<![\w.])(?P<ip>\d{1,3}(?:\.\d{1,3}){3})(?!\.?\w)"
     r"|(?<![\w:.])(?P<ipv6>[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7})(?![\w:])"
     r"|(?<![\w.-])(?P<uuid>[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})(?!\w)"
     r"|(?<![\w.-])(?P<wwid>(?:nvme-)?(?:eui|naa|uuid)\.[0-9A-Fa-f][0-9A-Fa-f-]{7,}"
@@ -98,6 +98,8 @@ def by_form(text: str) -> Iterator[Found]:
 
     >>> [found.name.text for found in by_form("psql://me@db1/x of bob@10.0.0.7, in /srv/acme")]
     ['me', 'db1', 'bob', '10.0.0.7', '/srv/acme']
+    >>> [found.name.text for found in by_form("Of 10.1.2.3. Also version 1.2.3.4.5")]
+    ['10.1.2.3']
     >>> list(by_form("rustc@0 and terminals-0@1"))
     []
     >>> list(by_form("12 MB/s and 884/s, read/write, on /dev/nvme0n1 at 12:30:59 of 127.0.0.1"))
@@ -195,6 +197,8 @@ def _names(kind: Kind, text: str) -> Iterator[Name]:
         return
     if _is_own(text) and not (kind == "path" and _KERNEL_NAME.fullmatch(text)):
         yield Name(kind, text)
+    if kind == "author" and (both := re.fullmatch(r"(.+?)\s*<(.+)>", text)):
+        yield from (Name(kind, part) for part in both.groups())
 
 
 def parts(path: str) -> list[str]:
