@@ -103,8 +103,7 @@ def _write(
         from kneebench.results.atomic_write import write_where_named
         from kneebench.results.badge import badge as badge_of
 
-        simulated = any(one.campaign.simulated for one in chosen.campaigns)
-        write_where_named(badge, badge_of(found, simulated=simulated))
+        write_where_named(badge, badge_of(found, chosen.label))
         print_line(f"badge: {badge}", err=True)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from kneebench.errors import KneebenchError, PlanError
-from kneebench.records import Record, Results
+from kneebench.records import Record, Results, label_of
 from kneebench.results.acceptance import usable
 from kneebench.results.campaign_differences import comparable, differences
 from kneebench.results.campaign_reader import Listed, load
@@ -24,6 +24,11 @@ class Nights(Record):
 
     campaigns: tuple[Results, ...]
     left_out: tuple[LeftOut, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """What a reader must know before any figure, such as "Simulated"."""
+        return label_of(one.campaign for one in self.campaigns)
 
 
 def nights(listed: Iterable[Listed]) -> Nights:
