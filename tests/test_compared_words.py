@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from kneebench.brief.campaigns import ComparisonPage
 from kneebench.records import Results, Rung
-from kneebench.results import compare_campaigns
+from kneebench.results import compare_campaigns, differences
 from kneebench.results.trend import trends
 from kneebench.screen.compared import printed
-from tests.recordings import each, recorded, with_campaign, with_order
+from tests.recordings import each, recorded, with_campaign, with_order, with_plan
 from tests.terminal import drawn
 
 
@@ -46,3 +46,15 @@ def test_rates_that_count_as_one_but_differ_are_each_named_below_the_table() -> 
         assert "ean latency at the fixed rate" in said
         assert f"The fixed rate is {rate:,.0f}/s in {one.campaign.id} and " in said
     assert "The fixed rate is" not in terminal_and_page(one, second())[0]
+
+
+def test_differences_are_written_as_in_the_plan_and_have_the_baseline() -> None:
+    plan = recorded().campaign.plan
+    ladder = {**plan["ladder"], "budget": 10800.0}
+    other = with_plan(second(), ladder=ladder, meters=["cores"], baseline="memory")
+    said = [one.replace(recorded().campaign.id, "first") for one in differences(recorded(), other)]
+    assert any(
+        one.startswith("ladder.budget is ") and one.endswith(" 3h in second") for one in said
+    )
+    assert any(one.endswith(' and ["cores"] in second') for one in said)
+    assert any(one.startswith("baseline is ") and one.endswith(" memory in second") for one in said)
