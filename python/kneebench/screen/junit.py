@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from xml.etree import ElementTree
 
+from kneebench.analysis.acceptance import SURE
 from kneebench.analysis.comparison import called
 from kneebench.analysis.judged import Judged
 from kneebench.analysis.outcome import exit_code, failed_checks, invalid_rungs, without_figure
@@ -77,7 +78,7 @@ def _suite(
         _case(suite, one, _measured_s(results, one))
     if code := exit_code(results):
         _failed_measurement(suite, results, code)
-    if all(one.judgement == "not judged" for one in found.figures):
+    elif all(one.judgement == "not judged" for one in found.figures):
         _error(suite, ANSWER, as_sentence(title(found)), NOTHING_JUDGED)
     outcomes = Counter(element.tag for case in suite.iter("testcase") for element in case)
     suite.set("tests", str(len(list(suite.iter("testcase")))))
@@ -116,7 +117,8 @@ def _case(suite: ElementTree.Element, one: Judged, measured_s: float) -> None:
     case = _inner(suite, "testcase", classname=f"kneebench.{one.storage}", name=one.called)
     case.set("time", f"{measured_s:.0f}")
     sentence = as_sentence(one.sentence)
-    names = ("baseline", "now", "ratio (95% CI)", "margin")
+    sure = "95% CI; the 90% CI decides" if one.judgement in SURE else "95% CI"
+    names = ("baseline", "now", f"ratio ({sure})", "margin")
     row = ", ".join(f"{name}: {cell}" for name, cell in zip(names, figures_of(one), strict=True))
     if outcome := OUTCOMES.get(one.judgement):
         element = _inner(case, outcome, message=sentence)
