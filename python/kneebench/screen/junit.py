@@ -117,7 +117,8 @@ def _case(suite: ElementTree.Element, one: Judged, measured_s: float) -> None:
     case = _inner(suite, "testcase", classname=f"kneebench.{one.storage}", name=one.called)
     case.set("time", f"{measured_s:.0f}")
     sentence = as_sentence(one.sentence)
-    sure = "95% CI; the 90% CI decides" if one.judgement in SURE else "95% CI"
+    by_90 = one.ratio and one.judgement in SURE
+    sure = "95% CI; the 90% CI decides" if by_90 else "95% CI"
     names = ("baseline", "now", f"ratio ({sure})", "margin")
     row = ", ".join(f"{name}: {cell}" for name, cell in zip(names, figures_of(one), strict=True))
     if outcome := OUTCOMES.get(one.judgement):
