@@ -143,7 +143,7 @@ def other(results: Results) -> Results:
 
 def test_a_campaign_is_not_judged_against_itself_but_by_its_limits_alone() -> None:
     for limits, answer, code, sentence in (
-        ({}, "same or better", 0, "Nothing is judged, the plan has no limits: "),
+        ({}, "cannot say", CANNOT_SAY, "Cannot say: no figure is judged; "),
         ({"nopm_limit": 1.0}, "same or better", 0, "Limits met: all 2 figures ("),
         ({"nopm_limit": 1e9}, "worse", WORSE, "Limits not met: 2 of 2 figures ("),
     ):

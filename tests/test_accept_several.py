@@ -68,7 +68,8 @@ def call(*words: object) -> Result:
 @pytest.mark.parametrize(
     ("names", "code"),
     [
-        (("alike", "before"), 0),
+        (("alike", "alike"), 0),
+        (("alike", "before"), CANNOT_SAY),
         (("alike", "narrow"), CANNOT_SAY),
         (("limited", "narrow", "alike"), WORSE),
     ],

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import kneebench
+from kneebench.results.compared_words import notes
 
 SLOW = "slow drive"
 
@@ -40,6 +41,8 @@ def test_the_same_storage_does_not_differ_where_its_knee_moved(
     assert row.against.ratio.high < 1 and not row.against.differs
     assert row.latency_against.ratio.high < 0.8 and not row.latency_against.differs
     assert "the knees are at different numbers of users (12 vs. 18)" in row.sentence
+    said = "Cannot say: the knees are at different numbers of users (12 vs. 18)."
+    assert [*notes(compared.rows)].count(said) == 1
     points = [point.against for trend in compared.trends for point in trend.points]
     assert [against.differs for against in points if against] == [False]
 

@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from kneebench.errors import WORSE
+from kneebench.errors import CANNOT_SAY, WORSE
 from kneebench.plan.writer import to_toml
 from tests.simulated_campaign import nightly
 
@@ -62,7 +62,7 @@ def errors_and_failures(place: Path) -> tuple[int, int]:
 def test_the_script_judges_every_night_and_leaves_no_report_of_an_earlier_one(
     place: Path,
 ) -> None:
-    assert night(place) == 0
+    assert night(place, "--set", "accept.nopm_limit=1") == 0
     assert (place / "baseline.kneebench").exists()
     assert errors_and_failures(place) == (0, 0)
     assert night(place, "--tag", "firmware=1.3") == 0
@@ -91,6 +91,14 @@ def test_a_first_night_that_fails_or_breaks_a_limit_has_a_report_and_makes_no_ba
     assert night(place, "--set", "accept.nopm_limit=1000000000") == WORSE
     assert errors_and_failures(place)[1] >= 1
     assert not (place / "baseline.kneebench").exists()
+
+
+def test_a_first_night_without_limits_is_not_green_and_makes_the_baseline(place: Path) -> None:
+    assert night(place) == CANNOT_SAY
+    assert errors_and_failures(place) == (1, 0)
+    assert "no figure is judged" in (place / "reports/accept.xml").read_text()
+    assert (place / "baseline.kneebench").exists()
+    assert night(place) == 0
 
 
 def test_a_night_without_kneebench_or_without_its_baseline_has_an_error(place: Path) -> None:

@@ -109,7 +109,7 @@ def test_compare_lists_what_cannot_touch_the_figures_and_refuses_the_rest(
     compared = called("compare", "nightly~1", stepped, "--in", root, "--anyway", "--json")
     document = json.loads(compared.stdout)
     words = [one["words"] for one in document["disturbances"][stepped.name]]
-    assert words[0].startswith("ladder.final_window is 20.0 in ")
+    assert words[0].startswith("ladder.final_window is 20s in ")
     assert words[0].endswith("differences of figures may come from that")
     assert any(one.startswith("ladder.step is 1.5 in ") for one in document["differences"])
 

@@ -142,7 +142,26 @@ def test_tags_choose_the_campaigns(root: Path) -> None:
     assert [one["id"] for one in found["campaigns"]] == [f"night-{n}" for n in range(6)]
     lonely = call("--in", root, "--tag", "week=2")
     assert lonely.exit_code == 2
-    assert "only night-6 can be used" in lonely.stderr
+    assert "only night-6 of the campaigns with the tag week=2 can be used" in lonely.stderr
+    named = call("night-0", "night-6", "--tag", "nosuch", "--in", root)
+    assert "fewer than two campaigns with the tag nosuch are named" in named.stderr
+
+
+def test_where_there_is_no_campaign_the_tag_or_the_folder_is_named(root: Path, place: Path) -> None:
+    (place / "empty").mkdir()
+    for words, said in (
+        (("--tag", "nosuch", "--in", root), f"no campaigns with the tag nosuch are in {root}"),
+        (("--in", "missing"), "there is no folder missing"),
+        (("--in", "empty"), "no campaigns are in empty"),
+    ):
+        answer = call(*words)
+        assert answer.exit_code == 2 and said in answer.stderr, answer.stderr
+
+
+def test_a_trend_that_fails_leaves_no_badge_of_an_earlier_one(place: Path) -> None:
+    (place / "old.svg").write_text("no change in 14 campaigns")
+    assert call("--in", "missing", "--badge", "old.svg").exit_code == 2
+    assert not (place / "old.svg").exists()
 
 
 def test_named_campaigns_are_sorted_by_time_and_one_of_another_plan_is_an_error(

@@ -86,9 +86,10 @@ def judged(climb: Climb, against: Climb, margins: Margins, meters: str = "") -> 
 def overall(found: Sequence[Judged]) -> Judgement:
     """The answer for several figures: the worst one.
 
-    "worse" is worse than "cannot say"; without either all are at least the same.
+    "worse" is worse than "cannot say", which is also the answer where no figure was judged; without
+    either all are at least the same.
     """
-    answers = {one.judgement for one in found} - {"not judged"}
+    answers = {one.judgement for one in found} - {"not judged"} or {"cannot say"}
     for worst in ("worse", "cannot say"):
         if worst in answers:
             return worst

@@ -148,7 +148,10 @@ def stated(
     floor = max(own, machine)
     differs = is_claimed(ratio, floor) and not doubt
     base = _called_beside(climb, against)
-    said = f"{capital(called(climb))}: {times_another(times_with_interval(ratio), base, what)}"
+    said, why = (
+        f"{capital(called(climb))}: {times_another(times_with_interval(ratio), base, what)}",
+        "",
+    )
     if not differs:
         why = doubt or (_unsure(ratio) if is_beyond(ratio, floor) else _within(own, machine))
         pair = f"{called(climb)} vs. {base} {times_with_interval(ratio)}"
@@ -163,6 +166,7 @@ def stated(
         noise_floor=floor,
         sentence=said,
         doubt=doubt,
+        reason=why,
         label=climb.label,
         caveats=caveats_of([rung for one in both for rung in one.of(quantity.phase)]),
     )

@@ -127,6 +127,16 @@ def same_rate(rates_per_s: Sequence[float]) -> bool:
     return bool(rates_per_s) and max(rates_per_s) <= (1 + SAME_RATE) * min(rates_per_s)
 
 
+def rate_text(rates_per_s: Sequence[float]) -> str:
+    """The fixed rate of several that count as one.
+
+    >>> rate_text([880.0, 880.0]), rate_text([874.0, 880.0])
+    ('880/s', 'the fixed rate')
+    """
+    texts = {f"{count(rate)}/s" for rate in rates_per_s}
+    return texts.pop() if len(texts) == 1 else "the fixed rate"
+
+
 def rate_caveats(climbs: Sequence[Climb], planned_per_s: float = 0.0) -> tuple[str, ...]:
     """A sentence for all configurations whose knee is below a fixed rate: open loop, their queue
     grows.

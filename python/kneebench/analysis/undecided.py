@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from kneebench.records import Comparison, Estimate
 
 NO_DIFFERENCE = "No difference shown"
@@ -28,6 +30,14 @@ def unclaimed(found: Comparison) -> str:
     if found.differs:
         return ""
     return "cannot say" if found.doubt else not_shown(found.ratio).lower()
+
+
+def reasons(found: Iterable[Comparison | None]) -> tuple[str, ...]:
+    """Why no difference is claimed where none is: each reason once, behind what is said beside the
+    ratio.
+    """
+    said = (f"{unclaimed(one)}: {one.reason}" for one in found if one and one.reason)
+    return tuple(dict.fromkeys(said))
 
 
 def undecided(ratio: Estimate, what: str) -> str:

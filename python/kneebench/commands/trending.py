@@ -103,8 +103,7 @@ def _write(
         from kneebench.results.atomic_write import write_where_named
         from kneebench.results.badge import badge as badge_of
 
-        simulated = any(one.campaign.simulated for one in chosen.campaigns)
-        write_where_named(badge, badge_of(found, simulated=simulated))
+        write_where_named(badge, badge_of(found, chosen.label))
         print_line(f"badge: {badge}", err=True)
 
 
@@ -130,9 +129,11 @@ def _show(
 
 
 def _check(page: Path | None, badge: Path | None) -> None:
-    """Raises PlanError for files that could not be written."""
+    """Raises PlanError for files that could not be written. An earlier badge is removed: after a
+    failure it would show what is no longer so.
+    """
     from kneebench.errors import PlanError
-    from kneebench.results.atomic_write import require_no_drive
+    from kneebench.results.atomic_write import is_stream, require_no_drive
 
     checked_page(page)
     if badge:
@@ -141,14 +142,25 @@ def _check(page: Path | None, badge: Path | None) -> None:
         if badge.suffix != ".svg":
             seen, do = f"unsupported format {badge.suffix!r}", "use a name that ends in .svg"
             raise PlanError(f"cannot write {badge}", seen=seen, do=do)
+        if not is_stream(badge):
+            badge.unlink(missing_ok=True)
 
 
 def _chosen(names: list[str], root: Path, tags: list[str]) -> Nights:
     """The campaigns that were named, or all in the folder; only those with these tags."""
+    from kneebench.errors import PlanError
     from kneebench.results import campaigns
-    from kneebench.results.nights import in_order, nights
+    from kneebench.results.nights import in_order, nights, tagged
 
     if names:
-        found = load_all(names, root)
-        return in_order(one for one in found if has_tags(one.campaign.tags, tags))
-    return nights(one for one in campaigns(root) if has_tags(one.tags, tags))
+        named = load_all(names, root)
+        return in_order((one for one in named if has_tags(one.campaign.tags, tags)), tags)
+    found = [one for one in campaigns(root) if has_tags(one.tags, tags)]
+    if not found:
+        there = f"no campaigns{tagged(tags)} are in {root}"
+        raise PlanError(
+            "cannot compare campaigns",
+            seen=there if root.is_dir() else f"there is no folder {root}",
+            do="name their folder with --in; `kneebench list` shows what is in it",
+        )
+    return nights(found, tags)

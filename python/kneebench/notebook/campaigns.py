@@ -36,7 +36,7 @@ class ComparedCampaigns(Record):
         """A row for each configuration, with the caveats below."""
         cells = (
             (
-                f"{one.campaign}{' (simulated)' if one.simulated else ''}",
+                f"{one.campaign}{f' ({one.label.lower()})' if one.label else ''}",
                 one.name,
                 str(one.knee.nopm) if one.knee else "",
                 str(one.against.ratio) if one.against else "",

@@ -5,7 +5,7 @@ Every record is written to JSON by ``model_dump_json`` and read by ``model_valid
 
 from __future__ import annotations
 
-from kneebench.records.campaign import Campaign, Results
+from kneebench.records.campaign import Campaign, Results, label_of
 from kneebench.records.climb import (
     Climb,
     Limits,
@@ -157,6 +157,7 @@ __all__ = [
     "at_rest_on",
     "caveats_of",
     "configuration_name",
+    "label_of",
     "named",
     "noted",
     "unwatched",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from pydantic import Field
@@ -112,6 +112,11 @@ class Campaign(Record):
     def label(self) -> str:
         """What a reader must know before any figure; empty where all is real."""
         return "Simulated" if self.simulated else "Emulated drives" if self.emulated else ""
+
+
+def label_of(campaigns: Iterable[Campaign]) -> str:
+    """What a reader must know before any figure of several campaigns; empty where all is real."""
+    return " and ".join(dict.fromkeys(one.label for one in campaigns if one.label))
 
 
 class Results(Record):

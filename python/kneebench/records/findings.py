@@ -99,6 +99,8 @@ class Comparison(Record):
     """Comparison in words, with its interval."""
     doubt: str = ""
     """Reason why a difference is not one of the configurations; empty without one."""
+    reason: str = ""
+    """Reason why no difference is claimed; empty where one is, or the interval is unknown."""
     label: str = Field(default="", exclude=True)
     """"Simulated" or "Emulated drives", as a knee's; in no file."""
     caveats: tuple[str, ...] = Field(default=(), exclude=True)

@@ -27,7 +27,7 @@ from kneebench.errors import (
 )
 from kneebench.plan import Plan
 from kneebench.plan.acceptance import Accept
-from kneebench.records import Climb, Configuration, Record, Results
+from kneebench.records import Climb, Configuration, Record, Results, label_of
 from kneebench.results.accepted_words import ITSELF, answer_sentence
 from kneebench.results.campaign_differences import comparable, differences
 from kneebench.results.compare_plans import comparable_plans
@@ -39,6 +39,7 @@ from kneebench.units import count
 class Acceptance(Record):
     """The answer for a campaign, and the figures that it comes from.
 
+    `label`: "Simulated" or "Emulated drives", which a reader must know first.
     `itself`: whether the campaign is the baseline, and only limits were judged.
     `matching`: sentences on storages that the other campaign lacks, or has by another name.
     `differences`: sentences on kneebench, machine and settings. `drift`: what no interval contains.
@@ -47,6 +48,7 @@ class Acceptance(Record):
     baseline: str
     campaign: str
     simulated: bool
+    label: str = ""
     judgement: Judgement
     sentence: str
     itself: bool = False
@@ -109,6 +111,7 @@ def accept(*, baseline: Results, campaign: Results, margins: Margins | None = No
         baseline=baseline.campaign.id,
         campaign=campaign.campaign.id,
         simulated=campaign.campaign.simulated or baseline.campaign.simulated,
+        label=label_of([campaign.campaign, baseline.campaign]),
         judgement=answer,
         sentence=answer_sentence(answer, figures, itself=itself),
         itself=itself,

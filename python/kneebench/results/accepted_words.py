@@ -37,7 +37,7 @@ def answer_sentence(answer: Judgement, figures: Sequence[Judged], *, itself: boo
 def _of_itself(answer: Judgement, limits: Sequence[Judged]) -> str:
     """The answer by limits alone."""
     if not limits:
-        return f"Nothing is judged, the plan has no limits: {ITSELF}"
+        return f"Cannot say: no figure is judged; {ITSELF}, and its plan has no limits"
     if answer == "worse":
         return f"{_not_met(limits)} ({ITSELF})"
     if answer == "cannot say":

@@ -22,9 +22,9 @@ _CHARACTER = 6.6
 _PADDING = 6
 
 
-def badge(trends: Sequence[Trend], *, simulated: bool = False) -> str:
-    """The picture as SVG text."""
-    label = f"{LABEL}, simulated" if simulated else LABEL
+def badge(trends: Sequence[Trend], label: str = "") -> str:
+    """The picture as SVG text, with what must be known first, such as "Simulated"."""
+    label = f"{LABEL}, {label.lower()}" if label else LABEL
     said, colour = _message(trends)
     left, right = (_width(text) for text in (label, said))
     parts = "".join(

@@ -16,7 +16,6 @@ from kneebench.results.compare_plans import (
     compare_plans,
     leaves,
     plan_document,
-    shown,
     shown_value,
     within,
 )
@@ -24,7 +23,7 @@ from kneebench.shelf import ENGINES
 from kneebench.units import size
 
 _UNLISTED = (
-    *("question", "name", "tags", "notes", "brief", "accept", "erase", "baseline"),
+    *("question", "name", "tags", "notes", "brief", "accept", "erase"),
     *("storages", "databases", "kernel", "raw_profile", "emulated_path"),
 )
 """Fields of which no reader of figures must know that they differ, or that tables show anyway."""
@@ -98,7 +97,9 @@ def _untouching(a: Results, b: Results) -> tuple[dict[str, str], dict[str, str]]
     unlisted = (*_UNLISTED, *([_RATE] if _one_rate(a, b) else []))
     differing = (name for name in {**left, **right} if left.get(name) != right.get(name))
     names = [name for name in differing if name not in matter and not within(name, unlisted)]
-    one, other = ({name: str(shown(side.get(name))) for name in names} for side in (left, right))
+    one, other = (
+        {name: shown_value(side.campaign.plan, name) for name in names} for side in (a, b)
+    )
     return one, other
 
 

@@ -10,6 +10,8 @@ from pydantic import ValidationError
 from kneebench.analysis.wording import listed
 from kneebench.errors import PlanError
 from kneebench.plan import Plan
+from kneebench.plan.json_schema import at
+from kneebench.plan.value_text import toml_text
 from kneebench.secrets import clean
 
 MATTERS = (
@@ -128,14 +130,22 @@ def engines_of(plan: PlanLike) -> dict[str, str]:
     return {name: str(table.get("engine", "")) for name, table in tables.items()}
 
 
-def shown_value(plan: PlanLike, field: str) -> object:
-    """The value of a field of a plan, for people."""
-    return shown(dict(leaves(plan_document(plan))).get(field))
+def shown_value(plan: PlanLike, field: str) -> str:
+    """The value of a field of a plan, as its file writes it; text without quotes."""
+    value = dict(leaves(plan_document(plan))).get(field)
+    if value in (None, ""):
+        return "not set"
+    engine = next(iter(engines_of(plan).values()), "")
+    return str(value) if isinstance(value, str) else _as_written(value, field, engine)
 
 
-def shown(value: object) -> object:
-    """A value of a plan's document, for people."""
-    return "not set" if value in (None, "") else value
+def _as_written(value: Any, field: str, engine: str) -> str:
+    """A number, a list or a switch with its unit.
+
+    >>> _as_written(14400.0, "ladder.budget", ""), _as_written(["cores"], "meters", "")
+    ('4h', '["cores"]')
+    """
+    return toml_text(value, at(field.split("."), engine)).strip('"')
 
 
 def within(name: str, fields: Sequence[str]) -> str:

@@ -37,10 +37,13 @@ class CampaignRow(Record):
     campaign's baseline; None for the baseline itself, and where either has no final runs.
     `sentence` says it for people; `point` is what the final runs measured, "knee" or "fixed load".
 
-    The latencies stand beside: in open loop at `rate_per_s` where all configurations had that one
-    rate, else (`rate_per_s` None) in closed loop at the knee. A campaign sets its rate by its own
-    lowest knee, so two campaigns rarely share one. `log_write_s` is the mean log write at the knee;
-    None where it was not measured. `p999_certain`: at least 100 samples exceed that percentile.
+    The latencies stand beside: in open loop at `rate_per_s` where the rates of all configurations
+    count as one, else (`rate_per_s` None) in closed loop at the knee. A campaign sets its rate by
+    its own lowest knee, so two campaigns rarely share one. `log_write_s` is the mean log write at
+    the knee; None where it was not measured. `p999_certain`: at least 100 samples exceed that
+    percentile.
+
+    `label`: "Simulated" or "Emulated drives", which a reader must know first.
 
     `interleaved`: measured in turn with the first baseline, by the same campaign. Elsewhere drift
     between the campaigns is in no interval.
@@ -48,6 +51,7 @@ class CampaignRow(Record):
 
     campaign: str
     simulated: bool
+    label: str = ""
     configuration: str
     storage: str
     constraint: str
@@ -161,6 +165,7 @@ class _Latencies(NamedTuple):
     mean_s: Estimate | None = None
     p999_s: Estimate | None = None
     certain: bool = False
+    rate_per_s: float | None = None
 
 
 def _latencies(climb: Climb, found: Knee | None, rate_per_s: float | None) -> _Latencies:
@@ -171,7 +176,9 @@ def _latencies(climb: Climb, found: Knee | None, rate_per_s: float | None) -> _L
         certain = bool(found.latency and found.latency.p999_is_certain)
         return _Latencies(found.latency_s, found.p999_s, certain)
     there = fixed_rate_latency(climb)
-    return _Latencies(there.mean_s, there.p999_s, there.p999_certain) if there else _Latencies()
+    if not there:
+        return _Latencies()
+    return _Latencies(there.mean_s, there.p999_s, there.p999_certain, there.rate_per_s)
 
 
 def _why_not(climb: Climb, base: Climb) -> str:
@@ -204,6 +211,7 @@ def _row(
     return CampaignRow(
         campaign=results.campaign.id,
         simulated=results.campaign.simulated,
+        label=results.campaign.label,
         configuration=climb.id,
         storage=climb.configuration.storage,
         constraint=climb.configuration.constraint,
@@ -211,7 +219,7 @@ def _row(
         point=at,
         knee=found,
         against=against,
-        rate_per_s=rate_per_s,
+        rate_per_s=seen.rate_per_s or rate_per_s,
         mean_s=seen.mean_s,
         p999_s=seen.p999_s,
         p999_certain=seen.certain,

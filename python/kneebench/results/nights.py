@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from kneebench.analysis.wording import listed as listed_in_words
 from kneebench.errors import KneebenchError, PlanError
-from kneebench.records import Record, Results
+from kneebench.records import Record, Results, label_of
 from kneebench.results.acceptance import usable
 from kneebench.results.campaign_differences import comparable, differences
 from kneebench.results.campaign_reader import Listed, load
@@ -25,9 +26,15 @@ class Nights(Record):
     campaigns: tuple[Results, ...]
     left_out: tuple[LeftOut, ...] = ()
 
+    @property
+    def label(self) -> str:
+        """What a reader must know before any figure, such as "Simulated"."""
+        return label_of(one.campaign for one in self.campaigns)
 
-def nights(listed: Iterable[Listed]) -> Nights:
-    """The finished campaigns that can be compared with the newest of them.
+
+def nights(listed: Iterable[Listed], tags: Sequence[str] = ()) -> Nights:
+    """The finished campaigns that can be compared with the newest of them; `tags` are those that
+    they were chosen by.
 
     Raises PlanError where fewer than two can.
     """
@@ -44,21 +51,23 @@ def nights(listed: Iterable[Listed]) -> Nights:
     if len(found) < 2:
         raise PlanError(
             "cannot compare campaigns",
-            seen=_too_few(found, left_out),
+            seen=_too_few(found, left_out, tags),
             do="measure the same plan again; `kneebench list` shows what there is",
         )
     return Nights(campaigns=tuple(found[::-1]), left_out=tuple(left_out[::-1]))
 
 
-def in_order(campaigns: Iterable[Results]) -> Nights:
-    """Campaigns that were named, oldest first. Raises PlanError for fewer than two, and the
-    error of one that cannot be used or compared with the newest.
+def in_order(campaigns: Iterable[Results], tags: Sequence[str] = ()) -> Nights:
+    """Campaigns that were named, oldest first; `tags` are those that they were chosen by.
+
+    Raises PlanError for fewer than two, and the error of one that cannot be used or compared with
+    the newest.
     """
     found = sorted(campaigns, key=lambda one: (one.campaign.started_at, one.campaign.id))
     if len(found) < 2:
         raise PlanError(
             "cannot compare campaigns",
-            seen="fewer than two campaigns are named",
+            seen=f"fewer than two campaigns{tagged(tags)} are named",
             do="name more, or none for all that there are",
         )
     for one in found:
@@ -87,7 +96,17 @@ def _read(one: Listed) -> Results:
     return results
 
 
-def _too_few(found: Sequence[Results], left_out: Sequence[LeftOut]) -> str:
-    there = f"only {found[0].campaign.id} can be used" if found else "no campaign can be used"
+def tagged(tags: Sequence[str]) -> str:
+    """By which tags campaigns were chosen.
+
+    >>> tagged(["site", "firmware=1.2"]), tagged([])
+    (' with the tags site and firmware=1.2', '')
+    """
+    return f" with the tag{'s' * (len(tags) > 1)} {listed_in_words([*tags])}" if tags else ""
+
+
+def _too_few(found: Sequence[Results], left_out: Sequence[LeftOut], tags: Sequence[str]) -> str:
+    one = f"only {found[0].campaign.id}" if found else "none"
+    there = f"{one} of the campaigns{tagged(tags)} can be used"
     reasons = "; ".join(f"{one.campaign}: {one.reason}" for one in left_out[:3])
     return f"{there} ({reasons})" if reasons else there

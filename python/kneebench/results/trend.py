@@ -10,7 +10,7 @@ from typing import NamedTuple
 from kneebench.analysis.change_points import change_points
 from kneebench.analysis.comparison import called, machine_floor, ratio_of
 from kneebench.analysis.drift import FLOOR
-from kneebench.analysis.fixed_rate import fixed_rate_latency, same_rate
+from kneebench.analysis.fixed_rate import fixed_rate_latency, rate_text, same_rate
 from kneebench.analysis.knee import knee, place
 from kneebench.analysis.quantity_ratio import MEAN, NOPM, P999, ComparedQuantity
 from kneebench.records import Campaign, Climb, Comparison, Estimate, Record, Results
@@ -95,7 +95,7 @@ def _of_storage(name: str, found: Sequence[_Measured]) -> Iterator[Trend]:
     there = [one for each in found if (one := fixed_rate_latency(each.climb))]
     rates = [one.rate_per_s for one in there]
     if len(there) == len(found) and same_rate(rates):
-        at = f"{count(rates[0])}/s"
+        at = rate_text(rates)
         mean = [one.mean_s for one in there]
         yield _trend(name, MEAN, f"mean latency at {at}", found, mean)
         if all(one.p999_certain for one in there):

@@ -122,5 +122,5 @@ def document(found: Sequence[Acceptance], caveats: Sequence[str] = ()) -> dict[s
 
 
 def title(found: Acceptance) -> str:
-    """The answer in a line; what is simulated says so first."""
-    return f"{'Simulated: ' if found.simulated else ''}{found.sentence}"
+    """The answer in a line, behind what must be known first, such as that it is simulated."""
+    return f"{found.label}: {found.sentence}" if found.label else found.sentence

@@ -1,5 +1,5 @@
-"""Campaigns side by side, for the terminal and for programs: what is simulated is said first, then
-every storage against the first baseline, then the trend; the fair-use line last.
+"""Campaigns side by side, for the terminal and for programs: what is simulated or emulated is said
+first, then every storage against the first baseline, then the trend; the fair-use line last.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from kneebench.analysis.undecided import unclaimed
 from kneebench.analysis.wording import DERIVED, times_with_interval
 from kneebench.records import Remark
 from kneebench.results import CampaignRow
+from kneebench.results.compared_words import notes
 from kneebench.results.cross_campaign import DRIFT
 from kneebench.results.trend import Trend, TrendPoint
 from kneebench.screen import tables
@@ -29,13 +30,15 @@ def printed(
     trend: Sequence[Trend] = (),
 ) -> Iterator[RenderableType]:
     """The parts to print, in order."""
-    if simulated := _simulated(rows):
-        yield Text(f"SIMULATED: {' and '.join(simulated)}", style="bold")
+    for label, campaigns in _labelled(rows).items():
+        yield Text(f"{label.upper()}: {' and '.join(campaigns)}", style="bold")
     yield from caveats(disturbed)
     yield tables.campaign_rows(rows)
     if trend:
         yield Text("\nTrend, each storage against itself in the first campaign:", style="bold")
         yield _trend_table(trend)
+    if said := list(notes(rows, trend)):
+        yield Text("\n" + "\n".join(said))
     if not all(row.interleaved for row in rows):
         yield Text(f"\n{DRIFT[:1].upper()}{DRIFT[1:]}.")
     yield from tables.differences(differing)
@@ -83,14 +86,15 @@ def document(
     disturbed: Mapping[str, Sequence[Remark]] = {},
     trend: Sequence[Trend] = (),
 ) -> dict[str, Any]:
-    """The same for programs; `simulated` where either campaign is, and each row says it of its
-    own.
+    """The same for programs; `simulated` and `label` where any campaign is, and each row says it of
+    its own.
     """
     storages = [row.model_dump(mode="json") for row in rows]
     drift = "" if all(row.interleaved for row in rows) else DRIFT
     return {
         "derived": DERIVED,
-        "simulated": bool(_simulated(rows)),
+        "simulated": any(row.simulated for row in rows),
+        "label": " and ".join(_labelled(rows)),
         "drift": drift,
         "disturbances": as_documents(disturbed),
         "storages": storages,
@@ -99,5 +103,10 @@ def document(
     }
 
 
-def _simulated(rows: Sequence[CampaignRow]) -> list[str]:
-    return list(dict.fromkeys(row.campaign for row in rows if row.simulated))
+def _labelled(rows: Sequence[CampaignRow]) -> dict[str, list[str]]:
+    """The campaigns of each label."""
+    labels = {row.campaign: row.label for row in rows if row.label}
+    found: dict[str, list[str]] = {}
+    for campaign, label in labels.items():
+        found.setdefault(label, []).append(campaign)
+    return found

@@ -3,7 +3,7 @@
 "worse" is a failure. "cannot say" is an error and not skipped: a reader counts skipped cases as
 passed, and nothing was shown. A figure that is not judged is skipped, with the reason. A campaign
 whose measurement itself ended with an error has that as a case, so that none passes in which the
-command fails.
+command fails; so has one of which no figure is judged.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from xml.etree import ElementTree
 
+from kneebench.analysis.acceptance import SURE
 from kneebench.analysis.comparison import called
 from kneebench.analysis.judged import Judged
 from kneebench.analysis.outcome import exit_code, failed_checks, invalid_rungs, without_figure
@@ -26,7 +27,7 @@ from kneebench.visible import visible
 
 OUTCOMES = {"worse": "failure", "cannot say": "error", "not judged": "skipped"}
 """Elements of a test case by the answer; an accepted figure has none."""
-MEASUREMENT = "measurement"
+MEASUREMENT, ANSWER, NOTHING_JUDGED = "measurement", "answer", "nothing judged"
 
 
 def junit(
@@ -54,8 +55,7 @@ def junit_without_answer(campaign: str, kind: str, message: str) -> str:
     root = ElementTree.Element("testsuites", {"name": "kneebench accept", **counts})
     suite = _inner(root, "testsuite", name=campaign, **counts, time="0", skipped="0")
     suite.set("hostname", socket.gethostname())
-    case = _inner(suite, "testcase", classname="kneebench.accept", name="answer", time="0")
-    _inner(case, "error", message=message, type=kind).text = visible(message)
+    _error(suite, ANSWER, message, kind)
     return _text(root)
 
 
@@ -78,6 +78,8 @@ def _suite(
         _case(suite, one, _measured_s(results, one))
     if code := exit_code(results):
         _failed_measurement(suite, results, code)
+    elif all(one.judgement == "not judged" for one in found.figures):
+        _error(suite, ANSWER, as_sentence(title(found)), NOTHING_JUDGED)
     outcomes = Counter(element.tag for case in suite.iter("testcase") for element in case)
     suite.set("tests", str(len(list(suite.iter("testcase")))))
     for name, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
@@ -115,7 +117,9 @@ def _case(suite: ElementTree.Element, one: Judged, measured_s: float) -> None:
     case = _inner(suite, "testcase", classname=f"kneebench.{one.storage}", name=one.called)
     case.set("time", f"{measured_s:.0f}")
     sentence = as_sentence(one.sentence)
-    names = ("baseline", "now", "ratio (95% CI)", "margin")
+    by_90 = one.ratio and one.judgement in SURE
+    sure = "95% CI; the 90% CI decides" if by_90 else "95% CI"
+    names = ("baseline", "now", f"ratio ({sure})", "margin")
     row = ", ".join(f"{name}: {cell}" for name, cell in zip(names, figures_of(one), strict=True))
     if outcome := OUTCOMES.get(one.judgement):
         element = _inner(case, outcome, message=sentence)
@@ -130,8 +134,13 @@ def _failed_measurement(suite: ElementTree.Element, results: Results, code: int)
     """The case of a campaign that ended with an error of its own, whatever its figures are."""
     reasons = (*failed_checks(results), *without_figure(results), *invalid_rungs(results))
     message = as_sentence(next(iter(reasons), f"the campaign ended with exit code {code}"))
-    case = _inner(suite, "testcase", classname="kneebench.accept", name=MEASUREMENT, time="0")
-    _inner(case, "error", message=message, type=f"exit code {code}").text = visible(message)
+    _error(suite, MEASUREMENT, message, f"exit code {code}")
+
+
+def _error(suite: ElementTree.Element, name: str, message: str, kind: str) -> None:
+    """A case that is no figure's, with an error."""
+    case = _inner(suite, "testcase", classname="kneebench.accept", name=name, time="0")
+    _inner(case, "error", message=message, type=kind).text = visible(message)
 
 
 def _seconds(results: Results) -> float:

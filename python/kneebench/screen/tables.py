@@ -20,6 +20,7 @@ from kneebench.analysis.undecided import unclaimed
 from kneebench.analysis.wording import FEW_MEANS, capital, named, times_with_interval
 from kneebench.records import Comparison, Finding
 from kneebench.results import CampaignRow
+from kneebench.results.compared_words import fixed_rate
 from kneebench.screen.progress import RungLine
 from kneebench.units import rough_time
 
@@ -165,8 +166,8 @@ def campaign_rows(rows: Iterable[CampaignRow]) -> Table:
     column of its own, and all against the first one's baseline.
     """
     rows = tuple(rows)
-    rate, point = rows[0].rate_per_s, rows[0].point
-    fixed = f"mean latency at {units.count(rate)}/s" if rate else ""
+    rate, point = fixed_rate(rows), rows[0].point
+    fixed = f"mean latency at {rate}" if rate else ""
     table = plain_table(
         "campaign",
         "storage",
@@ -191,7 +192,7 @@ def campaign_rows(rows: Iterable[CampaignRow]) -> Table:
                     row.name,
                     *knee,
                     *([shown_time(row.mean_s)] if fixed else []),
-                    _against(row),
+                    _against(row, rate),
                 ),
             )
         )
@@ -207,10 +208,10 @@ def differences(sentences: Sequence[str]) -> Iterator[Text]:
     yield from (Text(f"  {sentence}") for sentence in sentences)
 
 
-def _against(row: CampaignRow) -> str:
+def _against(row: CampaignRow, rate: str) -> str:
     if row.against is None:
         return row.sentence
-    at = f"{units.count(row.rate_per_s)}/s" if row.rate_per_s else f"the {row.point}"
+    at = rate or f"the {row.point}"
     return f"NOPM {_ratio(row.against)}\nlatency at {at} {_ratio(row.latency_against)}"
 
 

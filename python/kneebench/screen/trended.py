@@ -24,8 +24,8 @@ def printed(
     nights: Nights, trends: Sequence[Trend], differing: Mapping[str, Sequence[str]]
 ) -> Iterator[RenderableType]:
     """The parts to print, in order: the answer, every campaign, the changes, who is left out."""
-    simulated = "Simulated: " if _simulated(nights) else ""
-    yield Text(f"{simulated}{headline(trends)}", style="bold")
+    label = f"{nights.label}: " if nights.label else ""
+    yield Text(f"{label}{headline(trends)}", style="bold")
     yield Text()
     for storage in dict.fromkeys(one.storage for one in trends):
         yield _table(storage, [one for one in trends if one.storage == storage])
@@ -80,7 +80,8 @@ def document(
     """The same for programs."""
     return {
         "derived": DERIVED,
-        "simulated": _simulated(nights),
+        "simulated": any(one.campaign.simulated for one in nights.campaigns),
+        "label": nights.label,
         "headline": headline(trends),
         "campaigns": [
             {
@@ -94,7 +95,3 @@ def document(
         "trends": [one.model_dump(mode="json") for one in trends],
         "differing_at": {name: list(said) for name, said in differing.items()},
     }
-
-
-def _simulated(nights: Nights) -> bool:
-    return any(one.campaign.simulated for one in nights.campaigns)

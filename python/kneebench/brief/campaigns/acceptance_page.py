@@ -14,7 +14,7 @@ from kneebench.brief.campaigns.campaigns_page import CampaignsPage, compared_sec
 from kneebench.brief.campaigns.trend_figure import trend_section
 from kneebench.brief.section import Column, Row, Section, Table, Tone
 from kneebench.records import Results
-from kneebench.results.acceptance import Acceptance, worst
+from kneebench.results.acceptance import Acceptance
 from kneebench.results.accepted_rows import (
     AcceptedRow,
     accepted_rows,
@@ -64,8 +64,7 @@ class AcceptancePage(CampaignsPage):
     @property
     def title(self) -> str:
         """The answer; of several campaigns, how many have which."""
-        simulated = "Simulated: " if worst(self.found).simulated else ""
-        return f"{simulated}{answers_sentence(self.found)}"
+        return self.labelled(answers_sentence(self.found))
 
     @property
     def subtitle(self) -> str:

@@ -15,14 +15,21 @@ from kneebench.brief.drawn_rows import as_csv
 from kneebench.brief.pdf import Paper, compiled, plain_document
 from kneebench.brief.rendering import Page
 from kneebench.brief.section import Column, Row, Section, Table
-from kneebench.records import Estimate, Results
+from kneebench.records import Estimate, Results, label_of
 from kneebench.results.atomic_write import write_bytes
 
 COMPARED = tuple(
     Column(title=title, number=False)
     for title in ("Campaign", "Measured", "Machine", "Kneebench", "Databases", "Question")
 )
-SIMULATED = "Simulated: at least one of these campaigns measured a model, not hardware."
+LABELS = {
+    "Simulated": "Simulated: at least one of these campaigns measured a model, not hardware.",
+    "Emulated drives": (
+        "Emulated drives: at least one of these campaigns was measured on them. No figure here says"
+        " anything about a real drive."
+    ),
+}
+"""What the banner says for the label of a campaign."""
 
 
 class CampaignsPage(Page):
@@ -54,13 +61,23 @@ class CampaignsPage(Page):
 
     @property
     def banner(self) -> str:
-        """That a model was measured; empty for hardware."""
-        return SIMULATED if any(one.campaign.simulated for one in self.campaigns) else ""
+        """That a model or emulated drives were measured; empty for hardware."""
+        labels = {one.campaign.label for one in self.campaigns}
+        return " ".join(said for label, said in LABELS.items() if label in labels)
+
+    @property
+    def label(self) -> str:
+        """The same in a word or two."""
+        return label_of(one.campaign for one in self.campaigns)
+
+    def labelled(self, title: str) -> str:
+        """A title behind the label, if there is one."""
+        return f"{self.label}: {title}" if self.label else title
 
     @property
     def says(self) -> str:
         """What goes wherever one of its figures goes."""
-        return f"Simulated. {DERIVED}" if self.banner else DERIVED
+        return f"{self.label}. {DERIVED}" if self.label else DERIVED
 
     @property
     def closing(self) -> list[str]:

@@ -14,14 +14,14 @@ from kneebench.analysis.wording import (
     ends,
     percentile,
     plural,
-    times_with_interval,
 )
 from kneebench.brief import chart_theme
 from kneebench.brief.campaigns.campaigns_page import CampaignsPage, compared_section, flat
-from kneebench.brief.campaigns.trend_figure import trend_section
+from kneebench.brief.campaigns.trend_figure import trend_section, with_claim
 from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.records import Remark, Results
 from kneebench.results import CampaignRow
+from kneebench.results.compared_words import fixed_rate, notes
 from kneebench.results.cross_campaign import DRIFT
 from kneebench.results.trend import Trend
 from kneebench.units import NOTHING, count, significant, time
@@ -78,8 +78,9 @@ class ComparisonPage(CampaignsPage):
         )
 
     def _knees(self) -> Section:
-        rate_per_s, point = self.rows[0].rate_per_s, self.rows[0].point
-        at = f"at {count(rate_per_s)}/s" if rate_per_s else f"at the {point}"
+        point = self.rows[0].point
+        at = f"at {fixed_rate(self.rows) or f'the {point}'}"
+        drift = () if all(row.interleaved for row in self.rows) else (f"{capital(DRIFT)}.",)
         columns = (
             Column(title="Campaign", number=False),
             Column(title="Storage", number=False),
@@ -93,7 +94,7 @@ class ComparisonPage(CampaignsPage):
         return Section(
             name="knees",
             title=f"NOPM at each {point}",
-            sentences=() if all(row.interleaved for row in self.rows) else (f"{capital(DRIFT)}.",),
+            sentences=(*notes(self.rows, self.trend), *drift),
             tables=(Table(columns=columns, rows=tuple(map(_row, self.rows))),),
         )
 
@@ -108,7 +109,7 @@ def _row(row: CampaignRow) -> Row:
     if row.knee:
         users, found = count(row.knee.users.value), row.knee.nopm
         nopm = f"{significant(found.value)} ({ends(found, significant)}, n={found.n})"
-    against = times_with_interval(row.against.ratio) if row.against else row.sentence
+    against = with_claim(row.against) if row.against else row.sentence
     mean, log_write = (time(one.value if one else None) for one in (row.mean_s, row.log_write_s))
     p999 = percentile(row.p999_s.value, row.p999_certain) if row.p999_s else NOTHING
     cells = (row.campaign, row.name, users, nopm, mean, p999, log_write, against)
@@ -133,6 +134,7 @@ def _flat(row: CampaignRow) -> dict[str, Any]:
     return {
         "campaign": row.campaign,
         "simulated": row.simulated,
+        "label": row.label,
         "storage": row.storage,
         "constraint": row.constraint,
         "database": row.database,

@@ -9,6 +9,7 @@ from kneebench.analysis.undecided import unclaimed
 from kneebench.analysis.wording import times_with_interval
 from kneebench.brief import chart_theme
 from kneebench.brief.section import Column, Figure, Row, Section, Table
+from kneebench.records import Comparison
 from kneebench.results.trend import Trend, TrendPoint
 from kneebench.units import NOTHING, significant, time
 
@@ -44,12 +45,15 @@ def trend_section(found: Sequence[Trend], title: str) -> Section | None:
 def _row(trend: Trend, point: TrendPoint) -> Row:
     shown = significant if trend.quantity == "nopm" else time
     value = shown(point.value.value) if point.value else NOTHING
-    against = NOTHING
-    if point.against:
-        said = unclaimed(point.against)
-        against = f"{times_with_interval(point.against.ratio)}{said and f' ({said})'}"
+    against = with_claim(point.against) if point.against else NOTHING
     cells = (trend.storage, trend.called, point.campaign, value, against)
     return Row(cells=cells, tone="plain" if point.against else "light")
+
+
+def with_claim(found: Comparison) -> str:
+    """A ratio with its interval, and that it is no difference where it is none."""
+    said = unclaimed(found)
+    return f"{times_with_interval(found.ratio)}{said and f' ({said})'}"
 
 
 def _figure(trends: Sequence[Trend], number: str) -> Figure:

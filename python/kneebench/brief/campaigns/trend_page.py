@@ -40,8 +40,7 @@ class TrendPage(CampaignsPage):
     @property
     def title(self) -> str:
         """Whether something changed."""
-        simulated = "Simulated: " if self.banner else ""
-        return f"{simulated}{headline(self.trends)}"
+        return self.labelled(headline(self.trends))
 
     @property
     def subtitle(self) -> str:
