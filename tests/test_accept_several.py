@@ -23,6 +23,7 @@ from typer.testing import CliRunner, Result
 
 import kneebench
 from kneebench.cli import app
+from kneebench.commands.junit_file import JUnitFile
 from kneebench.errors import CANNOT_SAY, WORSE, CheckFailed
 from kneebench.results.acceptance import accept, worst
 from kneebench.screen.accepted import printed
@@ -161,6 +162,20 @@ def test_junit_has_a_suite_for_each_campaign_with_host_kernel_times_and_interval
     ratios = [cell for cell in cells if re.match(r"[\d.]+x \(.* n=3\)", cell)]
     assert len(ratios) == 16
     assert [ratio for ratio in ratios if ratio not in text] == []
+
+
+def test_the_answer_stays_in_the_junit_file_whose_output_ended_early(place: Path) -> None:
+    one, path = recorded(), place / "ci.xml"
+    found = accept(baseline=one, campaign=one)
+    with pytest.raises(BrokenPipeError), JUnitFile(path, ["one"]) as file:
+        file.write([found], [one], one, ())
+        answer = path.read_text()
+        raise BrokenPipeError
+    assert path.read_text() == answer
+    with pytest.raises(OSError, match="full"), JUnitFile(path, ["one"]) as file:
+        file.write([found], [one], one, ())
+        raise OSError("full")
+    assert "full" in path.read_text()
 
 
 def test_a_campaign_that_ended_with_an_error_of_its_own_does_not_pass_in_junit() -> None:

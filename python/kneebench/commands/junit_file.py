@@ -29,7 +29,7 @@ class JUnitFile:
     """
 
     def __init__(self, path: Path | None, judged: Sequence[str]) -> None:
-        self._path, self._judged = path, " ".join(judged)
+        self._path, self._judged, self._answered = path, " ".join(judged), False
 
     def __enter__(self) -> JUnitFile:
         from kneebench.results.atomic_write import is_stream, require_no_drive
@@ -47,7 +47,8 @@ class JUnitFile:
         error: BaseException | None,
         where: TracebackType | None,
     ) -> None:
-        if error is not None and not isinstance(error, typer.Exit):
+        unread = self._answered and isinstance(error, BrokenPipeError)  # the terminal's reader left
+        if error is not None and not isinstance(error, typer.Exit) and not unread:
             with contextlib.suppress(OSError, Refused):  # the error itself is reported
                 from kneebench.exit_handling import file_error
 
@@ -66,6 +67,7 @@ class JUnitFile:
         from kneebench.screen.junit import junit
 
         self._write(junit(found, campaigns, baseline, caveats))
+        self._answered = True
 
     def _put(self, kind: str, message: str) -> None:
         from kneebench.screen.junit import junit_without_answer
