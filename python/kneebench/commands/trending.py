@@ -146,9 +146,11 @@ def _check(page: Path | None, badge: Path | None) -> None:
 def _chosen(names: list[str], root: Path, tags: list[str]) -> Nights:
     """The campaigns that were named, or all in the folder; only those with these tags."""
     from kneebench.results import campaigns
+    from kneebench.results.campaign_names import require_folder
     from kneebench.results.nights import in_order, nights
 
     if names:
         found = load_all(names, root)
         return in_order(one for one in found if has_tags(one.campaign.tags, tags))
+    require_folder(root)
     return nights(one for one in campaigns(root) if has_tags(one.tags, tags))
