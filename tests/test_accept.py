@@ -469,7 +469,7 @@ def test_baseline_and_campaign_are_named_in_python_so_that_none_is_taken_for_the
         kneebench.accept(renamed(base, "after"), base)
     found = kneebench.accept(baseline=base, campaign=renamed(base, "after"))
     assert (found.baseline, found.campaign) == ("before", "after")
-    for both in ({"baseline": "before", "campaign": base}, {"baseline": base, "campaign": root}):
+    for both in ({"baseline": 5, "campaign": base}, {"baseline": base, "campaign": [base]}):
         with pytest.raises(TypeError, match=r"a Results is required.*kneebench\.load\(folder\)"):
             kneebench.accept(**both)
 

@@ -50,8 +50,8 @@ def test_what_is_no_plan_no_campaign_and_no_climb_is_a_type_error_with_what_to_d
 ) -> None:
     for call, said in (
         (lambda: kneebench.run({"storages": {}}), "Plan is required.*Plan.model_validate"),
-        (lambda: kneebench.compare("x"), "Results is required"),  # type: ignore[call-overload]
-        (lambda: kneebench.Brief("before"), r"Results is required.*kneebench\.load\(folder\)"),
+        (lambda: kneebench.compare(5), "Results is required"),  # type: ignore[call-overload]
+        (lambda: kneebench.Brief(5), r"Results is required.*kneebench\.load\(folder\)"),
         (lambda: kneebench.knee(results), r"Climb is required.*results\.climbs"),
     ):
         with pytest.raises(TypeError, match=said):
@@ -88,6 +88,7 @@ def test_completion_offers_what_was_measured_and_not_the_library_below(
         "comparisons",
         "finished",
         "folder",
+        "kept_id",
         "knees",
         "model_dump",
         "model_dump_json",
@@ -103,6 +104,11 @@ def test_completion_offers_what_was_measured_and_not_the_library_below(
         for name in dir(kneebench.preset("simulated"))
         if name.startswith(("__", "model_v", "parse_"))
     ]
+
+
+def test_a_mistyped_preset_names_the_one_that_was_perhaps_meant() -> None:
+    with pytest.raises(kneebench.UnknownPart, match=r"unknown name \(did you mean 'simulated'\?\)"):
+        kneebench.preset("simulatd")
 
 
 def test_a_preset_is_a_plan_by_its_name() -> None:

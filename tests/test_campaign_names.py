@@ -6,8 +6,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+import typer
+from typer.testing import CliRunner
 
 from kneebench.campaign.preflight import preset
+from kneebench.cli import app
+from kneebench.commands.completing import campaign_names
 from kneebench.errors import PlanError
 from kneebench.lab.host import host
 from kneebench.plan import Plan
@@ -57,6 +61,9 @@ def day(folder: Path) -> int:
         ("nightly-sata~1", 0),
         ("nightly-n", 1),
         ("nightly-s~1", 0),
+        ("what-do-two-more-drives-buy", 3),
+        ("what", 3),
+        ("what-do-t~0", 3),
     ],
 )
 def test_a_campaign_is_found_by_what_a_person_types(root: Path, typed: str, is_day: int) -> None:
@@ -79,7 +86,12 @@ def test_a_path_and_a_folders_name_and_its_beginning_find_a_campaign(root: Path)
         ("latest~4", "only 4 campaigns in "),
         ("nightly-nvme~1", "only 1 campaign of the name nightly-nvme in "),
         ("stag", "no such campaign; looked in stag and "),
-        ("", "no such campaign"),
+        ("NIGHTLY-N", "no such campaign (did you mean nightly-nvme"),
+        ("Latest", "no such campaign (did you mean latest?)"),
+        ("lates", "no such campaign (did you mean latest?)"),
+        ("latest~", "no such campaign (did you mean latest?)"),
+        ("wath-do", "no such campaign (did you mean what-do-two-more-drives-buy"),
+        ("", "cannot find a campaign: its name is empty; see `kneebench list`"),
     ],
 )
 def test_a_name_that_finds_no_campaign_says_why_and_what_is_near(
@@ -88,6 +100,49 @@ def test_a_name_that_finds_no_campaign_says_why_and_what_is_near(
     with pytest.raises(PlanError) as error:
         find_campaign(typed, root)
     assert said in str(error.value)
+
+
+def test_campaigns_of_one_question_have_one_name_and_the_newest_is_meant(tmp_path: Path) -> None:
+    question = "What would faster storage than the disk under /srv/databases/production buy it?"
+    first, second = (begun(tmp_path, day, question=question) for day in (0, 1))
+    for typed in ("what-would-faster-storage", "what-would", second.name):
+        assert find_campaign(typed, tmp_path) == second
+    assert find_campaign("what~1", tmp_path) == first == find_campaign(first.name, tmp_path)
+    assert find_campaign("what-would-faster-storage-2", tmp_path) == second
+
+
+def test_an_exact_name_is_meant_before_one_that_begins_so(tmp_path: Path) -> None:
+    exact, longer = begun(tmp_path, 0, "nightly"), begun(tmp_path, 1, "nightly-sata")
+    assert find_campaign("nightly", tmp_path) == exact
+    assert find_campaign("nightly-", tmp_path) == longer
+
+
+def test_the_tab_key_offers_what_finds_a_campaign(root: Path) -> None:
+    context = typer.Context(typer.main.get_command(app), ignore_unknown_options=True)
+    context.params = {"root": root}
+    offered = campaign_names(context, "")
+    assert {"latest", "nightly-sata", "what-do-two-more-drives-buy"} <= set(offered)
+    assert all(find_campaign(one, root) for one in offered)
+
+
+def test_a_file_in_place_of_a_folder_of_campaigns_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "p.toml"
+    file.write_text("")
+    for words in (["list"], ["show", "latest"], ["trend"]):
+        answer = CliRunner().invoke(app, [*words, "--in", str(file)])
+        assert answer.exit_code == 2
+        assert f"{file}: it is a file; name a folder of campaigns" in answer.stderr
+
+
+def test_a_list_for_other_programs_has_one_line_for_each_campaign(root: Path) -> None:
+    folder, long = begun(root, 4, "n" * 29), "many words " * 30
+    head = read_head(folder)
+    tagged = {**head.plan, "tags": {"note": f"{long}end"}}
+    write_kept(folder / "campaign.json", head.model_copy(update={"plan": tagged}))
+    answer = CliRunner().invoke(app, ["list", "--in", str(root)])
+    assert len(answer.stdout.splitlines()) == 6  # with the heading
+    [line] = [line for line in answer.stdout.splitlines() if folder.name in line]
+    assert "unfinished" in line and f"note={long}end" in line
 
 
 def test_latest_of_an_empty_folder_says_how_to_begin(tmp_path: Path) -> None:
@@ -110,6 +165,13 @@ def test_a_folder_has_a_short_name_of_whole_words(tmp_path: Path) -> None:
         "what-would-faster-storage-2",
     ]
     assert max(map(len, names)) <= 40
+
+
+def test_a_numbered_folder_is_no_longer_than_another(tmp_path: Path) -> None:
+    for name, second in (("", "what-would-a-faster-drive-2"), ("n" * 29, "n" * 27 + "-2")):
+        folders = [begun(tmp_path, 0, name, "What would a faster drive buy?") for _ in range(2)]
+        assert len(folders[0].name) == 40
+        assert folders[1].name[11:] == second
 
 
 @pytest.mark.parametrize("name", ["../up", "a b", ".hidden", "-x", "x" * 30, "a/b", "ends."])

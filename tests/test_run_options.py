@@ -129,6 +129,8 @@ def test_compare_lists_what_cannot_touch_the_figures_and_refuses_the_rest(
         (("--name", "../up"), '--name ../up: name\n    found:   "../up"'),
         (("--name", "latest"), "another name: latest is the newest campaign"),
         (("--tag", "firmware"), "a name and a value are required"),
+        (("--tag", "a=1", "--tag", "a=2"), "--tag a=2: --tag a=1 sets it too; set each tag once"),
+        (("--name", ""), "--name '': the name is empty; name the campaign, or omit it"),
         (("--open", "--no-brief"), "--open: --no-brief; leave one of them out"),
     ],
 )
@@ -188,6 +190,16 @@ def test_a_new_plan_is_for_the_named_storages_and_says_what_check_finds(tmp_path
     assert list(plan.storages) == ["a", "fast"]
     assert plan.question == "What does fast buy this database over a?"
     assert plan.ladder.rounds == "short"
+
+
+def test_storages_whose_paths_end_alike_are_named_by_what_tells_them_apart(tmp_path: Path) -> None:
+    for host in ("m1", "m2"):
+        (tmp_path / host / "pg").mkdir(parents=True)
+    words = (word for host in ("m1", "m2") for word in ("--storage", tmp_path / host / "pg"))
+    out = called("plan", "new", *words)
+    assert out.exit_code == 0, out.output
+    (file := tmp_path / "new.toml").write_text(out.stdout)
+    assert list(read_plan(file).storages) == ["m1-pg", "m2-pg"]
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         Refused,
         UnknownPart,
     )
-    from kneebench.notebook.campaigns import ComparedCampaigns, compare, load
+    from kneebench.notebook.campaigns import ComparedCampaigns, accept, compare, load
     from kneebench.notebook.frame import Frame
     from kneebench.notebook.loaded import LoadedResults as Results
     from kneebench.notebook.loaded import UnknownConfiguration
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from kneebench.plan.changed_keys import with_keys
     from kneebench.records import Climb, Comparison, Estimate, Knee, Rung
     from kneebench.results import campaigns
-    from kneebench.results.acceptance import accept
 
     __version__: str
 
@@ -53,7 +52,7 @@ _HOMES = {
         "Refused",
         "UnknownPart",
     ),
-    "notebook.campaigns": ("ComparedCampaigns", "compare", "load"),
+    "notebook.campaigns": ("ComparedCampaigns", "accept", "compare", "load"),
     "notebook.frame": ("Frame",),
     "notebook.loaded": ("LoadedResults", "UnknownConfiguration"),
     "notebook.running": ("run",),
@@ -61,7 +60,6 @@ _HOMES = {
     "plan.changed_keys": ("with_keys",),
     "records": ("Climb", "Comparison", "Estimate", "Knee", "Rung"),
     "results": ("campaigns",),
-    "results.acceptance": ("accept",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 _INNER = {"Results": "LoadedResults"}

@@ -86,9 +86,12 @@ class UnknownPart(PlanError):
     """The plan names a component that is on no shelf."""
 
     def __init__(self, shelf: str, name: str, known: Sequence[str]) -> None:
-        super().__init__(
-            f"{shelf} {name!r}", seen="unknown name", do=f"available: {', '.join(known)}"
-        )
+        from difflib import get_close_matches
+
+        near = get_close_matches(name.lower(), known, 1)
+        meant = f" (did you mean {near[0]!r}?)" if near else ""
+        do = f"available: {', '.join(known)}"
+        super().__init__(f"{shelf} {name!r}", seen=f"unknown name{meant}", do=do)
 
 
 class InvalidMeasurement(KneebenchError):

@@ -27,9 +27,10 @@ from kneebench.brief.rendering import Page
 from kneebench.brief.section import Section
 from kneebench.brief.setup_line import setup_line
 from kneebench.brief.view_model import ViewModel
+from kneebench.directories import CAMPAIGNS
 from kneebench.engine_properties import engine_properties
-from kneebench.errors import require_kind
 from kneebench.records import Results
+from kneebench.results.given_campaigns import Given, given_campaign
 from kneebench.results.logo import as_uri, kept_logo
 from kneebench.secrets import clean
 from kneebench.shelf import ENGINES, SECTIONS
@@ -44,13 +45,12 @@ WHOSE = "In the author's words, not kneebench's."
 
 
 class Brief(Page):
-    """A campaign's brief, from its results alone; unfinished campaigns have one too, which says
-    what is missing.
+    """A campaign's brief, from its results alone, or from a name or path as `load` takes it;
+    unfinished campaigns have one too, which says what is missing. `folder` holds campaigns.
     """
 
-    def __init__(self, results: Results) -> None:
-        require_kind(results, Results, "kneebench.load(folder) reads a campaign")
-        self.view = ViewModel(results)
+    def __init__(self, results: Given, folder: str | Path = CAMPAIGNS) -> None:
+        self.view = ViewModel(given_campaign(results, folder))
         self._made: dict[ModuleType, Section | None] = {}
 
     @property

@@ -191,8 +191,10 @@ def _print_accepted(
 ) -> NoReturn:
     """The answers; the exit code of a measurement itself counts first."""
     from kneebench.results.acceptance import accept as accepted
+    from kneebench.results.given_campaigns import told_apart
     from kneebench.screen import accepted as screen
 
+    base, *campaigns = told_apart([base, *campaigns])
     found = [
         accepted(baseline=base, campaign=results, margins=_margins(results, *margins))
         for results in campaigns

@@ -48,6 +48,10 @@ Anyway = Annotated[
 ]
 
 
+UNBROKEN = 100_000
+"""Columns of a list for other programs, so that each campaign has one line."""
+
+
 def list_campaigns(
     root: Root = CAMPAIGNS,
     tag: WantedTags = None,
@@ -63,8 +67,10 @@ def list_campaigns(
       kneebench list --in /srv/results --json
     """
     from kneebench.results import campaigns
+    from kneebench.results.campaign_names import require_folder
 
     require_one({"--json": as_json, "--csv": as_csv})
+    require_folder(root)
     found = [one for one in campaigns(root) if has_tags(one.tags, tag or [])]
     if as_json:
         show_json([one.model_dump(mode="json") for one in found])
@@ -75,7 +81,7 @@ def list_campaigns(
     elif found:
         from kneebench.screen.campaign_list import CampaignList
 
-        show_parts(CampaignList(found))
+        show_parts(CampaignList(found), file_columns=UNBROKEN)
     elif tag:
         print_line(f"no campaigns with {' '.join(tag)} in {root}")
     else:
@@ -269,8 +275,12 @@ def _for_a_pdf(written: bool, paper: Paper | None, *, appendix: bool) -> None:
 
 
 def load_all(names: Sequence[str], root: Path) -> list[Results]:
-    """The campaigns of those names; raises PlanError for the first that there is none of."""
-    return [load_named(name, root) for name in names]
+    """The campaigns of those names, shown by ids that differ; raises PlanError for the first that
+    there is none of.
+    """
+    from kneebench.results.given_campaigns import told_apart
+
+    return told_apart([load_named(name, root) for name in names])
 
 
 def load_named(name: str, root: Path) -> Results:

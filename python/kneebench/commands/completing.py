@@ -57,7 +57,8 @@ def campaign_names(context: typer.Context, incomplete: str) -> list[str]:
     `latest`.
     """
     from kneebench.results import campaign_reader
+    from kneebench.results.campaign_names import names_of
 
     listed = campaign_reader.campaigns(context.params.get("root") or CAMPAIGNS)
-    names = {name for one in listed for name in (one.folder.name, one.name, "latest") if name}
+    names = {name for one in listed for name in (*names_of(one), "latest")}
     return sorted(name for name in names if name.startswith(incomplete))

@@ -68,14 +68,14 @@ class Filtered:
             yield Segment(text if control else visible(text), style, control)
 
 
-def show_parts(*parts: Any) -> None:
-    """Print what rich can draw; as wide as the terminal, or 160 columns into a file."""
+def show_parts(*parts: Any, file_columns: int = 160) -> None:
+    """Print what rich can draw; as wide as the terminal, or so many columns into a file."""
     from rich.console import Console
     from rich.text import Text
 
     console = Console()
     if not console.is_terminal:
-        console = Console(width=160)
+        console = Console(width=file_columns)
     for part in parts:
         console.print(Filtered(part), soft_wrap=isinstance(part, Text))
 

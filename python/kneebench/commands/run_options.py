@@ -106,7 +106,8 @@ def overrides(
     set_keys: list[str] | None, name: str | None = None, tags: list[str] | None = None
 ) -> tuple[Override, ...]:
     """The keys of the plan that the options set. Raises PlanError for one that sets none."""
-    from kneebench.plan.overrides import named, override, tag
+    from kneebench.plan.overrides import named, override
+    from kneebench.plan.overrides import tags as tags_of
 
     of_names = [named(name)] if name is not None else []
-    return (*map(override, set_keys or ()), *of_names, *map(tag, tags or ()))
+    return (*map(override, set_keys or ()), *of_names, *tags_of(tags or ()))

@@ -150,11 +150,13 @@ def _chosen(names: list[str], root: Path, tags: list[str]) -> Nights:
     """The campaigns that were named, or all in the folder; only those with these tags."""
     from kneebench.errors import PlanError
     from kneebench.results import campaigns
+    from kneebench.results.campaign_names import require_folder
     from kneebench.results.nights import in_order, nights, tagged
 
     if names:
         named = load_all(names, root)
         return in_order((one for one in named if has_tags(one.campaign.tags, tags)), tags)
+    require_folder(root)
     found = [one for one in campaigns(root) if has_tags(one.tags, tags)]
     if not found:
         there = f"no campaigns{tagged(tags)} are in {root}"

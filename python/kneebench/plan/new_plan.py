@@ -8,6 +8,7 @@ from pathlib import Path
 
 import psutil
 
+from kneebench.analysis.path_tails import path_tails
 from kneebench.errors import PlanError
 from kneebench.plan.default import (
     MEMORY,
@@ -29,7 +30,7 @@ def new_plan(named: Sequence[str], host: Host) -> Plan:
     the default plan, on as many warehouses as fit everywhere. Raises PlanError for one that is
     neither a directory nor a drive, and where nothing fits.
     """
-    storages = dict(_storage(text) for text in named)
+    storages = dict(map(_storage, _told_apart(named)))
     if len(storages) < len(named):
         seen, do = "two storages have one name", "name them: --storage fast=/mnt/a"
         raise PlanError("--storage", seen=seen, do=do)
@@ -41,6 +42,23 @@ def new_plan(named: Sequence[str], host: Host) -> Plan:
         ladder=short_ladder(),
         storages=storages,
     )
+
+
+def _told_apart(named: Sequence[str]) -> list[str]:
+    """The storages, those without a name whose paths end alike as NAME=PATH.
+
+    >>> _told_apart(["m1/pg", "m2/pg", "/mnt/fast"])
+    ['m1-pg=m1/pg', 'm2-pg=m2/pg', '/mnt/fast']
+    """
+    paths = {text: Path(text).absolute() for text in named if "=" not in text}
+    ends = [path.name for path in paths.values()]
+    alike = [text for text, path in paths.items() if ends.count(path.name) > 1]
+    tails = dict(zip(alike, path_tails([paths[text] for text in alike]), strict=True))
+    return [f"{_joined(tails[text])}={text}" if text in tails else text for text in named]
+
+
+def _joined(tail: Path) -> str:
+    return "-".join(part for part in tail.parts if part != tail.root)
 
 
 def _storage(text: str) -> tuple[str, EngineStorage]:

@@ -85,8 +85,20 @@ def tag(text: str) -> Override:
     return Override(("tags", name.strip()), value.strip(), f"--tag {text}")
 
 
+def tags(texts: Sequence[str]) -> list[Override]:
+    """Those of each `--tag`. Raises PlanError for a tag that is set twice."""
+    found = [tag(text) for text in texts]
+    for number, one in enumerate(found):
+        if before := [other for other in found[:number] if other.path == one.path]:
+            seen = f"{before[0].option} sets it too"
+            raise PlanError(one.option, seen=seen, do="set each tag once")
+    return found
+
+
 def named(name: str) -> Override:
-    """That of `--name`."""
+    """That of `--name`. Raises PlanError for an empty one."""
+    if not name:
+        raise PlanError("--name ''", seen="the name is empty", do="name the campaign, or omit it")
     return Override(("name",), name, f"--name {name}")
 
 

@@ -134,6 +134,9 @@ class Results(Record):
     """Result archive that it was read from; None: a folder."""
     finished: bool = False
     """Whether everything in the plan was measured."""
+    kept_id: str = ""
+    """Id in its folder, where `campaign.id` is another that tells it apart from a campaign of the
+    same id; empty: the same."""
 
     def __repr_args__(self) -> Iterator[tuple[str, object]]:
         """What fits one screen; `model_dump_json` has all."""

@@ -122,9 +122,18 @@ def accept(*, baseline: Results, campaign: Results, margins: Margins | None = No
 
 
 def is_itself(campaign: Results, baseline: Results) -> bool:
-    """Whether both are one campaign, wherever it was read from: a folder, or an archive of it."""
-    one, other = campaign.campaign, baseline.campaign
-    return (one.id, one.started_at) == (other.id, other.started_at)
+    """Whether both are one campaign, wherever it was read from: a folder, or an archive of it. Two
+    machines may begin a campaign of one id in the same second: then their figures differ.
+    """
+    one, other = (
+        (
+            side.kept_id or side.campaign.id,
+            side.campaign.started_at,
+            [rung.tally.nopm for climb in side.climbs for rung in climb.rungs],
+        )
+        for side in (campaign, baseline)
+    )
+    return one == other
 
 
 def _figures(

@@ -104,8 +104,10 @@ def same_machine(a: Host, b: Host) -> bool:
     )
 
 
-LONGEST_NAME = 29
-"""Characters of a campaign's name: with its date a folder's name has 40."""
+LONGEST_FOLDER = 40
+"""Characters of a folder's name: a date, words, and a number where they were taken."""
+LONGEST_NAME = LONGEST_FOLDER - len("2026-11-28-")
+"""Characters of a campaign's name."""
 
 
 def slug(text: str, longest: int = LONGEST_NAME) -> str:
@@ -118,12 +120,32 @@ def slug(text: str, longest: int = LONGEST_NAME) -> str:
     return (words if len(words) <= longest else words[:longest].rpartition("-")[0]) or "campaign"
 
 
+def _numbered(dated: str, number: int) -> str:
+    """A folder's name with a number, its words cut so that the whole is not too long.
+
+    >>> _numbered("2026-11-28-nightly", 2)
+    '2026-11-28-nightly-2'
+    >>> _numbered("2026-11-28-what-would-a-faster-drive-buy", 2)
+    '2026-11-28-what-would-a-faster-drive-2'
+    """
+    room = LONGEST_FOLDER - len(f"-{number}")
+    if len(dated) <= room:
+        return f"{dated}-{number}"
+    date, words = (
+        dated[: LONGEST_FOLDER - LONGEST_NAME],
+        dated[LONGEST_FOLDER - LONGEST_NAME : room],
+    )
+    return f"{date}{words.rpartition('-')[0] or words}-{number}"
+
+
 def new_folder(root: Path, dated: str, name: str) -> Path:
     """Make a campaign's folder: `name`, or the first dated one that is free; raises Refused if
     `name` is taken.
     """
     root.mkdir(parents=True, exist_ok=True)
-    for one in [name] if name else [dated, *(f"{dated}-{number}" for number in range(2, 1000))]:
+    for one in (
+        [name] if name else [dated, *(_numbered(dated, number) for number in range(2, 1000))]
+    ):
         folder = root / one
         try:
             folder.mkdir()

@@ -10,6 +10,7 @@ from kneebench.records import Record, Results, label_of
 from kneebench.results.acceptance import usable
 from kneebench.results.campaign_differences import comparable, differences
 from kneebench.results.campaign_reader import Listed, load
+from kneebench.results.given_campaigns import told_apart
 from kneebench.results.trend import Trend
 
 
@@ -54,7 +55,7 @@ def nights(listed: Iterable[Listed], tags: Sequence[str] = ()) -> Nights:
             seen=_too_few(found, left_out, tags),
             do="measure the same plan again; `kneebench list` shows what there is",
         )
-    return Nights(campaigns=tuple(found[::-1]), left_out=tuple(left_out[::-1]))
+    return Nights(campaigns=tuple(told_apart(found[::-1])), left_out=tuple(left_out[::-1]))
 
 
 def in_order(campaigns: Iterable[Results], tags: Sequence[str] = ()) -> Nights:
