@@ -134,7 +134,7 @@ def test_a_file_in_place_of_a_folder_of_campaigns_is_refused(tmp_path: Path) -> 
         assert f"{file}: it is a file; name a folder of campaigns" in answer.stderr
 
 
-def test_a_list_for_other_programs_has_one_line_for_each_campaign(root: Path) -> None:
+def test_a_list_into_a_pipe_has_one_line_for_each_campaign(root: Path) -> None:
     folder, long = begun(root, 4, "n" * 29), "many words " * 30
     head = read_head(folder)
     tagged = {**head.plan, "tags": {"note": f"{long}end"}}

@@ -85,10 +85,7 @@ def load(folder: str | Path) -> Results:
     rungs = rungs_in(folder, workload(campaign), allowance)
     kept = {climb.id: climb for climb in _climbs(folder, allowance)}
     planned = _planned(plan, [*kept, *(rung.order.configuration for rung in rungs)])
-    configurations = {
-        **planned,
-        **{configuration: climb.configuration for configuration, climb in kept.items()},
-    }
+    configurations = planned | {id_: climb.configuration for id_, climb in kept.items()}
     final_checks = _conditions(folder, allowance)
     climbs = tuple(
         with_quoted_load(

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from itertools import count
 from pathlib import Path
+from typing import NamedTuple
 
 from kneebench.analysis.path_tails import path_tails
 from kneebench.directories import CAMPAIGNS
@@ -37,21 +38,27 @@ def told_apart(campaigns: Sequence[Results]) -> list[Results]:
     each differs from the others, or a number where there is no path. One that is given twice keeps
     its id. `kept_id` is the id that was replaced.
     """
-    names: dict[tuple[Path, int], str] = {}
-    for id_ in dict.fromkeys(one.campaign.id for one in campaigns):
-        same = list(dict.fromkeys(_place(one) for one in campaigns if one.campaign.id == id_))
-        tails = path_tails([path for path, _ in same]) if len(same) > 1 else [Path(id_)]
+    names: dict[_Place, str] = {}
+    places = list(dict.fromkeys(map(_place, campaigns)))
+    for id_ in dict.fromkeys(place.id for place in places):
+        same = [place for place in places if place.id == id_]
+        tails = path_tails([place.path for place in same]) if len(same) > 1 else [Path(id_)]
         for place, tail in zip(same, tails, strict=True):
             names[place] = _free(str(tail), names.values())
     return [_called(one, names[_place(one)]) for one in campaigns]
 
 
-def _place(results: Results) -> tuple[Path, int]:
-    """Where a campaign was read from; without a folder its id, and a number of its own."""
-    place = results.archive or results.folder
-    if place is None:
-        return Path(results.campaign.id), id(results)
-    return place.resolve(), 0
+class _Place(NamedTuple):
+    """Where a campaign of an id was read from; without a folder its id, and a number of its own."""
+
+    id: str
+    path: Path
+    number: int = 0
+
+
+def _place(results: Results) -> _Place:
+    own, path = results.campaign.id, results.archive or results.folder
+    return _Place(own, path.resolve()) if path else _Place(own, Path(own), id(results))
 
 
 def _free(name: str, taken: Collection[str]) -> str:
