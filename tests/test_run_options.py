@@ -128,6 +128,7 @@ def test_compare_lists_what_cannot_touch_the_figures_and_refuses_the_rest(
         (("--set", "a b=1"), "'a b' is no key of a plan"),
         (("--name", "../up"), '--name ../up: name\n    found:   "../up"'),
         (("--name", "latest"), "another name: latest is the newest campaign"),
+        (("--name", "x.kneebench"), "what ends in .kneebench is a result archive"),
         (("--tag", "firmware"), "a name and a value are required"),
         (("--tag", "a=1", "--tag", "a=2"), "--tag a=2: --tag a=1 sets it too; set each tag once"),
         (("--name", ""), "--name '': the name is empty; name the campaign, or omit it"),

@@ -23,6 +23,8 @@ _PART_BYTES, _PATH_BYTES = 255, 4000
 """Of a name in a directory, and of a whole path with what kneebench adds to it (limits.h)."""
 LATEST = "latest"
 """The newest campaign, wherever a campaign is named."""
+ARCHIVE = ".kneebench"
+"""Ending of a result archive's name, which no folder of a campaign has."""
 _CORES = 8192
 """The most that Linux can be built for (NR_CPUS)."""
 
@@ -55,6 +57,8 @@ def _folder_name(text: str) -> str:
         raise wrong(sentence='letters and digits, with "-", "_" or "." between them')
     if text == LATEST:
         raise wrong(sentence=f"another name: {LATEST} is the newest campaign")
+    if text.endswith(ARCHIVE):
+        raise wrong(sentence=f"another name: what ends in {ARCHIVE} is a result archive")
     return text
 
 

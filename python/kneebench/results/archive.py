@@ -15,11 +15,12 @@ from pathlib import Path
 
 from kneebench.errors import KneebenchError, Refused
 from kneebench.plan.authors_words import LOGOS, MOST_LOGO_BYTES
+from kneebench.plan.values import ARCHIVE
 from kneebench.regular_file import content, names_in
 from kneebench.results.allowance import MOST_DOCUMENT_BYTES, MOST_FILES, MOST_TABLE_BYTES
 from kneebench.results.atomic_write import write_atomically
 
-ENDING = ".kneebench"
+ENDING = ARCHIVE
 """How the name of a result archive ends."""
 DOCUMENTS, TABLES = ("climbs", "conditions", "rungs"), ("seconds", "series")
 """Directories of a campaign's folder: those of JSON documents, those of Parquet tables."""
