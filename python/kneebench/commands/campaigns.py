@@ -49,7 +49,7 @@ Anyway = Annotated[
 
 
 UNBROKEN = 100_000
-"""Columns of a list for other programs, so that each campaign has one line."""
+"""Columns of a list that is piped, so that each campaign has one line."""
 
 
 def list_campaigns(
