@@ -148,10 +148,8 @@ def stated(
     floor = max(own, machine)
     differs = is_claimed(ratio, floor) and not doubt
     base = _called_beside(climb, against)
-    said, why = (
-        f"{capital(called(climb))}: {times_another(times_with_interval(ratio), base, what)}",
-        "",
-    )
+    said = f"{capital(called(climb))}: {times_another(times_with_interval(ratio), base, what)}"
+    why = ""
     if not differs:
         why = doubt or (_unsure(ratio) if is_beyond(ratio, floor) else _within(own, machine))
         pair = f"{called(climb)} vs. {base} {times_with_interval(ratio)}"
