@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from kneebench.analysis.wording import percent
 from kneebench.records import Comparison, Estimate
 
 NO_DIFFERENCE = "No difference shown"
@@ -34,10 +35,28 @@ def unclaimed(found: Comparison) -> str:
 
 def reasons(found: Iterable[Comparison | None]) -> tuple[str, ...]:
     """Why no difference is claimed where none is: each reason once, behind what is said beside the
-    ratio.
+    ratio; noise floors as the range of all.
     """
-    said = (f"{unclaimed(one)}: {one.reason}" for one in found if one and one.reason)
-    return tuple(dict.fromkeys(said))
+    floors: dict[str, list[float]] = {}
+    for one in found:
+        if one and one.reason:
+            said = f"{unclaimed(one)}: {one.reason}"
+            words = said.removesuffix(f" of {percent(one.noise_floor)}")
+            floors.setdefault(words, []).append(one.noise_floor)
+    return tuple(
+        f"{words} of {_range(some)}" if words.endswith("noise floor") else words
+        for words, some in floors.items()
+    )
+
+
+def _range(shares: Sequence[float]) -> str:
+    """The least and the largest.
+
+    >>> _range([0.263, 0.02]), _range([0.02, 0.02])
+    ('2% to 26.3%', '2%')
+    """
+    ends = dict.fromkeys((percent(min(shares)), percent(max(shares))))
+    return " to ".join(ends)
 
 
 def undecided(ratio: Estimate, what: str) -> str:
