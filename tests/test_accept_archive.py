@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 
 import kneebench
 from kneebench.cli import app
+from kneebench.errors import CANNOT_SAY
 from kneebench.plan import Plan
 from kneebench.plan.borrowed import effects, reaches_further
 from kneebench.plan.preset import presets
@@ -58,8 +59,9 @@ def test_a_strangers_campaign_is_repeated_here_and_judged_once_agreed_to(
 def test_a_strangers_campaign_is_judged_against_ones_own_without_running_anything(
     archive: Path, folder: Path, place: Path
 ) -> None:
-    assert call(archive, folder).exit_code == 0
-    assert call(folder, archive).exit_code == 0
+    for answer in (call(archive, folder), call(folder, archive)):
+        assert answer.exit_code == CANNOT_SAY
+        assert "this campaign is the baseline itself" in answer.stdout
     assert not (place / "kneebench-results").exists()
 
 
