@@ -23,7 +23,7 @@ from kneebench.lab.host import host
 from kneebench.measurement.meters.cores import Cores
 from kneebench.plan.resolve import campaign_plan
 from kneebench.records import Order, Results, Rung, Summary
-from kneebench.results import Store, load
+from kneebench.results import Store
 from kneebench.screen.summary import printed, results_json
 from tests.formula import Formula
 from tests.formula_rungs import CONFIGURATION, SEARCH, Engine, kept, measured, plan
@@ -332,10 +332,10 @@ def test_show_and_compare_read_the_sentence_from_the_campaigns_folder(tmp_path: 
         for words in (["show", str(folder)], ["compare", str(quiet), str(folder)])
     )
     assert f"CAVEAT  {said}" in shown.stdout
-    assert f"CAVEAT  {load(folder).campaign.id}: {said}" in compared.stdout
+    assert f"CAVEAT  disturbed/{folder.name}: {said}" in compared.stdout
     document = json.loads(
         CliRunner().invoke(app, ["compare", str(quiet), str(folder), "--json"]).stdout
     )
     [[told]] = document["disturbances"].values()
-    assert list(document["disturbances"]) == [load(folder).campaign.id]
+    assert list(document["disturbances"]) == [f"disturbed/{folder.name}"]
     assert (told["words"], told["value"]) == (said, 0.24)

@@ -117,7 +117,10 @@ def stopped(words: list[str], rungs: int, number: int = signal.SIGINT) -> str:
 
 
 def folders() -> list[Path]:
-    return sorted(file.parent for file in Path().glob("*/*/campaign.json"))
+    """The campaigns' folders, by the number behind the name; the first has none."""
+    found = (file.parent for file in Path().glob("*/*/campaign.json"))
+    behind = {one: one.name.rpartition("-")[2] for one in found}
+    return sorted(behind, key=lambda one: int(behind[one]) if behind[one].isdigit() else 1)
 
 
 def test_a_fresh_run_that_is_stopped_prints_the_command_that_resumes_it(place: Path) -> None:
