@@ -83,13 +83,20 @@ def judged(climb: Climb, against: Climb, margins: Margins, meters: str = "") -> 
         yield _judged(climb, against, power)
 
 
+def nothing_judged(found: Sequence[Judged]) -> bool:
+    """Whether no figure was judged, so that nothing was shown."""
+    return all(one.judgement == "not judged" for one in found)
+
+
 def overall(found: Sequence[Judged]) -> Judgement:
     """The answer for several figures: the worst one.
 
     "worse" is worse than "cannot say", which is also the answer where no figure was judged; without
     either all are at least the same.
     """
-    answers = {one.judgement for one in found} - {"not judged"} or {"cannot say"}
+    if nothing_judged(found):
+        return "cannot say"
+    answers = {one.judgement for one in found} - {"not judged"}
     for worst in ("worse", "cannot say"):
         if worst in answers:
             return worst

@@ -29,13 +29,12 @@ from kneebench.analysis.quantity_ratio import (
     unpaired,
 )
 from kneebench.analysis.still_warming import still_warming
-from kneebench.analysis.undecided import undecided
+from kneebench.analysis.undecided import undecided, within_floor
 from kneebench.analysis.wording import (
     FEW,
     capital,
     known,
     number_of_users,
-    percent,
     times,
     times_another,
     times_with_interval,
@@ -151,7 +150,7 @@ def stated(
     said = f"{capital(called(climb))}: {times_another(times_with_interval(ratio), base, what)}"
     why = ""
     if not differs:
-        why = doubt or (_unsure(ratio) if is_beyond(ratio, floor) else _within(own, machine))
+        why = doubt or (_unsure(ratio) if is_beyond(ratio, floor) else within_floor(own, machine))
         pair = f"{called(climb)} vs. {base} {times_with_interval(ratio)}"
         answer = f"Cannot say for {what}" if doubt else undecided(ratio, what)
         said = ", ".join(filter(None, (f"{answer}: {pair}", why)))
@@ -190,15 +189,6 @@ def _unsure(ratio: Estimate) -> str:
     if ratio.n == 1:
         return "one pair of runs is too few"
     return "the interval includes 1x" if known(ratio) else ""
-
-
-def _within(own: float, machine: float) -> str:
-    """Why a ratio below the larger of two floors is no difference."""
-    if machine > own:
-        return f"within the machine's noise floor of {percent(machine)}"
-    if own < 1:
-        return f"within the noise floor of {percent(own)}"
-    return "repeats of one storage differ by more than 2x"
 
 
 def called(climb: Climb) -> str:

@@ -9,7 +9,7 @@ from kneebench.analysis.databases import by_database
 from kneebench.analysis.headline import foremost, headline
 from kneebench.analysis.knee import knee
 from kneebench.analysis.undecided import not_shown
-from kneebench.analysis.wording import times_with_interval
+from kneebench.analysis.wording import behind_label, times_with_interval
 from kneebench.records import Comparison, Results
 
 
@@ -17,14 +17,13 @@ def finding_line(results: Results) -> str:
     """The comparison of the title with its interval, of each database; of a campaign without
     comparisons its title, with the interval of the only knee.
     """
-    label = f"{results.campaign.label}: " if results.campaign.label else ""
     compared = [
         f"{f'{name}: ' if name else ''}{_compared(best, part)}"
         for name, part in by_database(results).items()
         if (best := foremost(compare(part)))
     ]
     if compared:
-        return label + "; ".join(compared)
+        return behind_label(results.campaign.label, "; ".join(compared))
     return headline(results) + "".join(_interval(results))
 
 

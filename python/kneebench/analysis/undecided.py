@@ -11,6 +11,7 @@ NO_DIFFERENCE = "No difference shown"
 UNCERTAIN = "Too uncertain"
 VAGUE = 2.0
 """An interval that reaches further than this factor from 1 shows no equality either."""
+_FLOOR = "noise floor"
 
 
 def not_shown(ratio: Estimate) -> str:
@@ -33,6 +34,19 @@ def unclaimed(found: Comparison) -> str:
     return "cannot say" if found.doubt else not_shown(found.ratio).lower()
 
 
+def within_floor(own: float, machine: float) -> str:
+    """Why a ratio below the larger of two noise floors is no difference.
+
+    >>> within_floor(0.02, 0.05), within_floor(0.02, 0.0)
+    ("within the machine's noise floor of 5%", 'within the noise floor of 2%')
+    """
+    if machine > own:
+        return f"within the machine's {_FLOOR} of {percent(machine)}"
+    if own < 1:
+        return f"within the {_FLOOR} of {percent(own)}"
+    return "repeats of one storage differ by more than 2x"
+
+
 def reasons(found: Iterable[Comparison | None]) -> tuple[str, ...]:
     """Why no difference is claimed where none is: each reason once, behind what is said beside the
     ratio; noise floors as the range of all.
@@ -44,7 +58,7 @@ def reasons(found: Iterable[Comparison | None]) -> tuple[str, ...]:
             words = said.removesuffix(f" of {percent(one.noise_floor)}")
             floors.setdefault(words, []).append(one.noise_floor)
     return tuple(
-        f"{words} of {_range(some)}" if words.endswith("noise floor") else words
+        f"{words} of {_range(some)}" if words.endswith(_FLOOR) else words
         for words, some in floors.items()
     )
 

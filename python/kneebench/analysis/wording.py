@@ -71,6 +71,15 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def behind_label(label: str, text: str) -> str:
+    """A text behind what must be known first, such as "Simulated", if there is such a label.
+
+    >>> behind_label("Simulated", "disk"), behind_label("", "disk")
+    ('Simulated: disk', 'disk')
+    """
+    return f"{label}: {text}" if label else text
+
+
 def lower(text: str) -> str:
     """The same within a sentence: its first letter small.
 

@@ -72,10 +72,10 @@ def pack(
 def _checked(file: Path) -> Path:
     """Raises PlanError for a file that would not be read as a result archive."""
     from kneebench.errors import PlanError
-    from kneebench.results.archive import ENDING
+    from kneebench.plan.values import ARCHIVE
 
-    if file.suffix != ENDING:
-        seen, do = f"a result archive ends in {ENDING}", f"use {file.with_suffix(ENDING)}"
+    if file.suffix != ARCHIVE:
+        seen, do = f"a result archive ends in {ARCHIVE}", f"use {file.with_suffix(ARCHIVE)}"
         raise PlanError(f"cannot write {file}", seen=seen, do=do)
     require_directory(file)
     return file

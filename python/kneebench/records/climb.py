@@ -183,7 +183,11 @@ def _known_of(rung: Rung) -> list[tuple[str, str]]:
 
 def caveats_of(rungs: Sequence[Rung]) -> tuple[str, ...]:
     """What must be known of some runs: each kind once, in the words of its first run."""
-    known = [dict(reversed(_known_of(rung))) for rung in rungs]
-    kinds = dict.fromkeys(kind for rung in rungs for kind, _ in _known_of(rung))
-    of = [[one[kind] for one in known if kind in one] for kind in kinds]
-    return tuple(f"{len(said)} of {len(known)} runs: {said[0]}." for said in of)
+    found: dict[str, list[str]] = {}
+    for rung in rungs:
+        own: dict[str, str] = {}
+        for kind, words in _known_of(rung):
+            own.setdefault(kind, words)
+        for kind, words in own.items():
+            found.setdefault(kind, []).append(words)
+    return tuple(f"{len(said)} of {len(rungs)} runs: {said[0]}." for said in found.values())

@@ -52,7 +52,7 @@ class Estimate(Record):
             if self.unit == "x"
             else map(_WRITTEN[self.unit], numbers)
         )
-        unit = "" if self.unit in ("", *_IN_THE_NUMBER) else f" {self.unit}"
+        unit = "" if self.unit in _WITHOUT else f" {self.unit}"
         return f"{value}{unit} ({low} to {high}, n={self.n})"
 
 
@@ -61,7 +61,8 @@ def _number(value: float) -> str:
     return f"{Decimal(f'{value:.4g}'):,f}"
 
 
-_IN_THE_NUMBER = ("s", "x")
+_WITHOUT = ("", "s", "x")
+"""No unit behind the interval: there is none, or each number has it."""
 _WRITTEN: dict[str, Callable[[float], str]] = {
     "": _number,
     "s": units.time,

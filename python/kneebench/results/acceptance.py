@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from kneebench.analysis.acceptance import Margins, judged, overall
+from kneebench.analysis.acceptance import Margins, judged, nothing_judged, overall
 from kneebench.analysis.accepted_limits import AcceptedLimits, against_limits
 from kneebench.analysis.comparison import called
 from kneebench.analysis.equivalence import Judgement
@@ -103,7 +103,7 @@ def accept(*, baseline: Results, campaign: Results, margins: Margins | None = No
         for own, base in names.pairs
         for figure in _figures(campaign, baseline, ours[own], theirs[base], allowed)
     )
-    if not itself and all(one.judgement == "not judged" for one in figures):
+    if not itself and nothing_judged(figures):
         what = f"cannot use {campaign.campaign.id} for acceptance"
         raise InvalidMeasurement(what, seen=figures[0].sentence, do="measure it again")
     answer = overall(figures)

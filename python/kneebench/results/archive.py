@@ -20,8 +20,6 @@ from kneebench.regular_file import content, names_in
 from kneebench.results.allowance import MOST_DOCUMENT_BYTES, MOST_FILES, MOST_TABLE_BYTES
 from kneebench.results.atomic_write import write_atomically
 
-ENDING = ARCHIVE
-"""How the name of a result archive ends."""
 DOCUMENTS, TABLES = ("climbs", "conditions", "rungs"), ("seconds", "series")
 """Directories of a campaign's folder: those of JSON documents, those of Parquet tables."""
 HEADS = ("campaign.json", "finished.json")
@@ -40,7 +38,7 @@ Entries = Iterator[tuple[str, bytes]]
 
 def is_archive(path: Path) -> bool:
     """Whether a path leads to something that is named as a result archive, and is no directory."""
-    return path.suffix == ENDING and os.path.lexists(path) and not path.is_dir()
+    return path.suffix == ARCHIVE and os.path.lexists(path) and not path.is_dir()
 
 
 def is_entry(name: str) -> bool:

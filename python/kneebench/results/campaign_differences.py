@@ -16,7 +16,7 @@ from kneebench.results.compare_plans import (
     compare_plans,
     leaves,
     plan_document,
-    shown_value,
+    shown_values,
     within,
 )
 from kneebench.shelf import ENGINES
@@ -53,9 +53,9 @@ def incomparable(a: Results, b: Results) -> list[str]:
         (f"the version of {name}" if name else "the server's version", old, new)
         for name, old, new in _other_majors(a, b)
     ]
-    fields = [
-        (name, shown_value(one, name), shown_value(two, name)) for name in compare_plans(one, two)
-    ]
+    names = compare_plans(one, two)
+    old, new = (shown_values(plan, names) for plan in (one, two))
+    fields = [(name, old[name], new[name]) for name in names]
     return [_between(a, b, *found) for found in (*versions, *fields)]
 
 
@@ -97,10 +97,7 @@ def _untouching(a: Results, b: Results) -> tuple[dict[str, str], dict[str, str]]
     unlisted = (*_UNLISTED, *([_RATE] if _one_rate(a, b) else []))
     differing = (name for name in {**left, **right} if left.get(name) != right.get(name))
     names = [name for name in differing if name not in matter and not within(name, unlisted)]
-    one, other = (
-        {name: shown_value(side.campaign.plan, name) for name in names} for side in (a, b)
-    )
-    return one, other
+    return shown_values(a.campaign.plan, names), shown_values(b.campaign.plan, names)
 
 
 def _one_rate(a: Results, b: Results) -> bool:

@@ -106,7 +106,8 @@ def same_machine(a: Host, b: Host) -> bool:
 
 LONGEST_FOLDER = 40
 """Characters of a folder's name: a date, words, and a number where they were taken."""
-LONGEST_NAME = LONGEST_FOLDER - len("2026-11-28-")
+_DATE = len("2026-11-28-")
+LONGEST_NAME = LONGEST_FOLDER - _DATE
 """Characters of a campaign's name."""
 
 
@@ -131,10 +132,7 @@ def _numbered(dated: str, number: int) -> str:
     room = LONGEST_FOLDER - len(f"-{number}")
     if len(dated) <= room:
         return f"{dated}-{number}"
-    date, words = (
-        dated[: LONGEST_FOLDER - LONGEST_NAME],
-        dated[LONGEST_FOLDER - LONGEST_NAME : room],
-    )
+    date, words = dated[:_DATE], dated[_DATE:room]
     return f"{date}{words.rpartition('-')[0] or words}-{number}"
 
 
@@ -143,9 +141,8 @@ def new_folder(root: Path, dated: str, name: str) -> Path:
     `name` is taken.
     """
     root.mkdir(parents=True, exist_ok=True)
-    for one in (
-        [name] if name else [dated, *(_numbered(dated, number) for number in range(2, 1000))]
-    ):
+    numbered = (_numbered(dated, number) for number in range(2, 1000))
+    for one in [name] if name else [dated, *numbered]:
         folder = root / one
         try:
             folder.mkdir()

@@ -15,8 +15,7 @@ from pathlib import Path
 
 from kneebench.directories import CAMPAIGNS
 from kneebench.errors import PlanError
-from kneebench.plan.values import LATEST
-from kneebench.results.archive import ENDING
+from kneebench.plan.values import ARCHIVE, LATEST
 from kneebench.results.campaign_folders import HEAD, has_head, slug
 from kneebench.results.campaign_reader import Listed, campaigns
 
@@ -145,10 +144,10 @@ def _wanted(name: str) -> tuple[str, str]:
     >>> [_wanted(name)[0] for name in ("nosuch.toml", "there/nosuch", "nosuch")]
     ['file', 'file or folder', 'campaign']
     """
-    is_file = name.endswith((".toml", ENDING))
+    is_file = name.endswith((".toml", ARCHIVE))
     if Path(name).exists() or not (is_file or "/" in name):
         return "campaign", _LIST
-    return "file" if is_file else "file or folder", "check the path, or see `kneebench list`"
+    return "file" if is_file else "file or folder", f"check the path, or {_LIST}"
 
 
 def _shown(names: Sequence[str]) -> str:

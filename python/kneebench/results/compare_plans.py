@@ -94,7 +94,7 @@ def comparable_plans(a: PlanLike, b: PlanLike, what: str) -> None:
     """
     _same_engines(a, b, what)
     if fields := compare_plans(a, b):
-        one, two = (shown_value(plan, fields[0]) for plan in (a, b))
+        one, two = (shown_values(plan, fields[:1])[fields[0]] for plan in (a, b))
         more = f" (and {len(fields) - 1} more: {', '.join(fields[1:])})" if fields[1:] else ""
         raise PlanError(
             what,
@@ -130,21 +130,23 @@ def engines_of(plan: PlanLike) -> dict[str, str]:
     return {name: str(table.get("engine", "")) for name, table in tables.items()}
 
 
-def shown_value(plan: PlanLike, field: str) -> str:
-    """The value of a field of a plan, as its file writes it; text without quotes."""
-    value = dict(leaves(plan_document(plan))).get(field)
-    if value in (None, ""):
-        return "not set"
+def shown_values(plan: PlanLike, fields: Sequence[str]) -> dict[str, str]:
+    """The values of fields of a plan, as its file writes them; text without quotes."""
+    values = dict(leaves(plan_document(plan)))
     engine = next(iter(engines_of(plan).values()), "")
-    return str(value) if isinstance(value, str) else _as_written(value, field, engine)
+    return {field: _as_written(values.get(field), field, engine) for field in fields}
 
 
 def _as_written(value: Any, field: str, engine: str) -> str:
-    """A number, a list or a switch with its unit.
+    """A value of a plan's document: a number, a list or a switch with its unit.
 
     >>> _as_written(14400.0, "ladder.budget", ""), _as_written(["cores"], "meters", "")
     ('4h', '["cores"]')
     """
+    if value in (None, ""):
+        return "not set"
+    if isinstance(value, str):
+        return value
     return toml_text(value, at(field.split("."), engine)).strip('"')
 
 

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from kneebench.analysis.acceptance import ratio_text
 from kneebench.analysis.judged import Judged, shown, shown_margin
-from kneebench.analysis.wording import DERIVED, as_sentence
+from kneebench.analysis.wording import DERIVED, as_sentence, behind_label
 from kneebench.results.acceptance import Acceptance, worst
 from kneebench.results.accepted_rows import accepted_rows, answer_lines
 from kneebench.screen import tables
@@ -123,4 +123,4 @@ def document(found: Sequence[Acceptance], caveats: Sequence[str] = ()) -> dict[s
 
 def title(found: Acceptance) -> str:
     """The answer in a line, behind what must be known first, such as that it is simulated."""
-    return f"{found.label}: {found.sentence}" if found.label else found.sentence
+    return behind_label(found.label, found.sentence)

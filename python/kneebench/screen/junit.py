@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from xml.etree import ElementTree
 
-from kneebench.analysis.acceptance import SURE
+from kneebench.analysis.acceptance import SURE, nothing_judged
 from kneebench.analysis.comparison import called
 from kneebench.analysis.judged import Judged
 from kneebench.analysis.outcome import exit_code, failed_checks, invalid_rungs, without_figure
@@ -78,7 +78,7 @@ def _suite(
         _case(suite, one, _measured_s(results, one))
     if code := exit_code(results):
         _failed_measurement(suite, results, code)
-    elif all(one.judgement == "not judged" for one in found.figures):
+    elif nothing_judged(found.figures):
         _error(suite, ANSWER, as_sentence(title(found)), NOTHING_JUDGED)
     outcomes = Counter(element.tag for case in suite.iter("testcase") for element in case)
     suite.set("tests", str(len(list(suite.iter("testcase")))))

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from kneebench.analysis.drift import FLOOR
 from kneebench.analysis.judged import shown_as
-from kneebench.analysis.wording import DERIVED, as_sentence, percent
+from kneebench.analysis.wording import DERIVED, as_sentence, behind_label, percent
 from kneebench.results.nights import Nights
 from kneebench.results.trend import Trend, TrendPoint, hidden_latencies
 from kneebench.results.trend_words import change_sentence, headline
@@ -24,8 +24,7 @@ def printed(
     nights: Nights, trends: Sequence[Trend], differing: Mapping[str, Sequence[str]]
 ) -> Iterator[RenderableType]:
     """The parts to print, in order: the answer, every campaign, the changes, who is left out."""
-    label = f"{nights.label}: " if nights.label else ""
-    yield Text(f"{label}{headline(trends)}", style="bold")
+    yield Text(behind_label(nights.label, headline(trends)), style="bold")
     yield Text()
     for storage in dict.fromkeys(one.storage for one in trends):
         yield _table(storage, [one for one in trends if one.storage == storage])

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from kneebench.analysis.wording import DERIVED
+from kneebench.analysis.wording import DERIVED, behind_label
 from kneebench.brief.drawn_rows import as_csv
 from kneebench.brief.pdf import Paper, compiled, plain_document
 from kneebench.brief.rendering import Page
@@ -72,7 +72,7 @@ class CampaignsPage(Page):
 
     def labelled(self, title: str) -> str:
         """A title behind the label, if there is one."""
-        return f"{self.label}: {title}" if self.label else title
+        return behind_label(self.label, title)
 
     @property
     def says(self) -> str:
