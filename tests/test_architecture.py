@@ -48,6 +48,7 @@ GROUND = (
     "extras",
     "secrets",
     "visible",
+    "private_folder",
     "regular_file",
     "_core",
     "analysis",

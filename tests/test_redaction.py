@@ -20,7 +20,7 @@ from kneebench.errors import KneebenchError
 from kneebench.results.acceptance import accept
 from kneebench.results.campaign_reader import series
 from kneebench.results.packing import pack
-from kneebench.results.private_names import Name, by_form
+from kneebench.results.private_names import Name, by_form, by_key
 from kneebench.results.redaction import Redaction, Replacement
 from tests.packed import PATH, PRIVATE, SERIAL, SHORT, changed, texts, with_private_names
 from tests.packed import small_campaign as campaign_in
@@ -101,6 +101,28 @@ def test_a_thread_on_a_core_is_no_user_on_a_host() -> None:
     assert [*map(redaction.text, sources)] == [*sources[:3], "user1@host1"]
 
 
+@pytest.mark.parametrize(
+    ("text", "redacted"),
+    [
+        ("no route to 2001:db8::1: down", "no route to host1: down"),
+        ("2001:db8:0:0:0:0:0:1:5432 is busy.", "host1:5432 is busy."),
+        ("from ::ffff:10.1.2.3 and 10.1.2.3.", "from host2 and host1."),
+        ("bob@fe80::1%eth0 in [2001:db8::]:80", "user1@host2%eth0 in [host1]:80"),
+        ("at 12:30:59, by 00:1b:44:11:3a:b7 of a::Type", None),
+    ],
+)
+def test_ip_addresses_are_found_beside_colons_and_within_one_another(
+    text: str, redacted: str | None
+) -> None:
+    redaction = Redaction([one.name for one in by_form(text)])
+    assert redaction.text(text) == (redacted or text)
+
+
+def test_the_address_of_a_load_host_is_replaced_whole() -> None:
+    plan = {"load": [{"ssh": "bob@2001:db8::1"}]}
+    assert [*by_key(plan)] == [Name("host", "2001:db8::1")]
+
+
 def test_a_redacted_campaign_has_the_figures_of_its_original(
     folder: Path, packed: tuple[Path, tuple[Replacement, ...]]
 ) -> None:
@@ -139,9 +161,12 @@ def test_a_redaction_that_would_damage_the_campaign_leaves_no_file(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_author_is_replaced_by_name_and_by_address_alone(folder: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("address", ["<ann@acme.example>", "(ann@acme.example)"])
+def test_an_author_is_replaced_by_name_and_by_address_alone(
+    address: str, folder: Path, tmp_path: Path
+) -> None:
     def write(head: dict[str, Any]) -> None:
-        head["plan"]["brief"]["authors"] = ["Ann Example <ann@acme.example>"]
+        head["plan"]["brief"]["authors"] = [f"Ann Example {address}"]
         head["notes"] = ["By Ann Example, that is ann@acme.example, at 10.9.8.7. Thanks"]
 
     changed(Path(shutil.copytree(folder, tmp_path / "copy")) / "campaign.json", write)

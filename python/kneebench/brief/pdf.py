@@ -9,7 +9,6 @@ import json
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from kneebench.analysis.wording import DERIVED
@@ -18,6 +17,7 @@ from kneebench.brief.page import WHOSE, Brief
 from kneebench.brief.rendering import Page
 from kneebench.brief.section import Section
 from kneebench.extras import require_extra
+from kneebench.private_folder import private_folder
 from kneebench.results.atomic_write import write_bytes
 
 Paper = Literal["a4", "us-letter"]
@@ -60,8 +60,7 @@ def compiled(
     PlanError without the extra `pdf`.
     """
     require_extra("pdf", "cannot write a PDF")
-    with TemporaryDirectory(prefix="kneebench-pdf-") as folder:
-        place = Path(folder)
+    with private_folder() as place:
         for section in sections:
             for figure in section.figures:
                 (place / _file(figure.name)).write_bytes(drawing.pdf(figure))

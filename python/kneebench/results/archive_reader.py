@@ -8,12 +8,10 @@ taken at most.
 
 from __future__ import annotations
 
-import atexit
 import os
 import shutil
 import stat
 import struct
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -22,6 +20,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from kneebench.errors import KneebenchError
+from kneebench.private_folder import kept_folder
 from kneebench.regular_file import opened
 from kneebench.results.archive import HEADS, is_entry, most_bytes
 from kneebench.units import size
@@ -82,8 +81,7 @@ def unpacked(file: Path) -> Path:
 
 @cache
 def _unpacked(file: Path, version: _Version) -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="kneebench-archive-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    folder = kept_folder()
     try:
         with (
             opened(file.resolve(), MOST_ARCHIVE_BYTES) as handle,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -16,7 +16,10 @@ from kneebench.plan.resolve import resolve, resolve_document
 from kneebench.records import Campaign, Host
 from kneebench.results.compare_plans import plan_document
 from kneebench.results.formats import read_kept
+from kneebench.visible import is_plain
 
+LONGEST_ID = 200
+"""Bytes of an id: an ending can follow it in the name of a file."""
 LONGEST_SHOWN = 60
 """Characters of an unfit id in its error."""
 
@@ -44,9 +47,15 @@ def read_head(folder: Path) -> Campaign:
     """
     file = folder / "campaign.json"
     head = read_kept(file, Campaign)
-    if head.id.startswith((".", "-")) or not re.fullmatch(r"[^/\x00-\x1f\x7f]{1,255}", head.id):
+    if not _names_a_folder(head.id):
         seen = f"its id is {head.id[:LONGEST_SHOWN]!r}, which is no folder's name"
         raise KneebenchError(f"cannot read {file}", seen=seen, do="restore the file from a copy")
     if "resolved" in head.model_fields_set:
         return head
     return head.model_copy(update={"resolved": resolve_document(head.plan)})
+
+
+def _names_a_folder(name: str) -> bool:
+    if not name or name.startswith((".", "-")) or "/" in name:
+        return False
+    return is_plain(name) and len(os.fsencode(name)) <= LONGEST_ID

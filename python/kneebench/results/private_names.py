@@ -35,12 +35,17 @@ _KERNEL_NAME = re.compile(
 )
 """What a kernel calls alike on every machine."""
 _HOST = r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9][\w.-]*[A-Za-z0-9]|[A-Za-z0-9])"
+_IPV6 = (
+    r"(?=[0-9A-Fa-f:]*::|(?:[0-9A-Fa-f]{1,4}:){7})(?:[0-9A-Fa-f]{0,4}:){2,7}"
+    r"(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f]{1,4}|(?<=::))(?=:\d{1,5}(?![\w:])|(?!\w|:[\w:]|\.\d))"
+)
+"""An address that is shortened or whole, and no time of day; without a colon or a port after it."""
 _FORMS = re.compile(
     rf"(?P<scheme>[A-Za-z][\w+.-]{{0,30}}://)(?:(?P<url_user>[^\s@/:\"']*)@)?(?P<url_host>{_HOST})"
-    rf"|(?<![\w@])(?P<user>[A-Za-z_][\w.-]{{0,63}})@(?!\d+(?![\w.-]))(?P<host>{_HOST})"
+    rf"|(?<![\w@])(?P<user>[A-Za-z_][\w.-]{{0,63}})@(?P<host>{_IPV6}|(?!\d+(?![\w.-])){_HOST})"
     r"|(?P<path>(?<![\w/.:)\]~])(?:~|\.{1,2})?/(?![/\s])[^\s\"'`,;:()\[\]{}<>|]*[\w-])"
     r"|(?<![\w.])(?P<ip>\d{1,3}(?:\.\d{1,3}){3})(?!\.?\w)"
-    r"|(?<![\w:.])(?P<ipv6>[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7})(?![\w:])"
+    rf"|(?<![\w:.])(?P<ipv6>{_IPV6})"
     r"|(?<![\w.-])(?P<uuid>[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})(?!\w)"
     r"|(?<![\w.-])(?P<wwid>(?:nvme-)?(?:eui|naa|uuid)\.[0-9A-Fa-f][0-9A-Fa-f-]{7,}"
     r"|nvme\.[0-9a-f]{4}(?:-[0-9a-f]+){2,3}|t10\.[A-Z0-9][\w.-]{7,}|nvme-[A-Z][\w.-]*_[\w.-]{4,}"
@@ -100,6 +105,8 @@ def by_form(text: str) -> Iterator[Found]:
     ['me', 'db1', 'bob', '10.0.0.7', '/srv/acme']
     >>> [found.name.text for found in by_form("Of 10.1.2.3. Also version 1.2.3.4.5")]
     ['10.1.2.3']
+    >>> [found.name.text for found in by_form("al@2001:db8::1: of ::ffff:10.1.2.3, at 12:30:59:01")]
+    ['al', '2001:db8::1', '::ffff:10.1.2.3']
     >>> list(by_form("rustc@0 and terminals-0@1"))
     []
     >>> list(by_form("12 MB/s and 884/s, read/write, on /dev/nvme0n1 at 12:30:59 of 127.0.0.1"))
@@ -127,7 +134,7 @@ _GROUPS: dict[str, Kind] = {
 def _is_private(group: str, found: str) -> bool:
     if group == "path":
         return not _KERNEL_NAME.fullmatch(found)
-    if group in ("ip", "ipv6") and not _is_address(found):
+    if group in ("ip", "ipv6") and not is_address(found):
         return False
     return _is_own(found.strip("[]"))
 
@@ -136,7 +143,8 @@ def _is_own(name: str) -> bool:
     return not _PUBLIC.fullmatch(name) and name not in ENGINES.names()
 
 
-def _is_address(text: str) -> bool:
+def is_address(text: str) -> bool:
+    """Whether a host is named by its IP address."""
     try:
         ipaddress.ip_address(text)
     except ValueError:
@@ -192,12 +200,12 @@ def _names(kind: Kind, text: str) -> Iterator[Name]:
         kind = "path"
     if kind == "host":
         text = text.rpartition("://")[2].rpartition("@")[2].partition("/")[0]
-        text = re.sub(r":\d+$", "", text)
+        text = text if is_address(text) else re.sub(r":\d+$", "", text)
     if kind == "WWID" and _KERNEL_NAME.fullmatch(f"/dev/{text}"):
         return
     if _is_own(text) and not (kind == "path" and _KERNEL_NAME.fullmatch(text)):
         yield Name(kind, text)
-    if kind == "author" and (both := re.fullmatch(r"(.+?)\s*<(.+)>", text)):
+    if kind == "author" and (both := re.fullmatch(r"(.+?)\s*[<(](.+)[>)]", text)):
         yield from (Name(kind, part) for part in both.groups())
 
 

@@ -12,10 +12,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from kneebench.plan.json_schema import plan_schema
+from kneebench.private_folder import private_folder
 from kneebench.results.archive import Entries
 from kneebench.results.file_schemas import schemas
 from kneebench.results.parquet import write_seconds, write_series
@@ -25,6 +25,7 @@ from kneebench.results.private_names import (
     Name,
     by_form,
     by_key,
+    is_address,
     is_file,
     key_in,
     kind_of,
@@ -173,8 +174,8 @@ def _redacted_table(file: Path, entry: str, redaction: Redaction) -> bytes:
     """A table, written again: with stand-ins in the names of sources, and nothing but its
     columns.
     """
-    with TemporaryDirectory(prefix="kneebench-redaction-") as folder:
-        made = Path(folder) / "table.parquet"
+    with private_folder() as folder:
+        made = folder / "table.parquet"
         if entry.startswith("series/"):
             series = (
                 one.model_copy(update={"source": redaction.text(one.source)})
@@ -228,7 +229,7 @@ def _single(name: Name) -> Iterator[Name]:
     text = text.strip("[]")
     yield Name(kind, text)
     short, _, domain = text.partition(".")
-    if kind == "host" and domain and not re.fullmatch(r"[\d.:]+", text):
+    if kind == "host" and domain and not is_address(re.sub(r":\d+$", "", text)):
         yield from (Name(kind, one) for one in (short, domain) if one == short or "." in one)
 
 
