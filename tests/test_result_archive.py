@@ -334,7 +334,7 @@ def _headed(root: Path, file: Path, **changes: object) -> Path:
 
 
 @pytest.mark.parametrize(
-    "id", ["../up", "/x", "..", ".x", "-x", "a\nb", "", "x\x85", "x\u202ey", "ä" * 101]
+    "id", ["../up", "/x", "..", ".x", "-x", "a\nb", "", "x" * 300, "x\x85", "x\u202ey", "ä" * 101]
 )
 def test_a_campaign_whose_id_is_no_folders_name_is_not_read(
     id: str, root: Path, place: Path

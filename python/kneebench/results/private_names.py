@@ -35,16 +35,17 @@ _KERNEL_NAME = re.compile(
 )
 """What a kernel calls alike on every machine."""
 _HOST = r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9][\w.-]*[A-Za-z0-9]|[A-Za-z0-9])"
+_IPV4 = r"\d{1,3}(?:\.\d{1,3}){3}"
 _IPV6 = (
     r"(?=[0-9A-Fa-f:]*::|(?:[0-9A-Fa-f]{1,4}:){7})(?:[0-9A-Fa-f]{0,4}:){2,7}"
-    r"(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f]{1,4}|(?<=::))(?=:\d{1,5}(?![\w:])|(?!\w|:[\w:]|\.\d))"
+    rf"(?:{_IPV4}|[0-9A-Fa-f]{{1,4}}|(?<=::))(?=:\d{{1,5}}(?![\w:])|(?!\w|:[\w:]|\.\d))"
 )
 """An address that is shortened or whole, and no time of day; without a colon or a port after it."""
 _FORMS = re.compile(
     rf"(?P<scheme>[A-Za-z][\w+.-]{{0,30}}://)(?:(?P<url_user>[^\s@/:\"']*)@)?(?P<url_host>{_HOST})"
     rf"|(?<![\w@])(?P<user>[A-Za-z_][\w.-]{{0,63}})@(?P<host>{_IPV6}|(?!\d+(?![\w.-])){_HOST})"
     r"|(?P<path>(?<![\w/.:)\]~])(?:~|\.{1,2})?/(?![/\s])[^\s\"'`,;:()\[\]{}<>|]*[\w-])"
-    r"|(?<![\w.])(?P<ip>\d{1,3}(?:\.\d{1,3}){3})(?!\.?\w)"
+    rf"|(?<![\w.])(?P<ip>{_IPV4})(?!\.?\w)"
     rf"|(?<![\w:.])(?P<ipv6>{_IPV6})"
     r"|(?<![\w.-])(?P<uuid>[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})(?!\w)"
     r"|(?<![\w.-])(?P<wwid>(?:nvme-)?(?:eui|naa|uuid)\.[0-9A-Fa-f][0-9A-Fa-f-]{7,}"

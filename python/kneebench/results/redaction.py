@@ -229,7 +229,7 @@ def _single(name: Name) -> Iterator[Name]:
     text = text.strip("[]")
     yield Name(kind, text)
     short, _, domain = text.partition(".")
-    if kind == "host" and domain and not is_address(re.sub(r":\d+$", "", text)):
+    if kind == "host" and domain and not is_address(text):
         yield from (Name(kind, one) for one in (short, domain) if one == short or "." in one)
 
 
