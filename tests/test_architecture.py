@@ -70,7 +70,7 @@ ABOVE = (
 """What is above the rooms, in its order: each may import the rooms, and what is before it."""
 FORBIDDEN = {"utils", "util", "helpers", "helper", "common", "misc", "base", "manager"}
 MODULES = sorted(HOUSE.rglob("*.py"))
-LONGEST_FILE, LONGEST_FUNCTION = 300, 40
+LONGEST_FILE, LONGEST_FUNCTION = 500, 40
 
 
 def imports(file: Path) -> Iterator[tuple[str, bool]]:
