@@ -14,14 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kneebench.campaign.power import use_kept_lags
+from kneebench.campaign.power import use_kept
 from kneebench.measurement.power.energy import energy_at, measured_power, watts_by_second
 from kneebench.measurement.power.lag import NOT_SEEN, lag_of
 from kneebench.measurement.power.record import PowerRecord, PowerSample
 from kneebench.measurement.power.recorder import PowerRecorder
 from kneebench.measurement.power.recordings import NewSamples, RecordedPower
 from kneebench.plan.power import Power
-from kneebench.records import CampaignPower, MeasuredPower, MeterLag, PowerMeterFacts
+from kneebench.records import CampaignPower, MeasuredPower, MeterLag, PowerMeterFacts, PowerWindow
 
 
 def gauge(watts, every_s: float = 1.0, until_s: float = 120.0, without=()) -> PowerRecord:
@@ -109,9 +109,53 @@ def test_readings_that_do_not_enclose_a_stretch_are_none_of_it() -> None:
 
 def test_readings_that_do_not_change_are_not_believed() -> None:
     record = gauge(lambda at_s: moving(min(at_s, 40.0)) if at_s < 100 else moving(at_s))
-    assert of(record, 35, 65).why.endswith("did not change for 59 s (limit 20 s)")
+    assert of(record, 35, 65).why.endswith("did not change for 59 s (limit 3 s)")
+    assert of(record, 35, 65).still_s == 59.0
     assert of(record, 10, 40).why == ""
     assert of(record, 102, 112).why == ""
+
+
+def test_a_freeze_of_more_than_a_tenth_of_a_stretch_is_not_believed() -> None:
+    slow = gauge(lambda at_s: moving(at_s // 8 * 8), until_s=400)
+    frozen = gauge(lambda at_s: moving((300 if 300 <= at_s < 340 else at_s) // 8 * 8), until_s=400)
+    assert of(slow, 280, 350).why == ""
+    assert of(frozen, 280, 350).why.endswith("did not change for 43 s (limit 24 s)")
+    assert of(gauge(lambda at_s: moving(at_s // 60 * 60), until_s=900), 150, 850).why == ""
+
+
+ZERO = [PowerSample(n, 0.0 if 40 <= n < 60 else moving(n)) for n in range(100)]
+
+
+def of_a_server(samples: list[PowerSample], idle_w: float | None) -> PowerRecord:
+    record = PowerRecord(counts_energy=False, every_s=1.0)
+    record.idle_w = idle_w
+    record.add(samples)
+    return record
+
+
+def test_a_running_server_takes_no_0_w() -> None:
+    found = of(of_a_server(ZERO, 0.0), 30, 90)
+    assert (found.watts, found.high_w) == (None, None)
+    assert found.why.startswith("no reading for 21 s (it answered 0 W, and a running server")
+    drive = [PowerSample(n, n % 2 * 0.1 if 40 <= n < 60 else moving(n)) for n in range(100)]
+    assert of(of_a_server(drive, None), 30, 90).watts == pytest.approx(133, abs=3)
+
+
+def test_a_running_server_takes_no_tenth_of_its_idle_power() -> None:
+    low = [one._replace(value=9.0 + one.at_s % 2 / 5) if one.value == 0 else one for one in ZERO]
+    assert "(it answered 9" in of(of_a_server(low, 100.0), 30, 90).why
+    assert of(of_a_server(low, 80.0), 30, 90).why == ""
+    record = counter(lambda at_s: 200.0 * at_s - 191.0 * min(max(at_s - 40, 0), 20))
+    record.idle_w = 100.0
+    assert "less than a tenth of idle power for 20 s" in of(record, 30, 90).why
+    record.idle_w = 80.0
+    assert of(record, 30, 90).why == ""
+
+
+def test_two_readings_of_0_w_are_left_out() -> None:
+    samples = [PowerSample(n, 0.0 if n in (50, 70) else moving(n)) for n in range(100)]
+    found = of(of_a_server(samples, 0.0), 30, 90)
+    assert found.watts == pytest.approx(of(gauge(moving), 30, 90).watts, rel=0.005)
 
 
 def test_a_short_stretch_without_any_change_is_not_believed() -> None:
@@ -211,12 +255,18 @@ def test_readings_of_another_machine_are_on_our_clock() -> None:
     assert recorder._records["wall"].latest_s == pytest.approx(before_s, abs=0.1)
 
 
-def test_the_lags_of_a_killed_run_are_used_again() -> None:
+WALL_IDLE = MeasuredPower(meter="wall", watts=90.0)
+
+
+def test_lags_and_idle_power_of_a_killed_run_are_used_again() -> None:
     lags = {"disk": (MeterLag(meter="wall", lag_s=0.7, step_w=40.0),)}
-    kept: Any = SimpleNamespace(campaign=SimpleNamespace(power=CampaignPower(lags=lags)))
-    recorder = PowerRecorder(Power(), [])
-    use_kept_lags(kept, recorder)
+    idle = {"disk": PowerWindow(began_at=0, ended_at=60, meters=(WALL_IDLE,))}
+    power = CampaignPower(lags=lags, idle=idle)
+    kept: Any = SimpleNamespace(campaign=SimpleNamespace(power=power))
+    recorder = PowerRecorder(Power(), [Elsewhere()])
+    use_kept(kept, recorder)
     assert recorder._measured("wall", gauge(moving), 20, 60).lag_s == 0.7
+    assert recorder._records["wall"].idle_w == 90.0
 
 
 def test_a_meter_of_something_else_has_no_lag() -> None:

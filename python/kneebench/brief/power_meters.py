@@ -24,6 +24,7 @@ METERS = (
     ("Covers", False),
     ("Accuracy", True),
     ("New value every", True),
+    ("Longest without one", True),
     ("Late by", True),
     ("Longest gap", True),
     ("CPU", True),
@@ -70,7 +71,7 @@ def _meter_row(meter: PowerMeterFacts, power: CampaignPower, rungs: Sequence[Run
     read = [one for rung in rungs if rung.power for one in rung.power.meters]
     own = [one for one in read if one.meter == meter.name]
     periods = [one.period_s for one in own if one.period_s]
-    gaps = [one.gap_s for one in own if one.gap_s]
+    gaps, still = ([one.gap_s or 0.0 for one in own], [one.still_s or 0.0 for one in own])
     cost = power.cost.get(meter.name)
     return Row(
         cells=(
@@ -80,12 +81,17 @@ def _meter_row(meter: PowerMeterFacts, power: CampaignPower, rungs: Sequence[Run
             covered([meter]),
             f"±{100 * meter.accuracy:g}%" if meter.accuracy else "not known",
             units.time(median(periods)) if periods else units.NOTHING,
+            _longest(still),
             _late(meter.name, power),
-            units.time(max(gaps)) if gaps else units.NOTHING,
+            _longest(gaps),
             percent(cost) if cost is not None else units.NOTHING,
             _lacking(meter, own, rungs),
         )
     )
+
+
+def _longest(seconds: Sequence[float]) -> str:
+    return units.time(longest) if (longest := max(seconds, default=0.0)) else units.NOTHING
 
 
 def _late(meter: str, power: CampaignPower) -> str:

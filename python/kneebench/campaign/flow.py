@@ -19,7 +19,7 @@ from kneebench.campaign.links import measured_link
 from kneebench.campaign.machines.machine import DatabaseMachine
 from kneebench.campaign.machines.opening import let_users_in
 from kneebench.campaign.machines.opening import machine_of as machine_of
-from kneebench.campaign.power import campaign_power, keep_cost, recorded_power, use_kept_lags
+from kneebench.campaign.power import campaign_power, keep_cost, recorded_power, use_kept
 from kneebench.campaign.preflight import as_plan, refuse
 from kneebench.campaign.proof import prove
 from kneebench.campaign.restored import Context
@@ -97,7 +97,7 @@ def run_on(
         found = Store.for_plan(_root(folder), plan, host, fresh=fresh, reliefs=reliefs)
         store = stack.enter_context(_open_results(found, plan, engine, watch))
         store.put_known(known_noise_floor(host, plan, watch), link, campaign_power(plan, power))
-        use_kept_lags(store, power)
+        use_kept(store, power)
         _put_before(store, machine, plan, paths)
         machine.erase(erase, watch)
         # 3. Climb on every configuration, measure the knees in turn, prove what limits them.

@@ -65,12 +65,14 @@ def campaign_power(plan: Plan, power: PowerRecorder | None) -> CampaignPower | N
     return CampaignPower(meters=tuple(power.meters), sums=sums, leading=leading)
 
 
-def use_kept_lags(store: Store, power: PowerRecorder | None) -> None:
-    """Those that a killed run had found."""
+def use_kept(store: Store, power: PowerRecorder | None) -> None:
+    """Take into account what a killed run had found at rest."""
     kept = store.campaign.power
     if power and kept:
         for lags in kept.lags.values():
             power.use_lags(lags)
+        for window in kept.idle.values():
+            power.use_idle(window)
 
 
 def measure_at_rest(context: Context, configuration: Configuration, restored: Restored) -> None:
@@ -85,6 +87,7 @@ def measure_at_rest(context: Context, configuration: Configuration, restored: Re
         return
     idle_s, load_step = context.plan.power.idle, context.plan.power.load_step
     found = idle_power(power, restored.server, idle_s, context.watch, configuration.name)
+    power.use_idle(found)
     kept = kept.model_copy(update={"idle": {**kept.idle, place: found}})
     if load_step:
         lags = _find_lags(context, power, configuration, restored)

@@ -34,6 +34,8 @@ class MeasuredPower(Record):
     """Time between two new values of the meter itself; None: unknown."""
     gap_s: float | None = None
     """Longest time between two readings; None: not measured."""
+    still_s: float | None = None
+    """Longest time without a new value; None: not measured."""
     lag_s: float = 0.0
     """Lag of the meter, as it was taken into account."""
 

@@ -15,10 +15,10 @@ from kneebench.measurement.power.record import PowerRecord
 from kneebench.records import MeasuredPower
 from kneebench.units import energy, rounded, time
 
-GAP_S, GAP_PERIODS = 3.0, 3.0
-"""Longest time without a reading: so long, or so many periods."""
-STILL_S, STILL_PERIODS = 10.0, 20.0
-"""Longest time with the same reading: likewise."""
+GAP_S, GAP_READINGS = 3.0, 3.0
+"""Longest time without a reading: so long, or so many readings."""
+STILL_SHARE, STILL_UPDATES = 0.1, 3.0
+"""Longest time with the same reading: a share of the stretch, or so many updates of the meter."""
 PERIODS = 20
 """Fewest periods of the meter in a stretch of time without a caveat."""
 LAG_SHARE = 0.1
@@ -40,8 +40,10 @@ def measured_power(
     except IndexError:
         return found.model_copy(update={"why": _unenclosed(record, a, b)})
     times = record.at_s[before : after + 1]
-    gap_s = max(y - x for x, y in pairwise(times))
-    found = found.model_copy(update={"gap_s": gap_s, "readings": sum(a <= t <= b for t in times)})
+    gap_s, (still_s, _) = max(y - x for x, y in pairwise(times)), record.still(a, b)
+    readings = sum(a <= t <= b for t in times)
+    seen = {"gap_s": gap_s, "still_s": still_s, "readings": readings}
+    found = found.model_copy(update=seen)
     if why := _not_believed(record, before, after, a, b, gap_s):
         return found.model_copy(update={"why": why})
     joules = energy_at(record, b) - energy_at(record, a)
@@ -94,22 +96,21 @@ def _unenclosed(record: PowerRecord, a: float, b: float) -> str:
     return f"no reading {where} it{f': {why}' if why else ''}"
 
 
-def _longest(record: PowerRecord, least_s: float, periods: float) -> float:
-    return max(least_s, periods * max(record.period_s() or 0.0, record.every_s))
-
-
 def _not_believed(
     record: PowerRecord, before: int, after: int, a: float, b: float, gap_s: float
 ) -> str:
     failures = record.failures(record.at_s[before], record.at_s[after])
     if refused := next((one.why for one in failures if one.refused), ""):
         return refused
-    if gap_s > (limit_s := _longest(record, GAP_S, GAP_PERIODS)):
+    if gap_s > (limit_s := max(GAP_S, GAP_READINGS * record.reading_s())):
         why = f" ({failures[-1].why})" if failures else ""
         return f"no reading for {time(gap_s)}{why} (limit {time(limit_s)})"
+    if (little_s := record.too_little(before, after)) > limit_s:
+        least = f"less than a tenth of idle power for {time(little_s)}"
+        return f"its counter shows {least} (limit {time(limit_s)})"
     still_s, value = record.still(a, b)
     seen = "its counter" if record.counts_energy else f"{rounded(value)} W"
-    if still_s > (limit_s := _longest(record, STILL_S, STILL_PERIODS)):
+    if still_s > (limit_s := max(STILL_SHARE * (b - a), STILL_UPDATES * record.update_s())):
         return f"{seen} did not change for {time(still_s)} (limit {time(limit_s)})"
     return f"{seen} did not change at all" if still_s >= b - a else ""
 

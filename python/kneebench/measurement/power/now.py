@@ -38,6 +38,10 @@ def _now(meter: RecordedPower, samples: Sequence[PowerSample], now_s: float) -> 
     (first_s, first), (last_s, last) = good[0], good[-1]
     watts = (last - first) / (last_s - first_s) if meter.counts_energy else last
     changed = [t for (t, b), (_, a) in zip(good[1:], good, strict=False) if a != b]
+    shown = max(value for _, value in good)
+    if meter.facts.scope != "drive" and not meter.counts_energy and shown <= 0:
+        why = "it answers 0 W, and a running server takes more; see what it measures"
+        return PowerNow(facts=meter.facts, why=why)
     period_s = (changed[-1] - changed[0]) / (len(changed) - 1) if len(changed) > 1 else None
     return PowerNow(facts=meter.facts, watts=watts, age_s=now_s - last_s, period_s=period_s)
 

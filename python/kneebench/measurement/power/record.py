@@ -1,6 +1,7 @@
 """What a meter of power was read, in the order of time.
 
-Times are seconds of one clock. A meter's own counter is joules so far; a gauge is watts.
+Times are seconds of one clock. A meter's own counter is joules so far; a gauge is watts. A gauge
+that shows less than a running server takes has given no reading.
 """
 
 from __future__ import annotations
@@ -11,8 +12,12 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
+from kneebench.units import rounded
+
 RECENT = 600
 """Readings that the period is taken from."""
+IDLE_SHARE = 0.1
+"""A running server never takes less than this share of its idle power."""
 
 
 class PowerSample(NamedTuple):
@@ -31,6 +36,9 @@ class PowerRecord:
 
     def __init__(self, *, counts_energy: bool, every_s: float) -> None:
         self.counts_energy, self.every_s = counts_energy, every_s
+        self.idle_w: float | None = None
+        """Power of the server that it covers without load, 0 before that is known; None: it covers
+        none, and may show 0."""
         self.at_s: list[float] = []
         self.values: list[float] = []
         self.joules: list[float] = []
@@ -39,13 +47,22 @@ class PowerRecord:
 
     def add(self, samples: Sequence[PowerSample]) -> None:
         """Samples that follow those before."""
-        for one in samples:
+        for given in samples:
+            one = self._of_a_running_server(given)
             if one.value is None:
                 self.failed.append(one)
             else:
                 self.joules.append(self._joules(one.at_s, one.value))
                 self.at_s.append(one.at_s)
                 self.values.append(one.value)
+
+    def _of_a_running_server(self, one: PowerSample) -> PowerSample:
+        if one.value is None or self.counts_energy or self.idle_w is None:
+            return one
+        if 0 < one.value >= IDLE_SHARE * self.idle_w:
+            return one
+        why = f"it answered {rounded(one.value)} W, and a running server takes more"
+        return one._replace(value=None, why=why)
 
     def _joules(self, at_s: float, value: float) -> float:
         if not self.values:
@@ -68,10 +85,50 @@ class PowerRecord:
         >>> record.period_s()
         3.0
         """
+        gaps = self._between_changes()
+        return median(gaps) if gaps else None
+
+    def update_s(self) -> float:
+        """Time in which the meter has shown that it can have a new value: a quarter of the times
+        between two changes are no longer, and it is not read more often. A coarse meter on a steady
+        machine changes more seldom than this.
+
+        >>> record = PowerRecord(counts_energy=False, every_s=1.0)
+        >>> watts = enumerate([1, 2, 3, 3, 3, 3, 3, 4, 5])
+        >>> record.add([PowerSample(float(at_s), one) for at_s, one in watts])
+        >>> record.update_s()
+        1.0
+        """
+        gaps = sorted(self._between_changes())
+        return max(gaps[len(gaps) // 4] if gaps else 0.0, self.reading_s())
+
+    def reading_s(self) -> float:
+        """Time between two readings, as ordered or as seen."""
+        gaps = [b - a for a, b in pairwise(self.at_s[-RECENT:])]
+        return max(median(gaps) if gaps else 0.0, self.every_s)
+
+    def _between_changes(self) -> list[float]:
         times, values = self.at_s[-RECENT:], self.values[-RECENT:]
         changed = [t for t, (a, b) in zip(times[1:], pairwise(values), strict=True) if a != b]
-        gaps = [b - a for a, b in pairwise(changed)]
-        return median(gaps) if gaps else None
+        return [b - a for a, b in pairwise(changed)]
+
+    def too_little(self, before: int, after: int) -> float:
+        """Longest time between these samples in which a counter counted less than a running server
+        takes, from one of its new values to another.
+        """
+        if not self.counts_energy or not self.idle_w:
+            return 0.0
+        longest_s = lasted_s = 0.0
+        last_s, last = self.at_s[before], self.values[before]
+        for at_s, value in zip(
+            self.at_s[before + 1 : after + 1], self.values[before + 1 : after + 1], strict=True
+        ):
+            if value == last:
+                continue
+            little = value - last < IDLE_SHARE * self.idle_w * (at_s - last_s)
+            lasted_s = lasted_s + at_s - last_s if little else 0.0
+            longest_s, last_s, last = max(longest_s, lasted_s), at_s, value
+        return longest_s
 
     def still(self, begin_s: float, end_s: float) -> tuple[float, float]:
         """The longest run of one value that reaches into this time: how long it is, with what is

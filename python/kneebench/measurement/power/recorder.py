@@ -44,6 +44,7 @@ class PowerRecorder:
         self._plan, self._recordings, self.now_s = plan, recordings, now_s
         self.meters: list[PowerMeterFacts] = []
         self._records: dict[str, PowerRecord] = {}
+        self._idle_w: dict[str, float] = {}
         self._lags: dict[str, MeterLag] = {}
         self._offsets: dict[int, ClockOffset] = {}
         self._cpu_s: dict[str, float] = {}
@@ -55,9 +56,13 @@ class PowerRecorder:
     def _add(self, meter: RecordedPower) -> None:
         self.meters.append(meter.facts)
         if meter.facts.rated_w is None:
-            self._records[meter.facts.name] = PowerRecord(
-                counts_energy=meter.counts_energy, every_s=meter.every_s
-            )
+            self._records[meter.facts.name] = self._record(meter)
+
+    def _record(self, meter: RecordedPower) -> PowerRecord:
+        record = PowerRecord(counts_energy=meter.counts_energy, every_s=meter.every_s)
+        if meter.facts.scope != "drive":
+            record.idle_w = self._idle_w.get(meter.facts.name, 0.0)
+        return record
 
     # --- while time passes ------------------------------------------------------------------------
 
@@ -139,6 +144,14 @@ class PowerRecorder:
         """Take lags into account that were found before."""
         self._lags.update({one.meter: one for one in lags})
 
+    def use_idle(self, window: PowerWindow) -> None:
+        """Take power without load into account: a running server takes no tenth of it."""
+        for one in window.meters:
+            record = self._records.get(one.meter)
+            if record and record.idle_w is not None and one.watts:
+                least_w = min(one.watts, self._idle_w.get(one.meter, one.watts))
+                self._idle_w[one.meter] = record.idle_w = least_w
+
     def cost(self) -> dict[str, float]:
         """Share of a core that reading each meter has taken so far."""
         lasted_s = max(1.0, self.now_s() - self._began_s)
@@ -195,8 +208,9 @@ class ModelRecorder(PowerRecorder):
     def __init__(self, plan: Power, meters: Sequence[PowerMeterFacts]) -> None:
         self._server: Server | None = None
         super().__init__(plan, (), self._model_s)
-        for facts in meters:
-            self._add(RecordedPower(facts, counts_energy=True, every_s=1.0))
+        self._modelled = [RecordedPower(facts, counts_energy=True, every_s=1.0) for facts in meters]
+        for one in self._modelled:
+            self._add(one)
 
     def _model_s(self) -> float:
         return self._server.now_s() if self._server else 0.0
@@ -205,9 +219,7 @@ class ModelRecorder(PowerRecorder):
         """Read the model's energy."""
         if server is not self._server:  # another restore: its clock begins at 0
             self._server = server
-            self._records = {
-                name: PowerRecord(counts_energy=True, every_s=1.0) for name in self._records
-            }
+            self._records = {one.facts.name: self._record(one) for one in self._modelled}
         joules = next(iter(server.readings(MODEL).values()), None)
         for record in self._records.values():
             if server.now_s() > record.latest_s and joules is not None:
