@@ -21,6 +21,7 @@ from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.inventory import block_devices, inventory, named
 from kneebench.lab.inventory.content import END_BYTES
 from kneebench.lab.inventory.erasable import drive_state
+from kneebench.lab.inventory.holders import Holders
 from kneebench.lab.inventory.sources import Sources
 from kneebench.lab.programs import wait_until
 from kneebench.records import WholeDrive
@@ -104,6 +105,20 @@ def test_a_drive_under_another_loop_device_is_in_use(loop: Path) -> None:
         done("losetup", "-d", above)
     assert state.state == "in use"
     assert f"behind {Path(above).name}" in state.why
+
+
+def test_a_drive_that_another_path_leads_to_is_in_use(loop: Path, tmp_path: Path) -> None:
+    device = next(one for one in block_devices.listed_devices(Sources()) if one.path == str(loop))
+    wwids = {loop.name: "naa.5000", "sdx": "naa.5000", "sdy": "naa.6000", "nvme0c0n1": "naa.5000"}
+    for name, wwid in wwids.items():
+        folder = tmp_path / "sys" / "class" / "block" / name
+        (folder / "device").mkdir(parents=True)
+        (folder / "device" / "wwid").write_text(wwid)
+        (folder / "hidden").write_text(str(int(name.startswith("nvme"))))
+    (other,) = Holders(Sources(sys=tmp_path / "sys")).of(device)
+    assert (other.kind, other.by) == ("path", "sdx")
+    state = drive_state(WholeDrive(name="sda", path="/dev/sda", holders=(other,)))
+    assert state.state == "in use"
 
 
 def test_what_the_kernel_holds_for_nobody_that_is_seen_is_in_use(loop: Path) -> None:

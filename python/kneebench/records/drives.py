@@ -38,11 +38,21 @@ class Holder(Record):
     """What uses a drive, or a device on it, so that nothing else may write to it.
 
     Of `kind`, "file system" is one mounted where this process cannot see it, "file" another use of
-    the file behind a loop device, and "kernel" a use that only a refused exclusive open shows.
+    the file behind a loop device, "path" another device of the same WWID, and "kernel" a use that
+    only a refused exclusive open shows.
     """
 
     kind: Literal[
-        "mount", "swap", "array", "file system", "loop", "process", "export", "kernel", "file"
+        "mount",
+        "swap",
+        "array",
+        "file system",
+        "loop",
+        "process",
+        "export",
+        "kernel",
+        "file",
+        "path",
     ]
     """Kind of use; arrays include volumes, exports are targets on a network."""
     device: str

@@ -24,6 +24,7 @@ USES = {
     "export": "exported by {by}",
     "kernel": "in use by the kernel, perhaps for another mount namespace",
     "file": "over a file that is {by}",
+    "path": "the same drive as {by}, which may be in use",
 }
 CALLED = {"dos": "partition table (dos)", "gpt": "partition table (gpt)", "PMBR": "protective MBR"}
 """wipefs's types of what is no file system."""

@@ -1,6 +1,6 @@
 """What uses a drive: mounts in every namespace, swap, arrays and volumes, loop devices, processes
-that may write to it, targets on a network, the kernel's own word, and whatever uses the file behind
-a loop device.
+that may write to it, targets on a network, another path to it, the kernel's own word, and whatever
+uses the file behind a loop device.
 
 Devices are compared by their numbers: the same one has several paths, and others in a container.
 Files are compared by their inodes: a file has several names.
@@ -99,6 +99,9 @@ class Holders:
             yield Holder(kind="export", device=device.name, by=name)
         for name in self._other_uses_of_its_file(device):
             yield Holder(kind="file", device=device.name, by=name)
+        for name in self._paths.get(self._wwid(folder.parent), ()):
+            if name != device.name:
+                yield Holder(kind="path", device=device.name, by=name)
 
     def _other_uses_of_its_file(self, device: BlockDevice) -> Iterator[str]:
         """What else uses the file behind a loop device."""
@@ -114,6 +117,23 @@ class Holders:
             yield f"mounted on {name}"
         for name in self._swaps.get(_inode(file), ()):
             yield f"used as {name}"
+
+    def _wwid(self, folder: Path) -> str:
+        """The name that a drive keeps on every path to it; empty for partitions and loop devices.
+        Native multipath hides the paths below a drive's one device.
+        """
+        hidden = self._sources.line(folder, "hidden") == "1"
+        names = (self._sources.line(folder, file) for file in ("wwid", "device/wwid"))
+        return "" if hidden else next(filter(None, names), "")
+
+    @cached_property
+    def _paths(self) -> dict[str, list[str]]:
+        """Devices by the WWID of the drive that they lead to: what uses one of them uses all."""
+        found: dict[str, list[str]] = {}
+        for folder in sorted((self._sources.sys / "class" / "block").glob("*")):
+            if wwid := self._wwid(folder):
+                found.setdefault(wwid, []).append(folder.name)
+        return found
 
     def _called(self, name: str) -> str:
         """An array by its kernel name, a volume of the device mapper also by its own."""
