@@ -1,21 +1,40 @@
-"""What kneebench keeps about a machine is readable by its user only, whatever the umask."""
+"""What kneebench keeps about a machine is readable by its user only, whatever the umask, and no
+directory is made where another user's link points to.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
+import re
+import resource
+import signal
 import stat
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from kneebench.directories import make_private, state_directory, write_private
+import kneebench
+from kneebench.directories import make_directory, make_private, state_directory, write_private
 from kneebench.errors import Refused
 from kneebench.lab.changes.directory import MadeDirectory
 from kneebench.lab.journal import Journal
 from kneebench.lab.volumes.emulated import emulated_drive
 from kneebench.plan.volume import EmulatedDevice
+from kneebench.private_folder import private_folder
+from kneebench.results.campaign_folders import new_folder
 from tests.loop_devices import needs_emulation
+
+NOBODY = 65534
+HOUSE = Path(kneebench.__file__).parent
+MAKES = re.compile(r"\.(mkdir|makedirs|chmod|lchmod|lchown)\(")
+"""What makes a directory, or changes a mode or an owner, by a path."""
+MAY_MAKE = {"directories.py", "lab/folder.py", "hosts/host_program.py"}
+"""Each works in an open directory; the last one is sent to another machine by itself."""
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: another user")
 
 
 @pytest.fixture
@@ -41,7 +60,8 @@ def test_the_journal_and_its_directories_are_its_users_only(place: Path) -> None
 
 
 def test_a_state_directory_that_others_could_read_is_closed(place: Path) -> None:
-    state_directory().mkdir(parents=True, mode=0o755)
+    state_directory().parent.mkdir(mode=0o755)
+    state_directory().mkdir(mode=0o755)
     make_private(state_directory() / "drives")
     assert open_to_others(state_directory()) == []
 
@@ -57,8 +77,8 @@ def test_a_state_directory_or_an_entry_of_another_user_is_not_believed(place: Pa
         os.chown(entry, 0, 0)
         entry.rename(entry.with_name("other.json"))
         assert [one.why for one in journal.damaged()] == ["it has the id of another entry"]
-    os.chown(state_directory(), 65534, 65534)
-    with pytest.raises(Refused, match="belongs to another user"):
+    os.chown(state_directory(), NOBODY, NOBODY)
+    with pytest.raises(Refused, match="belongs to nobody; set XDG_STATE_HOME"):
         Journal()
 
 
@@ -68,10 +88,126 @@ def test_a_private_file_replaces_a_link_and_does_not_follow_one(place: Path) -> 
     file.symlink_to(somebodys)
     write_private(file, "ours")
     assert (somebodys.read_text(), file.read_text(), file.is_symlink()) == ("theirs", "ours", False)
-    file.with_suffix(".draft").symlink_to(somebodys)
-    with pytest.raises(OSError):
-        write_private(file, "again")
-    assert somebodys.read_text() == "theirs"
+
+
+@pytest.mark.root
+@as_root
+@pytest.mark.parametrize("link", [".local", ".local/state", ".local/state/kneebench"])
+def test_root_makes_no_journal_where_a_user_points_to(
+    place: Path, monkeypatch: pytest.MonkeyPatch, link: str
+) -> None:
+    os.umask(0o022)
+    victim, home = place / "victim", place / "home"
+    victim.mkdir(mode=0o755)
+    (home / link).parent.mkdir(parents=True)
+    (home / link).symlink_to(victim)
+    os.lchown(home / link, NOBODY, NOBODY)
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setenv("HOME", str(home))
+    with pytest.raises(Refused, match=f"{link} is a symbolic link that belongs to nobody; set XDG"):
+        Journal()
+    assert ([*victim.iterdir()], stat.S_IMODE(victim.stat().st_mode)) == ([], 0o755)
+    os.lchown(home / link, 0, 0)
+    assert Journal().folder.resolve().is_relative_to(victim)
+
+
+@pytest.mark.root
+@as_root
+def test_root_keeps_nothing_private_below_a_directory_of_another_user(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs, open_to_all = place / "theirs", place / "open"
+    theirs.mkdir()
+    os.chown(theirs, NOBODY, NOBODY)
+    open_to_all.mkdir(mode=0o777)
+    for folder, why in ((theirs, "belongs to nobody"), (open_to_all, "others may write to")):
+        monkeypatch.setenv("XDG_STATE_HOME", str(folder))
+        monkeypatch.setattr("tempfile.tempdir", str(folder))
+        with pytest.raises(Refused, match=why):
+            make_private(state_directory() / "drives")
+        with pytest.raises(Refused, match=why), private_folder():
+            pass
+        assert [*folder.iterdir()] == []
+
+
+@pytest.mark.root
+@as_root
+def test_root_makes_no_campaign_where_a_user_points_to(place: Path) -> None:
+    victim, link = place / "victim", place / "kneebench-results"
+    victim.mkdir()
+    link.symlink_to("victim")
+    assert new_folder(link, "2026-01-01-a", "").is_dir()
+    os.lchown(link, NOBODY, NOBODY)
+    with pytest.raises(Refused, match="is a symbolic link that belongs to nobody"):
+        new_folder(link, "2026-01-01-b", "")
+    assert [one.name for one in victim.iterdir()] == ["2026-01-01-a"]
+
+
+def test_a_directory_is_made_with_those_above_it_but_not_behind_a_broken_link(place: Path) -> None:
+    assert make_directory(place / "a" / "b" / ".." / "c", 0o700) and (place / "a" / "b").is_dir()
+    assert stat.S_IMODE((place / "a" / "c").stat().st_mode) == 0o700
+    make_directory(place / "a")
+    with pytest.raises(FileExistsError):
+        make_directory(place / "a", new=True)
+    (place / "away").symlink_to("not-mounted")
+    (place / "round").symlink_to("round")
+    (place / "file").write_text("")
+    for name, number in (
+        ("away", errno.ENOENT),
+        ("round", errno.ELOOP),
+        ("file", errno.ENOTDIR),
+    ):
+        with pytest.raises(OSError) as failed:
+            make_directory(place / name / "a")
+        assert failed.value.errno == number
+        assert failed.value.filename == str(place / name / "a")
+    assert not (place / "not-mounted").exists()
+
+
+def test_directories_are_made_and_modes_changed_in_one_place_only() -> None:
+    files = {str(file.relative_to(HOUSE)): file for file in HOUSE.rglob("*.py")}
+    found = {name for name, file in files.items() if MAKES.search(file.read_text())}
+    assert found - MAY_MAKE == set()
+
+
+WRITES_FOR_EVER = """
+import sys
+from pathlib import Path
+from kneebench.directories import write_private
+while True:
+    write_private(Path(sys.argv[1]) / "entry.json", "x" * 100_000)
+"""
+
+
+def test_the_draft_of_a_killed_process_goes_and_that_of_another_one_stays(place: Path) -> None:
+    folder = Journal().folder
+    with subprocess.Popen([sys.executable, "-c", WRITES_FOR_EVER, str(folder)]) as writer:
+        while not [*folder.glob("*.draft")]:
+            pass
+        writer.send_signal(signal.SIGSTOP)
+        os.waitpid(writer.pid, os.WUNTRACED)
+        (folder / "entry.draft").write_text("of an earlier version")
+        (folder / f"entry.json.{writer.pid}-0.draft").write_text("")
+        drafts = [*folder.glob(f"*.{writer.pid}-*")]
+        Journal()
+        assert [*folder.glob("*.draft")] == drafts
+        writer.kill()
+    Journal()
+    assert [*folder.glob("*.draft")] == []
+
+
+def test_a_full_disk_leaves_no_draft_and_the_error_names_the_file(place: Path) -> None:
+    folder = Journal().folder
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limit[1]))
+    try:
+        with pytest.raises(OSError) as failed:
+            write_private(folder / "entry.json", "x" * 100)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        signal.signal(signal.SIGXFSZ, before)
+    assert (failed.value.filename, [*folder.iterdir()]) == (str(folder / "entry.json"), [])
 
 
 @pytest.mark.root

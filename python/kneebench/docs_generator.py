@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from kneebench.directories import make_directory
 from kneebench.exit_handling import EXIT_CODES
 from kneebench.man_page import man_page
 from kneebench.plan.explanation import dotted
@@ -182,7 +183,7 @@ def write(root: Path) -> None:
     checkout.
     """
     for path, text in generated(root).items():
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_directory(path.parent)
         write_text(path, text)
 
 

@@ -16,6 +16,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from kneebench.directories import opened_directory
+
 PREFIX = "kneebench-private-"
 _LOOK = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -39,7 +41,9 @@ def private_folder() -> Iterator[Path]:
 
 def _made() -> tuple[Path, int]:
     """A folder that only this user may look into, and the handle that locks it."""
-    _remove_abandoned()
+    place = Path(tempfile.gettempdir())
+    with opened_directory(place, private=True, do="set TMPDIR to another directory"):
+        _remove_abandoned()
     while True:
         folder = Path(tempfile.mkdtemp(prefix=PREFIX))
         handle = _locked(folder)

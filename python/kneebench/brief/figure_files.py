@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 from kneebench.brief import drawing
 from kneebench.brief.drawn_rows import as_csv, tables
 from kneebench.brief.section import Figure
+from kneebench.directories import make_directory
 from kneebench.results.atomic_write import write_bytes
 
 Format = Literal["svg", "png", "pdf", "csv"]
@@ -23,7 +24,7 @@ def write_figures(
     A CSV has the rows that are drawn. A figure that is drawn from several tables has several, the
     largest without a number.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    make_directory(folder)
     written = []
     for figure in figures:
         for one in formats:

@@ -16,6 +16,7 @@ from kneebench.brief import drawing
 from kneebench.brief.page import WHOSE, Brief
 from kneebench.brief.rendering import Page
 from kneebench.brief.section import Section
+from kneebench.directories import make_directory
 from kneebench.extras import require_extra
 from kneebench.private_folder import private_folder
 from kneebench.results.atomic_write import write_bytes
@@ -30,7 +31,7 @@ def write_pdf(brief: Brief, path: Path, *, paper: Paper = "a4", appendix: bool =
     """Write the brief as a PDF, whole or not at all; its path. `appendix`: with every rung, every
     setting, the evidence and the plan too.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_directory(path.parent)
     write_bytes(path, pdf(brief, paper=paper, appendix=appendix))
     return path
 

@@ -14,6 +14,7 @@ from kneebench.analysis.wording import DERIVED
 from kneebench.brief.drawing_process import DrawingProcess
 from kneebench.brief.figure_files import downloads
 from kneebench.brief.section import Part, Section
+from kneebench.directories import make_directory
 from kneebench.errors import PlanError
 from kneebench.results.atomic_write import write_text
 
@@ -82,7 +83,7 @@ class Page(ABC):
             raise PlanError(
                 f"cannot write {path}", seen=f"a page is HTML, not {path.suffix!r}", do=do
             )
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_directory(path.parent)
         write_text(path, self.html())
         return path
 

@@ -21,6 +21,7 @@ from kneebench.commands.profile_targets import (
     targets_of,
 )
 from kneebench.commands.run_options import Yes
+from kneebench.directories import make_directory
 
 if TYPE_CHECKING:
     from kneebench.brief.rendering import Page
@@ -244,7 +245,7 @@ def _write(found: Profile | Together, page: Page, files: list[Path]) -> None:
     from kneebench.results.atomic_write import write_text
 
     for file in files:
-        file.parent.mkdir(exist_ok=True)
+        make_directory(file.parent)
         if file.suffix == ".json":
             write_text(file, found.model_dump_json(indent=1))
         else:

@@ -47,6 +47,15 @@ def cache() -> pathlib.Path:
     return pathlib.Path(given or pathlib.Path.home() / ".cache") / "kneebench" / "agents"
 
 
+def require_ours(folder: pathlib.Path) -> None:
+    """Raises OSError where another user could put programs into the cache, for us to run."""
+    for one in (folder.parent, *folder.parent.parents):
+        if not os.path.lexists(one):
+            continue
+        if one.lstat().st_uid not in (0, os.geteuid(), pathlib.Path("/").stat().st_uid):
+            raise PermissionError(f"{one} belongs to another user; set HOME or XDG_CACHE_HOME")
+
+
 def unpack(package: str, folder: pathlib.Path) -> None:
     """Make the folder of a package: whole, or not at all."""
     partly = folder.with_name(f"{folder.name}.{os.getpid()}")
@@ -78,9 +87,11 @@ def begin(pipe: Any) -> None:
     there = folder is None or folder.is_dir()
     pipe.send({"there": there})
     try:
-        if folder and not there:
-            unpack(pipe.receive(WAIT_S)["files"], folder)
+        files = "" if there else pipe.receive(WAIT_S)["files"]
         if folder:
+            require_ours(folder)
+            if not there:
+                unpack(files, folder)
             forget_old(folder)
             sys.path.insert(0, str(folder))
         program = importlib.import_module(order["program"])

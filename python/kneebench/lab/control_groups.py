@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from kneebench.directories import make_directory
 from kneebench.lab.changes.group import MadeGroup
 from kneebench.lab.drives import visible_mounts
 from kneebench.lab.journal import Journal
@@ -78,7 +79,7 @@ class Groups:
     def _made(self, root: Path) -> Iterator[Path]:
         path = root / self._name
         with self._journal.made(MadeGroup, "a control group with limits", path=str(path)):
-            path.mkdir()
+            make_directory(path, new=True)
             yield path
 
     def add(self, process: int) -> None:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import errno
 import os
-import pwd
 import stat
 import uuid
 from pathlib import Path
 from typing import NamedTuple, Self
 
+from kneebench.directories import user_name
 from kneebench.errors import Refused
 from kneebench.regular_file import kind_of
 
@@ -94,6 +94,14 @@ class Folder:
                 os.fchown(file.fileno(), *owner)
         os.replace(draft, name, src_dir_fd=self.handle, dst_dir_fd=self.handle)
 
+    def set_mode(self, name: str, mode: int) -> None:
+        """Change the mode of a file in it."""
+        file = self.reading(name)
+        try:
+            os.fchmod(file, mode)
+        finally:
+            os.close(file)
+
     def names(self) -> list[str]:
         """The names of all that it contains."""
         self._rewind()
@@ -156,7 +164,7 @@ def require_ours(handle: int, path: Path, do: str = LOOK) -> os.stat_result:
     if seen.st_uid != us:
         raise Refused(
             f"cannot open {path}",
-            seen=f"it belongs to {_user(seen.st_uid)}, not to {_user(us)}",
+            seen=f"it belongs to {user_name(seen.st_uid)}, not to {user_name(us)}",
             do=do,
         )
     if us == 0 and seen.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
@@ -176,10 +184,3 @@ def require_one_name(seen: os.stat_result, path: Path, do: str = LOOK) -> None:
         raise Refused(
             f"cannot open {path}", seen=f"the file has {seen.st_nlink} names (hard links)", do=do
         )
-
-
-def _user(uid: int) -> str:
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return f"user {uid}"

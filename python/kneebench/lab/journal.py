@@ -23,7 +23,7 @@ from typing import NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
-from kneebench.directories import make_private, state_directory, write_private
+from kneebench.directories import make_directory, make_private, state_directory, write_private
 from kneebench.errors import KneebenchError
 from kneebench.lab import changes
 from kneebench.lab.changes import Change
@@ -141,7 +141,7 @@ class Journal:
             raise FileExistsError(path)
         facts = {"path": str(path), "ground": ground_of(path), "in_volume": self._is_volume(path)}
         with self.made(MadeDirectory, what, **facts):
-            path.mkdir(parents=True, mode=0o700)
+            make_directory(path, 0o700, new=True)
             mark(path)
             yield path
 

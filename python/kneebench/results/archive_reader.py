@@ -19,6 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from kneebench.directories import make_directory
 from kneebench.errors import KneebenchError
 from kneebench.private_folder import kept_folder
 from kneebench.regular_file import opened
@@ -108,7 +109,7 @@ def _unpack(stream: IO[bytes], file: Path, folder: Path) -> None:
         _require_entries(found, length, file)
         for entry in found:
             path = folder / entry.filename
-            path.parent.mkdir(mode=0o700, exist_ok=True)
+            make_directory(path.parent, 0o700)
             with archive.open(entry) as source:
                 _copy(source, path, entry.file_size)
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from kneebench.directories import make_directory
 from kneebench.errors import KneebenchError, Refused
 from kneebench.plan import Plan
 from kneebench.records import Campaign, Host, Record
@@ -140,12 +141,12 @@ def new_folder(root: Path, dated: str, name: str) -> Path:
     """Make a campaign's folder: `name`, or the first dated one that is free; raises Refused if
     `name` is taken.
     """
-    root.mkdir(parents=True, exist_ok=True)
+    make_directory(root)
     numbered = (_numbered(dated, number) for number in range(2, 1000))
     for one in [name] if name else [dated, *numbered]:
         folder = root / one
         try:
-            folder.mkdir()
+            make_directory(folder, new=True)
         except FileExistsError:
             continue
         return folder

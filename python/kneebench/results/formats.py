@@ -175,8 +175,11 @@ def read_rung(
 
 
 def write_kept(file: Path, document: Record) -> None:
-    """Write a document whole or not at all, with no password in it."""
-    write_text(
-        file,
-        json.dumps(clean(document.model_dump(mode="json")), ensure_ascii=False, indent=1) + "\n",
-    )
+    """Write a document whole or not at all."""
+    write_text(file, kept_text(document))
+
+
+def kept_text(document: Record) -> str:
+    """A document as it is written, with no password in it."""
+    found = clean(document.model_dump(mode="json"))
+    return json.dumps(found, ensure_ascii=False, indent=1) + "\n"

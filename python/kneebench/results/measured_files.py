@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from kneebench.directories import make_directory
 from kneebench.errors import KneebenchError
 from kneebench.records import Rung, Second, Series
 from kneebench.regular_file import names_in
@@ -45,8 +45,7 @@ class MeasuredFiles:
         self._lock = Lock(folder)
         directories = [folder / name for name in _DIRECTORIES]
         for directory in directories:
-            if not os.path.lexists(directory):
-                directory.mkdir()
+            make_directory(directory)
         self._there = _files(folder)
         remove_parts([folder, *directories])
         for directory in directories:

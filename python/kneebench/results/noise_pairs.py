@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kneebench.analysis.noise_floor import NoisePair, largest, noise_floor_of, noise_pair
-from kneebench.directories import make_private, state_directory
+from kneebench.directories import make_private, state_directory, write_private
 from kneebench.errors import KneebenchError
 from kneebench.lab.host import machine_key
 from kneebench.plan import Plan
@@ -24,7 +24,7 @@ from kneebench.plan.server_url import server_of
 from kneebench.plan.storage import Storage
 from kneebench.records import Event, Host, NoiseFloor, Record, Results, Watch
 from kneebench.results.compare_plans import plan_document
-from kneebench.results.formats import FORMAT, read_kept, write_kept
+from kneebench.results.formats import FORMAT, kept_text, read_kept
 from kneebench.visible import visible
 
 NEWEST = 20
@@ -122,7 +122,7 @@ def keep(host: Host, plan: Plan, results: Results) -> NoisePair:
     key = f"{results.folder and results.folder.resolve()} {pair.measured_at}"
     name = f"{pair.campaign}-{hashlib.sha256(key.encode()).hexdigest()[:8]}.json"
     document = KeptPair(machine=machine_key(host), measured=measured(plan), pair=pair)
-    write_kept(folder / name, document)
+    write_private(folder / name, kept_text(document))
     return pair
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import fmean, median
 
 from kneebench.analysis.quoted_load import REPEATED
-from kneebench.directories import make_private, state_directory
+from kneebench.directories import make_private, state_directory, write_private
 from kneebench.errors import KneebenchError
 from kneebench.lab.host import machine_key
 from kneebench.measurement.warm_up import COOL_DOWN_S
@@ -28,7 +28,7 @@ from kneebench.plan.duration import Adjust, Steps, steps
 from kneebench.plan.resolve import campaign_plan
 from kneebench.records import Configuration, Host, Record, Results, Rung
 from kneebench.results.compare_plans import plan_document
-from kneebench.results.formats import FORMAT, read_kept, write_kept
+from kneebench.results.formats import FORMAT, kept_text, read_kept
 
 NEWEST = 40
 """Campaigns that are remembered."""
@@ -70,7 +70,7 @@ def keep(host: Host, plan: Plan, results: Results, *, resumed: bool = False) -> 
 
 def _write(host: Host, name: str, times: CampaignTimes) -> None:
     folder = make_private(_folder(host))
-    write_kept(folder / f"{name}.json", times)
+    write_private(folder / f"{name}.json", kept_text(times))
     for old in sorted(folder.glob("*.json"), key=lambda one: one.stat().st_mtime)[:-NEWEST]:
         old.unlink(missing_ok=True)
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from kneebench.analysis.finding_line import finding_line
+from kneebench.directories import make_directory
 from kneebench.lab.host import kneebench_version
 from kneebench.plan import Plan
 from kneebench.records import (
@@ -79,7 +80,7 @@ class Store(HeadKeeper):
         dated = f"{now:%Y-%m-%d}-{plan.name or slug(plan.question)}"
         folder = new_folder(root, dated, name)
         campaign = new_head(folder.name, plan, host, now, command=command, notes=notes)
-        (folder / "schema").mkdir()
+        make_directory(folder / "schema", new=True)
         for kind, schema in schemas().items():
             write_text(folder / "schema" / f"{kind}.json", json.dumps(schema, indent=1) + "\n")
         write_kept(folder / "campaign.json", campaign)

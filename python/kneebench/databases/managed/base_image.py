@@ -24,6 +24,7 @@ from kneebench.databases.managed.copying import drop_caches
 from kneebench.databases.managed.disk_space import tree_bytes
 from kneebench.databases.managed.ownership import close, home, take_back
 from kneebench.databases.tproc_c.recipe import Recipe
+from kneebench.directories import make_directory
 from kneebench.errors import PlanError, Refused
 from kneebench.lab.folder import Folder, require_ours
 from kneebench.lab.journal import Journal
@@ -137,7 +138,7 @@ def prepare(
     meanwhile, and gives what is known of the load.
     """
     key = recipe.key
-    folder.mkdir(parents=True, exist_ok=True)
+    make_directory(folder)
     with _alone(folder / f".{key}.lock", watch):
         if image := find(folder / key):
             return BaseImage(image.folder, {**image.facts, "reused": "yes"})

@@ -13,6 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from kneebench.directories import make_private
+from kneebench.lab.folder import Folder
+
 TAIL_BYTES = 65_536
 DYING_S = 2.0
 """Time that a server that no longer answers has to be seen dead: the kernel closes its sockets
@@ -80,9 +83,14 @@ def keep_log(log: Path, folder: Path) -> str:
     """
     kept = folder / f"{log.parent.name}.log"
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        shutil.copyfile(log, kept)
-        kept.chmod(0o600)
+        make_private(folder)
+        kept.unlink(missing_ok=True)
+        with (
+            log.open("rb") as source,
+            Folder.at(folder) as place,
+            os.fdopen(place.creating(kept.name), "wb") as copied,
+        ):
+            shutil.copyfileobj(source, copied)
         for old in sorted(folder.glob("*.log"), key=lambda file: file.stat().st_mtime)[:-LOGS_KEPT]:
             old.unlink(missing_ok=True)
     except OSError:

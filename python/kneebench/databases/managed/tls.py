@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from kneebench.databases.managed.account import Account
 from kneebench.errors import KneebenchError
+from kneebench.lab.folder import Folder
 from kneebench.lab.programs import environment, found
 
 PROGRAM = "openssl"
@@ -46,8 +47,9 @@ def make_certificate(address: str, folder: Path, account: Account | None) -> Cer
     _run("req", *KEY, "-subj", f"/CN={address}", "-keyout", made.key, "-out", request)
     _run("x509", "-req", "-in", request, *signed, *DAYS, "-out", made.certificate)
     secret.unlink()
-    made.certificate.chmod(0o644)
-    made.key.chmod(0o600)
+    with Folder.at(folder) as place:
+        place.set_mode(made.certificate.name, 0o644)
+        place.set_mode(made.key.name, 0o600)
     if account:
         with made.key.open("rb") as key:
             account.owns(key.fileno())

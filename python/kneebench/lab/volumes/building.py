@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from kneebench.directories import make_directory
 from kneebench.errors import PlanError
 from kneebench.lab.changes.array import MadeArray
 from kneebench.lab.changes.format import FormattedDrive
@@ -19,6 +21,7 @@ from kneebench.lab.own_devices import is_array_of
 from kneebench.lab.own_mounts import POINT
 from kneebench.lab.permission import WritableDevice, claim, made
 from kneebench.lab.programs import wait_until
+from kneebench.lab.removal import ours
 from kneebench.lab.volumes.emulated import emulated_drive, emulated_parts
 from kneebench.lab.volumes.layouts import (
     by_md,
@@ -199,7 +202,7 @@ class Volumes:
     @contextlib.contextmanager
     def _emulate(self, volumes: Sequence[Volume]) -> Iterator[list[list[WritableDevice]]]:
         """The devices of each volume: parts of the same drives, or drives of its own."""
-        self._emulated_in.mkdir(parents=True, exist_ok=True)
+        make_directory(self._emulated_in)
         with contextlib.ExitStack() as stack:
             if len(volumes) > 1:
                 wanted = [part for one in volumes for part in one.emulated_devices]
@@ -231,8 +234,9 @@ class Volumes:
     ) -> Path:
         point = Path(POINT.format(id[:8]))
         place = stack.enter_context(self._journal.directory(point.parent, "a mount point"))
-        place.chmod(0o711)
-        point.mkdir(mode=0o755)
+        with ours(place) as outer:
+            os.fchmod(outer.handle, 0o711)
+        make_directory(point, 0o755, new=True)
         facts = {"point": str(point), "volume": id}
         stack.enter_context(self._journal.made(MountedFileSystem, "a volume", **facts))
         run_on(devices, *mount_command(volume, [one.path for one in devices], point))

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from kneebench import units
+from kneebench.directories import make_directory
 from kneebench.errors import KneebenchError
 from kneebench.lab.changes.loop import AttachedLoop
 from kneebench.lab.changes.mount import MountedFileSystem, mounted_on
@@ -175,7 +176,7 @@ def _limit(
     """A file that is the drive's image with its limits; the stack takes it apart again."""
     limits = _start(journal, stack, place, _export(drive), lambda: _listens(place))
     point = place / "drive"
-    point.mkdir()
+    make_directory(point, new=True)
     stack.enter_context(journal.made(MountedFileSystem, "an emulated drive", point=str(point)))
     present = ["nbdfuse", "drive/disk", f"nbd+unix:///drive?socket={SOCKET}"]
     file = _start(journal, stack, place, present, lambda: bool(mounted_on(str(point))))

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kneebench.databases.managed.copying import drop_caches, write_out
+from kneebench.directories import make_directory
 from kneebench.errors import KneebenchError
 from kneebench.lab.folder import Folder
 from kneebench.lab.removal import empty
@@ -56,10 +57,9 @@ def tree_copy(place: Path) -> ProfileRow:
 
 def _make(tree: Path) -> None:
     data = os.urandom(FILE_BYTES)
+    folders = [make_directory(tree / f"{number}") for number in range(FOLDERS)]
     for number in range(FILES):
-        folder = tree / f"{number % FOLDERS}"
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{number}").write_bytes(data)
+        (folders[number % FOLDERS] / f"{number}").write_bytes(data)
     with Folder.at(tree) as made, _explained(tree):
         drop_caches([made])
 

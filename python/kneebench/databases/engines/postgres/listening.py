@@ -12,6 +12,7 @@ from psycopg import sql
 from kneebench.databases.engines.postgres.address import connect
 from kneebench.databases.engines.postgres.server_address import DATABASE, USER, PostgresAddress
 from kneebench.databases.managed.listening import USERS, Listening
+from kneebench.lab.folder import Folder
 
 ACCESS = (
     "# Only who may enter the socket's directory comes this far: the server's account, and"
@@ -35,8 +36,9 @@ def access(listening: Listening) -> str:
 def options(listening: Listening, runtime: Path) -> list[str]:
     """The server's options; the file of who may log in is put into the runtime directory."""
     file = runtime / "pg_hba.conf"
-    file.write_text(access(listening))
-    file.chmod(0o644)
+    with Folder.at(runtime) as place:
+        place.put(file.name, access(listening))
+        place.set_mode(file.name, 0o644)
     given = {
         "listen_addresses": listening.address,
         "hba_file": str(file),
