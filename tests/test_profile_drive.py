@@ -44,9 +44,10 @@ def drive(place: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield device
 
 
-def ran(*words: object) -> tuple[int, str]:
-    answer = CliRunner().invoke(app, ["profile", "--seconds", "1", *map(str, words)])
-    return answer.exit_code, " ".join(answer.output.split())
+def ran(*words: object, answer: str = "") -> tuple[int, str]:
+    command = ["profile", "--seconds", "1", *map(str, words)]
+    ended = CliRunner().invoke(app, command, input=answer)
+    return ended.exit_code, " ".join(ended.output.split())
 
 
 def first_bytes(drive: Path) -> bytes:
@@ -95,7 +96,11 @@ def test_a_drive_with_data_is_written_only_if_it_is_named_under_erase(drive: Pat
     assert f"add --erase {named(inventory(), str(drive)).wwid}" in said
     code, said = ran(drive, "--write", "--erase", "another")
     assert (code, first_bytes(drive) == before) == (PlanError.exit_code, True), said
-    code, said = ran(drive, "--write", "--erase", named(inventory(), str(drive)).wwid)
+    erase = ("--write", "--erase", named(inventory(), str(drive)).wwid)
+    for answer in ("", "no", "y"):
+        code, said = ran(drive, *erase, "--yes", "--json", answer=answer)
+        assert (code, first_bytes(drive) == before) == (Refused.exit_code, True), said
+    code, said = ran(drive, *erase, answer="erase 1 drive\n")
     assert code == 0, said
     assert "These drives will be erased:" in said
     assert drive_state(named(inventory(), str(drive))).state == "blank"

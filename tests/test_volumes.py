@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import io
 import os
 import signal
 import subprocess
@@ -20,7 +21,7 @@ from typing import Any
 import pytest
 
 from kneebench.campaign.machines.machine import ThisMachine
-from kneebench.commands.erasing import confirm_erasing
+from kneebench.commands.erasing import confirm_drives, confirm_erasing
 from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.lab.changes.drive import lock_drive
 from kneebench.lab.changes.format import FormattedDrive
@@ -239,19 +240,86 @@ def test_a_missing_drive_is_one_finding_among_others() -> None:
     assert "no such drive here" in [one.seen for one in found]
 
 
-@pytest.mark.parametrize(("answer", "agreed"), [("erase 1 drive", True), ("yes", False)])
-def test_a_user_at_a_terminal_types_what_is_erased(
-    drive: str, monkeypatch: pytest.MonkeyPatch, answer: str, agreed: bool
+ANSWERS = {"erase 1 drive\n": True, "erase 1 drive": True, "no\n": False, "y\n": False, "": False}
+ANSWERS |= {"erase 2 drives\n": False, "\nerase 1 drive\n": False, "\udcff\n": False}
+"""What standard input has, and whether it agrees."""
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_only_the_words_of_consent_on_standard_input_agree_be_it_a_terminal_or_not(
+    drive: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, terminal: bool
+) -> None:
+    HOLDS["ext4"][0](Path(drive))
+    shown = inventory([drive])
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    for answer, agrees in ANSWERS.items():
+        (tmp_path / "answer").write_bytes(os.fsencode(answer))
+        with (tmp_path / "answer").open() as file:
+            monkeypatch.setattr(file, "isatty", lambda: terminal)
+            monkeypatch.setattr(sys, "stdin", file)
+            refused = pytest.raises(Refused, match="not confirmed")
+            with contextlib.nullcontext() if agrees else refused:
+                assert confirm_drives(shown) == tuple(shown)
+
+
+def test_a_question_that_nobody_can_see_or_answer_is_answered_by_nothing(
+    drive: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    HOLDS["ext4"][0](Path(drive))
+    shown = inventory([drive])
+    typed = io.StringIO("erase 1 drive\n")
+    monkeypatch.setattr(typed, "isatty", lambda: True)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: False)
+    for stream in (typed, None):  # None: closed, as by `<&-`
+        monkeypatch.setattr(sys, "stdin", stream)
+        with pytest.raises(Refused, match="not confirmed"):
+            confirm_drives(shown)
+
+
+def test_a_job_that_nobody_watches_erases_only_the_drives_that_it_names_by_wwid(
+    drive: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    with loop_device(tmp_path / "second.img") as other:
+        for one in (drive, str(other)):
+            HOLDS["ext4"][0](Path(one))
+        both = plan(drive, str(other), erase=(wwid(drive), wwid(str(other)), "wwn-3"))
+        for word, why in (("all", "not in the plan's"), ("wwn-3", "no such drive here")):
+            with pytest.raises(PlanError, match=why):
+                confirm_erasing(ThisMachine(), both, [word], wanted=True)
+        found = confirm_erasing(ThisMachine(), both, [wwid(drive)], wanted=False)
+        assert [one.path for one in found] == [drive]
+        with pytest.raises(Refused, match="not confirmed"):
+            confirm_erasing(ThisMachine(), both, [wwid(drive)], wanted=True)
+        found = confirm_erasing(ThisMachine(), both, both.erase[:2], wanted=True)
+        assert {one.path for one in found} == {drive, str(other)}
+
+
+def test_a_wwid_that_two_drives_have_agrees_to_neither(
+    drive: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     HOLDS["ext4"][0](Path(drive))
     allowed = plan(drive, erase=(wwid(drive),))
-    for stream in (sys.stdin, sys.stderr):
-        monkeypatch.setattr(stream, "isatty", lambda: True)
-    monkeypatch.setattr("typer.prompt", lambda *words, **options: answer)
-    assert confirm_erasing(ThisMachine(), allowed, wanted=False) == ()
-    with contextlib.nullcontext() if agreed else pytest.raises(Refused, match="not confirmed"):
-        assert [one.path for one in confirm_erasing(ThisMachine(), allowed, wanted=True)] == [drive]
-    assert state(drive) == "contains data"
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    second = done("losetup", "--find", "--show", wwid(drive)).strip()
+    try:
+        with pytest.raises(PlanError, match="several drives"):
+            confirm_erasing(ThisMachine(), allowed, allowed.erase, wanted=False)
+    finally:
+        done("losetup", "--detach", second)
+
+
+def test_neither_yes_nor_json_nor_an_end_of_file_is_consent_to_erase(
+    drive: str, tmp_path: Path
+) -> None:
+    HOLDS["ext4"][0](Path(drive))
+    before, file = checksum(drive), tmp_path / "plan.toml"
+    file.write_text(f'erase = ["{wwid(drive)}"]\nstorages.new.drives = ["{drive}"]\n')
+    command = [sys.executable, "-m", "kneebench", "run", file, "--erase", "--yes", "--json"]
+    ended = subprocess.run(command, input="", capture_output=True, text=True, cwd=tmp_path)
+    assert ended.returncode == Refused.exit_code, ended.stderr
+    assert f"--erase-without-asking {wwid(drive)}" in " ".join(ended.stderr.split())
+    assert checksum(drive) == before
 
 
 def test_a_drive_that_is_in_use_is_never_erased(drive: str, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from kneebench.commands.accept_options import (
     PowerMargin,
 )
 from kneebench.commands.campaigns import load_all, load_named
+from kneebench.commands.erasing import WITHOUT_ASKING, WithoutAsking, confirm_erasing
 from kneebench.commands.junit_file import JUnitFile
 from kneebench.commands.measuring import clean_up, confirmed_duration
 from kneebench.commands.options import Json, PageFile, Root
@@ -43,6 +44,23 @@ if TYPE_CHECKING:
     from kneebench.results.acceptance import Acceptance
 
 
+HELP = """\
+Judge campaigns against a baseline: better, same, worse, or cannot say.
+
+Judged, by the plan's [accept], are NOPM, latencies at a fixed rate, log writes, and power.
+
+\b
+Examples:
+  kneebench accept before                 run its plan again, and judge
+  kneebench accept before monday tuesday  judge finished campaigns
+  kneebench accept before new-server.toml run another plan, and judge
+  kneebench accept before --tag firmware=1.3 --junit accept.xml --yes
+  kneebench accept theirs.kneebench --yes repeat a result archive here
+Exit code 0: better or same; 6: worse; 7: cannot say; 3, 4: as for `run`.
+"""
+"""Help of the command: its signature leaves no room for it there."""
+
+
 def accept(
     baseline: Baseline,
     judged: Judged = None,
@@ -58,29 +76,20 @@ def accept(
     fresh: Fresh = False,
     brief: WithBrief = True,
     yes: Yes = False,
+    erase_without_asking: WithoutAsking = None,
     name: Name = None,
     tag: Tags = None,
     set_keys: SetKeys = None,
 ) -> None:
-    """Judge campaigns against a baseline: better, same, worse, or cannot say.
-
-    Judged, by the plan's [accept], are NOPM, latencies at a fixed rate, log writes, and power.
-
-    \b
-    Examples:
-      kneebench accept before                 run its plan again, and judge
-      kneebench accept before monday tuesday  judge finished campaigns
-      kneebench accept before new-server.toml run another plan, and judge
-      kneebench accept before --tag firmware=1.3 --junit accept.xml --yes
-      kneebench accept theirs.kneebench --yes repeat a result archive here
-    Exit code 0: better or same; 6: worse; 7: cannot say; 3, 4: as for `run`.
-    """
+    """Judge campaigns against a baseline; `HELP` has the rest."""
     with JUnitFile(junit, judged or [baseline]) as file:
         checked_page(page)
         _check(given := (margin, latency_margin, p999_margin, power_margin))
         base = load_named(baseline, root)
-        keys, new = overrides(set_keys, name, tag), (out or root, fresh, brief, yes)
+        keys, agreed = overrides(set_keys, name, tag), tuple(erase_without_asking or ())
         plan = _plan(judged or [], base, root, keys, sure=yes)
+        _require_none([WITHOUT_ASKING] if agreed and not plan else [])
+        new = (out or root, fresh, brief, yes, agreed)
         found = [_measure(plan, base, *new)] if plan else load_all(judged or [], root)
         _print_accepted(found, base, given, file, page, as_json=as_json)
 
@@ -117,17 +126,17 @@ def _plan(
             return at_the_same_rate(read_plan(name, keys), base)
         if name in presets():
             return at_the_same_rate(overridden(preset(name), keys), base)
-    _require_none(keys)
+    _require_none([one.option for one in keys])
     return None
 
 
-def _require_none(keys: tuple[Override, ...]) -> None:
-    """Raises PlanError for a key that is set where no plan is run."""
+def _require_none(options: Sequence[str]) -> None:
+    """Raises PlanError for an option about a plan where none is run."""
     from kneebench.errors import PlanError
 
-    if keys:
+    if options:
         seen, do = "a campaign that was measured keeps its plan", "name a plan to run"
-        raise PlanError(keys[0].option, seen=seen, do=do)
+        raise PlanError(options[0], seen=seen, do=do)
 
 
 def _agree(plan: Plan, archive: Path, *, sure: bool) -> None:
@@ -150,7 +159,15 @@ def _agree(plan: Plan, archive: Path, *, sure: bool) -> None:
         )
 
 
-def _measure(plan: Plan, base: Results, out: Path, fresh: bool, brief: bool, yes: bool) -> Results:
+def _measure(
+    plan: Plan,
+    base: Results,
+    out: Path,
+    fresh: bool,
+    brief: bool,
+    yes: bool,
+    unasked: Sequence[str],
+) -> Results:
     from kneebench.campaign import flow
     from kneebench.plan.configurations import configurations
     from kneebench.results.acceptance import judgeable, rate_warning
@@ -162,8 +179,10 @@ def _measure(plan: Plan, base: Results, out: Path, fresh: bool, brief: bool, yes
     clean_up()
     with flow.machine_of(plan) as machine, Resumable() as resumable:
         expecting = confirmed_duration(machine, plan, sure=yes)
+        drives = confirm_erasing(machine, plan, unasked, wanted=False)
         with watching(plan, expecting) as watch:
-            results = flow.run_on(machine, plan, out, resumable.watcher(watch), fresh, brief)
+            followed = resumable.watcher(watch)
+            results = flow.run_on(machine, plan, out, followed, fresh, brief, drives)
         print_line(f"results: {results.folder}", err=True)
         if brief:
             print_line(f"brief:   {write(results)}", err=True)

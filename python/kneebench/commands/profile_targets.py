@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from kneebench.commands.erasing import confirm_drives
+from kneebench.commands.erasing import WITHOUT_ASKING, confirm_drives
 from kneebench.commands.output import ReadingProgress
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kneebench.measurement.profile import Target
     from kneebench.records import WholeDrive
 
@@ -37,7 +39,17 @@ EraseDrives = Annotated[
     typer.Option(
         "--erase",
         metavar="WWID",
-        help="With --write: this drive contains data that may be lost. For each such drive.",
+        help="With --write: this drive contains data that may be lost, once you have seen what and"
+        ' typed "erase 1 drive" (or piped it); --yes does not answer that. For each such drive.',
+        show_default=False,
+    ),
+]
+EraseUnasked = Annotated[
+    list[str] | None,
+    typer.Option(
+        WITHOUT_ASKING,
+        metavar="WWID",
+        help="As --erase, and do not ask: for unattended jobs. For each such drive.",
         show_default=False,
     ),
 ]
@@ -96,17 +108,20 @@ def targets_of(places: list[str], size_bytes: int, options: DriveOptions) -> lis
     return found
 
 
-def erase_agreed(targets: list[Target]) -> list[Target]:
-    """The targets, once drives that contain data were erased, which their user confirms.
+def erase_agreed(targets: list[Target], unasked: Sequence[str]) -> list[Target]:
+    """The targets, once drives that contain data were erased, which their user confirms, or has
+    confirmed by WWID.
 
-    Raises Refused.
+    Raises PlanError for a WWID that several drives have; Refused as `confirm_drives` does.
     """
-    from kneebench.lab.inventory import inventory, named
+    from kneebench.lab.inventory import drives_called, inventory, named
     from kneebench.lab.volumes import erase_drives, to_be_erased
     from kneebench.measurement.profile import DriveTarget
 
     drives = [one.drive for one in targets if isinstance(one, DriveTarget) and one.erase]
-    if not (agreed := confirm_drives(to_be_erased(drives, {one.wwid for one in drives}))):
+    drives_called(unasked)
+    shown = to_be_erased(drives, {one.wwid for one in drives})
+    if not (agreed := confirm_drives(shown, unasked)):
         return targets
     erase_drives(agreed)
     here = inventory([one.path for one in agreed])

@@ -14,6 +14,7 @@ from kneebench.commands.output import print_line, show_json, show_parts
 from kneebench.commands.profile_targets import (
     DriveOptions,
     EraseDrives,
+    EraseUnasked,
     Places,
     Precondition,
     Write,
@@ -70,6 +71,7 @@ def profile(
     yes: Yes = False,
     write: Write = False,
     erase: EraseDrives = None,
+    erase_without_asking: EraseUnasked = None,
     precondition: Precondition = "",
 ) -> None:
     """Measure what a drive can do without a database.
@@ -93,13 +95,12 @@ def profile(
     state: new or freshly trimmed flash is faster.
     """
     clean_up()
-    asked = _Asked(seconds, datasheet, _outputs(out), as_json, yes)
-    options = DriveOptions(write, tuple(erase or ()), precondition)
+    unasked = tuple(erase_without_asking or ())
+    asked = _Asked(seconds, datasheet, _outputs(out), as_json, yes, unasked)
+    options = DriveOptions(write, (*(erase or ()), *unasked), precondition)
     targets = targets_of(places or ["."], _size_bytes(size), options)
-    if len(targets) > 1:
-        _several(targets, asked)
-    else:
-        _one(targets[0], asked)
+    measure = _several if len(targets) > 1 else _one
+    measure(targets, asked)
 
 
 class _Asked(NamedTuple):
@@ -110,16 +111,18 @@ class _Asked(NamedTuple):
     files: list[Path]
     as_json: bool
     yes: bool
+    unasked: tuple[str, ...]
 
 
-def _one(target: Target, asked: _Asked) -> None:
+def _one(targets: list[Target], asked: _Asked) -> None:
     from kneebench.brief.profile import ProfilePage
     from kneebench.measurement import profile as measuring
     from kneebench.screen import profile as screen
 
     sheet = measuring.read_datasheet(asked.datasheet) if asked.datasheet else None
+    [target] = targets
     takes_s = measuring.expected_s(target, asked.seconds)
-    [target] = _begin([target], takes_s, measuring.writing_s(target, asked.seconds), asked)
+    [target] = _begin(targets, takes_s, measuring.writing_s(target, asked.seconds), asked)
 
     def watch(row: ProfileRow) -> None:
         print_line(screen.row_line(row), err=True)
@@ -172,7 +175,7 @@ def _begin(targets: list[Target], takes_s: float, writes_s: float, asked: _Asked
     found_fio()
     require_alone()
     confirm(takes_s, asked.yes or asked.as_json)
-    ready = erase_agreed(targets)
+    ready = erase_agreed(targets, asked.unasked)
     writes = f"writes to the drive for {rough_time(writes_s)} of them" if writes_s else "only reads"
     print_line(f"about {rough_time(takes_s)}; {writes}. Ctrl-C ends it cleanly", err=True)
     return ready

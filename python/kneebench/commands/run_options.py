@@ -33,7 +33,8 @@ Erase = Annotated[
     bool,
     typer.Option(
         "--erase",
-        help="Erase the drives that the plan lists under `erase`, after showing what is on them.",
+        help="Erase the drives that the plan lists under `erase`, once you have seen what is on"
+        ' them and typed "erase 2 drives" (or piped it); --yes does not answer that.',
     ),
 ]
 Prove = Annotated[

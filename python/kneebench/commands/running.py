@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
-from kneebench.commands.erasing import confirm_erasing
+from kneebench.commands.erasing import WithoutAsking, confirm_erasing
 from kneebench.commands.following import Live, Prometheus, followed, page_address
 from kneebench.commands.measuring import clean_up, confirmed_duration
 from kneebench.commands.options import PlanFile
@@ -70,6 +70,7 @@ def run(
     users: Users = None,
     window: Window = None,
     erase: Erase = False,
+    erase_without_asking: WithoutAsking = None,
     prove: Prove = False,
     relieve: Relieve = None,
     live: Live = False,
@@ -92,7 +93,7 @@ def run(
     with flow.machine_of(selected) as machine, Resumable() as resumable:
         _write_missing_brief(machine, selected, out, wanted=brief and not fresh, as_json=as_json)
         expecting = confirmed_duration(machine, selected, sure=yes or as_json)
-        drives = confirm_erasing(machine, selected, wanted=erase)
+        drives = confirm_erasing(machine, selected, erase_without_asking or (), wanted=erase)
         with followed(resumable, selected, expecting, page, as_json=as_json, quiet=quiet) as watch:
             results = flow.run_on(machine, selected, out, watch, fresh, brief, drives, reliefs)
         _print_results(results, brief, as_json, open_brief)
