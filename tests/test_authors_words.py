@@ -1,26 +1,39 @@
-"""`[brief]` of a plan: what its author adds to the page, marked as their words."""
+"""`[brief]` of a plan: what its author adds to the page, marked as their words, and figures that
+others published, marked as not measured here.
+"""
 
 from __future__ import annotations
 
 import base64
+import json
+import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from markupsafe import escape
 from pydantic import ValidationError
+from typer.testing import CliRunner
 
+from kneebench.analysis.comparison import compare
 from kneebench.brief import Brief
+from kneebench.brief.drawn_rows import tables
 from kneebench.brief.pdf import pdf
+from kneebench.brief.sections import published
 from kneebench.campaign.flow import run
+from kneebench.cli import app
 from kneebench.errors import PlanError
 from kneebench.plan import Plan
+from kneebench.plan.authors_words import MOST_FACTS, UNITS
 from kneebench.plan.reader import parse_plan
 from kneebench.plan.writer import to_bare_toml, to_toml
 from kneebench.records import Results
 from kneebench.records.resolved_plan import PlannedDatabase
 from kneebench.results import load
+from kneebench.results.campaign_differences import differences
 from kneebench.results.store import Store
+from kneebench.results.upgrades import UPGRADES
 from tests.recordings import (
     recorded,
     recorded_host,
@@ -31,13 +44,19 @@ from tests.recordings import (
 )
 from tests.simulated_campaign import plan as simulated
 
-WORDS = {
+WORDS: dict[str, Any] = {
     "title": "Four <b>drives</b> & PostgreSQL",
     "authors": ["Ada Byron", "Grace Hopper"],
     "organisation": "Difference Engines",
     "summary": "What it means to a buyer.",
     "storages": {"disk": "the system drive, four years old"},
+    "machine": {"VT": "off in the BIOS", "RAID": "none; <b>no cache</b> [red]& more[/]"},
 }
+SOURCE = "A vendor's brief of 2019"
+RATIO = {"name": "NOPM", "kind": "ratio", "value": 2.5, "unit": "x", "source": SOURCE}
+USERS = {"name": "users", "value": 192, "unit": "users", "storage": "disk", "source": SOURCE}
+LINES = ("name", "NOPM at the knee, disk = 1", "Users at the knee")
+PUBLISHED = [{**RATIO, "storage": "memory"}, USERS]
 
 
 def worded() -> Results:
@@ -53,11 +72,19 @@ def test_the_table_is_written_and_read_back() -> None:
 @pytest.mark.parametrize(
     ("table", "allowed"),
     [
-        ('titel = "x"', "one of: title, authors, organisation, logo, summary, storages"),
+        ('titel = "x"', "one of: title, authors, organisation, logo, summary, storages, machine"),
         ('title = "two\\nlines"', "one line of text"),
         ('storages.tape = "x"', "a storage, one of: disk"),
         ('storages.disk = ""', "a text that is not empty"),
         (f"authors = {['x'] * 21}", "at most 20"),
+        ('machine.a = ""', "a text that is not empty"),
+        ("machine.a = 3", "text"),
+        ('machine.a = "two\\nlines"', "one line of text"),
+        (f'machine.a = "{"x" * 501}"', "at most 500"),
+        (
+            "\n".join(f'machine.n{number} = "x"' for number in range(MOST_FACTS + 1)),
+            f"at most {MOST_FACTS}",
+        ),
     ],
 )
 def test_a_wrong_table_is_refused_with_what_is_allowed(table: str, allowed: str) -> None:
@@ -74,13 +101,135 @@ def test_the_page_has_the_words_escaped_and_the_finding_stays_its_title() -> Non
     assert "Ada Byron, Grace Hopper, Difference Engines" in header
     assert header.index(title) < header.index(f"<h1>{escape(brief.title)}</h1>")
     assert header.index("What it means to a buyer.") < header.index("In the author's words")
-    [table] = section(brief, "notes").tables
-    assert table.rows[0].cells == ("Storage: disk", "the system drive, four years old")
+    table = section(brief, "machine").tables[-1]
+    assert [row.cells for row in table.rows] == [
+        ("Storage: disk", "the system drive, four years old"),
+        *WORDS["machine"].items(),
+    ]
+    assert table.caption.startswith("Written by the author of the plan.")
+    assert str(escape(WORDS["machine"]["RAID"])) in page
+    assert WORDS["machine"]["RAID"] not in page
 
 
 def test_a_page_without_such_words_has_no_place_for_them() -> None:
     page = Brief(recorded()).html()
     assert not any(f'class="{name}"' in page for name in ("publication", "authors", "summary"))
+    assert "Written by the author of the plan" not in page
+    assert "published" not in [one.name for one in Brief(recorded()).sections]
+
+
+def test_check_prints_facts_of_the_machine_as_the_authors_words(own_place: Path) -> None:
+    text = '[brief.machine]\nVT = "off [red]now[/]"\n[database]\nengine = "simulated"\n'
+    text += '[storages.model]\nsimulated = { log_latency = "1ms" }\n'
+    (own_place / "plan.toml").write_text(text)
+    answer = CliRunner().invoke(app, ["check", "plan.toml", "--json"])
+    [found] = [one for one in json.loads(answer.stdout) if "VT" in one["subject"]]
+    assert (found["level"], found["seen"]) == ("ok", '"off [red]now[/]" (the author\'s words)')
+    shown = " ".join(CliRunner().invoke(app, ["check", "plan.toml"]).stdout.split())
+    assert 'brief.machine: VT "off [red]now[/]" (the author\'s words)' in shown
+
+
+def test_the_table_of_notes_that_plans_had_is_an_error_that_names_its_successor() -> None:
+    with pytest.raises(PlanError, match=r"renamed to \[brief.machine\]"):
+        parse_plan('[notes]\nVT = "off"\n[storages.disk]\npath = "."\n')
+
+
+def test_the_notes_of_an_old_campaign_are_read_as_facts_of_its_machine() -> None:
+    old = {"plan": {"notes": {"VT": "off"}, "brief": {"title": "x"}, "seed": 1}}
+    upgraded = {"brief": {"title": "x", "machine": {"VT": "off"}}, "seed": 1}
+    assert UPGRADES[4](old)["plan"] == upgraded
+    assert UPGRADES[4]({"plan": {"notes": {}, "seed": 1}})["plan"] == {"seed": 1}
+
+
+def test_compare_names_facts_of_the_machine_that_differ() -> None:
+    one, other = (with_plan(recorded(), brief={"machine": {"VT": text}}) for text in ("off", "on"))
+    identifier = recorded().campaign.id
+    assert differences(one, other) == [
+        f"in the author's words 'VT' is off in {identifier} and on in {identifier}"
+    ]
+
+
+# --- published figures ----------------------------------------------------------------------------
+
+
+def test_a_figure_may_have_each_name_with_each_of_its_units() -> None:
+    for name, units in UNITS.items():
+        for unit, factor in units.items():
+            one = {**USERS, "name": name, "unit": unit, "value": 2}
+            plan = Plan.model_validate(
+                {"brief": {"published": [one]}, "storages": {"disk": {"path": "."}}}
+            )
+            assert plan.brief.published[0].in_results_unit == 2 * factor
+            assert parse_plan(to_toml(plan)).brief == plan.brief
+    assert list(published.OWN) == list(UNITS)
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ('name = "NOPMs"', 'name found: "NOPMs" allowed: one of: NOPM, TPM, users, mean latency'),
+        ("value = 0", "value found: 0 allowed: number above 0"),
+        ("value = '3'", 'value found: "3" allowed: number above 0'),
+        ('unit = "x"', 'unit found: "x" allowed: one of: NOPM'),
+        ('kind = "ratio"', 'unit found: "NOPM" allowed: one of: x'),
+        ('kind = "mean"', 'kind found: "mean" allowed: "figure" or "ratio" or "profile"'),
+        ('storage = "tape"', 'storage found: "tape" allowed: a storage, one of: disk, memory'),
+        ('kind = "ratio"\nunit = "x"', "allowed: a storage other than the baseline 'disk'"),
+        ('constraint = "1 core"', "allowed: no value without constraints"),
+        ('source = ""', "allowed: a text that is not empty"),
+        ("source", "missing required key brief.published.0.source"),
+        ('page = "3"', 'unknown key "page".*allowed: one of: name, kind, value, unit, storage'),
+    ],
+)
+def test_a_wrong_published_figure_is_an_error_with_its_line_and_what_is_allowed(
+    change: str, error: str
+) -> None:
+    right = {"name": '"NOPM"', "value": "1000", "unit": '"NOPM"', "storage": '"disk"'}
+    lines = {**right, "source": '"A brief"'}
+    for key, _, value in (line.partition(" = ") for line in change.split("\n")):
+        lines[key] = value
+    entry = "\n".join(f"{key} = {value}" for key, value in lines.items() if value)
+    text = f'[storages]\ndisk.path = "a"\nmemory.path = "b"\n[[brief.published]]\n{entry}\n'
+    with pytest.raises(PlanError) as caught:
+        parse_plan(text, "plan.toml")
+    assert re.search(error, " ".join(str(caught.value).split()))
+    line = int(re.findall(r"plan.toml, line (\d+)", str(caught.value))[0])
+    assert 4 <= line <= 3 + len(text.splitlines()), "it is in the table of the figure"
+
+
+def test_published_figures_stand_marked_beside_those_measured_and_change_none_of_them() -> None:
+    results = with_plan(recorded(), brief={"published": PUBLISHED})
+    brief = Brief(results)
+    found = section(brief, "published")
+    [table], [figure] = found.tables, found.figures
+    [nopm, users] = [row.cells for row in table.rows]
+    [own] = [one for one in compare(results) if one.quantity == "nopm"]
+    assert nopm[:2] == ("NOPM at the knee, disk = 1", "memory")
+    assert nopm[2].startswith(f"{own.ratio.value:.2f}x\n(")
+    assert nopm[3:] == ("2.5x", SOURCE)
+    assert users == ("Users at the knee", "disk", "4 users", "192 users", SOURCE)
+    assert table.columns[3].title == "Published, not measured here"
+    for caption in (table.caption, figure.caption):
+        assert "ublished, not measured here" in caption
+    assert SOURCE in figure.caption
+    drawn = [row for rows in tables(figure.spec) for row in rows if row["published"]]
+    assert [{key: row[key] for key in row if key in LINES} for row in drawn] == [
+        {"name": "memory: published, not measured here", "NOPM at the knee, disk = 1": 2.5},
+        {"name": "disk: published, not measured here", "Users at the knee": 192.0},
+    ]
+    assert compare(results) == compare(recorded())
+    assert (brief.title, brief.subtitle) == (Brief(recorded()).title, Brief(recorded()).subtitle)
+    page = brief.html()
+    assert page.count("ublished, not measured here") >= 4
+
+
+def test_a_published_figure_of_what_was_not_measured_stands_alone_and_says_so() -> None:
+    power = {**RATIO, "name": "power per NOPM", "value": 0.82, "storage": "memory"}
+    found = section(Brief(with_plan(recorded(), brief={"published": [power]})), "published")
+    [row] = found.tables[0].rows
+    assert row.cells[2:4] == ("not measured", "0.82x")
+    [rows] = tables(found.figures[0].spec)
+    assert [one["published"] for one in rows] == [True]
 
 
 def test_a_campaign_is_resumed_with_other_words_and_keeps_the_latest(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def preflight_checks(
         *(each(constraint_findings) if real else []),
         *_parts(plan),
         *logo_findings(plan),
-        *_notes(plan),
+        *_facts(plan),
         *_fio(plan),
         *each(lambda one: core_findings(one, machine)),
         *(each(lambda one: data_findings(one, machine)) if real else []),
@@ -156,10 +156,11 @@ def logo_findings(plan: Plan) -> Iterator[Finding]:
             yield Finding(level="error", subject=error.what, seen=error.seen, do=error.do)
 
 
-def _notes(plan: Plan) -> Iterator[Finding]:
+def _facts(plan: Plan) -> Iterator[Finding]:
     """What the author says of the machine, as the brief will show it."""
-    for name, text in plan.notes.items():
-        yield Finding(level="ok", subject=f"notes: {name}", seen=f'"{text}" (the author\'s words)')
+    for name, text in plan.brief.machine.items():
+        seen = f'"{text}" (the author\'s words)'
+        yield Finding(level="ok", subject=f"brief.machine: {name}", seen=seen)
 
 
 def _fio(plan: Plan) -> Iterator[Finding]:

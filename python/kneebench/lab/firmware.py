@@ -1,6 +1,6 @@
 """Profiles of performance of the firmware, where it reports them to the kernel.
 
-Most servers report them to their BMC only; then the plan's `[notes]` say it.
+Most servers report them to their BMC only; then the plan's `[brief.machine]` says it.
 Sources: Documentation/ABI/testing/sysfs-platform_profile and sysfs-class-firmware-attributes.
 """
 

@@ -28,6 +28,8 @@ RENAMED: dict[tuple[str, str], str] = {
     ("ladder", "latency_share"): "fixed_rate_share",
 }
 """Old keys of plans by (table, key), with their names now; upgrades of old results use them too."""
+MOVED = {("notes",): "[brief.machine]"}
+"""Old tables, with their names now."""
 
 
 class Document:
@@ -111,14 +113,15 @@ class Document:
                 error["type"] == "missing" and isinstance(value, dict) and part == error["loc"][-1]
             ):
                 path = (*path, part)
-        while path and isinstance(path[-1], int):
+        key = error.get("ctx", {}).get("key", ()) if error["type"] == "rule" else ()
+        while not key and path and isinstance(path[-1], int):
             path = path[:-1]
-        return (*path, *error.get("ctx", {}).get("key", ())) if error["type"] == "rule" else path
+        return (*path, *key)
 
     def _fault(self, path: Path, error: ErrorDetails) -> Fault:
         if error["type"] == "extra_forbidden":
             known = keys_of(path[:-1], str(self.value((*path[:-1], "engine"))))
-            if new := next((new for old, new in RENAMED.items() if old == path), ""):
+            if new := {**RENAMED, **MOVED}.get(path, ""):
                 return self.fault(path, f'unknown key "{path[-1]}"', f"renamed to {new}")
             return self.fault(
                 path,

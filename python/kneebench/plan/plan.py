@@ -34,7 +34,6 @@ from kneebench.records.markup import html_table
 from kneebench.secrets import is_kept_command
 from kneebench.shelf import ENGINES
 
-MOST_NOTES = 30
 MOST_TAGS = 20
 _STORAGES_OR_URL: list[JsonValue] = [
     {"required": ["storages"]},
@@ -94,14 +93,6 @@ class Plan(Part):
     kernel: Kernel = Kernel()
     hosts: Hosts = Hosts()
     power: Power = Power()
-    notes: dict[Name, Note] = Field(
-        default={},
-        max_length=MOST_NOTES,
-        description=(
-            f"Facts that no file of the machine has, in the author's words: up to {MOST_NOTES}"
-            ' texts by name, such as `VT = "off"`, which the brief shows'
-        ),
-    )
     brief: AuthorsWords = AuthorsWords()
     erase: Erasable = ()
     emulated_path: Annotated[
@@ -165,7 +156,6 @@ class Plan(Part):
     def _baseline_is_a_storage(self) -> Self:
         if self.baseline and self.baseline not in self.storages:
             raise wrong("baseline", sentence=f"a storage, one of: {', '.join(self.storages)}")
-        self.brief.check(self.storages)
         self.hosts.check(self.storages, self.databases_by_name.values())
         return self
 
@@ -196,6 +186,13 @@ class Plan(Part):
         if self.constraints.cores == "saturating" and not self.ladder.fixed:
             sentence = 'numbers, or "saturating" with ladder.users as one number'
             raise wrong("constraints", "cores", sentence=sentence)
+        return self
+
+    @model_validator(mode="after")
+    def _brief_is_of_the_plan(self) -> Self:
+        databases = self.databases_by_name.values()
+        names = dict.fromkeys(name for one in databases for name in self.constraints_of(one))
+        self.brief.check(self.storages, self.base, names)
         return self
 
     def _repr_html_(self) -> str:

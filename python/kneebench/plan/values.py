@@ -33,7 +33,7 @@ class Part(Record):
     """A table of the plan; unknown keys are refused."""
 
 
-def wrong(*key: str, sentence: str) -> PydanticCustomError:
+def wrong(*key: str | int, sentence: str) -> PydanticCustomError:
     """An error of a rule that spans fields: `key` is the path of the key that the reader points at,
     `sentence` what is allowed.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from kneebench.analysis.fixed_rate import fixed_rate_latency, same_rate
 from kneebench.analysis.machine_settings import named_settings, settings_of_the_plan
@@ -23,7 +24,7 @@ from kneebench.shelf import ENGINES
 from kneebench.units import size
 
 _UNLISTED = (
-    *("question", "name", "tags", "notes", "brief", "accept", "erase"),
+    *("question", "name", "tags", "brief", "accept", "erase"),
     *("storages", "databases", "kernel", "raw_profile", "emulated_path"),
 )
 """Fields of which no reader of figures must know that they differ, or that tables show anyway."""
@@ -76,7 +77,7 @@ def differences(a: Results, b: Results) -> list[str]:
         *machine,
         *_differing(a, b, *of_server),
         *_differing(a, b, *_untouching(a, b)),
-        *_differing(a, b, _notes(a), _notes(b)),
+        *_differing(a, b, _words(a), _words(b)),
         *_differing(a, b, *_tags(a, b)),
     ]
 
@@ -142,11 +143,11 @@ def _machine(campaign: Campaign) -> dict[str, str]:
     return {name: str(value) for name, value in facts.items() if value is not None}
 
 
-def _notes(results: Results) -> dict[str, str]:
-    """The author's notes in the plan."""
-    notes = results.campaign.plan.get("notes")
-    found = notes.items() if isinstance(notes, dict) else ()
-    return {f"the author's note {name!r}": str(text) for name, text in found}
+def _words(results: Results) -> dict[str, str]:
+    """What the author says of the machine."""
+    brief: Any = results.campaign.plan.get("brief") or {}
+    found = brief.get("machine", {}).items()
+    return {f"in the author's words {name!r}": str(text) for name, text in found}
 
 
 def _tags(a: Results, b: Results) -> tuple[dict[str, str], dict[str, str]]:

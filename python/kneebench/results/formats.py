@@ -21,7 +21,7 @@ from kneebench.results.atomic_write import write_text
 from kneebench.results.upgrades import UPGRADES, Document
 from kneebench.secrets import clean
 
-FORMAT = 4
+FORMAT = 5
 NEWER = "install a newer kneebench"
 """What to do about a newer format: in an archive, too."""
 LONGEST_WORDS = 300

@@ -107,10 +107,10 @@ def with_configurations(
     return changed.model_copy(update=update)
 
 
-def with_notes(campaign: Campaign, plan: Plan) -> Campaign:
+def with_authors_words(campaign: Campaign, plan: Plan) -> Campaign:
     """The head with the author's words as they are in the plan that resumes it."""
-    words = {"notes": dict(plan.notes), "brief": plan.brief.model_dump(mode="json")}
-    return campaign.model_copy(update={"plan": {**campaign.plan, **words}})
+    brief = plan.brief.model_dump(mode="json")
+    return campaign.model_copy(update={"plan": {**campaign.plan, "brief": brief}})
 
 
 def sized_otherwise(

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from kneebench.records import Campaign
 from kneebench.results.compare_plans import PlanLike, leaves, plan_document, within
 
-RESUME_IGNORES = ("question", "notes", "brief", "ladder.budget", "accept", "erase")
+RESUME_IGNORES = ("question", "brief", "ladder.budget", "accept", "erase")
 """Fields that may change between a killed campaign and the run that resumes it."""
 
 

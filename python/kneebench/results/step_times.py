@@ -22,6 +22,7 @@ from kneebench.errors import KneebenchError
 from kneebench.lab.host import machine_key
 from kneebench.measurement.warm_up import COOL_DOWN_S
 from kneebench.plan import Plan
+from kneebench.plan.authors_words import AuthorsWords
 from kneebench.plan.campaign_plan import CampaignPlan
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.duration import Adjust, Steps, steps
@@ -135,7 +136,9 @@ def _factor(name: str, wanted: Sequence[str], known: Sequence[ConfigurationTimes
 
 def _digest(plan: Plan) -> str:
     """Of all that a plan measures."""
-    document = plan_document(plan.model_copy(update={"seed": 0, "question": "", "notes": {}}))
+    document = plan_document(
+        plan.model_copy(update={"seed": 0, "question": "", "brief": AuthorsWords()})
+    )
     return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
 
 

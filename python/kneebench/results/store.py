@@ -39,7 +39,7 @@ from kneebench.results.joining import (
     added_configurations,
     find_joinable,
     with_configurations,
-    with_notes,
+    with_authors_words,
 )
 from kneebench.results.measured_files import MeasuredFiles, StorableRung
 from kneebench.results.resumable import measured_by_another
@@ -117,7 +117,7 @@ class Store(HeadKeeper):
         if added := added_configurations(self.campaign, plan):
             rungs = campaign_reader.rungs_in(self.folder, self._workload)
             self._keep(with_configurations(self.campaign, plan, added, rungs))
-        self._keep(with_notes(self.campaign, plan))
+        self._keep(with_authors_words(self.campaign, plan))
         return added
 
     def differing(self, image: Mapping[str, str]) -> str:

@@ -233,5 +233,22 @@ def _from_3(document: Document) -> Document:
     return _changed(document, {"plan": _of_their_engines})
 
 
-UPGRADES: dict[int, Callable[[Document], Document]] = {1: _from_1, 2: _from_2, 3: _from_3}
+def _with_facts(plan: Document) -> Document:
+    """Format 4 had the author's facts about the machine outside of the table of their words."""
+    kept = {name: value for name, value in plan.items() if name != "notes"}
+    if facts := plan.get("notes"):
+        kept["brief"] = {**(plan.get("brief") or {}), "machine": facts}
+    return kept
+
+
+def _from_4(document: Document) -> Document:
+    return _changed(document, {"plan": _with_facts})
+
+
+UPGRADES: dict[int, Callable[[Document], Document]] = {
+    1: _from_1,
+    2: _from_2,
+    3: _from_3,
+    4: _from_4,
+}
 """By old format number: the upgrade of a document to the next format."""

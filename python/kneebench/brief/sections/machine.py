@@ -17,6 +17,7 @@ from kneebench.plan.storage import ROLES
 from kneebench.shelf import ENGINES
 
 PLACE = 120
+WORDS = tuple(Column(title=title, number=False) for title in ("Note", "In the author's words"))
 
 
 def section(view: ViewModel) -> Section:
@@ -36,6 +37,8 @@ def section(view: ViewModel) -> Section:
     whose = "Drives of the load generator's machine. " if elsewhere else ""
     if drives := drive_table(view, whose):
         tables.append(drives)
+    if words := _authors_words(view):
+        tables.append(words)
     return Section(
         name="machine",
         title="Machine and drives",
@@ -113,6 +116,20 @@ def _written(view: ViewModel) -> Iterator[str]:
     yield from (one.sentence for one in found)
     if found:
         yield "This counts all that was written to them between its start and its end."
+
+
+def _authors_words(view: ViewModel) -> Table | None:
+    """What the plan's author says of the storages and of the machine; None for nothing."""
+    brief = view.plan.brief
+    rows = {**{f"Storage: {name}": said for name, said in brief.storages.items()}, **brief.machine}
+    if not rows:
+        return None
+    return Table(
+        caption="Written by the author of the plan. kneebench did not check them.",
+        columns=WORDS,
+        rows=tuple(Row(cells=one) for one in rows.items()),
+        narrow=True,
+    )
 
 
 def _facts(facts: dict[str, str]) -> Table:
