@@ -185,9 +185,8 @@ def test_a_wrong_published_figure_is_an_error_with_its_line_and_what_is_allowed(
     change: str, error: str
 ) -> None:
     right = {"name": '"NOPM"', "value": "1000", "unit": '"NOPM"', "storage": '"disk"'}
-    lines = {**right, "source": '"A brief"'}
-    for key, _, value in (line.partition(" = ") for line in change.split("\n")):
-        lines[key] = value
+    given = (line.partition(" = ") for line in change.split("\n"))
+    lines = {**right, "source": '"A brief"', **{key: value for key, _, value in given}}
     entry = "\n".join(f"{key} = {value}" for key, value in lines.items() if value)
     text = f'[storages]\ndisk.path = "a"\nmemory.path = "b"\n[[brief.published]]\n{entry}\n'
     with pytest.raises(PlanError) as caught:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from kneebench.databases.engines.sqlserver import database as databases
+from kneebench.databases.engines.sqlserver import image as images
 from kneebench.databases.engines.sqlserver.allowed_settings import of_database
 from kneebench.databases.engines.sqlserver.backup import Backup
 from kneebench.databases.engines.sqlserver.blocked import end_stuck
@@ -32,7 +33,14 @@ from kneebench.plan import Plan
 from kneebench.plan.plan import Workload
 from kneebench.plan.resolve import only_database
 from kneebench.records import Event
-from tests.documented_server import ADDRESS, DENIED, HEADER, DocumentedSession
+from tests.documented_server import (
+    ADDRESS,
+    DENIED,
+    HEADER,
+    TEMPDB,
+    DocumentedSession,
+    one_server,
+)
 
 BACKUP = Backup(ADDRESS, r"B:\tpcc.bak")
 PLACES = Placement(("D:\\data", "E:\\data"), "L:\\log\\", ("T:\\tempdb",))
@@ -116,6 +124,65 @@ def test_tempdb_elsewhere_than_the_plan_says_is_an_error_with_the_way_to_move_it
     elsewhere = image(DocumentedSession(), placement=PLACES._replace(tempdb=("X:\\", "T:\\tempdb")))
     with pytest.raises(PlanError, match=r"no data file of tempdb is in X:.*MODIFY FILE"):
         elsewhere.verify()
+
+
+def test_another_number_of_tempdb_files_is_an_error_with_the_statements_that_mend_it() -> None:
+    session = DocumentedSession().answer(r"MAX\(size\) / 128", [(4096,)])
+    wanted = image(session, placement=Placement(tempdb=("T:\\tempdb", "U:\\t"), tempdb_files=3))
+    found = dict(wanted.misplaced_tempdb())
+    assert found["it has 1 data file, not 3"] == (
+        r"ALTER DATABASE tempdb ADD FILE (NAME = N'temp2', FILENAME = N'U:\t\temp2.ndf',"
+        r" SIZE = 4096MB); ALTER DATABASE tempdb ADD FILE (NAME = N'temp3', FILENAME ="
+        r" N'T:\tempdb\temp3.ndf', SIZE = 4096MB), or correct tempdb_files"
+    )
+    assert changing(session) == [], "a plan's tempdb is verified, not changed"
+    with pytest.raises(PlanError, match="it has 1 data file, not 3"):
+        wanted.verify()
+    files = [*TEMPDB, ("temp2", r"T:\tempdb\temp2.ndf", "ROWS")]
+    session.answer(r"FROM \[tempdb\]\.sys\.database_files", files)
+    [(seen, do)] = image(session, placement=Placement(tempdb_files=1)).misplaced_tempdb()
+    assert seen == "it has 2 data files, not 1"
+    assert do.startswith("ALTER DATABASE tempdb REMOVE FILE [temp2], or")
+    assert image(session, placement=Placement(tempdb_files=2)).misplaced_tempdb() == []
+
+
+def test_autogrow_of_the_plan_is_set_once_the_database_is_loaded_and_shapes_its_image(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = one_server(monkeypatch)
+    monkeypatch.setattr(images, "load", lambda *given: {})
+    made = image(session, "load", growths=(0, 128 * 2**20))
+    made.prepare(unwatched)
+    grows = [one for one in session.sent if "FILEGROWTH" in one]
+    assert grows[0].startswith("CREATE DATABASE") and "FILEGROWTH = 256MB" in grows[0]
+    assert grows[1:] == [
+        "ALTER DATABASE [tpcc] MODIFY FILE (NAME = N'kneebench_data_1', FILEGROWTH = 0MB)",
+        "ALTER DATABASE [tpcc] MODIFY FILE (NAME = N'kneebench_data_2', FILEGROWTH = 0MB)",
+        "ALTER DATABASE [tpcc] MODIFY FILE (NAME = N'kneebench_log', FILEGROWTH = 128MB)",
+    ]
+    assert made.key != image(session, "load").key
+
+
+def test_a_database_that_stays_and_grows_otherwise_is_an_error_with_the_statement() -> None:
+    growths = [("one", "ROWS", 10, True), ("two", "ROWS", 0, False), ("log", "LOG", 8192, False)]
+    session = DocumentedSession().answer("is_percent_growth", growths)
+    with pytest.raises(PlanError) as caught:
+        image(session, "none", growths=(0, None)).verify()
+    assert caught.value.seen == "one grows by 10%, not by 0 MB"
+    wanted = "ALTER DATABASE [tpcc] MODIFY FILE (NAME = N'one', FILEGROWTH = 0MB), or"
+    assert caught.value.do.startswith(wanted)
+    image(session, "none", growths=(None, 64 * 2**20)).verify()
+    with pytest.raises(PlanError, match="log grows by 64 MB, not by 0 MB"):
+        image(session, "none", growths=(None, 0)).verify()
+
+
+def test_tempdbs_files_and_autogrow_are_kept_with_the_settings() -> None:
+    session = DocumentedSession().answer("CONCAT", [(8, "off", "64 MiB")])
+    found = in_force(session, "tpcc", version_of(session))
+    kept = {one.name: (one.value, one.matters) for one in found}
+    assert kept["tempdb data files"] == ("8", True)
+    assert kept["autogrow of data files"] == ("off", True)
+    assert kept["autogrow of the log file"] == ("64 MiB", True)
 
 
 def test_a_database_of_anothers_is_refused_and_nothing_is_sent_that_changes_it(

@@ -28,7 +28,7 @@ RENAMED: dict[tuple[str, str], str] = {
     ("ladder", "latency_share"): "fixed_rate_share",
 }
 """Old keys of plans by (table, key), with their names now; upgrades of old results use them too."""
-MOVED = {("notes",): "[brief.machine]"}
+MOVED: dict[Path, str] = {("notes",): "[brief.machine]"}
 """Old tables, with their names now."""
 
 
@@ -121,7 +121,8 @@ class Document:
     def _fault(self, path: Path, error: ErrorDetails) -> Fault:
         if error["type"] == "extra_forbidden":
             known = keys_of(path[:-1], str(self.value((*path[:-1], "engine"))))
-            if new := {**RENAMED, **MOVED}.get(path, ""):
+            renamed = (new for old, new in RENAMED.items() if old == path)
+            if new := MOVED.get(path) or next(renamed, ""):
                 return self.fault(path, f'unknown key "{path[-1]}"', f"renamed to {new}")
             return self.fault(
                 path,

@@ -38,8 +38,8 @@ from kneebench.results.head_keeper import HeadKeeper
 from kneebench.results.joining import (
     added_configurations,
     find_joinable,
-    with_configurations,
     with_authors_words,
+    with_configurations,
 )
 from kneebench.results.measured_files import MeasuredFiles, StorableRung
 from kneebench.results.resumable import measured_by_another

@@ -106,6 +106,7 @@ class RemoteSqlServer(
             of_database(self.table.settings),
             self.plan.workload,
             self.plan.seed,
+            self.table.growths,
         )
 
     def found(

@@ -9,14 +9,19 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from kneebench.databases.engines.sqlserver import database as databases
+from kneebench.databases.engines.sqlserver.address import explained
 from kneebench.databases.engines.sqlserver.backup import Backup
 from kneebench.databases.engines.sqlserver.loading import load, unused_facts
 from kneebench.databases.engines.sqlserver.placement import (
+    TEMPDB_SIZE,
     DatabaseFile,
     Placement,
     files_of,
+    growth_statement,
     misplaced,
     misplaced_tempdb,
+    other_growths,
+    tempdb_statements,
     with_defaults,
 )
 from kneebench.databases.engines.sqlserver.server_address import SqlServerAddress
@@ -57,6 +62,7 @@ class Image(NamedTuple):
     options: Mapping[str, str]
     workload: Workload
     seed: int
+    growths: tuple[int | None, int | None] = (None, None)
 
     @property
     def key(self) -> str:
@@ -64,6 +70,7 @@ class Image(NamedTuple):
         fixed: list[object] = [*sorted(self.options.items())]
         if self.version.restores:
             fixed.append(("data files", self.data_files))
+            fixed += [("growths", self.growths)] if self.growths != (None, None) else []
         major = str(self.version.major)
         return Recipe("sqlserver", major, fixed, self.workload, self.seed, HERE).key
 
@@ -199,10 +206,22 @@ class Image(NamedTuple):
         if files:
             own = {name: value for name, value in self.options.items() if options[name] != value}
             databases.set_options(self.session, self.address, own)
+            self._set_growths(files)
         with databases.connect_to(self.address) as inside:
             facts["bytes"] = str(inside.value(SIZE) or 0) if files else "0"
             databases.note(inside, {**facts, "state": "whole"})
         return facts
+
+    def _set_growths(self, files: Sequence[DatabaseFile]) -> None:
+        """Those of the plan, after the load: keys that are made side by side may need more room
+        than their tables.
+        """
+        what = f"cannot set how the files of {self.address.database} grow"
+        with explained(what, self.address):
+            for file in files:
+                if (growth := self.growths[file.log]) is not None:
+                    name = self.address.database
+                    self.session.execute(growth_statement(name, file.name, growth))
 
     def restore(self, watch: Watch) -> None:
         """Put a fresh database in place, and verify where its files and those of tempdb are."""
@@ -220,17 +239,36 @@ class Image(NamedTuple):
 
     def verify(self) -> None:
         """Raises PlanError where files are not where the plan says."""
-        wrong = [*self.misplaced(), *self.misplaced_tempdb()]
+        wrong = [*self.misplaced(), *(seen for seen, _ in self.misplaced_tempdb())]
         if wrong:
             raise PlanError(
                 "cannot verify where the files are",
                 seen="; ".join(wrong),
-                do="correct the directories in the plan, or move the files (tempdb: ALTER DATABASE"
-                " tempdb MODIFY FILE, then restart the server)",
+                do="correct the directories in the plan, or move the files (tempdb: see kneebench"
+                " check; ALTER DATABASE tempdb MODIFY FILE needs a restart of the server)",
+            )
+        self._verify_growths()
+
+    def _verify_growths(self) -> None:
+        if not self.version.restores:
+            return
+        found = [*other_growths(self.session, self.address.database, self.growths)]
+        if found:
+            raise PlanError(
+                "cannot verify how the files grow",
+                seen="; ".join(seen for seen, _ in found),
+                do=f"{'; '.join(do for _, do in found)}, or correct data_growth and log_growth",
             )
 
-    def misplaced_tempdb(self) -> list[str]:
-        """What of tempdb is not where the plan says."""
-        if not (self.version.restores and self.placement.tempdb):
+    def misplaced_tempdb(self) -> list[tuple[str, str]]:
+        """What of tempdb is not as the plan says, each with what to do."""
+        wanted = self.placement
+        if not (self.version.restores and (wanted.tempdb or wanted.tempdb_files)):
             return []
-        return [*misplaced_tempdb(files_of(self.session, "tempdb"), self.placement)]
+        there = files_of(self.session, "tempdb")
+        found = [*misplaced_tempdb(there, wanted)]
+        size_mb = int(self.session.value(TEMPDB_SIZE) or 8) if found else 0
+        statements = tempdb_statements(there, wanted, size_mb)
+        move = "ALTER DATABASE tempdb MODIFY FILE, restart the server, or correct tempdb_dirs"
+        number = f"{'; '.join(statements)}, or correct tempdb_files"
+        return [(seen, number if seen.startswith("it has") else move) for seen in found]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from kneebench.analysis.wording import plural
 from kneebench.databases.engines.sqlserver import footprint
-from kneebench.databases.engines.sqlserver.server_paths import joined, within
+from kneebench.databases.engines.sqlserver.server_paths import joined, parent, within
 from kneebench.databases.engines.sqlserver.session import (
     SqlError,
     SqlServerSession,
@@ -20,6 +21,11 @@ from kneebench.plan.storage import Storage
 PREFIX = "kneebench_"
 """How the logical names of our files begin."""
 MIB = 2**20
+GROWTHS = "SELECT name, type_desc, growth, is_percent_growth FROM {name}.sys.database_files"
+"""In pages of 8 KiB, or in percent."""
+TEMPDB_SIZE = "SELECT MAX(size) / 128 FROM tempdb.sys.database_files WHERE type_desc = 'ROWS'"
+"""The largest data file's, in MB: all are to have the same size."""
+PAGE_BYTES = 8192
 FILES = "SELECT name, physical_name, type_desc FROM {name}.sys.database_files"
 MASTER_FILES = """
 SELECT name, physical_name, type_desc FROM sys.master_files WHERE database_id = DB_ID({database})"""
@@ -59,6 +65,7 @@ class Placement(NamedTuple):
     data: Sequence[str] = ()
     log: str = ""
     tempdb: Sequence[str] = ()
+    tempdb_files: int = 0
 
     def files(self, database: str, number: int) -> tuple[DatabaseFile, ...]:
         """The files of a database: data files in turn over the directories, then the log.
@@ -92,6 +99,7 @@ def placement_of(table: SqlServerDatabase, storage: Storage) -> Placement:
         given.data or table.data_dirs,
         given.log or table.log_dir,
         given.tempdb or table.tempdb_dirs,
+        table.tempdb_files,
     )
 
 
@@ -99,8 +107,8 @@ def with_defaults(placement: Placement, session: SqlServerSession) -> Placement:
     """The placement with the server's default directories where the plan names none."""
     rows = session.execute(DEFAULTS)
     data, log = rows[0] if rows else ("", "")
-    return Placement(
-        placement.data or ((data,) if data else ()), placement.log or log or "", placement.tempdb
+    return placement._replace(
+        data=placement.data or ((data,) if data else ()), log=placement.log or log or ""
     )
 
 
@@ -143,8 +151,12 @@ def _astray(found: Sequence[DatabaseFile], wanted: Sequence[str], kind: str) -> 
 
 
 def misplaced_tempdb(found: Sequence[DatabaseFile], placement: Placement) -> Iterator[str]:
-    """The files of tempdb outside the plan's directories, and directories without any of them."""
-    wanted = placement.tempdb
+    """The files of tempdb outside the plan's directories, and directories without any of them; any
+    other number of data files than the plan's.
+    """
+    number, wanted = sum(not file.log for file in found), placement.tempdb
+    if placement.tempdb_files and number != placement.tempdb_files:
+        yield f"it has {plural(number, 'data file')}, not {placement.tempdb_files}"
     if not wanted:
         return
     for file in found:
@@ -153,6 +165,61 @@ def misplaced_tempdb(found: Sequence[DatabaseFile], placement: Placement) -> Ite
     for directory in wanted:
         if not any(within(file.path, [directory]) for file in found if not file.log):
             yield f"no data file of tempdb is in {directory}"
+
+
+def tempdb_statements(
+    found: Sequence[DatabaseFile], placement: Placement, size_mb: int
+) -> list[str]:
+    r"""The statements that give tempdb its number of data files, which need no restart: files are
+    added, over the plan's directories in turn, or the last ones removed.
+
+    >>> one = [DatabaseFile("tempdev", "T:\\tempdb.mdf"), DatabaseFile("x", "T:\\x.ldf", True)]
+    >>> print(*tempdb_statements(one, Placement(tempdb_files=2), 8))
+    ALTER DATABASE tempdb ADD FILE (NAME = N'temp2', FILENAME = N'T:\temp2.ndf', SIZE = 8MB)
+    >>> print(*tempdb_statements(one * 2, Placement(tempdb_files=1), 8))
+    ALTER DATABASE tempdb REMOVE FILE [tempdev]
+    """
+    data, wanted = [file for file in found if not file.log], placement.tempdb_files
+    if not (data and wanted):
+        return []
+    places = placement.tempdb or (parent(data[0].path),)
+    added = (
+        f"ALTER DATABASE tempdb ADD FILE (NAME = {literal(f'temp{number}')}, FILENAME ="
+        f" {literal(joined(places[(number - 1) % len(places)], f'temp{number}.ndf'))},"
+        f" SIZE = {size_mb}MB)"
+        for number in range(len(data) + 1, wanted + 1)
+    )
+    removed = (f"ALTER DATABASE tempdb REMOVE FILE {quoted(file.name)}" for file in data[wanted:])
+    return [*added, *removed]
+
+
+def other_growths(
+    session: SqlServerSession, database: str, growths: tuple[int | None, int | None]
+) -> Iterator[tuple[str, str]]:
+    """The files that do not grow as the plan says, and the statement that lets each do so; all
+    growths are kneebench's own, or as they are, where the plan says nothing.
+    """
+    if growths == (None, None):
+        return
+    for name, kind, growth, in_percent in session.execute(GROWTHS.format(name=quoted(database))):
+        wanted = growths[kind == "LOG"]
+        if wanted is None or (not in_percent and growth * PAGE_BYTES == wanted):
+            continue
+        now = f"{growth}%" if in_percent else f"{growth * PAGE_BYTES // MIB} MB"
+        yield (
+            f"{name} grows by {now if growth else 'nothing'}, not by {wanted // MIB} MB",
+            growth_statement(database, name, wanted),
+        )
+
+
+def growth_statement(database: str, file: str, growth_bytes: int) -> str:
+    """The statement that sets autogrow of a file; of 0 it is off.
+
+    >>> growth_statement("tpcc", "kneebench_log", 0)
+    "ALTER DATABASE [tpcc] MODIFY FILE (NAME = N'kneebench_log', FILEGROWTH = 0MB)"
+    """
+    file_growth = f"(NAME = {literal(file)}, FILEGROWTH = {growth_bytes // MIB}MB)"
+    return f"ALTER DATABASE {quoted(database)} MODIFY FILE {file_growth}"
 
 
 def sized(files: Sequence[DatabaseFile], warehouses: int) -> tuple[str, str]:

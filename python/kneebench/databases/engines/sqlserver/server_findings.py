@@ -115,8 +115,7 @@ def _backup(session: SqlServerSession, image: Image, subject: str) -> Iterator[F
 
 
 def _tempdb(image: Image, subject: str) -> Iterator[Finding]:
-    for seen in image.misplaced_tempdb():
-        do = "ALTER DATABASE tempdb MODIFY FILE, restart the server, or correct tempdb_dirs"
+    for seen, do in image.misplaced_tempdb():
         yield Finding(level="error", subject=subject, seen=f"tempdb: {seen}", do=do)
 
 

@@ -29,10 +29,11 @@ def within(path: str, directories: Iterable[str]) -> bool:
     >>> within("D:\\Data\\x.mdf", ["d:\\data\\"]), within("/a/b/x", ["/a"])
     (True, False)
     """
-    return any(folded(_parent(path)) == folded(directory) for directory in directories)
+    return any(folded(parent(path)) == folded(directory) for directory in directories)
 
 
-def _parent(path: str) -> str:
+def parent(path: str) -> str:
+    """The directory that a file is in."""
     return ntpath.dirname(path) if is_windows(path) else posixpath.dirname(path)
 
 

@@ -13,6 +13,7 @@ from kneebench.databases.engines.sqlserver.session import (
     SqlServerSession,
     connect,
     literal,
+    quoted,
     rows_if_permitted,
 )
 from kneebench.databases.engines.sqlserver.version import Version
@@ -25,6 +26,8 @@ MATTERS = frozenset(
     [
         "ProductVersion",
         "auto_close",
+        "autogrow of data files",
+        "autogrow of the log file",
         "compatibility_level",
         "delayed_durability",
         "encryption",
@@ -39,6 +42,7 @@ MATTERS = frozenset(
         "recovery interval (min)",
         "snapshot_isolation",
         "target_recovery_time",
+        "tempdb data files",
         "trace flags",
         "accelerated_database_recovery",
     ]
@@ -97,6 +101,12 @@ INSTANT_FILES = """
 SELECT CASE instant_file_initialization_enabled WHEN 'Y' THEN 'on' WHEN 'N' THEN 'off' END
 FROM sys.dm_server_services
 WHERE filename LIKE '%sqlservr%'"""
+FILES = """
+SELECT (SELECT COUNT(*) FROM tempdb.sys.database_files WHERE type_desc = 'ROWS'),
+    MAX(CASE type_desc WHEN 'ROWS' THEN step END), MAX(CASE type_desc WHEN 'LOG' THEN step END)
+FROM (SELECT type_desc, CASE WHEN growth = 0 THEN 'off' WHEN is_percent_growth = 1
+    THEN CONCAT(growth, '%') ELSE CONCAT(growth / 128, ' MiB') END AS step
+    FROM {database}.sys.database_files) AS files"""
 HOST = "SELECT host_platform, host_distribution, host_release FROM sys.dm_os_host_info"
 
 
@@ -118,6 +128,8 @@ def in_force(session: SqlServerSession, database: str, version: Version) -> tupl
         memory = ("memory model", "cores of the server", "memory of the server (MB)")
         found |= _row(session, MEMORY_MODEL, memory)
         found |= _row(session, INSTANT_FILES, ("instant file initialization",))
+        files = ("tempdb data files", "autogrow of data files", "autogrow of the log file")
+        found |= _row(session, FILES.format(database=quoted(database)), files)
         found["trace flags"] = trace_flags(session)
         if model := found.get("memory model"):
             found["lock pages in memory"] = "off" if model == "CONVENTIONAL" else "on"

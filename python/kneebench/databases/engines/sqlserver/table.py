@@ -15,6 +15,7 @@ from kneebench.databases.engines.sqlserver.storage import Places, SqlServerStora
 from kneebench.plan.database import Database, ExistingSchemaDatabase
 from kneebench.plan.server_url import UrlRule
 from kneebench.plan.values import Directory, Switch, Text, Whole, wrong
+from kneebench.units import Bytes
 
 if TYPE_CHECKING:
     from typing import Self
@@ -32,6 +33,7 @@ URL = UrlRule(
 CACHE = "max server memory (MB)"
 DATA_FILES = 4
 PORT = 1433
+MIB = 2**20
 
 
 class SqlServerDatabase(ExistingSchemaDatabase):
@@ -88,6 +90,38 @@ class SqlServerDatabase(ExistingSchemaDatabase):
             description="Directories that tempdb's files must be in; verified, not changed",
         ),
     ] = ()
+    tempdb_files: Annotated[
+        Whole,
+        Field(
+            ge=0,
+            le=128,
+            description=(
+                "Number of tempdb's data files; verified, not changed: `check` prints the"
+                " statements. 0: any"
+            ),
+        ),
+    ] = 0
+    data_growth: Annotated[
+        Bytes | None,
+        Field(
+            ge=0,
+            lt=2**44,
+            multiple_of=MIB,
+            description=(
+                'Autogrow of each data file, set once the database is loaded; "0MiB": off. Empty:'
+                " 256 MiB"
+            ),
+        ),
+    ] = None
+    log_growth: Annotated[
+        Bytes | None,
+        Field(
+            ge=0,
+            lt=2**44,
+            multiple_of=MIB,
+            description='The same of the log file; "0MiB": off. Empty: 64 MiB',
+        ),
+    ] = None
     backup: Annotated[
         Text,
         Field(
@@ -132,12 +166,18 @@ class SqlServerDatabase(ExistingSchemaDatabase):
         return max(self.data_files, len(self.data_dirs), *map(len, given))
 
     def own_backup(self, storages: Mapping[str, Storage]) -> tuple[str, object]:
-        """By server and file; the options and the number of files shape it."""
+        """By server and file; the options, the number of files and their growth shape it."""
         if not self.url or self.restored_by({}) != "backup":
             return super().own_backup(storages)
+        shape = (of_database(self.settings), self.files_over(storages), self.growths)
         server = urlsplit(self.url)
         place = f"{server.hostname}:{server.port or PORT}/{folded(self.backup)}"
-        return place, (of_database(self.settings), self.files_over(storages))
+        return place, shape
+
+    @property
+    def growths(self) -> tuple[int | None, int | None]:
+        """Autogrow of data and log files in bytes; None: kneebench's own, or as it is."""
+        return self.data_growth, self.log_growth
 
     def check_bare(self, storage: str) -> None:
         """One URL may do for all storages."""
