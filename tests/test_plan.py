@@ -23,7 +23,7 @@ from kneebench.plan.duration import expected, rungs
 from kneebench.plan.faults import Fault, PlanFaults
 from kneebench.plan.json_schema import plan_schema, tables
 from kneebench.plan.lines import Lines
-from kneebench.plan.preset import preset_text, presets
+from kneebench.plan.preset import preset_text, presets, published_presets
 from kneebench.plan.reader import parse_plan, read_plan
 from kneebench.plan.resolve import database_plans
 from kneebench.plan.server_url import UrlRule
@@ -253,7 +253,7 @@ def test_every_key_of_any_table_is_found_on_its_own_line(values: dict[str, objec
 
 
 def test_every_preset_is_a_plan_and_fits_the_published_schema() -> None:
-    for name in presets():
+    for name in (*presets(), *published_presets()):
         parse_plan(preset_text(name), name)
         jsonschema.validate(tomllib.loads(preset_text(name)), plan_schema())
 
@@ -283,7 +283,7 @@ def test_a_preset_that_is_not_there_is_an_error_that_names_those_that_are() -> N
         preset_text("laptop")
 
 
-@pytest.mark.parametrize("name", presets())
+@pytest.mark.parametrize("name", [*presets(), *published_presets()])
 def test_a_plan_written_as_toml_is_read_back_the_same(name: str) -> None:
     plan = parse_plan(preset_text(name))
     assert parse_plan(to_toml(plan)) == plan

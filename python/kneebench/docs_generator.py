@@ -38,6 +38,7 @@ A plan is one TOML file. It names the storages to compare, the database, the wor
 for the knee. Only `[storages]` is required, or `database.url` alone. `[databases.NAME]` tables in
 place of `[database]` name [several databases](databases.md). `kneebench plan preset NAME` prints a
 plan to start from: `quick`, `server`, `cloud`, `running`, `emulated`, `memory` or `simulated`.
+`kneebench plan preset --published` lists plans after published documents.
 `kneebench check plan.toml` is a dry run. Every error names file, line, key, the value found and the
 values allowed. `kneebench plan schema` prints the JSON Schema.
 

@@ -39,6 +39,7 @@ from kneebench.measurement.load_findings import load_findings
 from kneebench.measurement.log_trace import PROGRAM_NAME, missing
 from kneebench.measurement.meters import log_histogram
 from kneebench.measurement.present_load import present_load
+from kneebench.measurement.profile.jobs import JOBS
 from kneebench.plan import Plan, reader
 from kneebench.plan.configurations import configurations
 from kneebench.plan.duration import rungs
@@ -78,6 +79,7 @@ def preflight_checks(
         *_parts(plan),
         *logo_findings(plan),
         *_facts(plan),
+        *published_findings(plan),
         *_fio(plan),
         *each(lambda one: core_findings(one, machine)),
         *(each(lambda one: data_findings(one, machine)) if real else []),
@@ -128,7 +130,7 @@ def as_plan(given: Plan | str | Path) -> Plan:
 
 def preset(name: str) -> Plan:
     """A plan that comes with kneebench: quick, server, cloud, running, emulated, memory,
-    simulated.
+    simulated, and those of `kneebench plan preset --published`.
 
     Raises UnknownPart with the names there are.
 
@@ -161,6 +163,18 @@ def _facts(plan: Plan) -> Iterator[Finding]:
     for name, text in plan.brief.machine.items():
         seen = f'"{text}" (the author\'s words)'
         yield Finding(level="ok", subject=f"brief.machine: {name}", seen=seen)
+
+
+def published_findings(plan: Plan) -> Iterator[Finding]:
+    """An error for each published figure that is to stand beside a row that no profile has."""
+    rows = [job.name for job in JOBS]
+    for number, one in enumerate(plan.brief.published):
+        if one.kind == "profile" and one.name not in rows:
+            subject = f"brief.published.{number}.name"
+            seen = f"no row of a profile is called {one.name!r}"
+            yield Finding(
+                level="error", subject=subject, seen=seen, do=f"use one of: {'; '.join(rows)}"
+            )
 
 
 def _fio(plan: Plan) -> Iterator[Finding]:

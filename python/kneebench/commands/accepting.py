@@ -111,7 +111,7 @@ def _plan(
 ) -> Plan | None:
     """The plan to run, at the baseline's fixed rate; None for campaigns that were measured."""
     from kneebench.campaign.preflight import overridden, preset, read_plan
-    from kneebench.plan.preset import presets
+    from kneebench.plan.preset import presets, published_presets
     from kneebench.results.acceptance import at_the_same_rate, plan_of
     from kneebench.results.campaign_names import campaign_at
 
@@ -124,7 +124,7 @@ def _plan(
     if not several and not campaign_at(name, root):
         if Path(name).is_file():
             return at_the_same_rate(read_plan(name, keys), base)
-        if name in presets():
+        if name in (*presets(), *published_presets()):
             return at_the_same_rate(overridden(preset(name), keys), base)
     _require_none([one.option for one in keys])
     return None

@@ -47,9 +47,10 @@ def answer_shells() -> None:
 
 def preset_names(incomplete: str) -> list[str]:
     """The presets whose names begin so."""
-    from kneebench.plan import preset
+    from kneebench.plan.preset import presets, published_presets
 
-    return [name for name in preset.presets() if name.startswith(incomplete)]
+    names = (*presets(), *published_presets())
+    return [name for name in names if name.startswith(incomplete)]
 
 
 def campaign_names(context: typer.Context, incomplete: str) -> list[str]:

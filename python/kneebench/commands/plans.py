@@ -27,11 +27,15 @@ def preset(
     name: Annotated[
         str,
         typer.Argument(
-            help="Name of a preset above.",
+            help="Name of a preset above, or of a plan after a published document.",
             show_default=False,
             autocompletion=preset_names,
         ),
-    ],
+    ] = "",
+    published: Annotated[
+        bool,
+        typer.Option("--published", help="List the plans after published documents instead."),
+    ] = False,
 ) -> None:
     """Print a plan to start from.
 
@@ -45,12 +49,26 @@ def preset(
       memory     a memory sweep on an emulated drive, an hour or two; root
       simulated  a model of a database and its drives, seconds
 
-    \b
-    Example:
-      kneebench plan preset server > plan.toml
-    """
-    from kneebench.plan.preset import preset_text
+    Plans after published documents have their figures in `[brief.published]`: the brief shows them
+    beside its own, marked as not measured here.
 
+    \b
+    Examples:
+      kneebench plan preset server > plan.toml
+      kneebench plan preset --published
+      kneebench plan preset micron-9300-sata > plan.toml
+    """
+    from kneebench.errors import PlanError
+    from kneebench.plan.preset import preset_text, presets, published_presets
+    from kneebench.plan.reader import toml_values
+
+    if published and not name:
+        for one in published_presets():
+            typer.echo(f"{one:<20} {toml_values(preset_text(one), one)['question']}")
+        return
+    if not name:
+        do = f"name one of: {', '.join(presets())}; --published lists more"
+        raise PlanError("kneebench plan preset", seen="no name", do=do)
     typer.echo(preset_text(name), nl=False)
 
 

@@ -44,8 +44,7 @@ class Published(Part):
         Note,
         Field(
             description=(
-                f"What it is a figure of: {_NAMES}. With kind = profile: the name of a row of"
-                " `kneebench profile`"
+                f"Figure: {_NAMES}. With kind = profile: the name of a row of `kneebench profile`"
             )
         ),
     ]
@@ -53,8 +52,8 @@ class Published(Part):
         Literal["figure", "ratio", "profile"],
         Field(
             description=(
-                "figure: of the storage at its knee or fixed load; ratio: of the storage to the"
-                " baseline; profile: of the storage without a database"
+                "figure: of the storage at its knee or fixed load. ratio: of the storage to the"
+                " baseline. profile: of the storage without a database"
             )
         ),
     ] = "figure"
@@ -65,8 +64,8 @@ class Published(Part):
         Name,
         Field(
             description=(
-                "NOPM, TPM, users, us, ms, s, mW/NOPM, MB/s, GB/s or %, as fits the name; of a"
-                " ratio x; of a row of a profile IOPS, MB/s or GB/s"
+                "NOPM, TPM, users, us, ms, s, mW/NOPM, MB/s, GB/s or %, as fits the name. Of a"
+                " ratio: x. Of a row of a profile: IOPS, MB/s or GB/s"
             )
         ),
     ]

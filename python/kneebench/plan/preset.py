@@ -1,4 +1,5 @@
-"""Plans to start from: files in the folder `presets`, by name.
+"""Plans to start from: files in the folder `presets`, by name; those after published documents are
+in a folder of their own within.
 
 The repository's `plans` is the same folder.
 """
@@ -10,10 +11,11 @@ from pathlib import Path
 from kneebench.errors import UnknownPart
 
 _FOLDER = Path(__file__).parent / "presets"
+_PUBLISHED = _FOLDER / "published"
 
 
 def presets() -> list[str]:
-    """The names there are.
+    """The names there are, without those after published documents.
 
     >>> presets()
     ['cloud', 'emulated', 'memory', 'quick', 'running', 'server', 'simulated']
@@ -21,8 +23,19 @@ def presets() -> list[str]:
     return sorted(file.stem for file in _FOLDER.glob("*.toml"))
 
 
+def published_presets() -> list[str]:
+    """The names of the plans after published documents.
+
+    >>> published_presets()
+    ['micron-9300-sata', 'micron-9300-scaling', 'register-9100', 'sandisk-sn861']
+    """
+    return sorted(file.stem for file in _PUBLISHED.glob("*.toml"))
+
+
 def preset_text(name: str) -> str:
     """The TOML of a preset, with its comments; raises UnknownPart with the names there are."""
+    if name in published_presets():
+        return (_PUBLISHED / f"{name}.toml").read_text()
     if name not in presets():
-        raise UnknownPart("preset", name, presets())
+        raise UnknownPart("preset", name, [*presets(), *published_presets()])
     return (_FOLDER / f"{name}.toml").read_text()

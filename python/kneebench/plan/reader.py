@@ -19,7 +19,7 @@ from kneebench.plan.explanation import Document, near
 from kneebench.plan.faults import Fault, PlanFaults
 from kneebench.plan.overrides import Override, with_overrides
 from kneebench.plan.plan import Plan
-from kneebench.plan.preset import presets
+from kneebench.plan.preset import presets, published_presets
 from kneebench.regular_file import named_content
 from kneebench.shelf import ENGINES, METERS
 from kneebench.units import size
@@ -56,7 +56,7 @@ def read_plan(
 
 def _instead_of(path: str) -> str:
     """What to do where there is no such file."""
-    if path in presets():
+    if path in (*presets(), *published_presets()):
         use = f"`kneebench plan preset {path} > plan.toml`, or kneebench.preset({path!r}) in Python"
         return f"{path} is a preset: use {use}"
     return "use a TOML file; `kneebench plan default` prints one"
