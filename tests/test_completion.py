@@ -101,7 +101,7 @@ def test_the_tab_key_completes_commands_values_and_campaigns_in_a_shell(
 
 def test_fish_completes_commands_and_values(command: Path, tmp_path: Path) -> None:
     requires("fish")
-    line = "kneebench completion fish | source; complete -C 'kneebench plan preset s'"
+    line = "kneebench completion fish | source; complete -C 'kneebench plan preset si'"
     found = subprocess.run(
         ["fish", "--no-config", "-c", line],
         cwd=tmp_path,
@@ -110,7 +110,7 @@ def test_fish_completes_commands_and_values(command: Path, tmp_path: Path) -> No
         text=True,
         check=True,
     )
-    assert [one.split("\t")[0] for one in found.stdout.splitlines()] == ["server", "simulated"]
+    assert [one.split("\t")[0] for one in found.stdout.splitlines()] == ["simulated"]
 
 
 def test_another_shell_is_refused_with_those_there_are() -> None:

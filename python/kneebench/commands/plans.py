@@ -58,18 +58,21 @@ def preset(
       kneebench plan preset --published
       kneebench plan preset micron-9300-sata > plan.toml
     """
-    from kneebench.errors import PlanError
-    from kneebench.plan.preset import preset_text, presets, published_presets
+    from kneebench.plan.preset import preset_text
+
+    if name or not published:
+        typer.echo(preset_text(name), nl=False)
+        return
+    _print_published()
+
+
+def _print_published() -> None:
+    """A line per plan after a published document: its name and its question."""
+    from kneebench.plan.preset import preset_text, published_presets
     from kneebench.plan.reader import toml_values
 
-    if published and not name:
-        for one in published_presets():
-            typer.echo(f"{one:<20} {toml_values(preset_text(one), one)['question']}")
-        return
-    if not name:
-        do = f"name one of: {', '.join(presets())}; --published lists more"
-        raise PlanError("kneebench plan preset", seen="no name", do=do)
-    typer.echo(preset_text(name), nl=False)
+    for one in published_presets():
+        typer.echo(f"{one:<20} {toml_values(preset_text(one), one)['question']}")
 
 
 Storages = Annotated[

@@ -52,8 +52,8 @@ class Published(Part):
         Literal["figure", "ratio", "profile"],
         Field(
             description=(
-                "figure: of the storage at its knee or fixed load. ratio: of the storage to the"
-                " baseline. profile: of the storage without a database"
+                "Kind. figure: of the storage at its knee or fixed load. ratio: of the storage to"
+                " the baseline. profile: of the storage without a database"
             )
         ),
     ] = "figure"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kneebench.errors import UnknownPart
+from kneebench.errors import PlanError, UnknownPart
 
 _FOLDER = Path(__file__).parent / "presets"
 _PUBLISHED = _FOLDER / "published"
@@ -33,9 +33,14 @@ def published_presets() -> list[str]:
 
 
 def preset_text(name: str) -> str:
-    """The TOML of a preset, with its comments; raises UnknownPart with the names there are."""
+    """The TOML of a preset, with its comments; raises UnknownPart with the names there are, and
+    PlanError for no name.
+    """
     if name in published_presets():
         return (_PUBLISHED / f"{name}.toml").read_text()
+    if not name:
+        do = f"name one of: {', '.join(presets())}; --published lists more"
+        raise PlanError("kneebench plan preset", seen="no name", do=do)
     if name not in presets():
         raise UnknownPart("preset", name, [*presets(), *published_presets()])
     return (_FOLDER / f"{name}.toml").read_text()

@@ -119,7 +119,7 @@ class SqlServerDatabase(ExistingSchemaDatabase):
             ge=0,
             lt=2**44,
             multiple_of=MIB,
-            description='The same of the log file; "0MiB": off. Empty: 64 MiB',
+            description='Autogrow of the log file, set likewise; "0MiB": off. Empty: 64 MiB',
         ),
     ] = None
     backup: Annotated[
