@@ -60,19 +60,16 @@ def preset(
     """
     from kneebench.plan.preset import preset_text
 
-    if name or not published:
-        typer.echo(preset_text(name), nl=False)
-        return
-    _print_published()
+    typer.echo(_published() if published and not name else preset_text(name), nl=False)
 
 
-def _print_published() -> None:
+def _published() -> str:
     """A line per plan after a published document: its name and its question."""
     from kneebench.plan.preset import preset_text, published_presets
     from kneebench.plan.reader import toml_values
 
-    for one in published_presets():
-        typer.echo(f"{one:<20} {toml_values(preset_text(one), one)['question']}")
+    plans = ((one, toml_values(preset_text(one), one)) for one in published_presets())
+    return "".join(f"{name:<20} {values['question']}\n" for name, values in plans)
 
 
 Storages = Annotated[
