@@ -16,12 +16,19 @@ from hypothesis import strategies as st
 
 from kneebench.campaign.power import use_kept
 from kneebench.measurement.power.energy import energy_at, measured_power, watts_by_second
-from kneebench.measurement.power.lag import NOT_SEEN, lag_of
+from kneebench.measurement.power.lag import lag_of
 from kneebench.measurement.power.record import PowerRecord, PowerSample
 from kneebench.measurement.power.recorder import PowerRecorder
 from kneebench.measurement.power.recordings import NewSamples, RecordedPower
 from kneebench.plan.power import Power
-from kneebench.records import CampaignPower, MeasuredPower, MeterLag, PowerMeterFacts, PowerWindow
+from kneebench.records import (
+    LOAD_NOT_SEEN,
+    CampaignPower,
+    MeasuredPower,
+    MeterLag,
+    PowerMeterFacts,
+    PowerWindow,
+)
 
 
 def gauge(watts, every_s: float = 1.0, until_s: float = 120.0, without=()) -> PowerRecord:
@@ -272,7 +279,7 @@ def test_lags_and_idle_power_of_a_killed_run_are_used_again() -> None:
 def test_a_meter_of_something_else_has_no_lag() -> None:
     noise = random.Random(8)
     found = lag_of("wall", gauge(lambda at_s: 100 + noise.uniform(-30, 30)), STEPS, 70.0)
-    assert (found.lag_s, found.why) == (None, NOT_SEEN)
-    assert lag_of("wall", gauge(lambda at_s: 100.0), STEPS, 70.0).why == NOT_SEEN
+    assert (found.lag_s, found.why) == (None, LOAD_NOT_SEEN)
+    assert lag_of("wall", gauge(lambda at_s: 100.0), STEPS, 70.0).why == LOAD_NOT_SEEN
     short = gauge(moving, until_s=40)
     assert "not read all through" in lag_of("wall", short, STEPS, 70.0).why

@@ -31,7 +31,7 @@ from kneebench.analysis.equivalence import (
 from kneebench.analysis.fixed_rate import fixed_rate_latency, same_rate
 from kneebench.analysis.judged import PER_NOPM, Judged
 from kneebench.analysis.knee import place, quoted_rungs
-from kneebench.analysis.power_acceptance import power_per_nopm
+from kneebench.analysis.power import power_per_nopm
 from kneebench.analysis.wording import (
     WIDEST,
     capital,
@@ -71,16 +71,25 @@ class _Figure(NamedTuple):
     doubt: str = ""
 
 
-def judged(climb: Climb, against: Climb, margins: Margins, meters: str = "") -> Iterator[Judged]:
+def judged(
+    climb: Climb, against: Climb, margins: Margins, meters: str = "", unsure: str = ""
+) -> Iterator[Judged]:
     """The figures of one storage against those of its baseline, in the order of a brief; `meters`:
-    why their power is not compared.
+    why their power is not compared; `unsure`: why nothing can be said of it.
     """
     for figure in _figures(climb, against, margins):
         yield _judged(climb, against, figure)
     if power_per_nopm(climb) or power_per_nopm(against):
         called_ = f"power per NOPM at {place(climb)}"
         power = _Figure(PER_NOPM, called_, margins.power, False, power_per_nopm, meters)
-        yield _judged(climb, against, power)
+        found = _judged(climb, against, power)
+        yield _unsure(found, unsure) if unsure and found.judgement != "not judged" else found
+
+
+def _unsure(found: Judged, why: str) -> Judged:
+    sentence = f"{capital(found.storage)}: cannot say for {found.called}; {why}"
+    changed = {"judgement": "cannot say", "sentence": sentence, "more_rounds": None}
+    return found.model_copy(update=changed)
 
 
 def nothing_judged(found: Sequence[Judged]) -> bool:

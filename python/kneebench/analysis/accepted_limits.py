@@ -30,20 +30,23 @@ from kneebench.analysis.judged import (
     shown_as,
 )
 from kneebench.analysis.knee import place
-from kneebench.analysis.power_acceptance import power_per_nopm
+from kneebench.analysis.power import power_per_nopm
 from kneebench.analysis.wording import capital
 from kneebench.records import Climb, Estimate
 from kneebench.units import count
 
 
 class AcceptedLimits(NamedTuple):
-    """Limits of a plan, in NOPM, seconds and mW/NOPM; None: none."""
+    """Limits of a plan, in NOPM, seconds and mW/NOPM; None: none. `power_doubt`: why nothing can be
+    said of power.
+    """
 
     nopm: float | None = None
     latency_s: float | None = None
     p999_s: float | None = None
     log_write_s: float | None = None
     mw_per_nopm: float | None = None
+    power_doubt: str = ""
 
 
 class _Limit(NamedTuple):
@@ -87,7 +90,8 @@ def _limits(climb: Climb, limits: AcceptedLimits) -> Iterator[_Limit]:
     yield _Limit(LATENCY_LIMIT, f"mean latency at {rate}", limits.latency_s, mean_latency)
     yield _Limit(P999_LIMIT, f"P99.9 latency at {rate}", limits.p999_s, p999_latency, doubt=doubt)
     yield _Limit(LOG_WRITE_LIMIT, f"mean log write at {where}", limits.log_write_s, log_write)
-    yield _Limit(POWER_LIMIT, f"power per NOPM at {knee}", limits.mw_per_nopm, power_per_nopm)
+    power, doubt = f"power per NOPM at {knee}", limits.power_doubt
+    yield _Limit(POWER_LIMIT, power, limits.mw_per_nopm, power_per_nopm, doubt=doubt)
 
 
 def _judged(climb: Climb, one: _Limit) -> Judged:

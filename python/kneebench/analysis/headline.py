@@ -12,7 +12,7 @@ from kneebench.analysis.fixed_rate import without_wait
 from kneebench.analysis.knee import final_rungs, knee, place
 from kneebench.analysis.levelling_words import finding
 from kneebench.analysis.levelling_words import sentence as behind
-from kneebench.analysis.power import PER_NOPM
+from kneebench.analysis.power import PER_NOPM, doubts
 from kneebench.analysis.quantity_ratio import NOPM
 from kneebench.analysis.rounds import half_width
 from kneebench.analysis.rounds_end import rounds_of
@@ -114,8 +114,8 @@ def foremost(compared: Sequence[Comparison]) -> Comparison | None:
 
 class _Main(NamedTuple):
     """The foremost comparison with its latency at the fixed rate, its two climbs, and its power per
-    NOPM; `without_wait`: what the ratio of latencies is without the wait for a user, where that
-    matters.
+    NOPM where its meter is not doubted; `without_wait`: what the ratio of latencies is without the
+    wait for a user, where that matters.
     """
 
     best: Comparison
@@ -135,7 +135,9 @@ def _main(results: Results) -> _Main | None:
     own = {c.quantity: c for c in compared if c.configuration == best.configuration}
     pair = climbs[best.configuration], climbs[best.baseline]
     without = without_wait(*pair, results.campaign.resolved.connections)
-    return _Main(best, own.get("latency.mean"), *pair, without, own.get(PER_NOPM.name))
+    doubted = doubts(results.climbs, results.campaign.power)
+    power = None if doubted else own.get(PER_NOPM.name)
+    return _Main(best, own.get("latency.mean"), *pair, without, power)
 
 
 def _mains(results: Results) -> dict[str, _Main]:

@@ -9,15 +9,17 @@ on both sides of a ratio, as far as it is a factor.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from math import sqrt
+from math import log, sqrt
 from statistics import fmean, stdev
 from typing import NamedTuple
 
 from kneebench.analysis.final_estimates import estimate_of
-from kneebench.analysis.knee import final_rungs
+from kneebench.analysis.knee import final_rungs, quoted_rungs
 from kneebench.analysis.quantity_ratio import ComparedQuantity, paired_rungs
 from kneebench.analysis.student import student_t
+from kneebench.analysis.wording import times_with_interval
 from kneebench.records import (
+    LOAD_NOT_SEEN,
     SYSTEM_POWER,
     CampaignPower,
     Climb,
@@ -29,6 +31,8 @@ from kneebench.records import (
 )
 
 MILLI = 1000.0
+AGREEING = 0.1
+"""Two meters of one thing agree within this and the accuracies that their makers state."""
 SECONDS = 60.0
 
 
@@ -140,6 +144,11 @@ class Witness(NamedTuple):
 
 def witnesses(climbs: Sequence[Climb], power: CampaignPower) -> Iterator[Witness]:
     """Meters and sums of the leading one's scope and coverage, over the runs that both measured."""
+    for name, rungs in _of_the_same(climbs, power):
+        yield Witness(name, estimate_of(rungs, _over(name, power.leading)))
+
+
+def _of_the_same(climbs: Sequence[Climb], power: CampaignPower) -> Iterator[tuple[str, list[Rung]]]:
     leading = power.leading
     if not leading:
         return
@@ -152,7 +161,48 @@ def witnesses(climbs: Sequence[Climb], power: CampaignPower) -> Iterator[Witness
             continue
         both = [rung for rung in rungs if _of(rung, name) > 0 and _of(rung, leading) > 0]
         if both:
-            yield Witness(name, estimate_of(both, _over(name, leading)))
+            yield name, both
+
+
+def doubts(climbs: Sequence[Climb], power: CampaignPower | None) -> tuple[str, ...]:
+    """Why the leading meter may not measure this server, in clauses: a witness contradicts it, or
+    it never showed the load that was switched on and off.
+    """
+    if not power or not power.leading:
+        return ()
+    head = "{} may not measure this server: "
+    apart = [
+        Witness(name, estimate_of(rungs, _over(name, power.leading)))
+        for name, rungs in _of_the_same(climbs, power)
+        if _contradicts(name, rungs, power)
+    ]
+    return (
+        *(
+            head.format(power.leading) + f"{one.name}, of the same scope and coverage, shows"
+            f" {times_with_interval(one.ratio)} its power"
+            for one in apart
+        ),
+        *(
+            head.format(one.name) + "no load that was switched on and off was seen in its power"
+            for one in power.parts(power.leading)
+            if _never_seen(one.name, power)
+        ),
+    )
+
+
+def _contradicts(name: str, rungs: Sequence[Rung], power: CampaignPower) -> bool:
+    wrong = [
+        max((part.accuracy or 0.0 for part in power.parts(one)), default=0.0)
+        for one in (name, power.leading)
+    ]
+    apart = fmean(log(_over(name, power.leading)(rung)) for rung in rungs)
+    return abs(apart) > log(1 + AGREEING + sum(wrong))
+
+
+def _never_seen(meter: str, power: CampaignPower) -> bool:
+    lags = [one for some in power.lags.values() for one in some if one.meter == meter]
+    seen = any(one.step_w is not None for one in lags)
+    return not seen and any(one.why == LOAD_NOT_SEEN for one in lags)
 
 
 def _over(name: str, leading: str) -> Callable[[Rung], float]:
@@ -182,3 +232,27 @@ def not_measured(rungs: Sequence[Rung], meter: str) -> dict[str, int]:
             if one.meter == meter and one.why:
                 found[one.why] = found.get(one.why, 0) + 1
     return found
+
+
+def power_per_nopm(climb: Climb) -> Estimate | None:
+    """mW/NOPM over the quoted final runs; None where power was not measured."""
+    rungs = [rung for rung in quoted_rungs(climb) if mw_per_nopm(rung) > 0]
+    return estimate_of(rungs, mw_per_nopm).in_unit("mW/NOPM") if rungs else None
+
+
+def meters_differ(of: CampaignPower | None, to: CampaignPower | None) -> str:
+    """Why the power of two campaigns is not compared; empty where their meters are alike, or one
+    has none.
+    """
+    if not of or not to or _measured(of) == _measured(to):
+        return ""
+    return f"the meters differ ({_called(to)} in the baseline, {_called(of)} now)"
+
+
+def _measured(power: CampaignPower) -> set[tuple[str, str, tuple[str, ...]]]:
+    return {(one.type, one.scope, one.covers) for one in power.parts(power.leading)}
+
+
+def _called(power: CampaignPower) -> str:
+    parts = power.parts(power.leading)
+    return ", ".join(f"{one.name}: {one.type}, {one.caption}" for one in parts) or "none"

@@ -54,6 +54,7 @@ from kneebench.records.machine import (
     Whereabouts,
 )
 from kneebench.records.power import (
+    LOAD_NOT_SEEN,
     SYSTEM_POWER,
     CampaignPower,
     MeasuredPower,
@@ -71,6 +72,7 @@ from kneebench.records.tally import Counts, Latency, SeenError, Tally, Transacti
 
 __all__ = [
     "FEW",
+    "LOAD_NOT_SEEN",
     "SYSTEM_POWER",
     "TRANSACTIONS",
     "Bottleneck",

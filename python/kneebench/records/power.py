@@ -11,6 +11,10 @@ SYSTEM_POWER = "system.power"
 """The quantity of the meter or sum that mW/NOPM is of, in watts."""
 
 
+LOAD_NOT_SEEN = "the load was not seen in its power"
+"""Why a meter has no lag that did not show a load at all: it may measure something else."""
+
+
 class MeasuredPower(Record):
     """What one meter measured in a stretch of time: its mean power, or the reason why there is none
     (never 0).

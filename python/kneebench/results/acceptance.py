@@ -15,7 +15,7 @@ from kneebench.analysis.fixed_rate import fixed_rate_latency, same_rate
 from kneebench.analysis.judged import Judged, without_judgement
 from kneebench.analysis.knee import knee
 from kneebench.analysis.outcome import failed_checks
-from kneebench.analysis.power_acceptance import meters_differ
+from kneebench.analysis.power import doubts, meters_differ
 from kneebench.analysis.wording import capital
 from kneebench.errors import (
     CANNOT_SAY,
@@ -142,7 +142,8 @@ def _figures(
     """The figures of one storage against the baseline's, then those that have a limit."""
     meters = meters_differ(campaign.campaign.power, baseline.campaign.power)
     itself = is_itself(campaign, baseline)
-    for figure in judged(climb, against, margins, meters):
+    unsure = _power_doubt(campaign) or _power_doubt(baseline)
+    for figure in judged(climb, against, margins, meters, unsure):
         yield without_judgement(figure, ITSELF) if itself else figure
     yield from against_limits(climb, _limits(campaign))
 
@@ -161,7 +162,13 @@ def _limits(campaign: Results) -> AcceptedLimits:
         p999_s=table.p999_limit,
         log_write_s=table.log_write_limit,
         mw_per_nopm=table.power_limit,
+        power_doubt=_power_doubt(campaign),
     )
+
+
+def _power_doubt(campaign: Results) -> str:
+    found = doubts(campaign.climbs, campaign.campaign.power)
+    return f"of {campaign.campaign.id}, {found[0]}" if found else ""
 
 
 def _table(campaign: Results) -> Accept:

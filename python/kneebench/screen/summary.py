@@ -28,6 +28,7 @@ from kneebench.analysis.outcome import (
     never_steady,
     without_figure,
 )
+from kneebench.analysis.power import doubts
 from kneebench.analysis.proof import bottlenecks
 from kneebench.analysis.quoted_load import limit_caveats, quoted_loads
 from kneebench.analysis.rounds_end import rounds_of
@@ -85,6 +86,7 @@ def printed(results: Results, *, every_rung: bool = False) -> Iterator[Renderabl
 
 def _caveats(results: Results) -> Iterator[str]:
     """What limits the figures, in the order of the brief."""
+    yield from doubts(results.climbs, results.campaign.power)
     yield from (one.words for one in disturbances(results))
     yield from limit_caveats(results)
     yield from rate_caveats(results.climbs)
@@ -123,6 +125,7 @@ def results_json(results: Results) -> dict[str, Any]:
         "failed_checks": list(failed_checks(results)),
         "invalid_rungs": list(invalid_rungs(results)),
         "disturbances": [one.model_dump() for one in disturbances(results)],
+        "power_doubts": list(doubts(results.climbs, results.campaign.power)),
         "controls": {id: found.model_dump() for id, found in controls(results.climbs).items()},
         "still_warming": {id: one.model_dump() for id, one in never_steady(results).items()},
         "without_figure": list(without_figure(results)),

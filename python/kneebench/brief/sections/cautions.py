@@ -16,6 +16,7 @@ from kneebench.analysis.fixed_rate import rate_caveats, wait_caveats
 from kneebench.analysis.knee import knee_rung
 from kneebench.analysis.order_weight import order_weights
 from kneebench.analysis.outcome import never_steady_caveats
+from kneebench.analysis.power import doubts
 from kneebench.analysis.quoted_load import limit_caveats
 from kneebench.analysis.still_steady import still_steady
 from kneebench.analysis.sustained_load import Drains, drains
@@ -111,10 +112,10 @@ def _cautions(view: ViewModel) -> Iterator[str]:
         )
         yield from filter(None, (allowed_by_class(view),))
         yield from emulation_limits(view)
+    yield from map(as_sentence, doubts(view.climbs, view.campaign.power))
     yield from _unprofiled(view)
     yield from map(as_sentence, never_steady_caveats(view.results))
-    yield from _not_steady(view)
-    yield from _not_located(view)
+    yield from (*_not_steady(view), *_not_located(view))
     yield from _drives(view)
     yield from _no_longer_steady(view)
     yield from limit_caveats(view.results)

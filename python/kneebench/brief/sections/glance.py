@@ -9,6 +9,7 @@ from kneebench.analysis.cpu_utilization import cpu_utilization
 from kneebench.analysis.fixed_rate import without_wait
 from kneebench.analysis.headline import foremost
 from kneebench.analysis.knee import final_rungs
+from kneebench.analysis.power import doubts
 from kneebench.analysis.undecided import not_shown, undecided
 from kneebench.analysis.wording import (
     as_sentence,
@@ -81,6 +82,8 @@ def _differences(view: ViewModel, configuration: str) -> Iterator[Number]:
         ("latency.p999", "P99.9 latency at the fixed rate"),
     ):
         found = view.compared(quantity, configuration)
+        if quantity == "power.per_nopm" and doubts(view.climbs, view.campaign.power):
+            continue
         if found and (quantity != "latency.p999" or _certain(view, found)):
             number = _difference(view, found, what)
             scope = f"; {measured_by(view)}" if quantity == "power.per_nopm" else ""

@@ -12,7 +12,7 @@ from kneebench.brief.bars import BEYOND, Bar, bars, cut_off
 from kneebench.brief.power_meters import covered
 from kneebench.brief.section import Column, Figure, Row, Section, Table
 from kneebench.brief.view_model import ViewModel
-from kneebench.records import CampaignPower, Climb
+from kneebench.records import LOAD_NOT_SEEN, CampaignPower, Climb
 from kneebench.units import energy, significant
 
 PLACE = 32
@@ -88,7 +88,7 @@ def _of_idle(power: CampaignPower) -> Iterator[str]:
                 yield f"Power without load on {place} was not measured: {one.meter}, {one.why}."
     for name in parts:
         lags = [one for some in power.lags.values() for one in some if one.meter == name]
-        if lags and all(one.lag_s is None for one in lags):
+        if lags and all(one.lag_s is None and one.why != LOAD_NOT_SEEN for one in lags):
             yield f"How late {name} is could not be found: {lags[0].why}."
 
 

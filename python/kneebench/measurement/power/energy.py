@@ -83,6 +83,11 @@ def energy_at(record: PowerRecord, at_s: float) -> float:
     return joules + share * (record.joules[before + 1] - joules)
 
 
+def longest_gap_s(record: PowerRecord) -> float:
+    """Longest time between two readings that is no gap."""
+    return max(GAP_S, GAP_READINGS * record.reading_s())
+
+
 def _too_late(lag_s: float, lasted_s: float) -> str:
     if abs(lag_s) <= LAG_SHARE * lasted_s:
         return ""
@@ -102,7 +107,7 @@ def _not_believed(
     failures = record.failures(record.at_s[before], record.at_s[after])
     if refused := next((one.why for one in failures if one.refused), ""):
         return refused
-    if gap_s > (limit_s := max(GAP_S, GAP_READINGS * record.reading_s())):
+    if gap_s > (limit_s := longest_gap_s(record)):
         why = f" ({failures[-1].why})" if failures else ""
         return f"no reading for {time(gap_s)}{why} (limit {time(limit_s)})"
     if (little_s := record.too_little(before, after)) > limit_s:

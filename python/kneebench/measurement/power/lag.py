@@ -5,13 +5,14 @@ which the meter's power follows it best.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING
 
-from kneebench.measurement.power.energy import energy_at
+from kneebench.measurement.power.energy import energy_at, longest_gap_s
 from kneebench.measurement.power.record import PowerRecord
-from kneebench.records import MeterLag
-from kneebench.units import power
+from kneebench.records import LOAD_NOT_SEEN, MeterLag
+from kneebench.units import power, time
 
 if TYPE_CHECKING:
     from numpy import float64
@@ -28,7 +29,6 @@ LEAST = 0.7
 BESIDE_S, LEVEL_S = 1.5, 1.0
 """The energy from so long before an edge to so long after it says when the edge was; the power on
 either side is that of so long beyond."""
-NOT_SEEN = "the load was not seen in its power"
 
 
 def lag_of(meter: str, record: PowerRecord, steps: Steps, end_s: float) -> MeterLag:
@@ -37,19 +37,22 @@ def lag_of(meter: str, record: PowerRecord, steps: Steps, end_s: float) -> Meter
 
     begin_s = steps[0][0] - OFF_S[0] / 2
     try:
-        record.within(begin_s, end_s)
+        before, after = record.within(begin_s, end_s)
     except IndexError:
         return MeterLag(meter=meter, why="it was not read all through the load step")
+    gap_s = max(b - a for a, b in pairwise(record.at_s[before : after + 1]))
+    if gap_s > longest_gap_s(record):
+        return MeterLag(meter=meter, why=f"it gave no reading for {time(gap_s)} of the load step")
     edges = np.arange(begin_s, end_s, STEP_S)
     joules = np.array([energy_at(record, float(edge)) for edge in edges])
     watts, middles = np.diff(joules) / STEP_S, edges[:-1] + STEP_S / 2
     if watts.std() == 0:
-        return MeterLag(meter=meter, why=NOT_SEEN)
+        return MeterLag(meter=meter, why=LOAD_NOT_SEEN)
     shifts = np.arange(EARLIEST_S, LATEST_S + STEP_S / 2, STEP_S)
     fits = [_correlation(watts, _load(middles - shift, steps)) for shift in shifts]
     best = int(np.argmax(fits))
     if fits[best] < LEAST:
-        return MeterLag(meter=meter, why=NOT_SEEN)
+        return MeterLag(meter=meter, why=LOAD_NOT_SEEN)
     on = _load(middles - shifts[best], steps) > 0
     step_w = float(watts[on].mean() - watts[~on].mean())
     if best in (0, len(shifts) - 1):
