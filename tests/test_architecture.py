@@ -41,6 +41,7 @@ GROUND = (
     "units",
     "errors",
     "stopping_signals",
+    "started",
     "directories",
     "shelf",
     "records",

@@ -260,6 +260,20 @@ def test_a_programs_lines_are_readings_at_their_arrival(tmp_path: Path) -> None:
     assert any("ended with exit code 3" in one.why for one in samples)
 
 
+def test_a_program_has_no_passwords_of_other_meters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LC_TIME", "C")
+    monkeypatch.setenv("OUTLET", "3")
+    given = ["sh", "-c", f"env > {tmp_path}/seen; while :; do echo 100; sleep 0.1; done"]
+    named = table(type="command", scope="wall", command=given, environment=["OUTLET"])
+    with OwnRecordings([named]):
+        seen = dict(line.split("=", 1) for line in (tmp_path / "seen").read_text().splitlines())
+    assert (seen["OUTLET"], seen["LC_TIME"]) == ("3", "C")
+    usual = ("PATH", "HOME", "LANG", "PWD", "SHLVL", "OLDPWD", "_", "OUTLET")
+    assert not [name for name in seen if name not in usual and not name.startswith("LC_")]
+
+
 def test_a_program_ends_with_its_meter(tmp_path: Path) -> None:
     given = ["sh", "-c", "sleep 1000 & echo $!; wait"]
     source = command.open_source(table(type="command", scope="dc", command=given, most="9000kW"))
@@ -413,7 +427,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "the wrong password of a BMC": (
         {"type": "ipmi", "address": "127.0.0.1", "port": "ipmi", "user": USER}
         | {"password_variable": "PEERS_WRONG"},
-        "rakp|RAKP|establish|session",
+        f"wrong password for its user {USER}",
     ),
     "a BMC that is not there": (
         {"type": "ipmi", "address": "127.0.0.1", "port": 9, "user": USER}
@@ -448,7 +462,12 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "another community": (
         {"type": "snmp", "address": "127.0.0.1", "port": "snmp", "pdu": "apc-outlet", "outlet": [3]}
         | {"password_variable": "PEERS_WRONG"},
-        "No SNMP response",
+        "No SNMP response .* or a wrong community",
+    ),
+    "the wrong password of v3": (
+        {"type": "snmp", "address": "127.0.0.1", "port": "snmp", "pdu": "apc-outlet", "outlet": [3]}
+        | {"user": USER, "password_variable": "PEERS_WRONG"},
+        f"wrong password for its user {USER}",
     ),
     "a short password of v3": (
         {"type": "snmp", "address": "127.0.0.1", "port": "snmp", "pdu": "apc-outlet", "outlet": [3]}
@@ -476,6 +495,10 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "no program": (
         {"type": "command", "scope": "wall", "command": ["no-such-program"]},
         "no such program",
+    ),
+    "a program's variable that is not set": (
+        {"type": "command", "scope": "wall", "command": ["true"], "environment": ["NOWHERE"]},
+        "the environment has no NOWHERE",
     ),
     "a program that fails": (
         {"type": "command", "scope": "wall", "command": ["sh", "-c", "echo broken >&2; exit 4"]},

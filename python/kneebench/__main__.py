@@ -5,12 +5,14 @@ imports.
 import sys
 
 from kneebench.errors import INTERRUPTED
+from kneebench.started import keep_command_line
 from kneebench.stopping_signals import end_at_once, stop_at_signals
 
 
 def main() -> None:
     """Import the command line, then run it."""
     stop_at_signals()
+    keep_command_line()
     try:
         from kneebench.cli import main as run
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shlex
-import shutil
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from kneebench.started import command_line, program
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -57,18 +57,4 @@ def _sentence(folder: Path) -> str:
             f"{saved} The campaign is finished. Write its brief with:"
             f" {shlex.join([*program(), 'brief', str(folder)])}"
         )
-    return (
-        f"{saved} Resume with:"
-        f" {shlex.join([*program(), *(word for word in sys.argv[1:] if word != '--fresh')])}"
-    )
-
-
-def program() -> list[str]:
-    """How this kneebench is started by hand: by its name where the shell finds this one under it,
-    else as it was started.
-    """
-    started = Path(sys.argv[0])
-    if started.name == "__main__.py":
-        return [Path(sys.executable).name, "-m", "kneebench"]
-    found = shutil.which("kneebench")
-    return ["kneebench" if found and started.exists() and started.samefile(found) else sys.argv[0]]
+    return f"{saved} Resume with: {command_line(without=['--fresh'])}"

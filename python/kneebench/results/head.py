@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
-import sys
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -16,6 +14,7 @@ from kneebench.plan.resolve import resolve, resolve_document
 from kneebench.records import Campaign, Host
 from kneebench.results.compare_plans import plan_document
 from kneebench.results.formats import read_kept
+from kneebench.started import recorded_command_line
 from kneebench.visible import is_plain
 
 LONGEST_ID = 200
@@ -36,7 +35,7 @@ def new_head(
         resolved=resolve(plan),
         host=host,
         simulated=not plan.measures_real_hardware,
-        command=command or shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        command=command or recorded_command_line(),
         notes=tuple(notes),
     )
 

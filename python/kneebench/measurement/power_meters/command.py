@@ -2,7 +2,8 @@
 
 It is started once and ends with the campaign. A line may have more words after the number. Lines
 are read as they come, and the time of a reading is when its line arrived; `every` is not used. The
-program is killed with kneebench, also by kill -9.
+program is killed with kneebench, also by kill -9. Its environment is its own: passwords of other
+meters are not in it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import psutil
 from pydantic import Field
 
 from kneebench.errors import PlanError
-from kneebench.lab.programs import ending_with_us, found
+from kneebench.lab.programs import PATHS, ending_with_us, found
 from kneebench.measurement.power_meters.power_source import (
     EnergySince,
     NoAnswer,
@@ -30,7 +31,7 @@ from kneebench.measurement.power_meters.power_source import (
     believed,
 )
 from kneebench.plan.power import PowerMeter
-from kneebench.plan.values import Sentence, Switch
+from kneebench.plan.values import Name, Sentence, Switch
 
 LINE_S = 5.0
 """For the next line, before there is a reading without a value."""
@@ -53,6 +54,14 @@ class CommandMeter(PowerMeter):
     unit: Annotated[
         Literal["W", "J"], Field(description="Watts now, or joules so far, which is better")
     ] = "W"
+    environment: Annotated[
+        tuple[Name, ...],
+        Field(
+            max_length=100,
+            description="Names of environment variables that the program gets besides PATH, HOME,"
+            " LANG and LC_*",
+        ),
+    ] = ()
     there: Annotated[Switch, Field(description="Run it on the database host, not here")] = False
 
     @property
@@ -70,10 +79,12 @@ class Command(PlainSource):
         self._table, self._counted = table, EnergySince()
         self.counts_energy = table.unit == "J"
         self.described = os.path.basename(table.command[0])  # noqa: PTH119
+        environment = _environment(table)
         self._said: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  closed by close()
         try:
             self._program = subprocess.Popen(
                 ending_with_us(table.command),
+                env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=self._said,
@@ -156,6 +167,16 @@ class Command(PlainSource):
         assert self._program.stdout
         self._program.stdout.close()
         self._said.close()
+
+
+def _environment(table: CommandMeter) -> dict[str, str]:
+    """Raises PlanError for a variable that is not there."""
+    usual = [name for name in os.environ if name in ("HOME", "LANG") or name.startswith("LC_")]
+    for name in table.environment:
+        if name not in os.environ:
+            seen, do = f"the environment has no {name}", f"set {name}"
+            raise PlanError(f"power meter {table.name}", seen=seen, do=do)
+    return {"PATH": PATHS, **{name: os.environ[name] for name in (*usual, *table.environment)}}
 
 
 def open_source(table: PowerMeter) -> PowerSource:

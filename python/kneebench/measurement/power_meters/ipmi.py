@@ -32,6 +32,13 @@ from kneebench.records import Scope
 
 PROGRAM = "ipmitool"
 ANSWER_S = 10.0
+NO_SESSION = "RMCP+ session"
+WRONG = {
+    "HMAC is invalid": "wrong password for its user {user}",
+    "RAKP 2 message indicates": "wrong user {user}, or wrong password",
+    "no response from RAKP 1": "wrong user {user}, or wrong password",
+}
+"""What ipmitool prints, mostly with -v alone, where a BMC does not let a user in."""
 DCMI = re.compile(r"Instantaneous power reading:\s+([\d.]+)\s+Watts")
 
 
@@ -61,6 +68,7 @@ class Ipmi(PlainSource):
         self._command, self._table = command, table
         self._environment = {**environment(), "IPMI_PASSWORD": secret}
         self._cpu_s = 0.0
+        self._refused: str | None = None
         where = table.address or "in band"
         what = f"sensor {table.sensor}" if table.sensor else "DCMI power reading"
         self.described = f"{what}, {where}"
@@ -81,8 +89,25 @@ class Ipmi(PlainSource):
         return self._cpu_s
 
     def _printed(self) -> str:
+        failed, printed = self._run(self._command)
+        if failed:
+            raise NoAnswer(self._why(printed))
+        return printed
+
+    def _why(self, printed: str) -> str:
+        """Why it failed; a BMC is asked once more, and once only, why there is no session."""
+        if NO_SESSION in printed and self._refused is None:
+            program, *more = self._command
+            _, said = self._run([program, "-v", *more])
+            why = (why for seen, why in WRONG.items() if seen in printed + said)
+            self._refused = next(why, "").format(user=self._table.user)
+        if NO_SESSION in printed and self._refused:
+            return self._refused
+        return (printed.strip() or f"{PROGRAM} failed").splitlines()[0][:200]
+
+    def _run(self, command: list[str]) -> tuple[int, str]:
         program = subprocess.Popen(
-            self._command,
+            command,
             env=self._environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -101,9 +126,7 @@ class Ipmi(PlainSource):
         self._cpu_s += used.ru_utime + used.ru_stime
         if program.returncode < 0:
             raise NoAnswer(f"no answer in {ANSWER_S:g} s")
-        if program.returncode:
-            raise NoAnswer((printed.strip() or f"{PROGRAM} failed").splitlines()[0][:200])
-        return printed
+        return program.returncode, printed
 
 
 def open_source(table: PowerMeter) -> PowerSource:

@@ -157,7 +157,7 @@ class Snmp(PlainSource):
         except Exception as error:  # pysnmp raises its own errors, and those of the system
             raise NoAnswer(f"{error}"[:200].strip() or type(error).__name__) from None
         if failed or status:
-            raise NoAnswer(f"{failed or status.prettyPrint()}")
+            raise NoAnswer(_why(table, f"{failed or status.prettyPrint()}"))
         return [_number(oid, value) for oid, (_, value) in zip(oids, found, strict=True)]
 
     def close(self) -> None:
@@ -165,6 +165,18 @@ class Snmp(PlainSource):
         self._engine.close_dispatcher()
         self._loop.run_until_complete(asyncio.sleep(0))  # its timer ends there
         self._loop.close()
+
+
+def _why(table: SnmpMeter, said: str) -> str:
+    """What a failed request means: a device does not answer a wrong community at all."""
+    if "digest" in said:
+        return f"wrong password for its user {table.user} ({said})"
+    if "USM user" in said:
+        return f"it has no user {table.user} ({said})"
+    if "No SNMP response" not in said:
+        return said
+    secret = "privacy password" if table.user else "community, which is its password"
+    return f"{said}: its address, or a wrong {secret}"
 
 
 def _number(oid: str, value: Any) -> float:
