@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from kneebench.analysis.estimate import estimate, paired_ratio, scatter, unpaired_ratio
+from kneebench.analysis.rounds import rounds_estimate
+from kneebench.analysis.wording import known
 from kneebench.records import Estimate
 
 TRUTH = 60_000.0
@@ -111,7 +113,7 @@ def test_the_same_runs_always_give_the_same_interval() -> None:
 
 
 def test_runs_that_all_gave_the_same_have_no_width_and_runs_with_a_zero_no_logarithm() -> None:
-    assert estimate([5.0] * 8).high == 5.0
+    assert estimate([5.0] * 8).high == estimate([5.0] * 3).high == 5.0
     found = estimate([0.0, 4.0, 5.0])
     assert found.low == 0.0
     assert "no logarithm" in found.method
@@ -135,3 +137,15 @@ def test_scatter_is_nearly_the_largest_difference_of_two_runs_of_one_thing() -> 
     rng = np.random.default_rng(0)
     many = scatter([list(np.exp(rng.normal(0, 0.01, 60))) for _ in range(20)])
     assert many == pytest.approx(exp(1.96 * 0.01 * 2**0.5) - 1, rel=0.05)
+
+
+def test_two_equal_runs_have_no_interval() -> None:
+    for found in (
+        estimate([5.0, 5.0]),
+        paired_ratio([10.0, 20.0], [2.0, 4.0]),
+        unpaired_ratio([10.0, 10.0], [2.0, 2.0]),
+        rounds_estimate([[5.0], [5.0]]),
+    ):
+        assert (found.value, found.low, found.n) == (pytest.approx(5.0), 0.0, 2)
+        assert not known(found)
+    assert known(unpaired_ratio([10.0, 10.0, 10.0], [2.0, 2.0, 2.0]))

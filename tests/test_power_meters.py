@@ -15,15 +15,17 @@ import threading
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from io import StringIO
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+from rich.console import Console
 
 from kneebench import KneebenchError
-from kneebench.measurement.power.now import own_meters, power_now
+from kneebench.measurement.power.now import PowerNow, own_meters, power_now
 from kneebench.measurement.power.recordings import OwnRecordings
 from kneebench.measurement.power_meters import command, http, hwmon, nvme, rapl, redfish, snmp
 from kneebench.measurement.power_meters.power_source import (
@@ -35,6 +37,8 @@ from kneebench.measurement.power_meters.power_source import (
 )
 from kneebench.plan.power import Power
 from kneebench.plan.reader import parse_plan
+from kneebench.records import PowerMeterFacts
+from kneebench.screen.power import meters
 from kneebench.secrets import clean
 from kneebench.shelf import POWER_METERS
 from tests.power_peers import COMMUNITY, SECRET, USER, Peers, certificate
@@ -575,6 +579,19 @@ def test_power_lists_the_meters_of_a_plan_and_says_no_secret(peers: Peers, tmp_p
     assert bmc["watts"] is None
     assert "certificate" in bmc["why"] or "self-signed" in bmc["why"]
     assert SECRET not in done.stdout + done.stderr
+
+
+def test_power_prints_what_each_meter_covers() -> None:
+    covers = {"pdu": ("db1", "shelf 2"), "cpu": ()}
+    found = [
+        PowerNow(facts=PowerMeterFacts(name=name, type="x", scope="wall", covers=covered))
+        for name, covered in covers.items()
+    ]
+    console = Console(width=160, file=StringIO(), force_terminal=False)
+    console.print(*meters(found), sep="\n")
+    printed = console.file.getvalue().splitlines()
+    assert "db1, shelf 2" in next(line for line in printed if "pdu" in line)
+    assert "database host" in next(line for line in printed if "cpu" in line)
 
 
 def test_without_a_plan_power_says_what_this_machine_has() -> None:

@@ -12,13 +12,14 @@ from typing import Any
 
 import pytest
 
-from kneebench import Brief, accept, compare, run
+from kneebench import Brief, accept, compare, run, units
 from kneebench.analysis.power import at_the_knee, at_the_rate, witnesses
 from kneebench.errors import KneebenchError
 from kneebench.notebook.loaded import LoadedResults
 from kneebench.plan import Plan
 from kneebench.records import CampaignPower, PowerMeterFacts, Results, Rung
 from kneebench.units import significant
+from tests.recordings import section
 
 KNEEBENCH = [sys.executable, "-m", "kneebench"]
 CORE_W, DRIVE_W, IDLE_W = 17.0, 9.0, 90.0
@@ -214,6 +215,17 @@ def test_accept_does_not_compare_power_of_different_meters(
     assert "the meters differ" in powers[0].sentence
 
 
+def test_power_above_idle_says_why_there_is_none(results: Results) -> None:
+    power = results.campaign.power
+    assert power is not None
+    hot = {name: one.model_copy(update={"system_w": 1e4}) for name, one in power.idle.items()}
+    for idle, why in (({}, "idle not measured"), (hot, "a run took no more")):
+        changed = power.model_copy(update={"idle": idle})
+        campaign = results.campaign.model_copy(update={"power": changed})
+        table = section(Brief(results.model_copy(update={"campaign": campaign})), "power").tables[0]
+        assert {row.cells[5] for row in table.rows} == {why}
+
+
 def test_a_meter_of_a_machine_beside_a_model_is_an_error(tmp_path: Path) -> None:
     given = plan(power={"meters": [{"name": "cpu", "type": "rapl"}]})
     with pytest.raises(KneebenchError, match="a model runs on none"):
@@ -284,9 +296,18 @@ def test_a_resumed_campaign_keeps_idle_power_and_lags(tmp_path: Path) -> None:
     assert set(power.idle) == {"slow", "fast"}
 
 
-def test_show_prints_the_ratio_of_power(results: Results) -> None:
+def test_show_prints_power_and_its_ratio(results: Results) -> None:
     done = subprocess.run([*KNEEBENCH, "show", str(results.folder)], capture_output=True, text=True)
     assert "power per NOPM" in done.stdout, done.stderr
+    power = results.campaign.power
+    assert power is not None
+    found = [one for climb in results.climbs if (one := at_the_knee(climb, power))]
+    for row, values in (
+        ("power", [units.power(one.watts.value) for one in found]),
+        ("mW/NOPM", [significant(one.mw_per_nopm.value) for one in found]),
+    ):
+        [line] = [line for line in done.stdout.splitlines() if line.strip().startswith(f"{row} ")]
+        assert all(value in line for value in values), line
 
 
 def test_frames_have_the_power_of_rungs_and_knees(results: LoadedResults) -> None:

@@ -4,18 +4,20 @@ terminal, a notebook or --json.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from kneebench import units
 from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.fixed_rate import fixed_rate_latency
 from kneebench.analysis.knee import final_rungs, knee, metered
+from kneebench.analysis.power import PowerOfLoad, at_the_knee
 from kneebench.analysis.proof import proved
 from kneebench.analysis.wording import FEW, ends, percent, stop_reason
 from kneebench.records import (
     Campaign,
     Climb,
     Estimate,
+    InMilliwatts,
     InNopm,
     InSeconds,
     InTpm,
@@ -62,6 +64,8 @@ class ConfigurationSummary(Record):
     stopped_by: str
     bottleneck: str
     fixed_rate: FixedRateSummary | None
+    power_w: Estimate | None = None
+    mw_per_nopm: InMilliwatts | None = None
 
     @property
     def name(self) -> str:
@@ -72,7 +76,17 @@ class ConfigurationSummary(Record):
 def configuration_summaries(results: Results) -> list[ConfigurationSummary]:
     """One summary per climb, in the order measured."""
     at, proofs = point(results.campaign), results.campaign.proofs
-    return [_summary(climb, at, proofs.get(climb.id)) for climb in results.climbs]
+    power = results.campaign.power
+    return [
+        _summary(climb, at, proofs.get(climb.id)).model_copy(
+            update=_power(at_the_knee(climb, power) if power else None)
+        )
+        for climb in results.climbs
+    ]
+
+
+def _power(found: PowerOfLoad | None) -> dict[str, Estimate]:
+    return {"power_w": found.watts, "mw_per_nopm": found.mw_per_nopm} if found else {}
 
 
 def _summary(climb: Climb, at: str, proof: Proof | None) -> ConfigurationSummary:
@@ -116,6 +130,9 @@ def rows(found: Sequence[ConfigurationSummary]) -> Iterator[tuple[str, list[str]
     yield "mean latency", [shown_time(summary.mean_s) for summary in found]
     yield "P99.9 latency", [shown_time(summary.p999_s, summary.p999_certain) for summary in found]
     yield "log write", [shown_time(summary.log_write_s) for summary in found]
+    if any(summary.power_w for summary in found):
+        yield "power", [_shown(summary.power_w, units.power) for summary in found]
+        yield "mW/NOPM", [_shown(summary.mw_per_nopm, units.significant) for summary in found]
     yield "stop reason", [stop_reason(summary.stopped_by) for summary in found]
     yield "bottleneck", [summary.bottleneck for summary in found]
     yield from _at_the_fixed_rate(found[0].point, [summary.fixed_rate for summary in found])
@@ -158,6 +175,10 @@ def shown_time(value: Estimate | None, certain: bool = True) -> str:
             f"{units.time(value.value)} ({ends(value, units.time)}{'' if certain else f', {FEW}'})"
         )
     )
+
+
+def _shown(value: Estimate | None, written: Callable[[float], str]) -> str:
+    return f"{written(value.value)} ({ends(value, written)})" if value else "not measured"
 
 
 def shown_users(users: Estimate | None) -> str:

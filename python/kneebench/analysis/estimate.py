@@ -8,7 +8,7 @@ of a ratio is that of its inverse turned round.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import exp, log, sqrt
+from math import exp, isclose, log, sqrt
 from statistics import fmean, stdev
 
 from kneebench.records import Estimate
@@ -23,6 +23,8 @@ ALONE = 9.68
 """x -+ 9.68 |x| covers the mean of any normal distribution at least 95 times in 100 from a single
 x, whatever its mean and scatter (Wall, Boen and Tweedie, "An effective confidence interval for the
 mean with samples of size one and two", Am. Stat. 55, 2001)."""
+LEAST_EQUAL = 3
+"""Fewest equal values whose scatter is taken for none: two agree by the resolution of a counter."""
 RESAMPLES = 9_999
 SEED = 9300
 """Of the bootstrap: the same runs always give the same interval."""
@@ -34,7 +36,8 @@ def estimate(values: Sequence[float]) -> Estimate:
     `method` names the kind of interval. From 2 to 5 values: t interval on logarithms. From 6: BCa
     bootstrap (Efron, "Better bootstrap confidence intervals", JASA 82, 1987). One value alone has
     the interval that a single value honestly allows, 0 to 10.68 times: it means "unknown" in a
-    number that JSON can hold, and it covers the truth as often as it claims. Values of which one is
+    number that JSON can hold, and it covers the truth as often as it claims. So do two values that
+    are equal: the scatter of two says nothing then. Values of which one is
     0 or less have no logarithm: the mean, and a t interval not below 0. Raises ValueError for no
     values.
 
@@ -42,15 +45,16 @@ def estimate(values: Sequence[float]) -> Estimate:
     102 (97.14 to 107.1, n=3)
     >>> estimate([100.0]).high, estimate([100.0]).method
     (1068.0, 'one run: all that a single value allows')
-    >>> estimate([7.0, 7.0, 7.0]).low
-    7.0
+    >>> estimate([7.0, 7.0, 7.0]).low, estimate([7.0, 7.0]).low
+    (7.0, 0.0)
     """
     if not values:
         raise ValueError("an estimate needs at least one value")
     n, first = len(values), values[0]
-    if n == 1:
+    if few_and_equal(values):
         value, low, high = first, 0.0, (1 + ALONE) * max(0.0, first)
-        method = "one run: all that a single value allows"
+        what = "one run" if n == 1 else "two equal runs"
+        method = f"{what}: all that a single value allows"
     elif min(values) <= 0:
         value, low, high = _t_interval(values)
         low, method = max(0.0, low), "t interval (a value of 0 has no logarithm)"
@@ -65,6 +69,11 @@ def estimate(values: Sequence[float]) -> Estimate:
         value, low, high = map(exp, (fmean(logs), *_bca(logs)))
         method = "BCa bootstrap of the geometric mean"
     return Estimate(value=value, low=low, high=high, n=n, method=method)
+
+
+def few_and_equal(values: Sequence[float]) -> bool:
+    """Whether values are equal and too few to show that they do not scatter."""
+    return len(values) < LEAST_EQUAL and isclose(min(values), max(values))
 
 
 def _t_interval(values: Sequence[float]) -> tuple[float, float, float]:
@@ -103,8 +112,8 @@ def unpaired_ratio(of: Sequence[float], to: Sequence[float]) -> Estimate:
         raise ValueError(f"a ratio needs positive values, not {list(of)} and {list(to)}")
     logs, n = [[log(value) for value in runs] for runs in (of, to)], min(len(of), len(to))
     value = exp(fmean(logs[0]) - fmean(logs[1]))
-    if n == 1:
-        return estimate([value])
+    if n == 1 or all(map(few_and_equal, logs)):
+        return estimate([value] * n)
     half = _t(n) * sqrt(sum(stdev(some) ** 2 / len(some) for some in logs))
     return Estimate(
         value=value,

@@ -13,6 +13,7 @@ from math import log, sqrt
 from statistics import fmean, stdev
 from typing import NamedTuple
 
+from kneebench.analysis.estimate import few_and_equal
 from kneebench.analysis.final_estimates import estimate_of
 from kneebench.analysis.knee import final_rungs, quoted_rungs
 from kneebench.analysis.quantity_ratio import ComparedQuantity, paired_rungs
@@ -124,12 +125,14 @@ def at_the_rate(climb: Climb, power: CampaignPower) -> PowerOfLoad | None:
 
 def more_w(climb: Climb, against: Climb, quantity: ComparedQuantity) -> Estimate | None:
     """How many watts a configuration takes more than another, from pairs of runs; None with fewer
-    than two. May be below 0.
+    than two, or two that are equal. May be below 0.
     """
     pairs = paired_rungs(climb, against, quantity)
     if len(pairs) < 2:
         return None
     more = [power_w(one) - power_w(other) for one, other in pairs]
+    if few_and_equal(more):
+        return None
     half = student_t(len(more) - 1) * stdev(more) / sqrt(len(more))
     value, method = fmean(more), "t interval of paired differences"
     return Estimate(value=value, low=value - half, high=value + half, n=len(more), method=method)

@@ -7,8 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from kneebench.analysis.equivalence import ratio_to_baseline
 from kneebench.analysis.estimate import unpaired_ratio
-from kneebench.analysis.final_estimates import estimate_of, quotient, ratio_of_pairs, short
+from kneebench.analysis.final_estimates import estimate_of, ratio_of_pairs, short
 from kneebench.analysis.fixed_rate import together
 from kneebench.analysis.knee import quoted_rungs
 from kneebench.records import Climb, Estimate, Phase, Rung
@@ -77,7 +78,7 @@ def unpaired(climb: Climb, against: Climb, quantity: ComparedQuantity) -> Estima
     if not all(counted):
         return None
     if any(map(short, counted)):
-        ratio = quotient(*(estimate_of(rungs, quantity.pick) for rungs in counted))
+        ratio = ratio_to_baseline(*(estimate_of(rungs, quantity.pick) for rungs in counted))
     else:
         ratio = unpaired_ratio(*([quantity.pick(rung) for rung in rungs] for rungs in counted))
     return _of_merged(ratio, *counted) if quantity is P999 else ratio

@@ -22,7 +22,7 @@ from math import exp, log, sqrt
 from statistics import fmean, variance
 from typing import NamedTuple
 
-from kneebench.analysis.estimate import estimate
+from kneebench.analysis.estimate import estimate, few_and_equal
 from kneebench.analysis.student import student_t
 from kneebench.records import Estimate
 
@@ -71,7 +71,7 @@ def rounds_estimate(restores: Restores, spacing: float = 1.0) -> Estimate:
     """
     kept = [tuple(rounds) for rounds in restores if rounds]
     values = list(chain.from_iterable(kept))
-    if len(values) < 2:
+    if len(values) < 2 or few_and_equal(values):
         return estimate(values)
     how = f"{len(values)} rounds on {_restores(len(kept))}"
     if min(values) <= 0:

@@ -29,7 +29,15 @@ from kneebench.records.drives import (
     WholeDrive,
     WriteCount,
 )
-from kneebench.records.estimate import Estimate, InNopm, InSeconds, InTimes, InTpm, InUsers
+from kneebench.records.estimate import (
+    Estimate,
+    InMilliwatts,
+    InNopm,
+    InSeconds,
+    InTimes,
+    InTpm,
+    InUsers,
+)
 from kneebench.records.events import Event, Finding, Watch, unwatched
 from kneebench.records.findings import (
     Bottleneck,
@@ -97,6 +105,7 @@ __all__ = [
     "Holder",
     "Host",
     "HostTally",
+    "InMilliwatts",
     "InNopm",
     "InSeconds",
     "InTimes",

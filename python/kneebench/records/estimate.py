@@ -89,5 +89,6 @@ InSeconds = Annotated[Estimate, _In("s")]
 InUsers = Annotated[Estimate, _In("users")]
 InNopm = Annotated[Estimate, _In("NOPM")]
 InTpm = Annotated[Estimate, _In("TPM")]
+InMilliwatts = Annotated[Estimate, _In("mW/NOPM")]
 InTimes = Annotated[Estimate, _In("x")]
 """A ratio."""

@@ -17,6 +17,7 @@ NONE = (
     " none), no hwmon sensor, no BMC in band.\nA plan names others: a PDU (snmp), a BMC (ipmi,"
     " redfish), an analyser (ptd), a program, a document by HTTP."
 )
+WHOLE = "database host"
 MEANS = (
     "scope: wall is all that is plugged in there, and alone gives mW/NOPM; cpu and drive are parts"
     " of it.\nnew value: how often the meter's own value changed while it was read."
@@ -28,7 +29,7 @@ def meters(found: Sequence[PowerNow]) -> Iterator[RenderableType]:
     if not found:
         yield Text(NONE)
         return
-    table = plain_table("meter", "type", "scope", ">power", ">new value", ">age", "reads")
+    table = plain_table("meter", "type", "scope", "covers", ">power", ">new value", ">age", "reads")
     for one in found:
         facts, period = one.facts, units.NOTHING
         if one.period_s:
@@ -39,6 +40,7 @@ def meters(found: Sequence[PowerNow]) -> Iterator[RenderableType]:
             escape(facts.name),
             facts.type,
             f"{facts.scope}: {escape(facts.caption)}",
+            escape(", ".join(facts.covers) or WHOLE),
             units.power(one.watts),
             period,
             units.time(one.age_s),

@@ -22,7 +22,7 @@ AT_KNEE = (
     "Vs. baseline",
     "Power",
     "Without load",
-    "mW/NOPM above that",
+    "mW/NOPM above idle",
     "Per order",
     "NOPM per W",
 )
@@ -177,7 +177,8 @@ def _at_the_knee(view: ViewModel, power: CampaignPower, found: dict[str, PowerOf
     )
     caption = (
         f"At the {view.point}. Without load: with the database up, before the first climb of the"
-        " storage. Per order: energy per New-Order. The meters are below, under Meters of power."
+        " storage. Above idle: what the runs took more than that, over NOPM. Per order: energy per"
+        " New-Order. The meters are below, under Meters of power."
     )
     return Table(caption=caption, columns=_columns(AT_KNEE), rows=rows)
 
@@ -191,10 +192,17 @@ def _knee_cells(
         _ratio(view, climb, "power.per_nopm"),
         units.power(one.watts.value),
         units.power(idle.system_w) if idle else units.NOTHING,
-        significant(one.above_idle.value) if one.above_idle else units.NOTHING,
+        _above_idle(one, idle.system_w if idle else None),
         energy(one.joules_per_order.value),
         significant(one.nopm_per_w.value),
     )
+
+
+def _above_idle(one: PowerOfLoad, idle_w: float | None) -> str:
+    """Power above idle per NOPM, or why there is none."""
+    if one.above_idle:
+        return significant(one.above_idle.value)
+    return "a run took no more" if idle_w else "idle not measured"
 
 
 def _at_the_rate(view: ViewModel, power: CampaignPower) -> Table | None:
