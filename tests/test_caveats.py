@@ -10,7 +10,7 @@ from kneebench.analysis.control import control_caveats
 from kneebench.analysis.fixed_rate import rate_caveats
 from kneebench.analysis.outcome import never_steady_caveats
 from kneebench.brief import Brief
-from kneebench.records import Moved, Results, Rung
+from kneebench.records import Moved, Results, Rung, Setting
 from kneebench.records.remark import noted
 from tests.recordings import (
     each,
@@ -98,6 +98,14 @@ def test_a_rate_that_saturates_eight_configurations_is_one_caveat(eight: Results
     )
     assert all(f"{climb.configuration.name} (" in caveat for climb in eight.climbs)
     assert "their latency at this rate grows" in caveat
+
+
+def test_settings_that_buy_speed_with_safety_are_one_caveat(eight: Results) -> None:
+    off = (Setting(name="fsync", value="off", source="server", matters=True),)
+    campaign = eight.campaign.model_copy(update={"settings": {one.id: off for one in eight.climbs}})
+    [caveat] = caveats(eight.model_copy(update={"campaign": campaign}), "fsync")
+    assert caveat.startswith("On all storages, fsync is off: a crash of the machine can damage")
+    assert caveats(eight, "fsync") == []
 
 
 def test_cores_that_eight_configurations_leave_idle_are_one_caveat(eight: Results) -> None:

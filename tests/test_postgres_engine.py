@@ -594,6 +594,13 @@ def test_a_cache_larger_than_the_server_s_memory_is_found_before_anything_starts
         assert found.do == "use a smaller shared_buffers"
 
 
+def test_a_setting_of_the_plan_that_buys_speed_with_safety_is_a_warning(bench: Bench) -> None:
+    for given, names in ((False, ["fsync"]), (True, [])):
+        found = bench.engine(settings={"fsync": given}).findings()
+        warned = [one.seen.split()[0] for one in found if one.level == "warning"]
+        assert warned == names
+
+
 def test_cores_and_clones_that_cannot_be_had_are_found_before_anything_starts(bench: Bench) -> None:
     [missing] = [
         finding for finding in bench.engine(cores=[4095]).findings() if finding.level == "error"

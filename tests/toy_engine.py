@@ -23,6 +23,7 @@ label = "Toy"
 postponed = ""
 publishing = ""
 named_settings = ()
+safety_settings = ()
 measures_real_hardware = False
 server_program = ServerProgram("toyserver", stop=signal.SIGQUIT)
 own_quantities: dict[str, Quantity] = {}

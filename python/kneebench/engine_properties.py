@@ -7,7 +7,7 @@ imports from the ground floor only: the plan, which comes before the engines, as
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from signal import Signals
 from typing import Literal, NamedTuple, Protocol, cast
 
@@ -53,6 +53,51 @@ class Quantity(NamedTuple):
     heading: str = ""
     reading: str = ""
     tpm: str = ""
+
+
+class SafetySetting(NamedTuple):
+    """A setting that can buy speed with safety.
+
+    `safe`: its values, in lower case, with which nothing is lost. `lost`: what a crash may cost
+    with any other, or what is measured otherwise, as the rest of a sentence. `source`: what says
+    so. `only_with`: another setting and its value, without which this one does not matter.
+    """
+
+    name: str
+    safe: Sequence[str]
+    lost: str
+    source: str
+    only_with: tuple[str, str] | None = None
+
+    def unsafe_in(self, values: Mapping[str, str]) -> bool:
+        """Whether a server with these values is less safe by this one."""
+        if self.name not in values:
+            return False
+        if self.only_with and values.get(self.only_with[0], "").lower() != self.only_with[1]:
+            return False
+        return not {values[self.name].lower(), _switch(values[self.name])} & set(self.safe)
+
+
+def _switch(value: str) -> str:
+    """A switch as servers show it, however a plan writes it."""
+    on, off = ("1", "true", "yes"), ("0", "false", "no")
+    return "on" if value.lower() in on else "off" if value.lower() in off else value.lower()
+
+
+def less_safe(
+    table: Sequence[SafetySetting], values: Mapping[str, str]
+) -> Iterator[tuple[SafetySetting, str]]:
+    """The settings by which a server with these values is less safe, and what that means.
+
+    >>> fsync = SafetySetting("fsync", ["on"], "a crash can damage the data", "the manual, 19.5")
+    >>> [sentence for _, sentence in less_safe([fsync], {"fsync": "off"})]
+    ['fsync is off: a crash can damage the data']
+    >>> list(less_safe([fsync], {"fsync": "1"})), list(less_safe([fsync], {}))
+    ([], [])
+    """
+    for one in table:
+        if one.unsafe_in(values):
+            yield one, f"{one.name} is {values[one.name]}: {one.lost}"
 
 
 class ServerProgram(NamedTuple):
@@ -123,6 +168,9 @@ class EngineProperties(Protocol):
     named_settings: Sequence[str]
     """Settings that decide what a commit and a cached page cost: the brief has them with the
     machine, all others in its appendix."""
+    safety_settings: Sequence[SafetySetting]
+    """Settings that buy speed with safety: `check` warns of those in the plan and on a server, the
+    brief has them among its caveats."""
     own_quantities: Mapping[str, Quantity]
     """Quantities that its servers read beside those of every database, by name."""
 

@@ -5,13 +5,14 @@ engine_properties.py.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from kneebench._core import GeneratorSpec, LoadGenerator
 from kneebench.databases.wire_address import WireAddress
+from kneebench.engine_properties import EngineProperties, less_safe
 from kneebench.errors import KneebenchError, Refused
 from kneebench.records import Check, Configuration, Finding, Role, Setting, Watch, Whereabouts
 
@@ -20,6 +21,10 @@ UNLOCK = (
     " resumes there"
 )
 """What to do about a lock of somebody else's."""
+
+
+LOG_HISTOGRAM = "log write histogram"
+"""The subject of findings on it."""
 
 
 class LogCalls(NamedTuple):
@@ -165,6 +170,19 @@ def finding_of(error: KneebenchError, subject: str = "") -> Finding:
         seen=error.seen,
         do=error.do,
     )
+
+
+def safety_findings(
+    engine: EngineProperties, values: Mapping[str, str], subject: str
+) -> Iterator[Finding]:
+    """A warning for each setting, by its value in the plan or on the server, that buys speed with
+    safety.
+    """
+    for one, seen in less_safe(engine.safety_settings, values):
+        do = (
+            f"set {one.name} = {one.safe[0]} to measure a server that keeps its data ({one.source})"
+        )
+        yield Finding(level="warning", subject=subject, seen=seen, do=do)
 
 
 class Engine(Protocol):

@@ -32,9 +32,11 @@ from kneebench.analysis.wording import (
 from kneebench.brief.emulated_limits import allowed_by_class, emulation_limits
 from kneebench.brief.section import Section
 from kneebench.brief.view_model import ViewModel
+from kneebench.engine_properties import engine_properties, less_safe
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.ladder import WAREHOUSES_PER_USER
 from kneebench.records import Climb, Estimate
+from kneebench.shelf import ENGINES
 
 PLACE = 15
 FAR = 0.25
@@ -113,7 +115,7 @@ def _cautions(view: ViewModel) -> Iterator[str]:
         yield from filter(None, (allowed_by_class(view),))
         yield from emulation_limits(view)
     yield from map(as_sentence, doubts(view.climbs, view.campaign.power))
-    yield from _unprofiled(view)
+    yield from (*_less_safe(view), *_unprofiled(view))
     yield from map(as_sentence, never_steady_caveats(view.results))
     yield from (*_not_steady(view), *_not_located(view))
     yield from _drives(view)
@@ -144,6 +146,18 @@ def _cautions(view: ViewModel) -> Iterator[str]:
     yield from _weights(view)
     yield from view.databases.said(_cloned)
     yield from _memory_backed(view)
+
+
+def _less_safe(view: ViewModel) -> Iterator[str]:
+    """Settings that buy speed with safety, as the servers reported them."""
+    on: dict[str, list[str]] = {}
+    for climb in view.climbs:
+        engine = view.campaign.engines.get(climb.configuration.database, "")
+        table = engine_properties(engine).safety_settings if engine in ENGINES.names() else ()
+        values = {one.name: one.value for one in view.campaign.settings.get(climb.id, ())}
+        for _, seen in less_safe(table, values):
+            on.setdefault(seen, []).append(climb.id)
+    yield from (f"On {view.some(ids)}, {seen}." for seen, ids in on.items())
 
 
 def _cloned(database: str, plan: DatabasePlan) -> str:

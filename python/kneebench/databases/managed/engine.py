@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, Generic, Literal, NamedTuple, TypeVar
 
-from kneebench.databases.engine import finding_of
+from kneebench.databases.engine import finding_of, safety_findings
 from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.base_image import BaseImage
 from kneebench.databases.managed.cache_findings import too_large_cache
@@ -215,6 +215,7 @@ class OwnServers(ListensForUsers, ABC, Generic[TableOf, BuildOf, FilesOf, Server
             if words := self.complaint(launch):
                 do = "correct the plan's settings"
                 yield Finding(level="error", subject="database.settings", seen=words, do=do)
+        yield from safety_findings(self.plan.engine, self.settings, "database.settings")
         name = self.names.cache_setting
         yield from too_large_cache(self.lab, name, self.settings_for, self.setting_bytes)
 

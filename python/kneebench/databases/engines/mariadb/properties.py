@@ -7,7 +7,13 @@ from collections.abc import Sequence
 from signal import SIGTERM
 
 from kneebench.databases.engines.mariadb import footprint as footprint
-from kneebench.engine_properties import ErrorClass, Quantity, ServerProgram, WaitClass
+from kneebench.engine_properties import (
+    ErrorClass,
+    Quantity,
+    SafetySetting,
+    ServerProgram,
+    WaitClass,
+)
 from kneebench.records import Setting
 
 label = "MariaDB"
@@ -19,6 +25,45 @@ named_settings = (
     "innodb_flush_log_at_trx_commit",
     "innodb_doublewrite",
     "sync_binlog",
+)
+_INNODB = "InnoDB System Variables, in the manuals of MariaDB and MySQL"
+_UNSYNCED = (
+    "pages may not have reached the drive when the log that could repeat them is overwritten:"
+    " a crash of the machine can lose them on some file systems"
+)
+safety_settings = (
+    SafetySetting(
+        "innodb_flush_log_at_trx_commit",
+        ["1", "3"],
+        "a crash of the machine can lose commits, and no commit waits for its log write",
+        _INNODB,
+    ),
+    SafetySetting(
+        "innodb_doublewrite",
+        ["on", "detect_and_recover"],
+        "a crash of the machine can damage pages that are being written",
+        _INNODB,
+    ),
+    SafetySetting(
+        "innodb_flush_method",
+        ["fsync", "o_direct", "o_dsync", "normal", "unbuffered", "async_unbuffered"],
+        _UNSYNCED,
+        f"{_INNODB}; MDEV-33545",
+    ),
+    SafetySetting(
+        "debug_no_sync",
+        ["off"],
+        "nothing is synced: a crash of the machine can damage all databases",
+        "MariaDB manual, Server System Variables",
+    ),
+    SafetySetting(
+        "sync_binlog",
+        ["1"],
+        "a crash of the machine can lose transactions from the binary log, which its replicas then"
+        " have and it has not",
+        "Replication and Binary Log System Variables, in the manuals of MariaDB and MySQL",
+        only_with=("log_bin", "on"),
+    ),
 )
 measures_real_hardware = True
 packages = ("pymysql",)

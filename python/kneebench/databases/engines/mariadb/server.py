@@ -221,20 +221,11 @@ def _await(session: MariadbSession, sessions: str, own: Sequence[int], limit_s: 
 def _remarks(settings: Sequence[Setting]) -> Iterator[str]:
     """What a reader must know of settings that change what was measured."""
     values = {setting.name: setting.value for setting in settings}
-    each = values.get("innodb_flush_log_at_trx_commit", "1")
-    if each != "1":
-        yield (
-            f"innodb_flush_log_at_trx_commit is {each}: a machine crash can lose commits, and a"
-            " commit does not wait for its log write"
-        )
     if log_is_mapped(values):
         yield (
             "the log is in /dev/shm, where the server maps it into memory and writes it without a"
             " system call: no storage can be as fast, and its flushes are neither counted nor timed"
         )
-    written_twice = values.get("innodb_doublewrite", "ON").upper()
-    if written_twice in ("OFF", "DETECT_ONLY"):
-        yield f"innodb_doublewrite is {written_twice.lower()}: a machine crash can damage pages"
     if values.get("log_bin") == "ON":
         synced = values.get("sync_binlog", "0")
         yield (

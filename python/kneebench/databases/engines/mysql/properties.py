@@ -11,6 +11,7 @@ from kneebench.databases.engines.mariadb.properties import major_version as majo
 from kneebench.databases.engines.mariadb.properties import own_quantities as own_quantities
 from kneebench.databases.engines.mariadb.properties import packages as packages
 from kneebench.databases.engines.mariadb.properties import password_variable as password_variable
+from kneebench.databases.engines.mariadb.properties import safety_settings as safety_settings
 from kneebench.databases.engines.mariadb.properties import wait_class as wait_class
 
 label = "MySQL"

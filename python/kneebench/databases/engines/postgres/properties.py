@@ -7,7 +7,13 @@ from collections.abc import Sequence
 from signal import SIGINT
 
 from kneebench.databases.engines.postgres import footprint as footprint
-from kneebench.engine_properties import ErrorClass, Quantity, ServerProgram, WaitClass
+from kneebench.engine_properties import (
+    ErrorClass,
+    Quantity,
+    SafetySetting,
+    ServerProgram,
+    WaitClass,
+)
 from kneebench.records import Setting
 
 label = "PostgreSQL"
@@ -24,6 +30,34 @@ named_settings = (
     "fsync",
     "full_page_writes",
     "wal_compression",
+)
+_WAL = "PostgreSQL manual, Write Ahead Log"
+safety_settings = (
+    SafetySetting(
+        "fsync",
+        ["on"],
+        "a crash of the machine can damage the whole database, and log writes are measured without"
+        " their sync",
+        _WAL,
+    ),
+    SafetySetting(
+        "full_page_writes",
+        ["on"],
+        "a crash of the machine can leave pages that are half old and half new",
+        _WAL,
+    ),
+    SafetySetting(
+        "synchronous_commit",
+        ["on", "local", "remote_write", "remote_apply"],
+        "a crash can lose commits that were acknowledged, and no commit waits for its log write",
+        _WAL,
+    ),
+    SafetySetting(
+        "data_sync_retry",
+        ["off"],
+        "data that a drive failed to write can be lost without an error",
+        "PostgreSQL manual, Error Handling",
+    ),
 )
 measures_real_hardware = True
 packages = ("psycopg", "psycopg-binary")

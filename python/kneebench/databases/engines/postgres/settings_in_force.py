@@ -69,6 +69,14 @@ def in_force(connection: psycopg.Connection[tuple[Any, ...]]) -> tuple[Setting, 
     )
 
 
+def values(connection: psycopg.Connection[tuple[Any, ...]], *names: str) -> dict[str, str]:
+    """Some settings as they are for this session; without those that the server has not."""
+    rows = connection.execute(
+        "SELECT name, current_setting(name) FROM pg_settings WHERE name = ANY(%s)", [list(names)]
+    )
+    return dict(rows.fetchall())
+
+
 def _reported_value(name: str, value: str) -> str:
     """A value as it may be saved.
 
@@ -105,12 +113,6 @@ def with_users_session(settings: Sequence[Setting]) -> tuple[Setting, ...]:
 def remarks(settings: Sequence[Setting]) -> Iterator[str]:
     """What a reader must know of settings that change what was measured."""
     values = {setting.name: setting.value for setting in settings}
-    for name in ("fsync", "full_page_writes", "synchronous_commit"):
-        if values.get(name) == "off":
-            yield (
-                f"{name} is off: a machine crash can lose or damage data, and log writes are"
-                " measured without their sync"
-            )
     if values.get("track_wal_io_timing") == "off":
         yield "track_wal_io_timing is off: log write latency is not measured"
     if values.get("wal_sync_method") in ("open_sync", "open_datasync"):

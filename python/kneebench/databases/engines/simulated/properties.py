@@ -14,6 +14,7 @@ label = "Simulated"
 postponed = ""
 publishing = ""
 named_settings = ()
+safety_settings = ()
 measures_real_hardware = False
 packages = ()
 password_variable = ""

@@ -8,7 +8,13 @@ from typing import get_args
 
 from kneebench.databases.engines.postgres.properties import wait_class as wait_class_below_babelfish
 from kneebench.databases.engines.sqlserver import footprint as footprint
-from kneebench.engine_properties import ErrorClass, Quantity, ServerProgram, WaitClass
+from kneebench.engine_properties import (
+    ErrorClass,
+    Quantity,
+    SafetySetting,
+    ServerProgram,
+    WaitClass,
+)
 from kneebench.records import Setting
 
 label = "SQL Server"
@@ -22,6 +28,21 @@ named_settings = (
     "recovery",
     "delayed_durability",
     "target_recovery_time",
+)
+safety_settings = (
+    SafetySetting(
+        "delayed_durability",
+        ["disabled"],
+        "a crash can lose commits, and log writes are measured without those that no session waited"
+        " for",
+        "Microsoft, Control Transaction Durability",
+    ),
+    SafetySetting(
+        "page_verify",
+        ["checksum"],
+        "a page that a crash left half written may not be found out",
+        "Microsoft, ALTER DATABASE SET options",
+    ),
 )
 measures_real_hardware = True
 packages = ("python-tds",)

@@ -37,10 +37,6 @@ STARTED = "SELECT create_date FROM sys.databases WHERE name = 'tempdb'"
 COUNTED_BY_US = (
     "TPM is the load generator's count: the server does not count the workload's transactions apart"
 )
-DURABLE = (
-    "delayed durability is {}: a crash can lose commits, and log writes are measured without those"
-    " that no session waited for"
-)
 
 
 class SqlServer(ServerSessions):
@@ -94,9 +90,6 @@ class SqlServer(ServerSessions):
         yield from self._readings.notes
         if not self._waits:
             yield f"waits are not measured; {GRANT.format(quoted(self.address.user))}"
-        values = {setting.name: setting.value for setting in self.settings}
-        if values.get("delayed_durability", "disabled") != "disabled":
-            yield DURABLE.format(values["delayed_durability"])
 
     def close(self) -> None:
         """End the sessions."""
