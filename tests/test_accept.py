@@ -487,6 +487,25 @@ def test_an_unfinished_baseline_and_one_without_final_runs_are_refused(root: Pat
         accept(baseline=base.model_copy(update={"climbs": bare}), campaign=base, margins=USUAL)
 
 
+def test_a_rate_beyond_the_knee_is_lowered_before_it_is_measured_again(root: Path) -> None:
+    base = before(root)
+    late = Check(name="unstarted", passed=False, seen="9", limit="0", sentence="9 never started.")
+
+    def beyond(rung: Rung) -> Rung:
+        fixed = rung.order.phase == "fixed_rate"
+        return rung.model_copy(update={"checks": (late,)}) if fixed else rung
+
+    climbs = [
+        one.model_copy(update={"rungs": tuple(map(beyond, one.rungs))}) for one in base.climbs
+    ]
+    broken = base.model_copy(update={"climbs": tuple(climbs)})
+    wanted = (
+        r"set ladder.latency_rate below the lowest knee \([\d,]+/s is 70% of it\), then measure"
+    )
+    with pytest.raises(CheckFailed, match=wanted):
+        accept(baseline=base, campaign=broken, margins=USUAL)
+
+
 def test_a_campaign_that_failed_a_self_check_has_no_answer(root: Path) -> None:
     base = before(root)
     lost = Check(name="orders", passed=False, seen="1", limit="0", sentence="an order is lost")

@@ -16,7 +16,7 @@ from kneebench.analysis.judged import Judged, without_judgement
 from kneebench.analysis.knee import knee
 from kneebench.analysis.outcome import failed_checks
 from kneebench.analysis.power import doubts, meters_differ
-from kneebench.analysis.wording import capital
+from kneebench.analysis.wording import capital, percent
 from kneebench.errors import (
     CANNOT_SAY,
     WORSE,
@@ -27,6 +27,7 @@ from kneebench.errors import (
 )
 from kneebench.plan import Plan
 from kneebench.plan.acceptance import Accept
+from kneebench.plan.ladder import Ladder
 from kneebench.records import Climb, Configuration, Record, Results, label_of
 from kneebench.results.accepted_words import ITSELF, answer_sentence
 from kneebench.results.campaign_differences import comparable, differences
@@ -190,7 +191,22 @@ def usable(results: Results) -> None:
         do = "measure it again, with `repeats` of at least 3"
         raise InvalidMeasurement(what, seen="it has no valid final runs", do=do)
     if failed := next(failed_checks(results), ""):
-        raise CheckFailed(what, seen=f"a self-check failed ({failed})", do="measure it again")
+        seen = f"a self-check failed ({failed.rstrip('.')})"
+        raise CheckFailed(what, seen=seen, do=_next_time(results))
+
+
+def _next_time(results: Results) -> str:
+    """What to do about failed checks: a rate that no storage can do is as wrong the next time."""
+    rungs = [rung for climb in results.climbs for rung in climb.rungs]
+    checks = [check for rung in rungs for check in rung.checks if check.name == "unstarted"]
+    beyond = sum(not check.passed for check in checks)
+    knees = [found.tpm.value / 60 for climb in results.climbs if (found := knee(climb))]
+    again = "measure it again"
+    if beyond < len([*failed_checks(results)]) or not knees:
+        return again
+    share = Ladder.model_fields["fixed_rate_share"].default
+    rate = f"{count(share * min(knees))}/s is {percent(share)} of it"
+    return f"set ladder.latency_rate below the lowest knee ({rate}), then {again}"
 
 
 def plan_of(baseline: Results) -> Plan:
