@@ -28,8 +28,9 @@ const UTF8MB4_GENERAL_CI: u8 = 45;
 /// The server's code for a wrong password, and for a connection in the clear of an account that
 /// requires TLS.
 const DENIED: &str = "1045";
-/// The words of databases/engines/mariadb/error_hints.py for it, which gives the fix.
+/// The words of databases/engines/mariadb/error_hints.py for both, which gives the fix.
 const TLS_UNUSED: &str = "the connection had no TLS, which the server offers";
+const NO_TLS: &str = "the connection had no TLS: the server has no certificate";
 const OK: u8 = 0x00;
 const MORE_DATA: u8 = 0x01;
 const SWITCH_PLUGIN: u8 = 0xfe;
@@ -102,12 +103,12 @@ impl ConnectionSettings {
             packets = self.encrypt(packets).await.inspect_err(|_| failed.set(true))?;
         }
         let logged_in = self.log_in(&mut packets, &greeting).await;
-        let unused = greeting.capabilities().contains(CapabilityFlags::CLIENT_SSL)
-            && !packets.is_encrypted()
-            && !self.address.is_local_socket();
+        let offered = greeting.capabilities().contains(CapabilityFlags::CLIENT_SSL);
+        let in_the_clear = !packets.is_encrypted() && !self.address.is_local_socket();
         logged_in.map(|()| packets).map_err(|mut error| {
-            if unused && error.code == DENIED {
-                error.message = format!("{}; {TLS_UNUSED}", error.message);
+            if in_the_clear && error.code == DENIED {
+                let words = if offered { TLS_UNUSED } else { NO_TLS };
+                error.message = format!("{}; {words}", error.message);
             }
             error
         })
@@ -121,7 +122,7 @@ impl ConnectionSettings {
             TlsMode::Disable => Ok(false),
             TlsMode::Prefer => Ok(possible),
             _ if possible => Ok(true),
-            _ => Err(Error::new(ErrorClass::Refused, "the server does not support TLS")),
+            _ => Err(Error::new(ErrorClass::Refused, "the server offers no TLS")),
         }
     }
 

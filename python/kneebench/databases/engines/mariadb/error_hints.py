@@ -9,7 +9,7 @@ import re
 from kneebench.databases import log_in
 from kneebench.databases.engines.mariadb.address import client_command
 from kneebench.databases.engines.mariadb.server_address import MariadbAddress
-from kneebench.errors import KneebenchError, PlanError
+from kneebench.errors import InvalidMeasurement, KneebenchError, PlanError
 
 CREDENTIALS = (
     "correct the user in the URL, set MYSQL_PWD or the option file ~/.my.cnf, and create the user"
@@ -37,10 +37,20 @@ KEYLESS = (
 LOCK = "end the session that has the lock (SHOW PROCESSLIST names it), then run again"
 RUN_AGAIN = "see the server's log for why it ended the session, then run again"
 TLS_UNUSED = "the connection had no TLS, which the server offers"
+NO_TLS = "the connection had no TLS: the server has no certificate"
 """Of a refused log-in; the load generator has the same words (src/session/mysql/connect.rs)."""
+CERTIFY = (
+    "give the server a certificate (ssl_cert and ssl_key in its option file), or remove the"
+    " account's requirement (ALTER USER ... REQUIRE NONE)"
+)
 TLS = (
     "if the account requires TLS (REQUIRE SSL), set sslmode=require, or verify-full, in the URL;"
     f" else {CREDENTIALS}"
+)
+WITHOUT_TLS = f"if the account requires TLS (REQUIRE SSL), {CERTIFY}; else {CREDENTIALS}"
+NOT_OFFERED = (
+    "the server offers no TLS: give it a certificate (ssl_cert and ssl_key in its option file), or"
+    " set sslmode=prefer, or disable, in the URL and use an account without REQUIRE SSL"
 )
 BY_NUMBER = {
     "1021": ROOM,
@@ -69,6 +79,7 @@ BY_NUMBER = {
     "4166": "SET GLOBAL local_infile = ON: rows are loaded by LOAD DATA LOCAL INFILE",
 }
 """Faults of what the plan names: they recur until something is changed."""
+OUT_OF_SPACE = ("1021", "1114")
 PASSING = {
     "1053": RUN_AGAIN,
     "1205": LOCK,
@@ -79,6 +90,7 @@ PASSING = {
 }
 BY_WORDS = {
     r"no complete log-in|response is none of": log_in.DO,
+    r"SSL is required|offers no TLS|server doesn't support": NOT_OFFERED,
     r"caching_sha2": "set sslmode=require, or verify-full, in the URL: the account requires TLS",
     r"(?i)certificate|hostname mismatch": CERTIFICATE,
     r"(?i)ssl|tls": "correct sslmode in the URL: the server and the URL must agree on TLS",
@@ -91,8 +103,8 @@ def error_hint(code: str, words: str, address: MariadbAddress | None) -> str:
     for pattern, do in BY_WORDS.items():
         if code[:1] in ("", "2") and re.search(pattern, words):
             return do
-    if TLS_UNUSED in words:
-        return TLS
+    if TLS_UNUSED in words or NO_TLS in words:
+        return TLS if TLS_UNUSED in words else WITHOUT_TLS
     known = BY_NUMBER | PASSING
     if code in known:
         return known[code]
@@ -107,7 +119,8 @@ def refusal(
     what: str, words: str, code: str, address: MariadbAddress | None = None
 ) -> KneebenchError:
     """An error with the server's words and the fix: a PlanError if running again would fail the
-    same way.
+    same way, InvalidMeasurement if the server is out of space.
     """
     kind = PlanError if code in BY_NUMBER else KneebenchError
+    kind = InvalidMeasurement if code in OUT_OF_SPACE else kind
     return kind(what, seen=words, do=error_hint(code, words, address))

@@ -18,7 +18,7 @@ from pymysql.constants import CLIENT
 
 from kneebench._core import system_roots
 from kneebench.databases.engines.mariadb import verified_keys as verified_keys
-from kneebench.databases.engines.mariadb.error_hints import TLS_UNUSED, error_hint, refusal
+from kneebench.databases.engines.mariadb.error_hints import NO_TLS, TLS_UNUSED, error_hint, refusal
 from kneebench.databases.engines.mariadb.server_address import MariadbAddress
 from kneebench.databases.log_in import LOG_IN_S, LogIn
 from kneebench.errors import KneebenchError, PlanError
@@ -29,17 +29,22 @@ LONGEST_S = 6 * 3600.0
 DENIED = 1045
 """The server's number for a wrong password, and for a connection in the clear of an account that
 requires TLS."""
-NO_TLS = 2026
+TLS_FAILED = 2026
 """The client's number for a server without TLS."""
 MALFORMED = 2027
 """The client's number for packets that are none of the protocol's."""
 NO_PLUGIN = 2061
 """The client's number for an authentication plugin that fails."""
-UNLIMITED = "SET SESSION wait_timeout = 2147483"
-"""The longest time that every server allows: some sessions are idle for a whole load or climb."""
-OWN_CLOCK = "SET SESSION time_zone = 'SYSTEM'"
-"""InnoDB shows when transactions began to wait by the clock of its machine, whatever the session's
-time zone: NOW() is then by the same."""
+OURS = (
+    "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE",
+    "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION', completion_type = 0,"
+    " sql_quote_show_create = 1, sql_safe_updates = 0, sql_select_limit = 18446744073709551615,"
+    " time_zone = 'SYSTEM', wait_timeout = 2147483",
+)
+"""Nothing depends on what the server sets for its sessions; the users' sessions do the same
+(src/session/mysql/settings.rs). In another mode SHOW GRANTS quotes names otherwise. InnoDB shows
+when transactions began to wait by the clock of its machine: NOW() is then by the same.
+wait_timeout is the longest that every server allows: some sessions are idle for a whole climb."""
 OF_PRODUCT = {
     True: ("SET SESSION max_statement_time = 0",),
     False: (
@@ -129,7 +134,7 @@ def connect(
     try:
         session = _connect_once(address, database or address.database, limit_s, log_in)
         with log_in.limits(session.peer):
-            for statement in (UNLIMITED, OWN_CLOCK, *OF_PRODUCT[session.is_mariadb]):
+            for statement in (*OURS, *OF_PRODUCT[session.is_mariadb]):
                 session.run(statement)
         return session
     except (pymysql.Error, OSError, UnicodeError) as error:
@@ -155,7 +160,7 @@ def _connect_once(
 
 def _is_of_tls(error: pymysql.OperationalError) -> bool:
     cause = getattr(error, "original_exception", None)
-    return error.args[0] == NO_TLS or isinstance(cause, ssl.SSLError)
+    return error.args[0] == TLS_FAILED or isinstance(cause, ssl.SSLError)
 
 
 def _open_session(
@@ -208,14 +213,16 @@ def _socket(address: MariadbAddress) -> socket.socket:
 def _tls_unused_said(
     connection: Connection[Any], address: MariadbAddress, tls: ssl.SSLContext | None
 ) -> Iterator[None]:
-    """A server says no more than "Access denied" of an account that requires TLS."""
+    """A server says no more than "Access denied" of an account that requires TLS, also where it
+    has none.
+    """
     try:
         yield
     except pymysql.Error as error:
-        offered = getattr(connection, "server_capabilities", 0) & CLIENT.SSL
-        if error.args[:1] != (DENIED,) or tls or address.socket or not offered:
+        if error.args[:1] != (DENIED,) or tls or address.socket:
             raise
-        words = f"{words_of(error)[1]}; {TLS_UNUSED}"
+        offered = getattr(connection, "server_capabilities", 0) & CLIENT.SSL
+        words = f"{words_of(error)[1]}; {TLS_UNUSED if offered else NO_TLS}"
         raise pymysql.OperationalError(DENIED, words) from None
 
 
