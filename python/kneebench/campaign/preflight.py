@@ -21,7 +21,7 @@ from kneebench.campaign.machine_findings import (
     drive_findings,
     rounds_findings,
 )
-from kneebench.databases.engine import Engine
+from kneebench.databases.engine import LOG_HISTOGRAM, Engine
 from kneebench.databases.several import of_each_database
 from kneebench.errors import PlanError, Refused, require_kind
 from kneebench.lab.drives import whole_devices
@@ -68,7 +68,7 @@ def preflight_checks(
     machine, real = host(), plan.measures_real_hardware
     databases = database_plans(plan)
     each = partial(of_each_database, databases)
-    loaded = is_loaded(of_engine := tuple(engine.findings()))
+    loaded = is_loaded(of_engine := _of_engine(plan, engine))
     parts = expected_duration(plan, machine, loaded=loaded)
     return (
         *of_engine,
@@ -86,7 +86,7 @@ def preflight_checks(
         *(drive_findings(plan) if real else []),
         *_users(plan, machine),
         *stop_findings(plan),
-        *(_log_histogram(plan) if real else []),
+        *(_log_histogram(plan, of_engine) if real else []),
         *(rounds_findings(next(iter(databases.values()))) if real else []),
         *(others(journal) if real else []),
         *left_over(journal),
@@ -202,16 +202,25 @@ def _users(plan: Plan, machine: Host) -> Iterator[Finding]:
         yield Finding(level="ok", subject="users", seen=climb)
 
 
-def _log_histogram(plan: Plan) -> Iterator[Finding]:
-    """Whether the distribution of log writes will be measured, as far as this machine decides."""
+def _of_engine(plan: Plan, engine: Engine) -> tuple[Finding, ...]:
+    """Without those on a meter that the plan does not have."""
+    found = engine.findings()
+    wanted = log_histogram.NAME in plan.meters
+    return tuple(one for one in found if wanted or not one.subject.endswith(LOG_HISTOGRAM))
+
+
+def _log_histogram(plan: Plan, of_engine: Sequence[Finding]) -> Iterator[Finding]:
+    """Whether the distribution of log writes will be measured, as far as this machine decides: a
+    server by URL may decide otherwise.
+    """
     if log_histogram.NAME not in plan.meters:
         return
     if lacking := missing():
         seen = f"it will not be measured: {lacking.seen}"
-        yield Finding(level="note", subject="log write histogram", seen=seen, do=lacking.do)
-    else:
+        yield Finding(level="note", subject=LOG_HISTOGRAM, seen=seen, do=lacking.do)
+    elif not any(one.subject.endswith(LOG_HISTOGRAM) for one in of_engine):
         seen = f"measured by {PROGRAM_NAME}, for logs on drives of this machine"
-        yield Finding(level="ok", subject="log write histogram", seen=seen)
+        yield Finding(level="ok", subject=LOG_HISTOGRAM, seen=seen)
 
 
 def require_alone() -> None:

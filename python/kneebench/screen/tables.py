@@ -103,7 +103,9 @@ def readiness(found: Sequence[Finding]) -> Text:
     if takes_s is not None or not errors:
         parts.append(f"about {rough_time(takes_s or 0.0)}")
     if most:
-        parts.append(f"writes up to {units.size(most)} per directory, removed afterwards")
+        by_url = any("://" in finding.subject for finding in found if finding.writes_bytes)
+        per = "server" if by_url else "directory"
+        parts.append(f"writes up to {units.size(most)} per {per}, removed afterwards")
     elif not errors:
         parts.append("writes nothing to storage")
     if kept:

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import ClassVar, Generic, NamedTuple, TypeVar
 
-from kneebench.databases.engine import finding_of
+from kneebench.databases.engine import LOG_HISTOGRAM, finding_of, safety_findings
 from kneebench.databases.external.restarts import once_it_is_back
 from kneebench.databases.external.restore_command import run_restore_command
 from kneebench.databases.managed.process import Process
@@ -25,6 +25,7 @@ from kneebench.plan.database import ExistingSchemaDatabase
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.records import Configuration, Event, Finding, Watch, Whereabouts
 from kneebench.secrets import without_passwords
+from kneebench.units import size
 
 UNTOUCHED = "external server: its caches were not emptied and its settings were not changed"
 FINDING_S = 60.0
@@ -50,6 +51,17 @@ class ExternalRestore(NamedTuple, Generic[AddressOf]):
     def seconds(self) -> float:
         """How long it has taken by now."""
         return time.monotonic() - self.began
+
+
+class KeptDatabase(NamedTuple):
+    """What a campaign leaves on a server: its name, its size if it is there already, the place on
+    the server, and the command that removes it.
+    """
+
+    name: str
+    size_bytes: int
+    place: str
+    removal: str
 
 
 class ExternalServers(ABC, Generic[TableOf, AddressOf, SessionOf, ServerOf]):
@@ -98,6 +110,18 @@ class ExternalServers(ABC, Generic[TableOf, AddressOf, SessionOf, ServerOf]):
         """What the server is, and what the user may do there; changes nothing."""
 
     @abstractmethod
+    def kept(self, session: SessionOf, storage: str, address: AddressOf) -> KeptDatabase | None:
+        """What stays there after a campaign; None where that is nothing of kneebench's."""
+
+    @abstractmethod
+    def reported(self, session: SessionOf, address: AddressOf) -> Mapping[str, str]:
+        """The server's values of the settings that buy speed with safety, where it shows them."""
+
+    def log_untraced(self, session: SessionOf, address: AddressOf) -> str:
+        """Why the server's log writes cannot be timed in the kernel; empty where they can."""
+        return "the server is not on this machine"
+
+    @abstractmethod
     def locate(self, address: AddressOf) -> Whereabouts:
         """Where the server runs."""
 
@@ -141,8 +165,47 @@ class ExternalServers(ABC, Generic[TableOf, AddressOf, SessionOf, ServerOf]):
                 session = stack.enter_context(self.connected(address, FINDING_S))
                 unreached.remove(url)
                 yield from self.found(session, storage, address, subject)
+                values = {**self.reported(session, address), **self._planned_settings}
+                yield from safety_findings(self.plan.engine, values, subject)
+                if why := self.log_untraced(session, address):
+                    seen = f"it will not be measured: {why}"
+                    yield Finding(level="note", subject=f"{subject}: {LOG_HISTOGRAM}", seen=seen)
+                yield from self._written(self.kept(session, storage, address), subject)
         except KneebenchError as error:
             yield finding_of(error, subject)
+
+    @property
+    def _planned_settings(self) -> dict[str, str]:
+        return {name: str(value) for name, value in self.plan.database.settings.items()}
+
+    def _written(self, kept: KeptDatabase | None, subject: str) -> Iterator[Finding]:
+        """How much is written on the server and where, what stays, and how to remove it."""
+        footprint, warehouses = self.plan.engine.footprint, self.plan.workload.warehouses
+        data_bytes, climb_bytes = (
+            footprint.data_bytes(warehouses),
+            footprint.climb_bytes(warehouses),
+        )
+        if kept:
+            there = kept.size_bytes
+            state = f"about {size(data_bytes)} to be loaded, and kept"
+            state = f"{size(there)}, reused, and stays there" if there else state
+            yield Finding(
+                level="ok",
+                subject=f"{subject}: base image",
+                seen=f"{kept.name} in {kept.place}: {state}",
+                do=f"to remove it: {kept.removal}",
+                keeps_bytes=0 if there else data_bytes,
+            )
+        grows = size(climb_bytes - data_bytes)
+        if self.how == "none":
+            seen = f"a climb adds up to {grows} to the database, and nothing removes that"
+            yield Finding(level="ok", subject=subject, seen=seen)
+        elif self.how == "command":
+            seen = f"a climb adds up to {grows} to the database, until restore_command restores it"
+            yield Finding(level="ok", subject=subject, seen=seen)
+        else:
+            seen = f"a copy for each climb: up to {size(climb_bytes)}, dropped after it"
+            yield Finding(level="ok", subject=subject, seen=seen, writes_bytes=climb_bytes)
 
     def where(self, configuration: Configuration) -> Whereabouts:
         """Where the server runs; determined once."""

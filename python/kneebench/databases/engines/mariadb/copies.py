@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import pymysql
 
+from kneebench.databases.engine import finding_of
 from kneebench.databases.engines.mariadb.address import client_command
 from kneebench.databases.engines.mariadb.blocked import end_session
 from kneebench.databases.engines.mariadb.loading import finish, load
@@ -29,6 +30,7 @@ from kneebench.databases.engines.mariadb.session import MariadbSession, connect,
 from kneebench.databases.engines.mariadb.sql_schema import (
     FACTS,
     facts,
+    is_whole,
     note,
     quoted,
     size_bytes,
@@ -40,7 +42,7 @@ from kneebench.databases.tproc_c.recipe import Recipe
 from kneebench.errors import PlanError, Refused
 from kneebench.lab.journal import Journal
 from kneebench.plan.plan import Workload
-from kneebench.records import Event, Watch
+from kneebench.records import Event, Finding, Watch
 
 FAST = ("SET SESSION unique_checks = 0", "SET SESSION foreign_key_checks = 0")
 """MariaDB then fills an empty table page by page, without an undo record for each row."""
@@ -88,6 +90,17 @@ class Copies(NamedTuple):
 
     def _of(self, database: str) -> MariadbAddress:
         return self.address.model_copy(update={"database": database})
+
+    def findings(self, session: MariadbSession, subject: str) -> Iterator[Finding]:
+        """Databases with these names that a run would have to drop and may not."""
+        for name in self.databases:
+            if not _exists(session, name) or (name == self.image and is_whole(session, name)):
+                continue
+            try:
+                with connect(self._of(name)) as inside:
+                    _require_ours(inside, name)
+            except Refused as error:
+                yield finding_of(error, subject)
 
     def prepare(self, workload: Workload, seed: int, watch: Watch) -> dict[str, str]:
         """Load the image database, unless it is complete; returns its facts."""
@@ -238,6 +251,13 @@ def _drop(session: MariadbSession, database: str) -> None:
     if not _exists(session, database):
         return
     session.run(f"USE {quoted(database)}")
+    _require_ours(session, database)
+    session.run(f"SET SESSION lock_wait_timeout = {round(REMOVAL_LIMIT_S)}")
+    session.run(f"DROP DATABASE {quoted(database)}")
+
+
+def _require_ours(session: MariadbSession, database: str) -> None:
+    """Raise Refused where the session's database, of that name, is without our mark."""
     there = tables_there(session)
     copied = LARGEST_FIRST if COPY_OF in facts(session) else ()
     foreign = [name for name, ours in there.items() if not (ours or name in copied)]
@@ -247,5 +267,3 @@ def _drop(session: MariadbSession, database: str) -> None:
             seen="it carries no kneebench mark, or has tables that kneebench did not create",
             do="rename it or drop it yourself",
         )
-    session.run(f"SET SESSION lock_wait_timeout = {round(REMOVAL_LIMIT_S)}")
-    session.run(f"DROP DATABASE {quoted(database)}")

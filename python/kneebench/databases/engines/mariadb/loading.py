@@ -24,6 +24,7 @@ from kneebench.databases.engines.mariadb.sql_schema import (
     install_procedures,
     making,
     note,
+    require_ours,
     tables_there,
 )
 from kneebench.databases.tproc_c import loading
@@ -52,6 +53,12 @@ def load(address: MariadbAddress, workload: Workload, seed: int, watch: Watch) -
         known = {**shape, **rows, **finish(session, watch)}
         note(session, {**known, "state": "whole"})
     return known
+
+
+def require_loadable(session: MariadbSession, database: str, workload: Workload, seed: int) -> None:
+    """Raise what `load` would of a database that it may not fill; changes nothing."""
+    if not _whole(session, database, loading.shape_of(workload, seed)):
+        require_ours(session, database)
 
 
 def _whole(session: MariadbSession, database: str, shape: dict[str, str]) -> dict[str, str]:

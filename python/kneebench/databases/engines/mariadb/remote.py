@@ -12,17 +12,18 @@ Only databases that we made are ever dropped: a table with our mark identifies t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 
 from kneebench.databases.engines.mariadb import adopted
-from kneebench.databases.engines.mariadb.address import address_of
+from kneebench.databases.engines.mariadb.address import address_of, client_command
 from kneebench.databases.engines.mariadb.binary_log import binary_log
 from kneebench.databases.engines.mariadb.conditions import conditions
 from kneebench.databases.engines.mariadb.copies import Copies
 from kneebench.databases.engines.mariadb.image import recipe_of
-from kneebench.databases.engines.mariadb.loading import load
+from kneebench.databases.engines.mariadb.loading import load, require_loadable
+from kneebench.databases.engines.mariadb.log_calls import log_calls
 from kneebench.databases.engines.mariadb.rights import obstacles, rights, too_few_connections
 from kneebench.databases.engines.mariadb.server import MariadbServer
 from kneebench.databases.engines.mariadb.server_address import MariadbAddress
@@ -34,7 +35,7 @@ from kneebench.databases.engines.mariadb.session import (
 )
 from kneebench.databases.engines.mariadb.settings_in_force import values
 from kneebench.databases.engines.mariadb.sql_schema import facts as facts_of_load
-from kneebench.databases.engines.mariadb.sql_schema import install_procedures
+from kneebench.databases.engines.mariadb.sql_schema import install_procedures, is_whole, size_bytes
 from kneebench.databases.engines.mariadb.table import PASSWORD
 from kneebench.databases.engines.mariadb.versions import Product, number, require_product, series
 from kneebench.databases.engines.mariadb.whereabouts import log_directory, whereabouts
@@ -43,6 +44,7 @@ from kneebench.databases.external.engine import (
     UNTOUCHED,
     ExternalRestore,
     ExternalServers,
+    KeptDatabase,
     process_at,
 )
 from kneebench.databases.managed.process import Process
@@ -126,16 +128,59 @@ class RemoteMariadb(
             yield Finding(level="warning", subject=subject, seen=untried)
         yield from (Finding(level="note", subject=subject, seen=note) for note in where.notes)
         copied, literally = self.how == "template", settings.get("partial_revokes") == "ON"
-        ours = self._copies(address).databases if copied else (address.database,)
+        ours = self._copies(address, session).databases if copied else (address.database,)
         yield from rights(session, subject, ours, literally=literally)
         makes = copied or not self.foreign
-        yield from obstacles(session, settings, subject, loads=not self.foreign, makes=makes)
+        loads = not self.foreign and not self._loaded(session, address)
+        yield from obstacles(session, settings, subject, loads=loads, makes=makes)
         if makes:
             warehouses = self.plan.workload.warehouses
             yield from binary_log(settings, subject, warehouses, copied=copied)
         yield from too_few_connections(session, settings, subject, self.plan)
+        if copied:
+            yield from self._copies(address, session).findings(session, subject)
         if self.foreign:
             yield from adopted.findings(session, address.database, subject, self.plan)
+        elif self.how == "none" or (
+            self.how == "command" and not is_whole(session, address.database)
+        ):
+            require_loadable(session, address.database, self.plan.workload, self.plan.seed)
+
+    def _loaded(self, session: MariadbSession, address: MariadbAddress) -> bool:
+        """Whether what climbs begin with is there; one that was run on is loaded again."""
+        if self.how == "template":
+            return is_whole(session, self._copies(address, session).image)
+        return self.how == "command" and is_whole(session, address.database)
+
+    def kept(
+        self, session: MariadbSession, storage: str, address: MariadbAddress
+    ) -> KeptDatabase | None:
+        """The image database; the tables in the URL's; nothing beside a schema of another's."""
+        if self.foreign:
+            return None
+        place = str(session.value("SELECT @@GLOBAL.datadir"))
+        copied = self.how == "template"
+        name = self._copies(address, session).image if copied else address.database
+        there = size_bytes(session, name) if is_whole(session, name) else 0
+        drop = client_command(_without_database(address), f"DROP DATABASE {name}")
+        return KeptDatabase(name if copied else f"nine tables of {name}", there, place, drop)
+
+    def reported(self, session: MariadbSession, address: MariadbAddress) -> dict[str, str]:
+        """All of its settings."""
+        return values(session)
+
+    def log_untraced(self, session: MariadbSession, address: MariadbAddress) -> str:
+        """By where it runs, and how it writes its log."""
+        settings = values(session)
+        where = whereabouts(session, settings, address.host)
+        calls = log_calls(settings, where.process, self._log_apart(settings))
+        return calls if isinstance(calls, str) else ""
+
+    @staticmethod
+    def _log_apart(settings: Mapping[str, str]) -> Path | None:
+        """The log's directory where it has one of its own."""
+        log = log_directory(settings)
+        return None if log == Path(settings["datadir"]).resolve() else log
 
     def locate(self, address: MariadbAddress) -> Whereabouts:
         """By its sockets, processes and directories."""
@@ -160,10 +205,10 @@ class RemoteMariadb(
         """Drop the image database (restore = "template")."""
         return f"dropped {self._copies(address).remove()}"
 
-    def _copies(self, address: MariadbAddress) -> Copies:
+    def _copies(self, address: MariadbAddress, session: MariadbSession | None = None) -> Copies:
         server = _without_database(address)
-        with self.connected(server) as session:
-            version = number(session.version)
+        with nullcontext(session) if session else self.connected(server) as asked:
+            version = number(asked.version)
         recipe = recipe_of(version, {}, self.plan.workload, self.plan.seed)
         return Copies(server, address.database if self.foreign else "", recipe, self.journal)
 
@@ -203,8 +248,7 @@ class RemoteMariadb(
             found = whereabouts(session, settings, address.host)
         if not found.here:
             return Process()
-        log = log_directory(settings)
-        return process_at(found, None if log == Path(settings["datadir"]).resolve() else log)
+        return process_at(found, self._log_apart(settings))
 
 
 def _without_database(address: MariadbAddress) -> MariadbAddress:

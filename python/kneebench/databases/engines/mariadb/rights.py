@@ -129,17 +129,17 @@ def too_few_connections(
     wanted = min(ladder.most_users, plan.workload.connections or ladder.most_users)
     if wanted <= free:
         return
+    connections = plan.workload.connections or ladder.most_users
+    needed = min(ladder.last if ladder.fixed else max(ladder.first, 1), connections)
     limit = f", the user may open {own or of_user}" if own or of_user else ""
     raised = "max_connections" + (" and max_user_connections" if limit else "")
+    fewer = f", or set {ladder.with_fewer_users(free)}" if free else ""
     yield Finding(
-        level="error" if ladder.fixed and ladder.last > free else "warning",
+        level="error" if needed > free else "warning",
         subject=subject,
         seen=(
             f"max_connections is {most}, {used} in use{limit}: {free} users can connect, the plan"
             f" needs up to {wanted}"
         ),
-        do=(
-            f"raise {raised} (the plan needs {wanted + OURS} free), or set"
-            f" {ladder.with_fewer_users(free)}"
-        ),
+        do=(f"raise {raised} (the plan needs {wanted + OURS} free){fewer}"),
     )

@@ -81,6 +81,15 @@ def facts(session: MariadbSession) -> dict[str, str]:
     return {str(name): str(value) for name, value in session.rows(READ_FACTS)}
 
 
+def is_whole(session: MariadbSession, database: str) -> bool:
+    """Whether a load in this database came to its end; False where there is none."""
+    query = "SELECT count(*) FROM information_schema.tables WHERE (table_schema, table_name) = "
+    if not session.value(f"{query}(%s, %s)", database, FACTS):
+        return False
+    state = "SELECT value FROM {}.{} WHERE name = 'state'"
+    return bool(session.value(state.format(quoted(database), FACTS)) == "whole")
+
+
 def note(session: MariadbSession, known: dict[str, str]) -> None:
     """Keep facts of the load, in place of those of the same names."""
     session.run(MAKE_FACTS)
@@ -92,6 +101,12 @@ def drop_ours(session: MariadbSession, database: str) -> None:
     """Drop our tables, and nothing else; raises Refused where a table of another's has the name of
     one of them.
     """
+    for name in require_ours(session, database):
+        session.run(f"DROP TABLE {name}")
+
+
+def require_ours(session: MariadbSession, database: str) -> list[str]:
+    """Our tables that are there; raises Refused where one of those names is another's."""
     there = tables_there(session)
     ours = [name for name in (*LARGEST_FIRST, FACTS) if name in there]
     if foreign := sorted(name for name in ours if not there[name]):
@@ -100,8 +115,7 @@ def drop_ours(session: MariadbSession, database: str) -> None:
             seen=f"it contains tables that kneebench did not create: {', '.join(foreign)}",
             do='use an empty database, or set schema_from = "hammerdb"',
         )
-    for name in ours:
-        session.run(f"DROP TABLE {name}")
+    return ours
 
 
 def size_bytes(session: MariadbSession, database: str) -> int:

@@ -15,7 +15,7 @@ import psycopg
 from kneebench._core import ConnectError, LoadError
 from kneebench.databases import log_in
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
-from kneebench.errors import KneebenchError, PlanError
+from kneebench.errors import InvalidMeasurement, KneebenchError, PlanError
 
 CREDENTIALS = (
     "correct the user in the URL, and set PGPASSWORD or write a passfile (PGPASSFILE, mode 0600)"
@@ -25,8 +25,8 @@ HOST_LINE = (
     " URL's sslmode requires"
 )
 CONNECTIONS = (
-    "raise max_connections on the server, end other sessions, or lower the upper end of"
-    " ladder.users or workload.connections"
+    "raise max_connections on the server (or the CONNECTION LIMIT of the role or database), end"
+    " other sessions, or lower the upper end of ladder.users or workload.connections"
 )
 DATABASE = "create the database, or correct its name in the URL"
 ROOM = "free disk space where the server's files are, or lower workload.warehouses"
@@ -37,7 +37,10 @@ RIGHTS = (
 START = "start the server, or correct host and port in the URL"
 RUN_AGAIN = "see the server's log for why it was shut down or restarted, then run again"
 BY_STATE = {
-    "25006": "use the primary in the URL: a standby is read-only",
+    "25006": (
+        "use the primary in the URL (a standby is read-only), or remove"
+        " default_transaction_read_only where it is set, for the server, role or database"
+    ),
     "28000": HOST_LINE,
     "28P01": CREDENTIALS,
     "3D000": DATABASE,
@@ -48,6 +51,7 @@ BY_STATE = {
     "55006": "end the other sessions on that database (pg_stat_activity names them)",
 }
 """Faults of what the plan names: they recur until something is changed."""
+OUT_OF_SPACE = "53100"
 LIMITS = {
     "57014": "statement_timeout",
     "55P03": "lock_timeout",
@@ -139,7 +143,8 @@ def refusal(
     what: str, words: str, state: str, address: PostgresAddress | None = None
 ) -> KneebenchError:
     """An error with the server's words and the fix: a PlanError if running again would fail the
-    same way.
+    same way, InvalidMeasurement if the server is out of space.
     """
     kind = PlanError if state in BY_STATE else KneebenchError
+    kind = InvalidMeasurement if state == OUT_OF_SPACE else kind
     return kind(what, seen=words, do=error_hint(state, words, address))

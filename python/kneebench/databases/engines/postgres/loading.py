@@ -26,6 +26,7 @@ from kneebench.databases.engines.postgres.sql_schema import (
     keys_of,
     making,
     note,
+    require_ours,
     tables_there,
 )
 from kneebench.databases.tproc_c import loading
@@ -58,6 +59,12 @@ def load(address: PostgresAddress, workload: Workload, seed: int, watch: Watch) 
         known = {**shape, **rows, **_after(connection, address, watch)}
         note(connection, {**known, "state": "whole"})
     return known
+
+
+def require_loadable(connection: Connection, workload: Workload, seed: int) -> None:
+    """Raise what `load` would of a database that it may not fill; changes nothing."""
+    if not _whole(connection, loading.shape_of(workload, seed)):
+        require_ours(connection)
 
 
 def _whole(connection: Connection, shape: dict[str, str]) -> dict[str, str]:

@@ -18,6 +18,8 @@ SYNCED_BY = {"fdatasync": "fdatasync", "open_datasync": WRITE, "open_sync": WRIT
 """The call that ends a flush, by wal_sync_method: a file opened for synchronous writes has no
 other."""
 
+SYNCED_BY_SETTINGS = ("fsync", "wal_sync_method")
+
 
 def log_calls(settings: Mapping[str, str], first: int | None) -> LogCalls | str:
     """The calls of the server with these settings and this first process; or why they cannot be

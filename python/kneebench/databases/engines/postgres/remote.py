@@ -12,6 +12,7 @@ Only databases that we made are ever dropped: their comment identifies them.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any
@@ -21,12 +22,20 @@ import psycopg
 from kneebench.databases.engines.postgres import adopted
 from kneebench.databases.engines.postgres.address import address_of, connect, explained, parameters
 from kneebench.databases.engines.postgres.conditions import conditions
-from kneebench.databases.engines.postgres.connection_limit import too_few_connections
 from kneebench.databases.engines.postgres.image import recipe_of
-from kneebench.databases.engines.postgres.loading import load
-from kneebench.databases.engines.postgres.rights import LOGGED, rights
+from kneebench.databases.engines.postgres.loading import load, require_loadable
+from kneebench.databases.engines.postgres.log_calls import SYNCED_BY_SETTINGS, log_calls
+from kneebench.databases.engines.postgres.remote_cleanup import psql_command
+from kneebench.databases.engines.postgres.rights import (
+    LOGGED,
+    obstacles,
+    rights,
+    standbys,
+    too_few_connections,
+)
 from kneebench.databases.engines.postgres.server import PostgresServer
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
+from kneebench.databases.engines.postgres.settings_in_force import values
 from kneebench.databases.engines.postgres.sql_schema import facts as facts_of_load
 from kneebench.databases.engines.postgres.sql_schema import (
     install_functions,
@@ -40,13 +49,16 @@ from kneebench.databases.external.engine import (
     UNTOUCHED,
     ExternalRestore,
     ExternalServers,
+    KeptDatabase,
     process_at,
 )
+from kneebench.databases.tproc_c.loading import LARGEST_FIRST
 from kneebench.lab.journal import Journal
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.records import Check, Event, Finding, Watch, Whereabouts
 
 Connection = psycopg.Connection[tuple[Any, ...]]
+DROP_TABLES = f"DROP TABLE {', '.join(f'public.{name}' for name in LARGEST_FIRST)}"
 LIBPQ = {
     "host": "PGHOST",
     "port": "PGPORT",
@@ -97,10 +109,40 @@ class RemotePostgres(
             seen=f"PostgreSQL {_version(session)}, restored by {self.how}; {where.seen}",
         )
         yield from (Finding(level="note", subject=subject, seen=note) for note in where.notes)
+        yield from obstacles(session, subject)
         yield from rights(session, subject, self.how)
         yield from too_few_connections(session, subject, self.plan)
+        if self.how == "template":
+            yield from self._template(address, session).findings(session, subject)
         if self.foreign:
             yield from adopted.findings(session, subject, self.plan)
+        elif self.how == "none" or (self.how == "command" and not _is_whole(session)):
+            require_loadable(session, self.plan.workload, self.plan.seed)
+
+    def kept(
+        self, session: Connection, storage: str, address: PostgresAddress
+    ) -> KeptDatabase | None:
+        """The image database; the tables in the URL's; nothing beside a schema of another's."""
+        if self.foreign:
+            return None
+        place = values(session, "data_directory").get("data_directory", "the server's directory")
+        if self.how == "template":
+            template = self._template(address, session)
+            drop = psql_command(address, f"DROP DATABASE {template.image}")
+            return KeptDatabase(template.image, template.image_bytes(session), place, drop)
+        size = "SELECT pg_database_size(current_database())"
+        there = (session.execute(size).fetchone() or (0,))[0] if _is_whole(session) else 0
+        drop = psql_command(address, f"DROP SCHEMA kneebench CASCADE; {DROP_TABLES}")
+        return KeptDatabase(f"nine tables of {address.database}", there, place, drop)
+
+    def reported(self, session: Connection, address: PostgresAddress) -> dict[str, str]:
+        """As they are for the role's sessions."""
+        return values(session, *(one.name for one in self.plan.engine.safety_settings))
+
+    def log_untraced(self, session: Connection, address: PostgresAddress) -> str:
+        """By where it runs, and how it syncs."""
+        calls = log_calls(values(session, *SYNCED_BY_SETTINGS), whereabouts(session).process)
+        return calls if isinstance(calls, str) else ""
 
     def locate(self, address: PostgresAddress) -> Whereabouts:
         """By its sockets, processes and directories."""
@@ -125,9 +167,9 @@ class RemotePostgres(
         """Drop the image database (restore = "template")."""
         return f"dropped {self._template(address).remove()}"
 
-    def _template(self, address: PostgresAddress) -> Template:
-        with connect(address) as connection:
-            recipe = recipe_of(_version(connection), (), self.plan.workload, self.plan.seed)
+    def _template(self, address: PostgresAddress, session: Connection | None = None) -> Template:
+        with contextlib.nullcontext(session) if session else connect(address) as asked:
+            recipe = recipe_of(_version(asked), (), self.plan.workload, self.plan.seed)
         return Template(address, "" if not self.foreign else address.database, recipe, self.journal)
 
     def open(self, restore: ExternalRestore[PostgresAddress], stack: ExitStack) -> PostgresServer:
@@ -144,6 +186,7 @@ class RemotePostgres(
         notes += [*self.where(restore.configuration).notes, *self._functions(address)]
         restore_s = restore.seconds
         with explained("cannot open the restored database", address):
+            notes += self._standbys(address)
             process = process_at(self.locate(address))  # again: it may have been restarted
             before = self._before(address, watch)
             warehouses = self.plan.workload.warehouses
@@ -151,6 +194,10 @@ class RemotePostgres(
         stack.callback(server.close)
         server.checkpoint()
         return server
+
+    def _standbys(self, address: PostgresAddress) -> list[str]:
+        with connect(address) as connection:
+            return standbys(connection)
 
     def _functions(self, address: PostgresAddress) -> list[str]:
         """Install the functions, unless the database is a copy of an image that has them.
@@ -169,6 +216,11 @@ class RemotePostgres(
         watch(Event(kind="start", doing="checking the existing schema"))
         with connect(address) as connection:
             return conditions(connection, self.plan.workload.warehouses)
+
+
+def _is_whole(connection: Connection) -> bool:
+    """Whether the plan's command finds a loaded database, used or not."""
+    return facts_of_load(connection).get("state") == "whole"
 
 
 def _version(connection: Connection) -> str:

@@ -138,10 +138,8 @@ def note(connection: Connection, known: dict[str, str]) -> None:
         cursor.executemany(upsert, list(known.items()))
 
 
-def drop_ours(connection: Connection) -> None:
-    """Drop our tables and the load's facts, and nothing else; raises Refused where a table of
-    another's is among them.
-    """
+def require_ours(connection: Connection) -> dict[str, bool]:
+    """The tables that are there; raises Refused where one of them is another's."""
     there = tables_there(connection)
     if foreign := sorted(name for name, ours in there.items() if not ours):
         raise Refused(
@@ -149,6 +147,14 @@ def drop_ours(connection: Connection) -> None:
             seen=f"it contains tables that kneebench did not create: {', '.join(foreign)}",
             do='use an empty database, or set schema_from = "hammerdb"',
         )
+    return there
+
+
+def drop_ours(connection: Connection) -> None:
+    """Drop our tables and the load's facts, and nothing else; raises Refused where a table of
+    another's is among them.
+    """
+    there = require_ours(connection)
     with connection.transaction():
         for name in there:
             connection.execute(sql.SQL("DROP TABLE public.{}").format(sql.Identifier(name)))

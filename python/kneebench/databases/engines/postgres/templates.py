@@ -31,13 +31,18 @@ from kneebench.errors import Refused
 from kneebench.lab.journal import Journal
 from kneebench.lab.programs import wait_until
 from kneebench.plan.plan import Workload
-from kneebench.records import Watch
+from kneebench.records import Finding, Watch
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 OURS = "made by kneebench: "
 ENDED = "57P"
 """Prefix of the SQLSTATE of a session that the server ended (admin_shutdown, crash_shutdown,
 ...)."""
+THERE = """
+SELECT datname, rolname, coalesce(shobj_description(d.oid, 'pg_database'), ''),
+    pg_has_role(datdba, 'usage'), pg_database_size(d.oid)
+FROM pg_database d JOIN pg_roles r ON r.oid = datdba WHERE datname = ANY(%s)"""
+UNMARKED = "it carries no kneebench mark"
 UNLOCK = "SELECT pg_advisory_unlock(%s)"
 HOLDERS = (
     "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND"
@@ -62,8 +67,35 @@ class Template(NamedTuple):
         return self.source or f"kneebench_image_{self._digest}"
 
     @property
+    def work_database(self) -> str:
+        """The name of its copy."""
+        return f"kneebench_work_{self._digest}"
+
+    @property
     def _digest(self) -> str:
         return self.recipe.key.rpartition("-")[2]
+
+    def findings(self, connection: Connection, subject: str) -> Iterator[Finding]:
+        """Databases with these names that are not ours, or that another role owns."""
+        names = [self.work_database, *([] if self.source else [self.image])]
+        for name, owner, comment, may, _ in connection.execute(THERE, [names]).fetchall():
+            if not comment.startswith(OURS):
+                seen, do = f"the database {name}: {UNMARKED}", "rename it or drop it yourself"
+                yield Finding(level="refused", subject=subject, seen=seen, do=do)
+            elif not may:
+                user = connection.info.user
+                yield Finding(
+                    level="error",
+                    subject=subject,
+                    seen=f"{name} belongs to the role {owner}: only its owner may copy or drop it",
+                    do=f"GRANT {owner} TO {user}, or, as {owner}, DROP DATABASE {name}",
+                )
+
+    def image_bytes(self, connection: Connection) -> int:
+        """The size of the image that is there and whole; 0 of any other."""
+        for _, _, comment, _, size in connection.execute(THERE, [[self.image]]).fetchall():
+            return int(size) if self.source or comment.startswith(f"{OURS}image ") else 0
+        return 0
 
     def prepare(self, workload: Workload, seed: int, watch: Watch) -> dict[str, str]:
         """Load the image database, unless it is complete; returns its facts."""
@@ -107,7 +139,7 @@ class Template(NamedTuple):
 
         If that fails, the failure is reported with the command that removes the copy.
         """
-        name = f"kneebench_work_{self._digest}"
+        name = self.work_database
         with self._alone() as connection:
             with explained(f"cannot drop the database {name} of an earlier run", self.address):
                 _drop(connection, name)
@@ -212,7 +244,7 @@ def _drop(connection: Connection, database: str) -> None:
     if not comment.startswith(OURS):
         raise Refused(
             f"cannot drop the database {database}",
-            seen="it carries no kneebench mark",
+            seen=UNMARKED,
             do="rename it or drop it yourself",
         )
     name = sql.Identifier(database)

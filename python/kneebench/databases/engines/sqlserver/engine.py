@@ -27,8 +27,13 @@ from kneebench.databases.engines.sqlserver.server_findings import (
     placement_findings,
     server_findings,
 )
-from kneebench.databases.engines.sqlserver.server_settings import PlansSettings
-from kneebench.databases.engines.sqlserver.session import SqlError, SqlServerSession, connect
+from kneebench.databases.engines.sqlserver.server_settings import PlansSettings, in_force
+from kneebench.databases.engines.sqlserver.session import (
+    SqlError,
+    SqlServerSession,
+    connect,
+    quoted,
+)
 from kneebench.databases.engines.sqlserver.sql_files import install_procedures
 from kneebench.databases.engines.sqlserver.table import (
     CACHE,
@@ -37,7 +42,7 @@ from kneebench.databases.engines.sqlserver.table import (
     sqlserver_table,
 )
 from kneebench.databases.engines.sqlserver.version import version_of
-from kneebench.databases.external.engine import LEFT, ExternalRestore, ExternalServers
+from kneebench.databases.external.engine import LEFT, ExternalRestore, ExternalServers, KeptDatabase
 from kneebench.lab.journal import Journal
 from kneebench.lab.server_cleanup import undo_or_report
 from kneebench.plan.database_plan import DatabasePlan
@@ -124,6 +129,31 @@ class RemoteSqlServer(
         yield from server_findings(session, image, subject, self.plan)
         if not self.foreign and image.how in STAYS and whose(session, address.database) == "ours":
             image.kept()
+
+    def kept(
+        self, session: SqlServerSession, storage: str, address: SqlServerAddress
+    ) -> KeptDatabase | None:
+        """The backup's file, or the database where it stays; nothing where each climb loads it."""
+        image = self._image(session, storage)
+        if self.foreign or image.how == "load":
+            return None
+        if image.how == "backup":
+            found = image.backup.facts(session)
+            there = int(found.get("bytes", 0)) if found.get("key") == image.key else 0
+            return KeptDatabase("a backup", there, image.path, "delete the file on the server")
+        there = whose(session, address.database) == "ours"
+        data = self.plan.data_bytes if there else 0
+        drop = f"DROP DATABASE {quoted(address.database)}"
+        return KeptDatabase(
+            f"nine tables of {address.database}", data, "the plan's directories", drop
+        )
+
+    def reported(self, session: SqlServerSession, address: SqlServerAddress) -> dict[str, str]:
+        """Those of a database that is there; a restored one has the plan's options, or defaults."""
+        if self.how not in STAYS or whose(session, address.database) == "nobody's":
+            return {}
+        settings = in_force(session, address.database, version_of(session))
+        return {setting.name: setting.value for setting in settings}
 
     def locate(self, address: SqlServerAddress) -> Whereabouts:
         """Taken for another machine: neither its processes nor its files are to be seen."""

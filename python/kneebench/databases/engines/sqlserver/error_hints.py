@@ -6,7 +6,7 @@ import re
 
 from kneebench.databases.engines.sqlserver.server_address import SqlServerAddress
 from kneebench.databases.engines.sqlserver.table import PASSWORD
-from kneebench.errors import KneebenchError, PlanError
+from kneebench.errors import InvalidMeasurement, KneebenchError, PlanError
 
 CREDENTIALS = f"correct the user in the URL, or the password in {PASSWORD} or password_file"
 WRITABLE = (
@@ -100,10 +100,14 @@ def error_hint(number: int, words: str, address: SqlServerAddress | None = None)
     return "see the server's error log and the number in Microsoft's list of errors, then run again"
 
 
+OUT_OF_SPACE = (1101, 1105, 9002)
+
+
 def refusal(what: str, words: str, number: int, address: SqlServerAddress | None) -> KneebenchError:
     """An error with the server's words and the fix: a PlanError if running again would fail the
-    same way.
+    same way, InvalidMeasurement if the server is out of space.
     """
     kind = PlanError if number in BY_NUMBER else KneebenchError
+    kind = InvalidMeasurement if number in OUT_OF_SPACE else kind
     seen = f"{words} (error {number})" if number else words
     return kind(what, seen=seen, do=error_hint(number, words, address))

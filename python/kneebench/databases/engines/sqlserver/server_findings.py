@@ -200,12 +200,11 @@ def _connections(session: SqlServerSession, subject: str, plan: DatabasePlan) ->
     ladder = plan.ladder
     wanted = min(ladder.most_users, plan.workload.connections or ladder.most_users)
     if 0 < most < wanted + OURS:
+        free = most - OURS
+        fewer = f", or set {ladder.with_fewer_users(free)}" if free > 0 else ""
         yield Finding(
-            level="error" if ladder.fixed and most < ladder.last + OURS else "warning",
+            level="error" if free < (ladder.last if ladder.fixed else 1) else "warning",
             subject=subject,
             seen=f"user connections is {most}, the plan needs up to {wanted + OURS}",
-            do=(
-                "set user connections to 0 and restart the server, or set"
-                f" {ladder.with_fewer_users(max(most - OURS, 0))}"
-            ),
+            do="set user connections to 0 and restart the server" + fewer,
         )
