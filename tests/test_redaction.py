@@ -12,16 +12,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import kneebench
 from kneebench.cli import app
 from kneebench.errors import KneebenchError
 from kneebench.results.acceptance import accept
+from kneebench.results.campaign_folders import LONGEST_FOLDER, slug
 from kneebench.results.campaign_reader import series
 from kneebench.results.packing import pack
 from kneebench.results.private_names import Name, by_form, by_key
-from kneebench.results.redaction import Redaction, Replacement
+from kneebench.results.redaction import Redaction, Replacement, redacted, redaction_of
 from tests.packed import PATH, PRIVATE, SERIAL, SHORT, changed, texts, with_private_names
 from tests.packed import small_campaign as campaign_in
 
@@ -34,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def packed(folder: Path) -> tuple[Path, tuple[Replacement, ...]]:
     file = folder.parent / "redacted.kneebench"
-    return file, pack(kneebench.load(folder), file, redact=True)
+    return pack(kneebench.load(folder), file, redact=True)
 
 
 def test_no_private_name_is_left_in_any_byte(
@@ -108,7 +111,9 @@ def test_a_thread_on_a_core_is_no_user_on_a_host() -> None:
         ("2001:db8:0:0:0:0:0:1:5432 is busy.", "host1:5432 is busy."),
         ("from ::ffff:10.1.2.3 and 10.1.2.3.", "from host2 and host1."),
         ("bob@fe80::1%eth0 in [2001:db8::]:80", "user1@host2%eth0 in [host1]:80"),
-        ("at 12:30:59, by 00:1b:44:11:3a:b7 of a::Type", None),
+        ("at 12:30:59 of a::Type", None),
+        ("by 00:1B:44:11:3a:b7 or 00-1b-44-11-3a-b8.", "by mac2 or mac1."),
+        ("enx001b44113ab7 and 001b.4411.3ab7", "enxmac2 and mac1"),
     ],
 )
 def test_ip_addresses_are_found_beside_colons_and_within_one_another(
@@ -147,6 +152,85 @@ def test_the_command_prints_what_was_replaced(folder: Path, tmp_path: Path) -> N
     file.unlink()
     found = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)
     assert {"kind": "serial", "name": SERIAL, "stand_in": "serial1"} in found["replaced"]
+
+
+@pytest.fixture(scope="module")
+def documents(folder: Path) -> dict[str, Any]:
+    """One document of each kind."""
+    kinds = ("campaign.json", "climbs/*", "rungs/*final_run*", "conditions/*", "finished.json")
+    files = [next(iter(sorted(folder.glob(kind)))) for kind in kinds]
+    return {str(file.relative_to(folder)): json.loads(file.read_text()) for file in files}
+
+
+def _words(least: int = 4) -> st.SearchStrategy[str]:
+    return st.from_regex(rf"[a-z]{{{least},8}}[0-9]{{2}}", fullmatch=True)
+
+
+HEX = "0123456789abcdef"
+HOSTS = st.tuples(_words(), _words()).map(lambda parts: f"{parts[0]}.{parts[1]}.example")
+FORMS: dict[str, st.SearchStrategy[str]] = {
+    "host": HOSTS,
+    "IPv4": st.ip_addresses(v=4, network="10.0.0.0/8").map(str),
+    "IPv6": st.ip_addresses(v=6, network="2001:db8::/32").map(str),
+    "MAC": st.text(HEX, min_size=12, max_size=12).map(
+        lambda text: ":".join(re.findall("..", text)),
+    ),
+    "serial": st.from_regex(r"[A-Z]{2}[0-9A-Z]{6,12}", fullmatch=True),
+    "WWID": st.text(HEX, min_size=16, max_size=16).map("eui.{}".format),
+    "mail": st.tuples(_words(), HOSTS).map("@".join),
+    "path": st.tuples(_words(), _words()).map(lambda parts: f"/srv/{parts[0]}/{parts[1]}"),
+    "user": _words(),
+}
+"""What a private name looks like, of each kind."""
+
+
+def _with(document: Any, name: str) -> Any:
+    """A document with a name behind each of its texts."""
+    if isinstance(document, dict):
+        kept = document.keys() - {"command", "tally"}
+        return {key: _with(document[key], name) for key in sorted(kept)}
+    if isinstance(document, list):
+        return [_with(one, name) for one in document]
+    return f"{document}, {name}" if isinstance(document, str) else document
+
+
+@pytest.mark.parametrize("form", FORMS)
+@settings(max_examples=3, deadline=None, derandomize=True, phases=[Phase.generate])
+@given(data=st.data())
+def test_a_private_name_of_each_form_is_in_no_text_of_an_archive(
+    documents: dict[str, Any], form: str, data: st.DataObject
+) -> None:
+    name = data.draw(FORMS[form])
+    made = {entry: _with(document, name) for entry, document in documents.items()}
+    head, climb = made["campaign.json"], made[next(one for one in made if "climbs" in one)]
+    head["id"] = f"2026-11-28-is-{slug(name)}"[:40]
+    climb["climb"]["configuration"]["id"] = f"a-{slug(name)}"[:12]
+    if form == "serial":
+        head["drives_before"][0]["serial"] = name
+    if form in ("host", "user"):
+        user, host = ("me", name) if form == "host" else (name, "db")
+        head["plan"]["hosts"]["load"][0]["ssh"] = f"{user}@{host}"
+    found = [(entry, json.dumps(one).encode()) for entry, one in made.items()]
+    redaction = redaction_of(Path("nowhere"), found)
+    texts = "".join(text.decode() for _, text in redacted(Path("nowhere"), found, redaction))
+    sensitive = {name, slug(name), *([] if form == "WWID" else re.findall(r"[a-z]{4,}\d\d", name))}
+    assert [one for one in sensitive if one in texts + redaction.text(f"drive {name}")] == []
+    assert len(redaction.text(head["id"])) <= LONGEST_FOLDER
+
+
+def test_a_redacted_campaign_is_named_by_what_is_left_of_its_question(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(head: dict[str, Any]) -> None:
+        head["id"] = "2026-11-28-db-host-10-9-8"
+        head["plan"]["question"] = "DB host 10.9.8.7?"
+
+    changed(Path(shutil.copytree(folder, tmp_path / "copy")) / "campaign.json", write)
+    monkeypatch.chdir(tmp_path)
+    words = ["pack", "copy", "--redact", "--json"]
+    found = json.loads(CliRunner().invoke(app, words).stdout)
+    assert re.fullmatch(r"2026-11-28-db-host-host\d\.kneebench", found["archive"])
+    assert f"{kneebench.load(found['archive']).campaign.id}.kneebench" == found["archive"]
 
 
 def test_a_redaction_that_would_damage_the_campaign_leaves_no_file(
@@ -223,7 +307,7 @@ def test_a_storage_named_as_a_wwid_begins_keeps_its_name_and_rungs(
     }
     results = kneebench.run(kneebench.Plan.model_validate(plan), tmp_path / "campaigns", fresh=True)
     file = tmp_path / "redacted.kneebench"
-    assert not [one for one in pack(results, file, redact=True) if one.kind == "WWID"]
+    assert not [one for one in pack(results, file, redact=True).replaced if one.kind == "WWID"]
     again = kneebench.load(file)
     assert [one.order for one in again.climbs[0].rungs] == [
         one.order for one in results.climbs[0].rungs

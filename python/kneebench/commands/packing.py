@@ -21,7 +21,7 @@ ArchiveFile = Annotated[
     typer.Option(
         "--out",
         "-o",
-        help="Result archive to write. [default: the campaign's id with .kneebench, here]",
+        help="Result archive to write. [default: the id in it with .kneebench, here]",
         show_default=False,
     ),
 ]
@@ -44,9 +44,9 @@ def pack(
     """Pack a campaign into one file, a result archive, for others or to keep.
 
     `show`, `compare`, `accept`, `brief` and kneebench.load() read it as they read a folder. Reading
-    one is safe, whoever made it. With --redact, host names, user names, authors, serial numbers,
-    WWIDs and paths have stand-ins, which are printed; the names of storages and your own sentences
-    stay, unless they contain one of these.
+    one is safe, whoever made it. With --redact, host names, user names, authors, MAC addresses,
+    serial numbers, WWIDs and paths have stand-ins, which are printed; the names of storages and
+    your own sentences stay, unless they contain one of these.
 
     \b
     Examples:
@@ -60,8 +60,7 @@ def pack(
     from kneebench.units import size
 
     results = load_named(campaign, root)
-    file = _checked(out or Path(f"{results.campaign.id}.kneebench"))
-    replaced = packed(results, file, redact=redact)
+    file, replaced = packed(results, out and _checked(out), redact=redact)
     if as_json:
         show_json({"archive": str(file), "replaced": [one._asdict() for one in replaced]})
         return

@@ -36,8 +36,8 @@ def configurations(plan: Plan) -> tuple[Configuration, ...]:
     for storage in storages:
         for database, constraints in databases.items():
             for name, constraint in constraints.items():
-                names = (storage, *filter(None, (database, name)))
-                id = _free("-".join(map(_slug, names)), [one.id for one in found])
+                names = (storage, database, name)
+                id = configuration_id(names, [one.id for one in found])
                 found.append(_configuration(id, (storage, database, name), constraint))
     return tuple(found)
 
@@ -109,6 +109,13 @@ def largest_beside(
     )
 
 
+def configuration_id(names: Sequence[str], taken: Sequence[str]) -> str:
+    """An id that is not taken, of the names of a storage, a database and a constraint; empty ones
+    count for nothing.
+    """
+    return _free("-".join(_slug(name) for name in names if name), taken)
+
+
 def _slug(name: str) -> str:
     """Lower-case letters and digits of ASCII, joined by hyphens; at most 40 characters, never
     empty.
@@ -116,7 +123,7 @@ def _slug(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40].strip("-") or "storage"
 
 
-def _free(slug: str, taken: list[str]) -> str:
+def _free(slug: str, taken: Sequence[str]) -> str:
     return next(
         name
         for name in (slug, *(f"{slug}-{n}" for n in range(2, len(taken) + 3)))

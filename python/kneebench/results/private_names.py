@@ -1,7 +1,7 @@
 """Private names in results: which of a document's texts name a host, a user, a drive or a path.
 
-A name is known by the key that has it (`serial`, `address`), or by its form (a URL, an IP address,
-`user@host`, an absolute path). What a key told is then found in every other text, too.
+A name is known by the key that has it (`serial`, `address`), or by its form (a URL, an IP or MAC
+address, `user@host`, an absolute path). What a key told is then found in every other text, too.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from kneebench.shelf import ENGINES
 
-Kind = Literal["host", "user", "author", "serial", "WWID", "id", "path"]
+Kind = Literal[
+    "host", "user", "author", "MAC", "serial", "WWID", "id", "campaign", "storage", "path"
+]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 _SHARED_PART = re.compile(
     r"|\.|\.\.|~|bin|by-(?:diskseq|id|label|partlabel|partuuid|path|uuid)|dev|disk|drives|etc|home"
@@ -47,6 +49,9 @@ _FORMS = re.compile(
     r"|(?P<path>(?<![\w/.:)\]~])(?:~|\.{1,2})?/(?![/\s])[^\s\"'`,;:()\[\]{}<>|]*[\w-])"
     rf"|(?<![\w.])(?P<ip>{_IPV4})(?!\.?\w)"
     rf"|(?<![\w:.])(?P<ipv6>{_IPV6})"
+    r"|(?<![\w:.-])(?P<mac>(?:[0-9A-Fa-f]{2}(?P<between>[:-]))(?:[0-9A-Fa-f]{2}(?P=between)){4,18}"
+    r"[0-9A-Fa-f]{2}|(?:[0-9A-Fa-f]{4}\.){2}[0-9A-Fa-f]{4})(?![\w:-])"
+    r"|(?<!\w)(?:en|wl|ww|ib)x(?P<interface>[0-9A-Fa-f]{12})(?!\w)"
     r"|(?<![\w.-])(?P<uuid>[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})(?!\w)"
     r"|(?<![\w.-])(?P<wwid>(?:nvme-)?(?:eui|naa|uuid)\.[0-9A-Fa-f][0-9A-Fa-f-]{7,}"
     r"|nvme\.[0-9a-f]{4}(?:-[0-9a-f]+){2,3}|t10\.[A-Z0-9][\w.-]{7,}|nvme-[A-Z][\w.-]*_[\w.-]{4,}"
@@ -108,6 +113,8 @@ def by_form(text: str) -> Iterator[Found]:
     ['10.1.2.3']
     >>> [found.name.text for found in by_form("al@2001:db8::1: of ::ffff:10.1.2.3, at 12:30:59:01")]
     ['al', '2001:db8::1', '::ffff:10.1.2.3']
+    >>> [found.name.text for found in by_form("00:1b:44:11:3a:b7, at 12:30:59 by enx001b44113ab8")]
+    ['00:1b:44:11:3a:b7', '001b44113ab8']
     >>> list(by_form("rustc@0 and terminals-0@1"))
     []
     >>> list(by_form("12 MB/s and 884/s, read/write, on /dev/nvme0n1 at 12:30:59 of 127.0.0.1"))
@@ -127,6 +134,8 @@ _GROUPS: dict[str, Kind] = {
     "path": "path",
     "ip": "host",
     "ipv6": "host",
+    "mac": "MAC",
+    "interface": "MAC",
     "uuid": "id",
     "wwid": "WWID",
 }

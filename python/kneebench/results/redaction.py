@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from kneebench.plan.configurations import configuration_id
 from kneebench.plan.json_schema import plan_schema
 from kneebench.private_folder import private_folder
 from kneebench.results.archive import Entries
+from kneebench.results.campaign_folders import slug
 from kneebench.results.file_schemas import schemas
 from kneebench.results.parquet import write_seconds, write_series
 from kneebench.results.private_names import (
@@ -34,7 +36,7 @@ from kneebench.results.private_names import (
 from kneebench.results.tables import read_seconds, read_series
 from kneebench.secrets import HIDDEN
 
-_PREFIX: dict[Kind, str] = {"WWID": "wwid", "path": "p"}
+_PREFIX: dict[Kind, str] = {"WWID": "wwid", "MAC": "mac", "path": "p"}
 """What a stand-in begins with; else its kind."""
 
 
@@ -57,9 +59,10 @@ class Redaction:
 
     def __init__(self, names: Iterable[Name]) -> None:
         whole = list(dict.fromkeys(names))
-        self._by_text = {one.name: one for one in _replacements(whole)}
+        found = {one.name: one for one in _replacements(whole)}
+        self._by_text = {slug(one.name): one for one in found.values() if _is_in_ids(one)} | found
         self._kinds = {text: kind for kind, text in whole} | {
-            one.name: one.kind for one in self._by_text.values() if one.kind != "path"
+            text: one.kind for text, one in self._by_text.items() if one.kind != "path"
         }
         self._known = _any_of(
             text for text, kind in self._kinds.items() if _is_searched(text, kind)
@@ -74,11 +77,26 @@ class Redaction:
     def without_gaps(self) -> Redaction:
         """The same, with numbers for what was replaced so far alone."""
         of_kind = dict.fromkeys(KINDS, 0)
+        numbered = {}
         for one in self.replaced:
             of_kind[one.kind] += 1
-            self._by_text[one.name] = one._replace(stand_in=_stand_in(one.kind, of_kind[one.kind]))
-        self._used.clear()
+            numbered[one.name] = one._replace(stand_in=_stand_in(one.kind, of_kind[one.kind]))
+        self._stand_for(numbered)
         return self
+
+    def with_ids(self, made: Iterable[MadeId]) -> Redaction:
+        """The same, with ids that are made again of what is left of their texts."""
+        taken, ids = list[str](), dict[str, Replacement]()
+        for one in made:
+            taken.append(one.make(one.id, [self.text(text) for text in one.of], taken))
+            ids[one.id] = Replacement(one.kind, one.id, taken[-1])
+        self._stand_for(ids)
+        return self
+
+    def _stand_for(self, new: Mapping[str, Replacement]) -> None:
+        for text, one in self._by_text.items():
+            self._by_text[text] = new.get(one.name, one)
+        self._used.clear()
 
     def text(self, text: str) -> str:
         """A text with stand-ins in place of names."""
@@ -142,11 +160,51 @@ def redaction_of(
     """The redaction of a campaign, by the names in all of its files and some `more`; numbers are
     only for those that it replaces.
     """
-    within = (name for entry, written in found for name in _names(folder / entry, entry, written))
-    redaction = Redaction([*more, *within])
+    within = [name for entry, written in found for name in _names(folder / entry, entry, written)]
+    names, known = [*more, *within], Redaction([*more, *within])
+    ids = [
+        one
+        for one in _made_ids(found)
+        if any(known.text(text) != text for text in (one.id, *one.of))
+    ]
+    redaction = Redaction([*names, *(Name(one.kind, one.id) for one in ids)])
     for _ in redacted(folder, found, redaction):
         pass  # what it replaces is known only afterwards
-    return redaction.without_gaps()
+    return redaction.without_gaps().with_ids(ids)
+
+
+class MadeId(NamedTuple):
+    """An id that was made of texts; `make` makes another of it and others, which is not taken."""
+
+    kind: Kind
+    id: str
+    of: tuple[str, ...]
+    make: Callable[[str, list[str], list[str]], str]
+
+
+def _made_ids(found: Sequence[tuple[str, bytes]]) -> Iterator[MadeId]:
+    """The ids of a campaign and of its configurations: cut words of its question, and names of
+    storages.
+    """
+    for entry, written in found:
+        document = json.loads(written) if entry.endswith(".json") else {}
+        if entry == "campaign.json":
+            plan = document.get("plan", {})
+            words = str(plan.get("name") or plan.get("question") or "")
+            yield MadeId("campaign", document["id"], (words,), _campaign_id)
+        elif entry.startswith("climbs/"):
+            one = document["climb"]["configuration"]
+            names = (one["storage"], one.get("database", ""), one.get("constraint", ""))
+            yield MadeId("storage", one["id"], names, _configuration_id)
+
+
+def _campaign_id(id: str, texts: list[str], taken: list[str]) -> str:
+    date = re.match(r"\d{4}-\d{2}-\d{2}-", id)
+    return f"{date[0] if date else ''}{slug(texts[0])}"
+
+
+def _configuration_id(id: str, texts: list[str], taken: list[str]) -> str:
+    return configuration_id(texts, taken)
 
 
 def redacted(folder: Path, found: Sequence[tuple[str, bytes]], redaction: Redaction) -> Entries:
@@ -231,6 +289,11 @@ def _single(name: Name) -> Iterator[Name]:
     short, _, domain = text.partition(".")
     if kind == "host" and domain and not is_address(text):
         yield from (Name(kind, one) for one in (short, domain) if one == short or "." in one)
+
+
+def _is_in_ids(one: Replacement) -> bool:
+    """Whether a name is looked for as ids have it, too, such as 10-9-8-7."""
+    return one.kind in ("host", "user", "author", "MAC") and len(slug(one.name)) >= SHORTEST
 
 
 def _is_searched(text: str, kind: Kind) -> bool:
