@@ -8,6 +8,7 @@ import base64
 import json
 import re
 import shutil
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from kneebench.brief.pdf import pdf
 from kneebench.brief.sections import published
 from kneebench.campaign.flow import run
 from kneebench.cli import app
-from kneebench.errors import PlanError
+from kneebench.errors import KneebenchError, PlanError
 from kneebench.plan import Plan
 from kneebench.plan.authors_words import MOST_FACTS, UNITS
 from kneebench.plan.reader import parse_plan
@@ -32,6 +33,7 @@ from kneebench.records import Results
 from kneebench.records.resolved_plan import PlannedDatabase
 from kneebench.results import load
 from kneebench.results.campaign_differences import differences
+from kneebench.results.logo import kept_logo, read_logo
 from kneebench.results.store import Store
 from kneebench.results.upgrades import UPGRADES
 from tests.recordings import (
@@ -273,3 +275,42 @@ def test_the_logo_is_copied_into_the_folder_and_stands_in_the_page_and_the_pdf(
 def test_a_logo_that_is_no_picture_is_an_error_of_the_plan() -> None:
     with pytest.raises(ValidationError, match=r"ends in \.svg or \.png"):
         simulated(brief={"logo": "logo.exe"})
+
+
+ACTIVE_SVGS = {
+    "a <script>": '<svg:script xmlns:svg="http://www.w3.org/2000/svg">x()</svg:script>',
+    "the attribute onload": '<rect onload="x()"/>',
+    "a <foreignobject>": "<foreignObject><p/></foreignObject>",
+    "the attribute href to another file": '<image href="http://a.example/x.png"/>',
+    "the attribute style": '<rect style="fill: url(//a.example/x)"/>',
+    "a style that refers to another file": "<style>@import 'x.css'; </style>",
+    "a processing instruction": '<?xml-stylesheet href="x.css"?>',
+    "no valid XML": "<rect>",
+}
+
+
+@pytest.mark.parametrize("why", ACTIVE_SVGS)
+def test_a_logo_that_does_more_than_a_picture_is_refused_also_in_an_archive(
+    why: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "logo.svg"
+    file.write_text(f"<svg>{ACTIVE_SVGS[why]}</svg>")
+    with pytest.raises(PlanError, match=f"brief.logo: {file} has {why}"):
+        read_logo(file)
+    with pytest.raises(KneebenchError, match=f"cannot use {file}: it has {why}"):
+        kept_logo(tmp_path)
+    with zipfile.ZipFile(tmp_path / "theirs.kneebench", "w") as archive:
+        archive.writestr("campaign.json", "{}")
+        archive.writestr("logo.svg", file.read_text())
+    with pytest.raises(KneebenchError, match=rf"theirs.kneebench: its logo.svg has {why}"):
+        load(tmp_path / "theirs.kneebench")
+
+
+def test_a_logo_may_refer_to_its_own_parts_and_have_pictures_within(tmp_path: Path) -> None:
+    (tmp_path / "logo.svg").write_text(
+        '<!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "http://www.w3.org/svg11.dtd">'
+        '<svg xmlns:l="http://www.w3.org/1999/xlink"><style>rect { fill: url(#a) }</style>'
+        '<image l:href="data:image/png;base64,AA"/><use href="#a"/>'
+        "<rect style=\"fill: url('#a')\"/><text>a\\b</text></svg>"
+    )
+    assert kept_logo(tmp_path)

@@ -7,10 +7,11 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -349,3 +350,22 @@ def opened(tmp_path: Path, width: int, height: int) -> Iterator[Tab]:
         yield tab
     finally:
         tab.close()
+
+
+def test_so_many_pages_listen_at_once_and_one_more_is_refused_until_one_leaves(
+    folder: Path,
+) -> None:
+    with served(folder) as url, ExitStack() as stack:
+        pages = [stack.enter_context(urllib.request.urlopen(f"{url}events")) for _ in range(64)]
+        assert get(f"{url}events") == (503, "64 pages are open already: close one")
+        assert get(f"{url}state")[0] == 200
+        pages[0].close()
+        for _ in range(50):
+            try:
+                with urllib.request.urlopen(f"{url}events") as again:
+                    assert again.status == 200
+                    break
+            except urllib.error.HTTPError:  # the server has not seen yet that it left
+                time.sleep(0.1)
+        else:
+            pytest.fail("no page may listen again")

@@ -56,6 +56,24 @@ def call(*words: object) -> Result:
     return runner.invoke(app, [*map(str, words)])
 
 
+def test_archives_are_unpacked_only_as_long_as_somebody_has_them(root: Path) -> None:
+    def there() -> int:
+        return len(list(Path(tempfile.gettempdir()).glob("kneebench-private-*")))
+
+    first = kneebench.load(root / "before.kneebench")
+    for name in ("a", "b", "c"):
+        copied = Path(shutil.copy(root / "before.kneebench", root / f"{name}.kneebench"))
+        assert kneebench.load(copied).folder != first.folder
+        copied.unlink()
+    again = kneebench.load(root / "before.kneebench")
+    assert (there(), again.folder) == (1, first.folder)
+    rung = first.climbs[0].rungs[-1]
+    del first
+    assert series(again, rung)
+    del again
+    assert there() == 0
+
+
 # --- packed, and read -----------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from pathlib import Path
@@ -10,7 +11,9 @@ import pytest
 from rich.text import Text
 from typer.testing import CliRunner
 
+from kneebench.analysis.sweep_rows import SweepRow
 from kneebench.brief import Brief
+from kneebench.brief.drawn_rows import as_csv
 from kneebench.cli import app
 from kneebench.commands.output import Filtered
 from kneebench.errors import KneebenchError
@@ -19,8 +22,10 @@ from kneebench.plan.duration import Expected
 from kneebench.plan.resolve import campaign_plan
 from kneebench.records import Event
 from kneebench.results import load
+from kneebench.results.parquet import write_sweep
 from kneebench.screen.progress import Progress
 from kneebench.screen.watching import PlainLines
+from kneebench.visible import visible
 from tests.recorded.record import unpack
 from tests.recordings import PLATEAU, recorded
 from tests.terminal import drawn
@@ -125,3 +130,23 @@ def test_the_default_plan_of_a_directory_with_an_odd_name_is_a_plan(
         (tmp_path / name).mkdir(exist_ok=True)
         monkeypatch.chdir(tmp_path / name)
         assert "faster storage" in sized_plan(Path(), 4).question
+
+
+def test_an_error_has_no_control_character_wherever_it_is_printed() -> None:
+    error = KneebenchError("cannot read \x1b]0;a\x07", seen="it says \x1b[31m", do="see \u202ex")
+    error.also("then \x9b2J")
+    texts = (str(error), error.alone, error.what, error.seen, error.do)
+    assert [one for one in texts if visible(one) != one] == []
+    assert r"it says \u001b[31m" in str(error)
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+cmd", "-cmd", "@sum", "\t=1"])
+def test_a_csv_has_no_cell_or_heading_that_a_spreadsheet_would_run(
+    text: str, tmp_path: Path
+) -> None:
+    rows = list(csv.reader(as_csv([{"a": text, text: -1.5, "b": "-1.5"}]).decode().splitlines()))
+    assert rows == [["a", f"'{text}", "b"], [f"'{text}", "-1.5", "-1.5"]]
+    empty = SweepRow._make([None] * len(SweepRow._fields))
+    write_sweep(tmp_path / "x.csv", [empty._replace(storage=text, nopm=-1.5)])
+    [row] = csv.DictReader((tmp_path / "x.csv").open())
+    assert (row["storage"], row["nopm"]) == (f"'{text}", "-1.5")

@@ -18,6 +18,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kneebench.visible import visible
+
 INTERRUPTED = 130
 """Exit code of a run that Ctrl-C or another of the stopping signals ended: 128 + SIGINT."""
 WORSE = 6
@@ -43,6 +45,8 @@ def require_kind(value: object, kind: type, do: str) -> None:
 class KneebenchError(Exception):
     """A handled failure: what failed, why, and what fixes it.
 
+    Python prints it, too, so it has no control characters: names and texts are from anywhere.
+
     `what`: "cannot ..." where an action failed, or the object that is wrong, such as a key of the
     plan; `seen`: the reason; `do`: the command or key that helps.
 
@@ -56,8 +60,8 @@ class KneebenchError(Exception):
     exit_code = 1
 
     def __init__(self, what: str, *, seen: str, do: str = "") -> None:
-        self.what, self.seen, self.do = what, seen, do
-        self.alone = f"{self.what}: {seen}" + (f"; {do}" if do else "")
+        self.what, self.seen, self.do = visible(what), visible(seen), visible(do)
+        self.alone = f"{self.what}: {self.seen}" + (f"; {self.do}" if do else "")
         super().__init__(self.alone)
 
     def also(self, do: str) -> None:

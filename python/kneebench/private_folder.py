@@ -7,12 +7,12 @@ ends with the process.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import fcntl
 import os
 import shutil
 import tempfile
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,11 +22,18 @@ PREFIX = "kneebench-private-"
 _LOOK = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def kept_folder() -> Path:
-    """A new folder, there until the process ends or somebody removes it."""
+class KeptFolder(type(Path())):  # type: ignore[misc]
+    """The path of a folder that is removed when nobody has this object any more, or the process
+    ends. A path that is made of it keeps nothing.
+    """
+
+
+def kept_folder() -> KeptFolder:
+    """A new folder, there as long as what is given here."""
     folder, handle = _made()
-    atexit.register(_end, folder, handle)
-    return folder
+    kept = KeptFolder(folder)
+    weakref.finalize(kept, _end, folder, handle)
+    return kept
 
 
 @contextlib.contextmanager

@@ -39,6 +39,18 @@ def escaped(text: str) -> str:
     return visible(text.replace("\\", "\\\\")).replace("\n", "\\n")
 
 
+def spreadsheet_cell(value: object) -> object:
+    """A value as a cell of a CSV file. A spreadsheet runs a text that begins as a formula does;
+    behind an apostrophe it stays a text. Numbers stay as they are, also those that are texts.
+
+    >>> [spreadsheet_cell(one) for one in ("=1+1", "@a", "-1.2", -1.2, "+5%", "a-b")]
+    ["'=1+1", "'@a", '-1.2', -1.2, "'+5%", 'a-b']
+    """
+    if not isinstance(value, str) or not value.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return value
+    return value if re.fullmatch(r"[+-]?\d+(\.\d+)?(e[+-]?\d+)?", value, re.I) else f"'{value}"
+
+
 def is_plain(text: str) -> bool:
     r"""True for text of one line without control characters.
 

@@ -9,6 +9,8 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from kneebench.visible import spreadsheet_cell
+
 Row = dict[str, Any]
 LOW, HIGH = "95% CI low", "95% CI high"
 ENDS = {"low": LOW, "left": LOW, "high": HIGH, "right": HIGH}
@@ -67,9 +69,9 @@ def as_csv(rows: Sequence[Row]) -> bytes:
     """
     names = list(dict.fromkeys(name for row in rows for name in row))
     text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, names)
-    writer.writeheader()
-    writer.writerows(rows)
+    writer = csv.writer(text)
+    for row in (dict(zip(names, names, strict=True)), *rows):
+        writer.writerow(spreadsheet_cell(row.get(name, "")) for name in names)
     return text.getvalue().encode()
 
 

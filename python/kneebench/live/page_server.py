@@ -16,6 +16,7 @@ from importlib.resources import files
 import uvicorn
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.live.address import Address, token_for
@@ -26,6 +27,8 @@ EVERY_S = 0.5
 """Between two looks at the folder."""
 RETRY_MS = 1000
 """After which a page that lost its connection tries again."""
+MOST_STREAMS = 64
+"""Pages that listen at once: each second is sent to every one of them."""
 HERE = ("127.0.0.1", "localhost", "::1")
 """Names by which a page on loopback may be asked for, besides its own: another name that leads here
 (DNS rebinding) is refused.
@@ -36,11 +39,29 @@ NO_SCRIPTS_FROM_ELSEWHERE = "default-src 'none'; style-src 'unsafe-inline'; scri
 POLICY = f"{NO_SCRIPTS_FROM_ELSEWHERE}; connect-src 'self'; img-src data:; frame-ancestors 'none'"
 
 
+class Stream(StreamingResponse):
+    """The events for one page, which is counted until it leaves."""
+
+    def __init__(self, follower: Follower) -> None:
+        super().__init__(follower.events(), media_type="text/event-stream")
+        self._follower = follower
+        follower.streams += 1
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send them."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._follower.streams -= 1
+
+
 class Follower:
     """Looks at the folder again and again, and tells all who listen what has changed."""
 
     def __init__(self, state: CampaignState) -> None:
         self.state = state
+        self.streams = 0
+        """How many pages listen now."""
         self._changed = asyncio.Condition()
         self._number, self._whole = 0, 0
 
@@ -143,8 +164,11 @@ def _add_answers(app: FastAPI, state: CampaignState, follower: Follower) -> None
         return JSONResponse(state.whole())
 
     @app.get("/events")
-    async def events() -> StreamingResponse:
-        return StreamingResponse(follower.events(), media_type="text/event-stream")
+    async def events() -> Response:
+        if follower.streams >= MOST_STREAMS:
+            words = f"{MOST_STREAMS} pages are open already: close one"
+            return PlainTextResponse(words, status_code=503)
+        return Stream(follower)
 
     @app.api_route("/metrics", methods=GET)
     async def metrics() -> PlainTextResponse:

@@ -15,15 +15,17 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from typing import IO, NamedTuple
+from weakref import WeakValueDictionary
 
 from kneebench.directories import make_directory
 from kneebench.errors import KneebenchError
-from kneebench.private_folder import kept_folder
+from kneebench.plan.authors_words import LOGOS
+from kneebench.private_folder import KeptFolder, kept_folder
 from kneebench.regular_file import opened
 from kneebench.results.archive import HEADS, is_entry, most_bytes
+from kneebench.results.logo import active_part
 from kneebench.units import size
 
 MOST_ARCHIVE_BYTES = 2**31
@@ -63,9 +65,12 @@ class _Version(NamedTuple):
     changed_ns: int
 
 
-def unpacked(file: Path) -> Path:
-    """The campaign's folder that a result archive contains: private, and removed when the process
-    ends. The same archive gives the same folder.
+_there: WeakValueDictionary[tuple[Path, _Version], KeptFolder] = WeakValueDictionary()
+
+
+def unpacked(file: Path) -> KeptFolder:
+    """The campaign's folder that a result archive contains: private, and removed when nobody has
+    its path any more. The same archive gives the same folder.
 
     Raises KneebenchError, which names the archive, for one that is damaged or that kneebench would
     not have written.
@@ -77,11 +82,13 @@ def unpacked(file: Path) -> Path:
         raise KneebenchError(
             f"cannot read {file}", seen=error.strerror or str(error), do=do
         ) from error
-    return _unpacked(file, _Version(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns))
+    key = file, _Version(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+    if (folder := _there.get(key)) is None:
+        _there[key] = folder = _unpacked(file)
+    return folder
 
 
-@cache
-def _unpacked(file: Path, version: _Version) -> Path:
+def _unpacked(file: Path) -> KeptFolder:
     folder = kept_folder()
     try:
         with (
@@ -112,6 +119,8 @@ def _unpack(stream: IO[bytes], file: Path, folder: Path) -> None:
             make_directory(path.parent, 0o700)
             with archive.open(entry) as source:
                 _copy(source, path, entry.file_size)
+            if path.suffix in LOGOS and (part := active_part(path.suffix, path.read_bytes())):
+                raise _refused(file, f"its {path.name} has {part}")
 
 
 def _require_end(stream: IO[bytes], length: int, file: Path) -> None:

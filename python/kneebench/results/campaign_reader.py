@@ -108,7 +108,7 @@ def _from_archive(archive: Path) -> Results:
     """The campaign in a result archive; an error names that, and not where it is unpacked."""
     folder = unpacked(archive)
     try:
-        return load(folder).model_copy(update={"archive": archive})
+        return load(folder).model_copy(update={"archive": archive, "folder": folder})
     except KneebenchError as error:
         what, seen = (text.replace(str(folder), str(archive)) for text in (error.what, error.seen))
         do = error.do if error.do == NEWER else "get the archive again"

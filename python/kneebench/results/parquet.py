@@ -22,6 +22,7 @@ from kneebench.records import Second, Series
 from kneebench.results import file_schemas
 from kneebench.results.atomic_write import write_atomically
 from kneebench.stopping_signals import STOPPING
+from kneebench.visible import spreadsheet_cell
 
 if TYPE_CHECKING:
     import duckdb
@@ -178,9 +179,11 @@ def write_sweep(file: Path, rows: Sequence[SweepRow]) -> None:
     """Write a table of sweeps as Parquet, or as CSV if the file's name ends in .csv."""
     columns = ", ".join(f'"{name}" {kind}' for name, kind in file_schemas.SWEEP.items())
     places = ", ".join("?" for _ in file_schemas.SWEEP)
-    how = "FORMAT csv, HEADER" if file.suffix == ".csv" else "FORMAT parquet, COMPRESSION zstd"
+    is_csv = file.suffix == ".csv"
+    how = "FORMAT csv, HEADER" if is_csv else "FORMAT parquet, COMPRESSION zstd"
     with _failures_reported(file), connect() as database:
         database.execute(f"CREATE TEMP TABLE sweep ({columns})")
         for row in rows:
-            database.execute(f"INSERT INTO sweep VALUES ({places})", row)  # noqa: S608 (places)
+            cells = tuple(map(spreadsheet_cell, row)) if is_csv else row
+            database.execute(f"INSERT INTO sweep VALUES ({places})", cells)  # noqa: S608 (places)
         write_atomically(file, lambda part: _copy(database, "FROM sweep", part, how))
