@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from kneebench.errors import PlanError
 from kneebench.plan import Plan
 from kneebench.plan.overrides import override, with_overrides
 from kneebench.plan.preset import preset_text
+from kneebench.plan.reader import parse_plan
 from kneebench.results import campaigns, load
 from kneebench.results.campaign_names import find_campaign
 
@@ -119,7 +121,7 @@ def test_compare_lists_what_cannot_touch_the_figures_and_refuses_the_rest(
     [
         (
             ("--set", "ladder.repeat=4"),
-            "--set ladder.repeat=4: ladder.repeat\n    found:   unknown",
+            "--set ladder.repeat: ladder.repeat\n    found:   unknown",
         ),
         (("--set", "ladder.window=5"), "allowed: a time with its unit in quotes"),
         (("--set", "ladder=5"), "allowed: a table"),
@@ -163,7 +165,7 @@ def test_a_key_of_the_command_line_does_not_blame_a_line_of_the_file(tmp_path: P
     with pytest.raises(PlanError) as error:
         read_plan(file, [override("ladder.window=-1s")])
     assert f"{file}, line 4: ladder.step" in str(error.value)
-    assert "--set ladder.window=-1s: ladder.window" in str(error.value)
+    assert "--set ladder.window: ladder.window" in str(error.value)
 
 
 def test_open_shows_the_brief_in_the_users_browser(
@@ -222,3 +224,38 @@ def test_a_drive_is_offered_as_a_volume_and_refused_by_what_check_says() -> None
     assert "error: drive 'nvme77n1': no such drive here" in out.stdout
     assert 'drives = ["nvme77n1"]' in out.stdout
     assert os.sep not in out.stdout.partition("[storages")[2]
+
+
+URL = "postgresql://me:geheim@127.0.0.1:1/x"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["check", "--set", f'database.url="{URL}"'],
+        ["check", "--set", f"database.url={URL}"],
+        ["check", "--set", URL],
+        ["check", "--set", f"{URL}?sslmode=require"],
+        ["check", "--tag", URL],
+        ["check", URL],
+        ["check", "plan.toml", URL],
+        ["check", f"--no={URL}"],
+        ["show", URL],
+        ["accept", URL],
+        [URL],
+    ],
+)
+def test_no_error_shows_the_password_of_a_url_that_was_typed(words: list[str]) -> None:
+    answer = CliRunner(env={"COLUMNS": "500"}).invoke(app, words)
+    assert answer.exit_code == 2, answer.output
+    assert "geheim" not in answer.output
+
+
+def test_an_ssh_destination_and_a_time_that_are_wrong_are_errors_that_say_why() -> None:
+    text = '[hosts]\nload = [{ssh = "a"}, {ssh = "-oX"}]\n[power]\nidle = "1s"\n'
+    with pytest.raises(PlanError) as error:
+        parse_plan('[storages.a]\npath = "."\n' + text)
+    shown = re.sub(r"\n +", " ", str(error.value))
+    assert 'line 4: hosts.load.1.ssh found:   "-oX" allowed: an ssh destination such as' in shown
+    assert 'line 6: power.idle found:   "1s" allowed: a time' in shown and "at least 5s" in shown
+    assert "2 errors" in shown

@@ -96,8 +96,11 @@ def _report(error: Exception) -> int | None:
     options, exits).
     """
     from kneebench.errors import KneebenchError, PlanError
+    from kneebench.secrets import without_url_passwords
 
     if type(error).__module__.startswith(("typer", "click")):
+        if isinstance(message := getattr(error, "message", None), str):
+            error.message = without_url_passwords(message)  # type: ignore[attr-defined]
         return None
     if isinstance(error, KneebenchError):
         _print_message("\n".join([str(error), *_notes(error)]))
@@ -114,9 +117,10 @@ def _report(error: Exception) -> int | None:
 
 
 def _print_message(message: str) -> None:
+    from kneebench.secrets import without_url_passwords
     from kneebench.visible import visible
 
-    print(visible(f"kneebench: {message}"), file=sys.stderr)
+    print(visible(f"kneebench: {without_url_passwords(message)}"), file=sys.stderr)
 
 
 def _save_traceback(error: Exception) -> Path:

@@ -14,6 +14,8 @@ from typing import Any
 
 HIDDEN = "***"
 _URL = re.compile(r"://([^\s\"']*)")
+_COLLAPSED = re.compile(r"([A-Za-z]:/[^\s:@/\"']*):[^\s\"']*@")
+"""Of a URL that was read as a path, which has no double slash."""
 _NAME = (
     r"(?:(?:pg)?(?:ssl)?pass(?:word|phrase|wd)|secret|token|credential"
     r"|(?:access|account|api|private)[_-]?key)[\w-]{0,40}"
@@ -50,6 +52,15 @@ def _user_only(found: re.Match[str]) -> str:
     if any(":" in host and not re.fullmatch(r"\d*", host.partition(":")[2]) for host in hosts):
         return f"://{authority.partition(':')[0]}:{HIDDEN}"
     return found[0]
+
+
+def without_url_passwords(text: str) -> str:
+    """The text with the passwords taken out of its URLs, also of those that were read as a path.
+
+    >>> without_url_passwords("cannot read postgresql:/me:s3cret@db/x, password=FILE")
+    'cannot read postgresql:/me@db/x, password=FILE'
+    """
+    return _COLLAPSED.sub(r"\1@", _URL.sub(_user_only, text))
 
 
 def without_passwords(text: str) -> str:

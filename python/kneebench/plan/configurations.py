@@ -110,10 +110,10 @@ def largest_beside(
 
 
 def configuration_id(names: Sequence[str], taken: Sequence[str]) -> str:
-    """An id that is not taken, of the names of a storage, a database and a constraint; empty ones
-    count for nothing.
+    """An id that is not taken, of the names of a storage, a database and a constraint; the latter
+    two may be empty.
     """
-    return _free("-".join(_slug(name) for name in names if name), taken)
+    return _free("-".join(map(_slug, (names[0], *filter(None, names[1:])))), taken)
 
 
 def _slug(name: str) -> str:

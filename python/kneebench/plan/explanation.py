@@ -20,6 +20,8 @@ from kneebench.secrets import clean, kept_command
 
 Path = tuple[str | int, ...]
 
+_OTHER_KINDS = ("model_type", "dict_type", "tuple_type", "list_type")
+"""Errors of pydantic for a value that is none of a kind, which may be of another."""
 RENAMED: dict[tuple[str, str], str] = {
     ("database", "image_path"): "base_image_path",
     ("workload", "client_cores"): "load_generator_cores",
@@ -88,7 +90,8 @@ class Document:
 
     def faults(self, errors: list[ErrorDetails]) -> Iterator[Fault]:
         """One fault a key: where a key may be one thing or another, pydantic tells an error for
-        each. A bound that was passed says most.
+        each. A bound that was passed says most; that a value is no table, nothing of a list that
+        has an error within.
         """
         first: dict[Path, ErrorDetails] = {}
         for error in errors:
@@ -97,8 +100,10 @@ class Document:
             path = self._path(error)
             if path not in first or "le" in error.get("ctx", {}):
                 first[path] = error
+        around = {path[:length] for path in first for length in range(len(path))}
         for path, error in first.items():
-            yield self._fault(path, error)
+            if not (path in around and error["type"] in _OTHER_KINDS):
+                yield self._fault(path, error)
 
     def _path(self, error: ErrorDetails) -> Path:
         """The key: without pydantic's names for the branches of a union and without indices, with
@@ -191,7 +196,7 @@ def _allowed(path: Path, error: ErrorDetails, value: Any) -> str:
 
 
 def _bounds_of_time(error: ErrorDetails) -> str:
-    bounds = {"gt": "above", "le": "at most"}
+    bounds = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
     found = [
         f", {word} {time_text(error['ctx'][name])}"
         for name, word in bounds.items()

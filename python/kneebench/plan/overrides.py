@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from kneebench.errors import PlanError
 from kneebench.plan.value_text import quoted
+from kneebench.secrets import without_passwords
 
 
 class Override(NamedTuple):
@@ -23,15 +24,16 @@ class Override(NamedTuple):
 def override(text: str) -> Override:
     """That of `--set KEY=VALUE`: the key as a plan writes it, the value too, or else a text.
 
-    Raises PlanError for what is no key with a value.
+    Raises PlanError for what is no key with a value. Errors do not show the value here, which may
+    be a secret.
 
     >>> override("ladder.repeats=5")[:2], override('storages."2x NVMe".path=/mnt/a')[:2]
     ((('ladder', 'repeats'), 5), (('storages', '2x NVMe', 'path'), '/mnt/a'))
     >>> override('accept={nopm=0.03, power=0.05}')[:2]
     (('accept',), {'nopm': 0.03, 'power': 0.05})
     """
-    option = f"--set {text}"
     key, sign, value = text.partition("=")
+    option = f"--set {without_passwords(key.strip())}"
     lines = (f"{key} = {value}", f"{key} = {quoted(value)}") if sign else ()
     for line in lines:
         try:
@@ -45,7 +47,7 @@ def override(text: str) -> Override:
         "write it as in --set ladder.repeats=5; quote what is no word, as in --set"
         " 'storages.\"slow drive\".path=/mnt/a'"
     )
-    raise PlanError(option, seen=f"{key!r} is no key of a plan", do=do)
+    raise PlanError(option, seen=f"{without_passwords(key)!r} is no key of a plan", do=do)
 
 
 def keyed(key: str, value: Any) -> Override:
@@ -78,11 +80,11 @@ def tag(text: str) -> Override:
     name, _, value = text.partition("=")
     if not (name.strip() and value.strip()):
         raise PlanError(
-            f"--tag {text}",
+            f"--tag {without_passwords(text)}",
             seen="a name and a value are required",
             do="write NAME=VALUE, such as --tag firmware=1.2",
         )
-    return Override(("tags", name.strip()), value.strip(), f"--tag {text}")
+    return Override(("tags", name.strip()), value.strip(), f"--tag {without_passwords(text)}")
 
 
 def tags(texts: Sequence[str]) -> list[Override]:
