@@ -13,6 +13,7 @@ import pytest
 from kneebench.brief import Brief, drawing, drawing_process
 from kneebench.brief.drawing_process import DrawingProcess
 from kneebench.brief.section import Figure
+from tests.recorded.record import unpack
 from tests.recordings import recorded
 
 
@@ -87,6 +88,36 @@ def test_a_page_is_whole_where_no_process_can_be_started(monkeypatch: pytest.Mon
     figures = sum(len(section.figures) for section in brief.sections)
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     assert brief.html().count('role="img"') == figures > 3
+
+
+SHORT_OF_MEMORY = """
+import resource, sys
+from pathlib import Path
+from kneebench.brief import Brief
+from kneebench.brief.drawing import Undrawn
+from kneebench.results import load
+resource.setrlimit(resource.RLIMIT_AS, (6_000_000 * 1024,) * 2)
+brief = Brief(load(sys.argv[1]))
+brief.write(Path(sys.argv[2]))
+try:
+    brief.figures(Path(sys.argv[3]), ("png",))
+except Undrawn as error:
+    print(error)
+"""
+
+
+def test_a_brief_without_memory_for_figures_is_whole_and_says_how_to_draw_them(
+    tmp_path: Path,
+) -> None:
+    folder, page = unpack("plateau", tmp_path), tmp_path / "x.html"
+    words = [sys.executable, "-c", SHORT_OF_MEMORY, folder, page, tmp_path / "figures"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "may have; run `ulimit -v unlimited`, then `kneebench brief" in done.stdout
+    text = page.read_text()
+    figures = sum(len(section.figures) for section in Brief(recorded("plateau")).sections)
+    assert text.count("<p>Not drawn: the engine for drawing needs more") == figures
+    assert text.rstrip().endswith("</html>")
 
 
 def test_an_error_within_the_block_leaves_no_process() -> None:

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+import resource
+import subprocess
+import sys
 import textwrap
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
 from typing import Any
 
 from kneebench.brief import chart_theme
 from kneebench.brief.section import Figure
+from kneebench.errors import KneebenchError
+from kneebench.units import size
+
+PROGRAM = Path(__file__).with_name("svg_program.py")
 
 _ID = re.compile(r'(\bid="|url\(#|href="#)')
 _BOX = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
@@ -18,11 +26,44 @@ MARGIN, TITLE_CHARACTER, CHARACTER = 20.0, 8.4, 6.4
 _SIZE = re.compile(r'<svg ([^>]*?)width="([\d.]+)" height="([\d.]+)"')
 
 
+class Undrawn(KneebenchError):
+    """There is no memory for the engine that draws."""
+
+
+def _converted(form: str, specification: str, **options: float) -> bytes:
+    """A picture of a specification. The JavaScript engine ends its process where it gets no address
+    space, so that under a limit (`ulimit -v`) one of its own draws. Raises Undrawn.
+    """
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
+        import vl_convert
+
+        drawn = getattr(vl_convert, f"vegalite_to_{form}")(specification, **options)
+        return drawn.encode() if isinstance(drawn, str) else bytes(drawn)
+    _, _, drawn = _drawn_apart(form, specification, json.dumps(options), limit).partition(b"\n")
+    return drawn
+
+
+@cache
+def _drawn_apart(form: str, specification: str, options: str, limit: int) -> bytes:
+    if specification:
+        _drawn_apart("svg", "", "{}", limit)  # once, whether it starts at all
+    done = subprocess.run(
+        [sys.executable, "-P", str(PROGRAM), form, options],
+        input=specification.encode(),
+        capture_output=True,
+        check=False,
+    )
+    if done.returncode:
+        seen = f"the engine for drawing needs more address space than the {size(limit)} it may have"
+        do = "run `ulimit -v unlimited`, then `kneebench brief CAMPAIGN`"
+        raise Undrawn("cannot draw figures", seen=seen, do=do)
+    return done.stdout
+
+
 def svg(figure: Figure) -> str:
     """The figure as SVG to stand within a page."""
-    import vl_convert
-
-    return within_page(figure, vl_convert.vegalite_to_svg(complete(figure)))
+    return within_page(figure, _converted("svg", complete(figure)).decode())
 
 
 def within_page(figure: Figure, drawn: str) -> str:
@@ -43,18 +84,12 @@ def within_page(figure: Figure, drawn: str) -> str:
 
 def png(figure: Figure, says: str, scale: float = 2) -> bytes:
     """The figure with its title, for a slide or a mail; `says` goes wherever the picture goes."""
-    import vl_convert
-
-    drawn: bytes = vl_convert.vegalite_to_png(titled(figure, says), scale=scale)
-    return drawn
+    return _converted("png", titled(figure, says), scale=scale)
 
 
 def titled_svg(figure: Figure, says: str) -> bytes:
     """The same as SVG, a file of its own."""
-    import vl_convert
-
-    drawn: str = vl_convert.vegalite_to_svg(titled(figure, says))
-    return drawn.encode()
+    return _converted("svg", titled(figure, says))
 
 
 def standing_alone(figure: Figure, within: str, says: str) -> str:
@@ -82,18 +117,12 @@ def _text(y: float, words: str, weight: str, colour: str) -> str:
 
 def titled_pdf(figure: Figure, says: str) -> bytes:
     """The same as PDF."""
-    import vl_convert
-
-    drawn: bytes = vl_convert.vegalite_to_pdf(titled(figure, says))
-    return drawn
+    return _converted("pdf", titled(figure, says))
 
 
 def pdf(figure: Figure) -> bytes:
     """The figure as a PDF of its own: vectors, with the fonts of its texts within."""
-    import vl_convert
-
-    drawn: bytes = vl_convert.vegalite_to_pdf(complete(figure))
-    return drawn
+    return _converted("pdf", complete(figure))
 
 
 def complete(figure: Figure) -> str:
@@ -121,9 +150,7 @@ def _width(specification: str) -> float:
     """How wide a chart is with its axes. Only drawing it shows that, so the last is kept: a figure
     is written in several formats.
     """
-    import vl_convert
-
-    box = _BOX.search(vl_convert.vegalite_to_svg(specification))
+    box = _BOX.search(_converted("svg", specification).decode())
     return float(box[1]) if box else 400.0
 
 

@@ -11,12 +11,11 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
+from html import escape
 
 from kneebench.brief import drawing
+from kneebench.brief.drawing import PROGRAM
 from kneebench.brief.section import Figure
-
-PROGRAM = Path(__file__).with_name("svg_program.py")
 
 
 class DrawingProcess:
@@ -38,10 +37,15 @@ class DrawingProcess:
             self._begun[figure.name] = self._asking.submit(self._drawn, drawing.complete(figure))
 
     def svg(self, figure: Figure) -> str:
-        """The figure as SVG to stand within a page, as soon as it is drawn."""
+        """The figure as SVG to stand within a page, as soon as it is drawn; a sentence in its place
+        where no process can draw it.
+        """
         begun = self._begun.get(figure.name)
         drawn = begun.result() if begun else ""
-        return drawing.within_page(figure, drawn) if drawn else drawing.svg(figure)
+        try:
+            return drawing.within_page(figure, drawn) if drawn else drawing.svg(figure)
+        except drawing.Undrawn as error:
+            return f"<p>{escape(f'Not drawn: {error.seen}; {error.do}')}.</p>"
 
     def _drawn(self, specification: str) -> str:
         """What the process makes of it; empty where it makes nothing."""
@@ -82,6 +86,7 @@ def _started() -> subprocess.Popen[bytes] | None:
             [sys.executable, "-P", str(PROGRAM)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
     except OSError:

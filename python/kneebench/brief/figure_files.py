@@ -49,11 +49,11 @@ def downloads(figure: Figure, svg: str, says: str) -> list[Download]:
     drawn = tables(figure.spec)
     rows = [{"table": number, **row} for number, one in enumerate(drawn, 1) for row in one]
     content = as_csv(rows if drawn[1:] else [row for one in drawn for row in one])
-    alone = drawing.standing_alone(figure, svg, says)
-    return [
-        _download(f"{figure.name}.svg", "SVG", "image/svg+xml", alone.encode()),
-        _download(f"{figure.name}.csv", "CSV", "text/csv", content),
-    ]
+    found = [_download(f"{figure.name}.csv", "CSV", "text/csv", content)]
+    if svg.startswith("<svg"):
+        alone = drawing.standing_alone(figure, svg, says).encode()
+        found.insert(0, _download(f"{figure.name}.svg", "SVG", "image/svg+xml", alone))
+    return found
 
 
 def _download(name: str, called: str, media_type: str, content: bytes) -> Download:
