@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from kneebench.analysis.change_points import FEWEST, change_points
+from kneebench.analysis.change_points import FEWEST, change_points, outliers
 from kneebench.records import Estimate
 from tests.trends_simulated import (
     FLOOR,
+    alone_share,
     false_alarms,
     false_share,
     found_share,
@@ -64,7 +65,7 @@ def test_a_change_within_the_campaigns_own_intervals_is_none() -> None:
     assert change_points(wide, FLOOR) == ()
 
 
-def test_one_bad_night_is_no_change_wherever_it_is() -> None:
+def test_one_bad_night_is_outlying_and_no_change_wherever_it_is() -> None:
     for place in range(12):
         whole = series(3, 12)
         bad = whole[place]
@@ -72,6 +73,19 @@ def test_one_bad_night_is_no_change_wherever_it_is() -> None:
             update={"value": bad.value / 2, "low": bad.low / 2, "high": bad.high / 2}
         )
         assert change_points(whole, FLOOR) == ()
+        assert outliers(whole, FLOOR)[0].place in (0, place)
+        assert place in [one.place for one in outliers(whole, FLOOR)]
+
+
+def test_the_last_night_is_outlying_where_it_was_bad_and_hardly_ever_otherwise(
+    seeds: Seeds,
+) -> None:
+    found = seeds(400)
+    for tails in ("normal", "heavy"):
+        assert alone_share(found, 12, tails=tails) <= 0.01 + 1 / len(found)
+    assert alone_share(found, 15, 0.85) >= 0.85
+    step = series(1, 20, [(10, 0.9)])
+    assert outliers(step, FLOOR) == outliers(step[:3], FLOOR) == outliers([], FLOOR) == ()
 
 
 @pytest.mark.parametrize("back", [1, 2, 3])

@@ -17,6 +17,7 @@ import yaml  # type: ignore[import-untyped]
 
 from kneebench.errors import CANNOT_SAY, WORSE
 from kneebench.plan.writer import to_toml
+from kneebench.results.badge import GREY, RED
 from tests.simulated_campaign import nightly
 
 PAGE = (Path(__file__).parent.parent / "docs/nightly.md").read_text()
@@ -59,6 +60,14 @@ def errors_and_failures(place: Path) -> tuple[int, int]:
     return int(float(root.get("errors") or 0)), int(float(root.get("failures") or 0))
 
 
+def badge(place: Path) -> tuple[str | None, str | None]:
+    root = ElementTree.parse(place / "reports/kneebench.svg").getroot()
+    picture = "{http://www.w3.org/2000/svg}"
+    colour = root.find(f"{picture}path")
+    assert colour is not None
+    return root.get("aria-label"), colour.get("fill")
+
+
 def test_the_script_judges_every_night_and_leaves_no_report_of_an_earlier_one(
     place: Path,
 ) -> None:
@@ -71,10 +80,12 @@ def test_the_script_judges_every_night_and_leaves_no_report_of_an_earlier_one(
     (place / "plan.toml").write_text(to_toml(nightly("3ms")))
     assert night(place) == WORSE
     assert errors_and_failures(place)[1] >= 1
+    assert badge(place) == ("kneebench, simulated: last night worse", RED)
     assert {file.name for file in (place / "reports").iterdir()} == REPORTS
     (place / "plan.toml").write_text("[storages]\nx = 1\n")
     assert night(place) == 2
     assert errors_and_failures(place) == (1, 0)
+    assert badge(place) == ("kneebench, simulated: last night failed (exit code 2)", GREY)
     assert not (place / "reports/campaign.kneebench").exists()
     assert len(list((place / "kneebench-results").glob("*/finished.json"))) == 3
 

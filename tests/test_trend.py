@@ -18,8 +18,8 @@ from typer.testing import CliRunner, Result
 from kneebench.campaign.flow import run
 from kneebench.cli import app
 from kneebench.records import Estimate
-from kneebench.results.badge import badge
-from kneebench.results.nights import Nights
+from kneebench.results.badge import GREEN, GREY, RED, badge
+from kneebench.results.nights import LeftOut, Nights
 from kneebench.results.trend import Trend, TrendChange, TrendPoint, hidden_latencies
 from kneebench.results.trend_words import headline
 from kneebench.screen.trended import printed
@@ -232,6 +232,54 @@ def test_the_badge_says_the_worst_that_is_still_so() -> None:
         assert words in badge(trends), words
     assert "1 campaign, too few" in badge([quiet.model_copy(update={"points": points[:1]})])
     assert headline([better, worse]) == "<disk>: NOPM worse since 2026-11-09, and 1 more change"
+
+
+@pytest.mark.parametrize(
+    ("last_night", "words", "colour"),
+    [
+        (0, "no change in 6 campaigns", GREEN),
+        (6, "last night worse", RED),
+        (7, "last night cannot say", GREY),
+        (5, "last night refused", GREY),
+        (1, "last night failed (exit code 1)", GREY),
+        (None, "no change in 6 campaigns, last not judged", GREY),
+    ],
+)
+def test_the_badge_is_green_only_if_the_last_night_was_accepted(
+    last_night: int | None, words: str, colour: str
+) -> None:
+    value = Estimate(value=1.0, low=0.9, high=1.1, n=3)
+    points = tuple(TrendPoint(campaign=str(n), value=value, against=None) for n in range(6))
+    quiet = Trend(storage="disk", quantity="nopm", called="NOPM", points=points)
+    drawn = badge([quiet], last_night=last_night)
+    assert f">kneebench: {words}<" in drawn and colour in drawn
+    unusable = [LeftOut(campaign="7", reason="it is unfinished", newest=True)]
+    assert GREEN not in badge([quiet], last_night=last_night, left_out=unusable)
+
+
+def test_a_bad_last_night_is_outlying_in_every_form_and_the_badge_is_red(
+    root: Path, place: Path
+) -> None:
+    for night in range(6):
+        shutil.copytree(root / "night-0", place / "all" / f"n{night}")
+        day = f"2026-11-{10 + night}T01:00:00+00:00"
+        changed(
+            place / "all" / f"n{night}" / "campaign.json",
+            lambda head, n=night, day=day: head.update({"id": f"n{n}", "started_at": day}),
+        )
+    shutil.copytree(root / "night-6", place / "all" / "bad")
+    found = json.loads(call("--in", "all", "--json").stdout)
+    assert [one["campaign"] for one in found["trends"][0]["outliers"]] == ["night-6"]
+    assert found["trends"][0]["changes"] == []
+    assert found["headline"] == "No change point in 7 campaigns; the last one is outlying"
+    said = call("--in", "all", "--badge", "b.svg", "--page", "trend.html").stdout
+    assert "! night-6" in said and "outlying, worse" in said
+    assert RED in (place / "b.svg").read_text()
+    assert "disk: worse last night" in (place / "b.svg").read_text()
+    assert "Ring: an outlying campaign" in (place / "trend.html").read_text()
+    rows = csv.DictReader(io.StringIO(call("--in", "all", "--csv").stdout))
+    assert {row["campaign"] for row in rows if row["outlying"]} == {"night-6"}
+    assert call("--in", "all", "--last-night", 0).exit_code == 2
 
 
 def test_a_trend_reads_result_archives(root: Path, place: Path) -> None:

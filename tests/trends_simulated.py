@@ -9,7 +9,7 @@ from math import exp
 
 import numpy as np
 
-from kneebench.analysis.change_points import change_points
+from kneebench.analysis.change_points import change_points, outliers
 from kneebench.records import Estimate
 
 NIGHT, RUN = 0.02, 0.01
@@ -46,6 +46,18 @@ def false_share(seeds: Iterable[int], nights: int, tails: str, floor: float = FL
     return sum(found) / len(found)
 
 
+def alone_share(
+    seeds: Iterable[int], nights: int, ratio: float = 1.0, tails: str = "normal"
+) -> float:
+    """The share of series whose last night, by itself at this ratio, is marked as outlying."""
+    last = nights - 1
+    found = [
+        last in [one.place for one in outliers(series(seed, nights, [(last, ratio)], tails=tails))]
+        for seed in seeds
+    ]
+    return sum(found) / len(found)
+
+
 def found_share(seeds: Iterable[int], nights: int, ratio: float, after: int) -> float:
     """The share of series in which the only change is found, within one night; it was so many
     nights ago.
@@ -76,4 +88,8 @@ if __name__ == "__main__":
         for nights, after in ((8, 3), (15, 3), (30, 3), (30, 7), (60, 7)):
             found = found_share(range(400), nights, ratio, after)
             print(f"{ratio} {nights} nights, {after} ago: found {found}", flush=True)
+    for nights in (5, 8, 15, 30):
+        for ratio, tails in ((1.0, "normal"), (1.0, "heavy"), (0.9, "normal"), (0.85, "normal")):
+            marked = alone_share(range(400), nights, ratio, tails)
+            print(f"{tails} {nights} nights, the last at {ratio}: outlying {marked}")
     print(f"alarms in 60 nights: {false_alarms(range(200), 60)}")

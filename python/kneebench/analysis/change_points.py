@@ -1,4 +1,5 @@
-"""Change points: where a figure that was measured again and again moved to another level.
+"""Change points: where a figure that was measured again and again moved to another level; and
+outliers, which are alone on theirs.
 
 Campaigns of different days scatter by more than any of their intervals shows, so the scatter of the
 series itself decides. On logarithms:
@@ -10,6 +11,9 @@ series itself decides. On logarithms:
    levels, exceeds the quantile of LEVEL divided by the number of places where a change could be;
    and if the ratio of the two levels is beyond the noise floor. The weakest that fails is removed,
    and the rest is looked at again.
+3. A campaign is an outlier if it is that far from the levels beside it, of the other campaigns:
+   beyond the noise floor, and by Student's t with LEVEL divided by the length of the series. The
+   farthest is taken out, and the rest is looked at again.
 
 The variance is never taken for less than that of the campaigns' own intervals. docs/trend.md has
 the shares of false and missed changes, simulated.
@@ -17,7 +21,7 @@ the shares of false and missed changes, simulated.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 from math import exp, inf, log, log1p, sqrt
 from statistics import fmean, median
@@ -33,6 +37,8 @@ FEWEST = 5
 COST = 5.0
 MEDIAN = 0.6745
 """Median distance of a normal value from its mean, in standard deviations."""
+TINY = 1e-9
+"""Where neither noise nor a floor is known, values that differ by less are equal."""
 LEVEL = 0.01
 """Of series without a change, about as many have one marked."""
 
@@ -49,6 +55,15 @@ class ChangePoint(NamedTuple):
     place: int
     last: int
     ratio: Estimate
+
+
+class Outlier(NamedTuple):
+    """A value that is alone: its place in the series, and its ratio to the nearer of the levels
+    beside it.
+    """
+
+    place: int
+    ratio: float
 
 
 class _Step(NamedTuple):
@@ -72,19 +87,87 @@ def change_points(series: Sequence[Estimate], floor: float = 0.0) -> tuple[Chang
     >>> change_points(series, 0.15)
     ()
     """
-    logs = [log(one.value) for one in series]
+    logs, own = _logs(series)
+    levels = _levels(logs, own, floor)
+    return _as_points(logs, levels, _steps(logs, levels, own, log1p(floor)))
+
+
+def outliers(series: Sequence[Estimate], floor: float = 0.0) -> tuple[Outlier, ...]:
+    """The values of such a series that are alone, each beyond what the series scatters by and
+    beyond the noise floor.
+
+    >>> def level(value): return Estimate(value=value, low=0.99 * value, high=1.01 * value, n=6)
+    >>> series = [level(one) for one in (100, 101, 99.5, 100.4, 99.9, 100.2, 85)]
+    >>> [(one.place, round(one.ratio, 2)) for one in outliers(series, 0.02)]
+    [(6, 0.85)]
+    >>> outliers(series, 0.2)
+    ()
+    """
+    logs, own = _logs(series)
+    levels = _levels(logs, own, floor)
+    found: list[Outlier] = []
+    while levels:
+        known = {one.place for one in found}
+        alone = max(_alone(logs, levels, known, own, log1p(floor)), default=None)
+        if alone is None or alone.strength < 1:
+            break
+        found.append(Outlier(alone.place, exp(alone.move)))
+        levels = [[one for one in level if one != alone.place] for level in levels]
+    return tuple(sorted(found))
+
+
+class _Alone(NamedTuple):
+    """How far a value is from the nearer level beside it, relative to what noise explains."""
+
+    strength: float
+    place: int
+    move: float
+
+
+def _alone(
+    logs: Sequence[float], levels: Sequence[Level], known: set[int], own: float, floor: float
+) -> Iterator[_Alone]:
+    """Every value that may be alone: not those of a level that would be none without them."""
+    kept = {place for level in levels if len(level) <= LEAST for place in level}
+    for place in {*range(len(logs))} - known - kept:
+        others = [[one for one in level if one != place] for level in levels]
+        scatter, freedom = _scatter(logs, others)
+        needed = student_t(freedom, 1 - LEVEL / 2 / len(logs))
+        found = []
+        for level in _beside(place, others):
+            move = logs[place] - fmean(logs[one] for one in level)
+            error = sqrt(max(scatter, own) * (1 + 1 / len(level)))
+            found.append(_Alone(abs(move) / max(needed * error, floor, TINY), place, move))
+        yield min(found)
+
+
+def _beside(place: int, levels: Sequence[Level]) -> list[Level]:
+    """The levels of the nearest values before and after a place that is on none."""
+    level_of = {one: level for level in levels for one in level}
+    before = max((one for one in level_of if one < place), default=None)
+    after = min((one for one in level_of if one > place), default=None)
+    return [level_of[one] for one in (before, after) if one is not None]
+
+
+def _logs(series: Sequence[Estimate]) -> tuple[list[float], float]:
+    """The figures' logarithms, and the mean variance that their own intervals say."""
+    own = fmean(_error(one) ** 2 for one in series) if series else 0.0
+    return [log(one.value) for one in series], own
+
+
+def _levels(logs: Sequence[float], own: float, floor: float) -> list[Level]:
+    """The levels between which each change is one; none of a series that is too short."""
     if len(logs) < FEWEST:
-        return ()
-    own = fmean(_error(one) ** 2 for one in series)
+        return []
     fitted = _fitted(logs, COST * max(own, _between_neighbours(logs)) * log(len(logs)))
     levels = [level for level in fitted if len(level) >= LEAST]
     while len(levels) > 1:
         steps = _steps(logs, levels, own, log1p(floor))
         weakest = min(range(len(steps)), key=lambda number: steps[number].strength)
         if steps[weakest].strength >= 1:
-            return _as_points(logs, levels, steps)
+            break
         levels[weakest : weakest + 2] = [levels[weakest] + levels[weakest + 1]]
-    return ()
+    return levels
 
 
 def _error(one: Estimate) -> float:
@@ -125,13 +208,13 @@ def _fitted(logs: Sequence[float], cost: float) -> list[Level]:
 
 
 def _steps(logs: Sequence[float], levels: Sequence[Level], own: float, floor: float) -> list[_Step]:
-    values = [[logs[place] for place in level] for level in levels]
-    freedom = sum(map(len, values)) - len(values)
-    scatter = sum((one - fmean(level)) ** 2 for level in values for one in level) / freedom
+    if len(levels) < 2:
+        return []
+    scatter, freedom = _scatter(logs, levels)
     places = len(logs) - 2 * LEAST + 1
     needed = student_t(freedom, 1 - LEVEL / 2 / places)
     found = []
-    for before, after in pairwise(values):
+    for before, after in pairwise([[logs[place] for place in level] for level in levels]):
         move = fmean(after) - fmean(before)
         error = sqrt(max(scatter, own) * (1 / len(before) + 1 / len(after)))
         known = abs(move) / (needed * error) if error else inf
@@ -139,9 +222,18 @@ def _steps(logs: Sequence[float], levels: Sequence[Level], own: float, floor: fl
     return found
 
 
+def _scatter(logs: Sequence[float], levels: Sequence[Level]) -> tuple[float, int]:
+    """The variance around all levels, and its degrees of freedom."""
+    freedom = sum(map(len, levels)) - len(levels)
+    values = [[logs[place] for place in level] for level in levels]
+    return sum((one - fmean(level)) ** 2 for level in values for one in level) / freedom, freedom
+
+
 def _as_points(
     logs: Sequence[float], levels: Sequence[Level], steps: Sequence[_Step]
 ) -> tuple[ChangePoint, ...]:
+    if not steps:
+        return ()
     half = student_t(sum(map(len, levels)) - len(levels))
     return tuple(
         ChangePoint(

@@ -50,6 +50,15 @@ BadgeFile = Annotated[
         show_default=False,
     ),
 ]
+LastNight = Annotated[
+    int | None,
+    typer.Option(
+        "--last-night",
+        metavar="CODE",
+        help="Exit code of the last night's `accept`: only 0 makes the badge green.",
+        show_default=False,
+    ),
+]
 
 
 def trend(
@@ -58,6 +67,7 @@ def trend(
     tag: WantedTags = None,
     page: TrendPageFile = None,
     badge: BadgeFile = None,
+    last_night: LastNight = None,
     as_csv: Csv = False,
     as_json: Json = False,
 ) -> None:
@@ -72,28 +82,16 @@ def trend(
       kneebench trend
       kneebench trend --tag firmware=1.2 --page trend.html
       kneebench trend january february march --csv
-      kneebench trend --in /srv/results --badge kneebench.svg --json
+      kneebench trend --in /srv/results --badge kneebench.svg --last-night 0
     """
     from kneebench.results.nights import differing_at
     from kneebench.results.trend import trends
 
     require_one({"--json": as_json, "--csv": as_csv})
-    _check(page, badge)
+    _check(page, badge, last_night)
     chosen = _chosen(campaigns or [], root, tag or [])
     found = trends(chosen.campaigns)
     differing = differing_at(chosen.campaigns, found)
-    _write(page, badge, chosen, found, differing)
-    _show(chosen, found, differing, as_csv=as_csv, as_json=as_json)
-
-
-def _write(
-    page: Path | None,
-    badge: Path | None,
-    chosen: Nights,
-    found: Sequence[Trend],
-    differing: Mapping[str, Sequence[str]],
-) -> None:
-    """The files that were named."""
     if page:
         from kneebench.brief.campaigns import TrendPage
 
@@ -103,8 +101,10 @@ def _write(
         from kneebench.results.atomic_write import write_where_named
         from kneebench.results.badge import badge as badge_of
 
-        write_where_named(badge, badge_of(found, chosen.label))
+        drawn = badge_of(found, chosen.label, last_night=last_night, left_out=chosen.left_out)
+        write_where_named(badge, drawn)
         print_line(f"badge: {badge}", err=True)
+    _show(chosen, found, differing, as_csv=as_csv, as_json=as_json)
 
 
 def _show(
@@ -128,7 +128,7 @@ def _show(
         show_parts(*trended.printed(chosen, found, differing))
 
 
-def _check(page: Path | None, badge: Path | None) -> None:
+def _check(page: Path | None, badge: Path | None, last_night: int | None) -> None:
     """Raises PlanError for files that could not be written. An earlier badge is removed: after a
     failure it would show what is no longer so.
     """
@@ -136,6 +136,8 @@ def _check(page: Path | None, badge: Path | None) -> None:
     from kneebench.results.atomic_write import is_stream, require_no_drive
 
     checked_page(page)
+    if last_night is not None and not badge:
+        raise PlanError("--last-night", seen="no badge is written", do="add --badge FILE.svg")
     if badge:
         require_no_drive(badge)
         require_directory(badge)

@@ -15,10 +15,11 @@ from kneebench.results.trend import Trend
 
 
 class LeftOut(Record):
-    """A campaign that is not in a trend, and why."""
+    """A campaign that is not in a trend, and why. `newest`: it is newer than all that are in it."""
 
     campaign: str
     reason: str
+    newest: bool = False
 
 
 class Nights(Record):
@@ -48,7 +49,7 @@ def nights(listed: Iterable[Listed], tags: Sequence[str] = ()) -> Nights:
                 comparable(found[0], results)
             found.append(results)
         except KneebenchError as error:
-            left_out.append(LeftOut(campaign=one.id, reason=error.seen))
+            left_out.append(LeftOut(campaign=one.id, reason=error.seen, newest=not found))
     if len(found) < 2:
         raise PlanError(
             "cannot compare campaigns",

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from kneebench.analysis.change_points import change_points
+from kneebench.analysis.change_points import change_points, outliers
 from kneebench.analysis.comparison import called, machine_floor, ratio_of
 from kneebench.analysis.drift import FLOOR
 from kneebench.analysis.fixed_rate import fixed_rate_latency, rate_text, same_rate
@@ -41,6 +41,17 @@ class TrendChange(Record):
     worse: bool
 
 
+class TrendOutlier(Record):
+    """A campaign that is alone, such as one bad night. `ratio`: its figure over the level beside
+    it; `worse`: in the direction that is.
+    """
+
+    campaign: str
+    started_at: str
+    ratio: float
+    worse: bool
+
+
 class Trend(Record):
     """One figure of one storage, by campaign in the order given. `quantity` is "nopm",
     "latency.mean" or "latency.p999". `floor`: the noise floor of its machines, as a share.
@@ -52,6 +63,7 @@ class Trend(Record):
     points: tuple[TrendPoint, ...]
     floor: float = 0.0
     changes: tuple[TrendChange, ...] = ()
+    outliers: tuple[TrendOutlier, ...] = ()
 
 
 class _Measured(NamedTuple):
@@ -126,23 +138,24 @@ def _trend(
         for number, (one, value) in enumerate(zip(found, values, strict=True))
     )
     floor = max(FLOOR, machine_floor([one.climb for one in found], quantity.name))
-    changes = tuple(_changes(points, floor, more_is_better=quantity is NOPM))
+    known = [point for point in points if point.value and point.value.value > 0]
+    more_is_better = quantity is NOPM
     return Trend(
         storage=name,
         quantity=quantity.name,
         called=title,
         points=points,
         floor=floor,
-        changes=changes,
+        changes=tuple(_changes(known, floor, more_is_better=more_is_better)),
+        outliers=tuple(_outliers(known, floor, more_is_better=more_is_better)),
     )
 
 
 def _changes(
     points: Sequence[TrendPoint], floor: float, *, more_is_better: bool
 ) -> Iterator[TrendChange]:
-    known = [(point, point.value) for point in points if point.value and point.value.value > 0]
-    for change in change_points([value for _, value in known], floor):
-        after, before = known[change.place][0], known[change.last][0]
+    for change in change_points(_values(points), floor):
+        after, before = points[change.place], points[change.last]
         yield TrendChange(
             campaign=after.campaign,
             started_at=after.started_at,
@@ -150,3 +163,19 @@ def _changes(
             ratio=change.ratio,
             worse=(change.ratio.value < 1) == more_is_better,
         )
+
+
+def _outliers(
+    points: Sequence[TrendPoint], floor: float, *, more_is_better: bool
+) -> Iterator[TrendOutlier]:
+    for one in outliers(_values(points), floor):
+        yield TrendOutlier(
+            campaign=points[one.place].campaign,
+            started_at=points[one.place].started_at,
+            ratio=one.ratio,
+            worse=(one.ratio < 1) == more_is_better,
+        )
+
+
+def _values(points: Sequence[TrendPoint]) -> list[Estimate]:
+    return [point.value for point in points if point.value]

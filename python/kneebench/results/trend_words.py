@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kneebench.analysis.change_points import FEWEST
-from kneebench.analysis.wording import capital, plural, times_with_interval
-from kneebench.results.trend import Trend, TrendChange
+from kneebench.analysis.wording import capital, plural, times, times_with_interval
+from kneebench.results.trend import Trend, TrendChange, TrendOutlier
 
 
 def change_sentence(trend: Trend, change: TrendChange) -> str:
@@ -17,8 +17,23 @@ def change_sentence(trend: Trend, change: TrendChange) -> str:
     )
 
 
+def outlier_sentence(trend: Trend, outlier: TrendOutlier) -> str:
+    """An outlying campaign in a sentence."""
+    return (
+        f"{capital(trend.storage)}: {trend.called} of {outlier.campaign}"
+        f" ({outlier.started_at[:10]}) is outlying, {times(outlier.ratio)} the level beside it"
+    )
+
+
 def headline(trends: Sequence[Trend]) -> str:
-    """What the trends come to: the latest change, or that there is none."""
+    """What the trends come to: the latest change, or that there is none; and that the last campaign
+    is outlying.
+    """
+    last = last_outliers(trends)
+    return f"{_changed(trends)}{'; the last one is outlying' if last else ''}"
+
+
+def _changed(trends: Sequence[Trend]) -> str:
     found = list(latest_changes(trends))
     campaigns = max((len(one.points) for one in trends), default=0)
     if found:
@@ -39,3 +54,10 @@ def latest_changes(trends: Sequence[Trend]) -> Iterator[tuple[Trend, TrendChange
     last = [(one, one.changes[-1]) for one in trends if one.changes]
     newest = sorted(last, key=lambda pair: pair[1].started_at, reverse=True)
     yield from sorted(newest, key=lambda pair: not pair[1].worse)
+
+
+def last_outliers(trends: Sequence[Trend]) -> list[tuple[Trend, TrendOutlier]]:
+    """Where the last campaign is outlying: first those for the worse."""
+    last = max((point.started_at for one in trends for point in one.points), default="")
+    found = [(one, each) for one in trends for each in one.outliers if each.started_at == last]
+    return sorted(found, key=lambda pair: not pair[1].worse)

@@ -15,9 +15,14 @@ from kneebench.analysis.judged import shown_as
 from kneebench.analysis.wording import DERIVED, as_sentence, behind_label, percent
 from kneebench.results.nights import Nights
 from kneebench.results.trend import Trend, TrendPoint, hidden_latencies
-from kneebench.results.trend_words import change_sentence, headline
+from kneebench.results.trend_words import change_sentence, headline, outlier_sentence
 from kneebench.screen import tables
 from kneebench.units import NOTHING
+
+MARKS = {
+    "* ": "* first campaign after a change point",
+    "! ": "! outlying: alone beyond the level beside it",
+}
 
 
 def printed(
@@ -33,6 +38,8 @@ def printed(
         for change in one.changes:
             style = "red" if change.worse else "green"
             yield Text(as_sentence(change_sentence(one, change)), style=style)
+        for outlier in one.outliers:
+            yield Text(as_sentence(outlier_sentence(one, outlier)), style="yellow")
     yield from (Text(f"  {said}") for sentences in differing.values() for said in sentences)
     floors = ", ".join(dict.fromkeys(f"{one.called}: {percent(one.floor)}" for one in trends))
     least = f"{percent(FLOOR)} is assumed at least"
@@ -49,15 +56,16 @@ def _table(storage: str, trends: Sequence[Trend]) -> Table:
     columns = [f"{one.called}\n95% CI" for one in trends]
     table = tables.plain_table("campaign\nmeasured", *columns, title=escape(storage))
     table.columns[0].no_wrap = True
-    changed = {change.campaign for one in trends for change in one.changes}
+    marks = {one.campaign: "! " for trend in trends for one in trend.outliers}
+    marks |= {one.campaign: "* " for trend in trends for one in trend.changes}
     points = {point.campaign: point.started_at for one in trends for point in one.points}
     for campaign, started_at in points.items():
-        mark = "* " if campaign in changed else ""
+        mark = marks.get(campaign, "")
         cells = ["\n".join(filter(None, _cells(one, campaign))) for one in trends]
         measured = started_at[:16].replace("T", " ")
         table.add_row(f"{mark}{escape(campaign)}\n[dim]{measured}[/]", *cells)
-    if changed:
-        table.caption, table.caption_justify = "* first campaign after a change point", "left"
+    legend = [words for mark, words in MARKS.items() if mark in marks.values()]
+    table.caption, table.caption_justify = "\n".join(legend) or None, "left"
     return table
 
 
@@ -68,9 +76,15 @@ def _cells(trend: Trend, campaign: str) -> tuple[str, str]:
     value = found.value
     shown = [shown_as(trend.quantity, one) for one in (value.value, value.low, value.high)]
     interval = f"{shown[1]} to {shown[2]}, n={value.n}" if value.n > 1 else "n=1"
-    change = next((one for one in trend.changes if one.campaign == campaign), None)
-    mark = f" {'worse' if change.worse else 'better'}" if change else ""
-    return shown[0], f"{interval}{mark}"
+    return shown[0], f"{interval}{_mark(trend, campaign)}"
+
+
+def _mark(trend: Trend, campaign: str) -> str:
+    alone = {one.campaign: one.worse for one in trend.outliers}
+    worse = alone | {one.campaign: one.worse for one in trend.changes}
+    if campaign not in worse:
+        return ""
+    return f"{' outlying,' if campaign in alone else ''} {'worse' if worse[campaign] else 'better'}"
 
 
 def document(

@@ -1,4 +1,4 @@
-"""Figures over many campaigns of one plan: the values by date, with the change points."""
+"""Figures over many campaigns of one plan: the values by date, with change points and outliers."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from kneebench.brief.section import Figure
 from kneebench.results.trend import Trend
 
 MARKED = "Dashed: a change point, at the first campaign after it."
+OUTLYING = " Ring: an outlying campaign, alone beyond the level beside it."
 UNCHANGED = "No change point was found."
 _MS = 1000.0
 """Latencies are drawn in milliseconds."""
@@ -26,12 +27,13 @@ def _figure(trends: Sequence[Trend], number: str) -> Figure:
     first = trends[0]
     unit = "" if first.quantity == "nopm" else ", ms"
     changed = any(one.changes for one in trends)
+    outlying = OUTLYING if any(one.outliers for one in trends) else ""
     named = f"{capital(first.called)}{unit}"
     return Figure(
         name=f"trend-{first.quantity.replace('.', '-')}",
         number=number,
         title=f"{capital(first.called)} by date",
-        caption=f"Each campaign with its 95% CI. {MARKED if changed else UNCHANGED}",
+        caption=f"Each campaign with its 95% CI. {MARKED if changed else UNCHANGED}{outlying}",
         alt=f"{capital(first.called)} of each storage by the date of its campaign.",
         spec=chart_theme.specification(_layers(trends, named)),
     )
@@ -52,14 +54,18 @@ def _layers(trends: Sequence[Trend], title: str) -> Any:
     axis = alt.Axis(labelOverlap=True, format=_date_format(trends))
     x = alt.X("at:T", title=None, axis=axis)
     y = alt.Y("value:Q", title=title, scale=alt.Scale(zero=False))
-    points = chart_theme.chart([row for one in trends for row in _points(one)])
-    drawn = points.encode(x=x, color=colour)
+    rows = [row for one in trends for row in _points(one)]
+    drawn = chart_theme.chart(rows).encode(x=x, color=colour)
     layers = [
         drawn.mark_line(point={"size": 30}, strokeWidth=1).encode(y=y),
         drawn.mark_rule(strokeWidth=2, opacity=0.4).encode(
             y=alt.Y("low:Q", scale=alt.Scale(zero=False)), y2="high:Q"
         ),
     ]
+    alone = {(one.storage, each.started_at) for one in trends for each in one.outliers}
+    if outlying := [row for row in rows if (row["name"], row["at"]) in alone]:
+        ringed = chart_theme.chart(outlying).encode(x=x, y=y, color=colour)
+        layers.append(ringed.mark_point(size=180, strokeWidth=2, filled=False))
     if changes := [row for one in trends for row in _changes(one)]:
         marked = chart_theme.chart(changes).encode(x=x, color=colour)
         layers.append(marked.mark_rule(strokeDash=[4, 3], strokeWidth=2))

@@ -14,7 +14,7 @@ from kneebench.brief.campaigns.nights_figure import night_figures
 from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.results.nights import Nights
 from kneebench.results.trend import Trend
-from kneebench.results.trend_words import change_sentence, headline
+from kneebench.results.trend_words import change_sentence, headline, outlier_sentence
 
 COLUMNS = (
     Column(title="Storage", number=False),
@@ -59,7 +59,7 @@ class TrendPage(CampaignsPage):
         with chart_theme.without_validation():
             figures = tuple(night_figures(self.trends))
         drawn = Section(name="trend", title="By date", figures=figures)
-        made = (self._changes(), drawn, self._values(), self._left_out())
+        made = (self._changes(), self._outliers(), drawn, self._values(), self._left_out())
         return (*(one for one in made if one), compared_section(self.campaigns))
 
     def _changes(self) -> Section:
@@ -69,6 +69,12 @@ class TrendPage(CampaignsPage):
         return Section(
             name="changes", title="Change points", sentences=said or ("No change point was found.",)
         )
+
+    def _outliers(self) -> Section | None:
+        found = (outlier_sentence(one, each) for one in self.trends for each in one.outliers)
+        if not (said := tuple(map(as_sentence, found))):
+            return None
+        return Section(name="outliers", title="Outlying campaigns", sentences=said)
 
     def _values(self) -> Section:
         rows = tuple(
@@ -101,13 +107,15 @@ class TrendPage(CampaignsPage):
 
 def trend_rows(trends: Sequence[Trend]) -> list[dict[str, Any]]:
     """Trends as flat rows in SI units; `change` is the level after a change point over the level
-    before, in the row of the first campaign after it.
+    before, in the row of the first campaign after it; `outlying` an outlying campaign's figure over
+    the level beside it.
     """
     return [row for one in trends for row in _rows_of(one)]
 
 
 def _rows_of(trend: Trend) -> Iterator[dict[str, Any]]:
     changes = {change.campaign: change.ratio for change in trend.changes}
+    outliers = {outlier.campaign: outlier.ratio for outlier in trend.outliers}
     for point in trend.points:
         yield {
             "storage": trend.storage,
@@ -117,4 +125,5 @@ def _rows_of(trend: Trend) -> Iterator[dict[str, Any]]:
             **flat("value", point.value),
             "runs": point.value.n if point.value else None,
             **flat("change", changes.get(point.campaign)),
+            "outlying": outliers.get(point.campaign),
         }
