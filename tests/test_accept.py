@@ -4,6 +4,7 @@ for what cannot be judged.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -15,11 +16,13 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
 import kneebench
 from kneebench.analysis.acceptance import Margins, judged
 from kneebench.analysis.fixed_rate import fixed_rate_latency
+from kneebench.brief.campaigns import AcceptancePage
 from kneebench.cli import app
 from kneebench.commands.accepting import _plan
 from kneebench.commands.run_options import overrides
@@ -30,6 +33,7 @@ from kneebench.records import Check, NoiseFloor, Results, Rung
 from kneebench.results import load
 from kneebench.results.acceptance import accept, at_the_same_rate, plan_of, rate_warning
 from kneebench.results.resumable import resumable
+from kneebench.screen.accepted import printed
 from kneebench.screen.junit import junit
 from tests.recordings import each, recorded, with_order, with_throughput
 
@@ -521,6 +525,64 @@ def test_a_plan_of_another_version_or_with_a_command_not_kept_cannot_be_run_agai
 ) -> None:
     with pytest.raises(PlanError, match="another version wrote it; name a plan file"):
         plan_of(renamed(before(root), "old", unknown=1))
+
+
+# --- knees apart ----------------------------------------------------------------------------------
+
+
+def night_with_knee_at_12(base: Results, by: float = 0.967) -> Results:
+    """Another night of the slow drive: 12 users have 97% of its best throughput, and its climb
+    takes them for the knee, where the baseline took 18. `by`: its NOPM over the baseline's.
+    """
+    moved = each(
+        base,
+        0,
+        lambda rung: with_order(with_throughput(rung, by * rung.tally.throughput_per_s), users=12),
+        "final_run",
+    )
+    climb = moved.climbs[0].model_copy(update={"knee_users": 12, "bracket": (8, 18)})
+    night = moved.model_copy(update={"climbs": (climb, *moved.climbs[1:])})
+    return renamed(night, "night")
+
+
+def test_knees_apart_within_their_uncertainty_are_compared_at_the_baselines_users(
+    root: Path,
+) -> None:
+    base = before(root)
+    assert base.climbs[0].knee_users == 18
+    found = accept(baseline=base, campaign=night_with_knee_at_12(base), margins=USUAL)
+    assert found.exit_code == 0, found.sentence
+    nopm, users = found.figures[:2]
+    assert (nopm.quantity, nopm.judgement, nopm.at_users) == ("nopm", "same", 18)
+    assert "the baseline's at its 18 users (90% CI" in nopm.sentence
+    assert nopm.ratio and nopm.campaign and nopm.baseline
+    carried = nopm.ratio.value / (nopm.campaign.value / nopm.baseline.value)
+    assert 1 < carried <= 1 / 0.97 + 1e-9
+    assert users.quantity == "users" and users.campaign and users.baseline
+    assert (users.campaign.value, users.baseline.value) == (12, 18)
+    for by, answers in ((0.967 * 0.9, {WORSE}), (0.967 * 0.94, {WORSE, CANNOT_SAY})):
+        night = night_with_knee_at_12(base, by)
+        worse = accept(baseline=base, campaign=night, margins=USUAL)
+        assert worse.exit_code in answers, worse.sentence
+
+
+def test_both_knees_are_shown_in_table_page_json_and_junit(root: Path, place: Path) -> None:
+    base = before(root)
+    night = night_with_knee_at_12(base)
+    found = accept(baseline=base, campaign=night, margins=USUAL)
+    page = AcceptancePage([found], base, [night]).html()
+    assert "<td>users at the knee</td><td>18 (8 to 18)</td><td>12 (8 to 18)</td>" in page
+    console = Console(width=160, file=io.StringIO(), record=True)
+    console.print(*printed([found]))
+    said = console.export_text()
+    assert re.search(r"slow drive +users at the knee +18 \(8 to 18\) +12 \(8 to 18\)", said), said
+    assert said.count("Slow drive: the knee is at 12 (8 to 18) users, the baseline's at 18") == 1
+    assert "fast drive: the knee" not in said.lower()
+    (suite,) = ElementTree.fromstring(junit([found], [night], base))
+    properties = {one.get("name"): one.get("value") for one in suite.iter("property")}
+    assert properties["knee.slow drive"] == "12 (8 to 18) users, baseline 18 (8 to 18)"
+    assert "users at the knee" not in [case.get("name") for case in suite.iter("testcase")]
+    assert call("before", "again", "--in", root, "--json").exit_code == 0
 
 
 # --- real campaigns -------------------------------------------------------------------------------

@@ -29,13 +29,16 @@ from kneebench.analysis.equivalence import (
     ratio_to_baseline,
 )
 from kneebench.analysis.fixed_rate import fixed_rate_latency, same_rate
-from kneebench.analysis.judged import PER_NOPM, Judged
+from kneebench.analysis.judged import PER_NOPM, USERS, Judged, shown
 from kneebench.analysis.knee import place, quoted_rungs
+from kneebench.analysis.knee_interval import users_interval
+from kneebench.analysis.knees_apart import carried_nopm, compared_users
 from kneebench.analysis.power import power_per_nopm
 from kneebench.analysis.wording import (
     WIDEST,
     capital,
     known,
+    number_of_users,
     percent,
     plural,
     times,
@@ -77,7 +80,12 @@ def judged(
     """The figures of one storage against those of its baseline, in the order of a brief; `meters`:
     why their power is not compared; `unsure`: why nothing can be said of it.
     """
-    for figure in _figures(climb, against, margins):
+    nopm_figure, *figures = _figures(climb, against, margins)
+    at_knee = _judged(climb, against, nopm_figure)
+    yield at_knee
+    if not climb.of("fixed_load"):
+        yield _users(climb, against, at_knee)
+    for figure in figures:
         yield _judged(climb, against, figure)
     if power_per_nopm(climb) or power_per_nopm(against):
         called_ = f"power per NOPM at {place(climb)}"
@@ -186,6 +194,31 @@ def _judged(climb: Climb, against: Climb, figure: _Figure) -> Judged:
     return _answered((climb, against), head, of, to, more_is_better=figure.more_is_better)
 
 
+def _users(climb: Climb, against: Climb, at_knee: Judged) -> Judged:
+    """The users at both knees, with a sentence where they differ."""
+    found = Judged(
+        storage=called(climb),
+        quantity=USERS,
+        called="users at the knee",
+        judgement="not judged",
+        margin=0.0,
+        baseline=users_interval(against),
+        campaign=users_interval(climb),
+        sentence="",
+    )
+    if not found.baseline or not found.campaign or found.baseline.value == found.campaign.value:
+        return found
+    now, base = (shown(found, one) for one in (found.campaign, found.baseline))
+    if at_knee.at_users:
+        at = f"these do not contradict each other, so NOPM is compared at {at_knee.at_users}"
+    else:
+        at = "so NOPM is compared at different numbers of users"
+    sentence = (
+        f"{capital(found.storage)}: the knee is at {now} users, the baseline's at {base}; {at}"
+    )
+    return found.model_copy(update={"sentence": sentence})
+
+
 def _answered(
     climbs: tuple[Climb, Climb],
     head: Judged,
@@ -194,6 +227,9 @@ def _answered(
     *,
     more_is_better: bool,
 ) -> Judged:
+    users = compared_users(*climbs) if head.quantity == "nopm" else None
+    if carried := users and carried_nopm(climbs[0], of, users):
+        of, head = carried, head.model_copy(update={"at_users": users})
     ratio = ratio_to_baseline(of, to)
     answer = judgement(ratio, head.margin, more_is_better=more_is_better)
     floor = machine_floor(climbs, head.quantity)
@@ -203,7 +239,8 @@ def _answered(
     inner = narrowed(ratio)
     value, interval = ratio_texts(inner if answer in SURE else ratio)
     level = "" if not known(ratio) else "90% CI " if answer in SURE else "95% CI "
-    figures = f"{value} the baseline's ({level}{interval}; margin {percent(head.margin)})"
+    at = f" at its {number_of_users(users)}" if users and head.at_users else ""
+    figures = f"{value} the baseline's{at} ({level}{interval}; margin {percent(head.margin)})"
     name = f"{capital(head.storage)}: "
     found = head.model_copy(
         update={
@@ -220,13 +257,15 @@ def _answered(
     if hidden:
         why = f"it is within the machine's noise floor of {percent(floor)}"
         return found.model_copy(update={"sentence": f"{doubt}; {why}"})
-    return _with_rounds_needed(found, len(quoted_rungs(climbs[0])), doubt, more_is_better)
+    return _with_rounds_needed(found, of, len(quoted_rungs(climbs[0])), doubt, more_is_better)
 
 
-def _with_rounds_needed(found: Judged, rungs: int, doubt: str, more_is_better: bool) -> Judged:
+def _with_rounds_needed(
+    found: Judged, of: Estimate, rungs: int, doubt: str, more_is_better: bool
+) -> Judged:
     """A figure of which nothing can be said, with what would decide it."""
-    ratio, of, to = found.ratio, found.campaign, found.baseline
-    assert ratio and of and to
+    ratio, to = found.ratio, found.baseline
+    assert ratio and to
     more = more_rounds(of, to, found.margin, rungs, more_is_better=more_is_better)
     edge = at_the_edge(ratio, found.margin, more_is_better=more_is_better)
     decide = _would_decide(more, alone=max(of.n, to.n) < 2, at_edge=edge)

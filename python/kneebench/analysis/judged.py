@@ -13,13 +13,16 @@ PER_NOPM, POWER_LIMIT = "power.per_nopm", "power.limit"
 """Figures of power, in mW/NOPM."""
 NOPM_LIMIT, LATENCY_LIMIT = "limit.nopm", "limit.mean_latency"
 P999_LIMIT, LOG_WRITE_LIMIT = "limit.p999_latency", "limit.log_write"
+USERS = "users"
+"""The users at the knee: shown beside the figures there, and never judged."""
 LIMITS = (NOPM_LIMIT, LATENCY_LIMIT, P999_LIMIT, LOG_WRITE_LIMIT, POWER_LIMIT)
 """Figures against a limit of the plan: they have neither a baseline nor a ratio."""
 
 
 class Judged(Record):
     """One figure of one storage. `ratio` is campaign over baseline with its 95% interval, `low_90`
-    and `high_90` that of the equivalence test.
+    and `high_90` that of the equivalence test. `at_users`: users of the baseline's knee, where the
+    ratio is at these and not at the campaign's own knee.
 
     `more_rounds`: about as many would decide a "cannot say"; `of_both`: the baseline needs them,
     too. None: no number of rounds that a plan may order, or no interval.
@@ -35,6 +38,7 @@ class Judged(Record):
     ratio: InTimes | None = None
     low_90: float | None = None
     high_90: float | None = None
+    at_users: int | None = None
     more_rounds: int | None = None
     of_both: bool = False
     sentence: str
@@ -50,7 +54,7 @@ def without_judgement(one: Judged, why: str) -> Judged:
         margin=one.margin,
         baseline=one.baseline,
         campaign=one.campaign,
-        sentence=f"{capital(one.storage)}: {one.called} is not judged; {why}",
+        sentence=one.sentence and f"{capital(one.storage)}: {one.called} is not judged; {why}",
     )
 
 
@@ -71,17 +75,20 @@ def shown_as(quantity: str, value: float | None) -> str:
     """
     if quantity in (PER_NOPM, POWER_LIMIT):
         return shown_power(value)
-    return count(value) if quantity in ("nopm", NOPM_LIMIT) else time(value)
+    return count(value) if quantity in ("nopm", NOPM_LIMIT, USERS) else time(value)
 
 
 def shown(one: Judged, side: Estimate | None) -> str:
-    """A figure for people, in its unit; against a limit with its interval, which decides."""
+    """A figure for people, in its unit; against a limit with its interval, which decides, and users
+    with theirs.
+    """
     value = shown_as(one.quantity, side.value if side else None)
-    if one.quantity not in LIMITS or not side or side.n < 2:
+    ends = (one.quantity in LIMITS and side and side.n > 1) or one.quantity == USERS
+    if not ends or not side:
         return value
     return f"{value} ({' to '.join(shown_as(one.quantity, end) for end in (side.low, side.high))})"
 
 
 def shown_margin(one: Judged) -> str:
     """The margin of a figure for people; none where a limit was judged."""
-    return NOTHING if one.quantity in LIMITS else percent(one.margin)
+    return NOTHING if one.quantity in (*LIMITS, USERS) else percent(one.margin)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from kneebench.records import Rung
+from kneebench.records import Estimate, Rung
 
 if TYPE_CHECKING:
     import numpy as np
@@ -64,17 +64,46 @@ def fit_knee(rungs: Sequence[Rung], elasticity: float) -> KneeFit | None:
     are never the knee, so that climbs of one storage choose among the same numbers. None for fewer
     than two search rungs that did anything.
     """
-    points = [
+    points = _points(rungs)
+    numbers = tuple(sorted({users for users, _, search in points if search}))
+    if len(numbers) < 2:
+        return None
+    return _fit(tuple(p[0] for p in points), tuple(p[1] for p in points), numbers, elasticity)
+
+
+def throughput_share(rungs: Sequence[Rung], users: int, of_users: int) -> Estimate | None:
+    """Throughput at some users over that at others, by the curves through a climb's rungs, with its
+    95% interval. None where the climb did not measure as many and as few.
+    """
+    import numpy as np
+
+    points = _points(rungs)
+    measured = [one for one, _, _ in points]
+    if len(points) < 2 or not all(
+        min(measured) <= one <= max(measured) for one in (users, of_users)
+    ):
+        return None
+    logs = np.log(np.array([one for _, one, _ in points]))
+    curves, weight, _ = _weighed(np.log(np.array(measured, float)), logs)
+    at = curves.log_throughput(np.log(np.array([users, of_users], float)))
+    moves = at[:, 0] - at[:, 1]
+    order = np.argsort(moves)
+    ends = np.searchsorted(np.cumsum(weight[order]), (TAIL, 1 - TAIL))
+    low, high = np.exp(moves[order][np.minimum(ends, len(order) - 1)])
+    value = float(np.exp(weight @ moves))
+    how = "curves through all rungs of the climb"
+    return Estimate(value=value, low=float(low), high=float(high), n=len(points), method=how)
+
+
+def _points(rungs: Sequence[Rung]) -> list[tuple[int, float, bool]]:
+    """Users, throughput, and whether it was searched with, of the rungs that curves go through."""
+    return [
         (rung.users, rung.tally.throughput_per_s, rung.order.phase == "search")
         for rung in rungs
         if rung.order.phase in ("search", "bisection")
         and not rung.invalid
         and rung.tally.throughput_per_s > 0
     ]
-    numbers = tuple(sorted({users for users, _, search in points if search}))
-    if len(numbers) < 2:
-        return None
-    return _fit(tuple(p[0] for p in points), tuple(p[1] for p in points), numbers, elasticity)
 
 
 class _Curves(NamedTuple):

@@ -7,7 +7,9 @@ closed loop as much as the load.
 
 from __future__ import annotations
 
-from kneebench.analysis.knee_fit import LOWER
+from kneebench.analysis.final_estimates import quotient
+from kneebench.analysis.knee_fit import LOWER, throughput_share
+from kneebench.analysis.knee_interval import users_interval
 from kneebench.analysis.quantity_ratio import KNEE_LATENCY, NOPM, ComparedQuantity
 from kneebench.records import Climb, Estimate
 
@@ -23,3 +25,28 @@ def knees_apart(climb: Climb, against: Climb, quantity: ComparedQuantity, ratio:
     if quantity is KNEE_LATENCY or (quantity is NOPM and explained):
         return f"the knees are at different numbers of users ({users[0]} vs. {users[1]})"
     return ""
+
+
+def compared_users(climb: Climb, against: Climb) -> int | None:
+    """The users of the baseline's knee, where those of the climb's are others although the two do
+    not contradict each other: the interval of either contains the other's knee.
+    """
+    own, base = users_interval(climb), users_interval(against)
+    if own is None or base is None or own.value == base.value:
+        return None
+    within = own.low <= base.value <= own.high or base.low <= own.value <= base.high
+    return int(base.value) if within else None
+
+
+def carried_nopm(climb: Climb, nopm: Estimate, users: int) -> Estimate | None:
+    """NOPM of a climb's knee at other users, by the curves through its own rungs. A knee has at
+    least 97% of the best throughput, so no more than that is ever added or taken away. None where
+    the climb did not measure as many or as few users.
+    """
+    share = throughput_share(climb.rungs, climb.knee_users or 0, users)
+    if share is None or nopm.low <= 0:
+        return None
+    value, low, high = (
+        min(max(one, 1 - LOWER), 1 / (1 - LOWER)) for one in (share.value, share.low, share.high)
+    )
+    return quotient(nopm, Estimate(value=value, low=low, high=high, n=nopm.n, method=share.method))

@@ -39,7 +39,9 @@ def printed(found: Sequence[Acceptance], caveats: Sequence[str] = ()) -> Iterato
     for one in found:
         start = _start(one, several)
         unclear = UNDECIDED[:1] if one.itself else UNDECIDED
-        undecided = (each.sentence for each in one.figures if each.judgement in unclear)
+        undecided = (
+            each.sentence for each in one.figures if each.judgement in unclear and each.sentence
+        )
         yield from (Text(f"{start}{as_sentence(said)}") for said in (*undecided, *one.matching))
     if not all(one.itself for one in found):
         yield Text(as_sentence(found[0].drift))

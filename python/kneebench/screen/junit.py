@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 
 from kneebench.analysis.acceptance import SURE, nothing_judged
 from kneebench.analysis.comparison import called
-from kneebench.analysis.judged import Judged
+from kneebench.analysis.judged import USERS, Judged
 from kneebench.analysis.outcome import exit_code, failed_checks, invalid_rungs, without_figure
 from kneebench.analysis.wording import DERIVED, as_sentence
 from kneebench.records import Climb, Results, Rung
@@ -75,7 +75,8 @@ def _suite(
     for name, value in _properties(found, results, baseline):
         _inner(properties, "property", name=name, value=value)
     for one in found.figures:
-        _case(suite, one, _measured_s(results, one))
+        if one.quantity != USERS:
+            _case(suite, one, _measured_s(results, one))
     if code := exit_code(results):
         _failed_measurement(suite, results, code)
     elif nothing_judged(found.figures):
@@ -91,7 +92,8 @@ def _said(found: Acceptance, caveats: Sequence[str]) -> Iterator[str]:
     """What the terminal prints beside the figures."""
     yield as_sentence(title(found))
     yield from (f"CAVEAT  {sentence}" for sentence in caveats)
-    yield from map(as_sentence, (*found.matching, found.drift))
+    knees = (one.sentence for one in found.figures if one.quantity == USERS and one.sentence)
+    yield from map(as_sentence, (*knees, *found.matching, found.drift))
     yield from (f"{sentence}." for sentence in found.differences)  # they begin with a key's name
     yield DERIVED
 
@@ -103,6 +105,10 @@ def _properties(
     yield "baseline", found.baseline
     yield "baseline.started_at", baseline.campaign.started_at
     yield "baseline.kernel", baseline.campaign.host.kernel
+    for one in found.figures:
+        if one.quantity == USERS:
+            base, now, *_ = figures_of(one)
+            yield f"knee.{one.storage}", f"{now} users, baseline {base}"
     host = results.campaign.host
     yield "machine", f"{host.cpu}, {host.cores} cores, {size(host.memory_bytes)}"
     yield "kernel", host.kernel

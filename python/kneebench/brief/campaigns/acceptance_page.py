@@ -112,7 +112,11 @@ class AcceptancePage(CampaignsPage):
             sentence
             for one in self.found
             for sentence in (
-                *(each.sentence for each in one.figures if each.judgement in UNDECIDED),
+                *(
+                    each.sentence
+                    for each in one.figures
+                    if each.judgement in UNDECIDED and each.sentence
+                ),
                 *one.matching,
             )
         )
