@@ -29,11 +29,13 @@ from kneebench.errors import PlanError
 from kneebench.lab.host import host
 from kneebench.plan.default import sized_plan
 from kneebench.plan.preset import preset_text, presets
+from kneebench.plan.writer import to_toml
 from kneebench.records import Check
 from kneebench.results import Store, load
 from kneebench.results import campaigns as listed_in
 from kneebench.screen.campaign_list import CampaignList
 from tests.remarks import invalid
+from tests.simulated_campaign import nightly
 from tests.terminal import drawn
 
 SHORT = (
@@ -93,6 +95,40 @@ def test_help_shows_examples_of_the_main_job_and_the_exit_codes() -> None:
     output = call("--help").output
     assert "kneebench run plan.toml" in output
     assert "Exit codes" in output
+
+
+def test_the_list_of_commands_has_each_first_sentence_as_a_whole() -> None:
+    for words in (("--help",), ("plan", "--help")):
+        said = CliRunner().invoke(app, words, env={"COLUMNS": "80"}).output.split("Commands:")[1]
+        assert "..." not in said
+        assert all(len(line) <= 80 for line in said.splitlines())
+
+
+def test_what_is_printed_into_a_file_has_no_blanks_at_the_ends_of_lines(place: Path) -> None:
+    (place / "plan.toml").write_text(preset_text("simulated"))
+    said = call("check", "plan.toml").stdout
+    assert "Ready: 0 errors" in said
+    assert [line for line in said.splitlines() if line != line.rstrip()] == []
+
+
+def test_a_path_with_umlauts_is_measured_without_a_utf8_locale_and_one_of_other_bytes_refused(
+    place: Path,
+) -> None:
+    (place / "plan.toml").write_text(to_toml(nightly("1ms")))
+    posix = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    for folder, code in (("ümläut".encode(), 0), (b"\xfcml\xe4ut", 2)):
+        words = ["run", "plan.toml", "--yes", "--quiet", "--no-brief", "--out"]
+        done = subprocess.run(
+            [sys.executable.encode(), b"-m", b"kneebench", *map(str.encode, words), folder],
+            cwd=place,
+            env=posix,
+            check=False,
+            capture_output=True,
+        )
+        assert done.returncode == code, done.stderr
+    assert b"its name is not UTF-8; rename it" in done.stderr
+    (found,) = (place / "ümläut").glob("*/finished.json")
+    assert "--out ümläut" in (found.parent / "campaign.json").read_text(encoding="utf-8")
 
 
 def test_help_answers_without_importing_what_is_heavy() -> None:

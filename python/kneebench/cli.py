@@ -28,7 +28,7 @@ from kneebench.commands import (
     trending,
 )
 from kneebench.commands.junit_file import CommandWithJUnit
-from kneebench.exit_handling import Commands, print_anything
+from kneebench.exit_handling import CommandList, Commands, print_anything, require_utf8
 
 _SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -39,10 +39,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings=_SETTINGS,
 )
-printing_plans = typer.Typer(
-    rich_markup_mode=None, help="Print a plan to start from, or the plan schema."
-)
-load_hosts = typer.Typer(rich_markup_mode=None, help="Look at the machines that users run on.")
+_GROUP: dict[str, Any] = {"cls": CommandList, "rich_markup_mode": None}
+printing_plans = typer.Typer(**_GROUP, help="Print a plan to start from, or the plan schema.")
+load_hosts = typer.Typer(**_GROUP, help="Look at the machines that users run on.")
 
 
 @app.callback(invoke_without_command=True)
@@ -116,6 +115,7 @@ app.command("completion")(completing.completion)
 
 def main() -> None:
     """The command `kneebench`."""
+    require_utf8()
     print_anything()
     completing.answer_shells()
     app(prog_name="kneebench")

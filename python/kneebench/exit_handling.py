@@ -20,6 +20,8 @@ from typer.core import TyperGroup
 from kneebench.directories import make_private, state_directory, write_private
 from kneebench.errors import INTERRUPTED
 
+LONGEST_HELP = 500
+"""Characters of a command's first sentence in the list of commands: more than any has."""
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _FILES = (
     errno.EACCES,
@@ -50,7 +52,24 @@ EXIT_CODES = {
 """Every exit code of the command line, for its reference."""
 
 
-class Commands(TyperGroup):
+class CommandList(TyperGroup):
+    """A group whose help has the first sentence of each command as a whole, on two lines where one
+    is too short; click cuts it.
+    """
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands that are not hidden."""
+        commands = [self.get_command(ctx, name) for name in self.list_commands(ctx)]
+        rows = [
+            (one.name or "", one.get_short_help_str(limit=LONGEST_HELP))
+            for one in commands
+            if one and not one.hidden
+        ]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+class Commands(CommandList):
     """The group of all commands, which gives each failure its message and exit code."""
 
     def invoke(self, context: Any) -> Any:
@@ -72,6 +91,19 @@ class Commands(TyperGroup):
 def _notes(error: BaseException) -> list[str]:
     """Notes on an error (PEP 678), such as the command that resumes the campaign."""
     return list(getattr(error, "__notes__", []))
+
+
+def require_utf8() -> None:
+    """Begin again in Python's UTF-8 mode where the locale is another: paths in results, logs and
+    tables are UTF-8. Ends the command where one is not.
+    """
+    if sys.getfilesystemencoding() != "utf-8" and os.environ.get("PYTHONUTF8") != "1":
+        os.execve(sys.executable, sys.orig_argv, {**os.environ, "PYTHONUTF8": "1"})
+    for word in (*sys.argv[1:], os.getcwdb().decode(errors="surrogateescape")):
+        if any("\udc80" <= letter <= "\udcff" for letter in word):
+            shown = word.encode(errors="surrogateescape").decode(errors="replace")
+            _print_message(f"cannot use {shown}: its name is not UTF-8; rename it")
+            raise SystemExit(2)
 
 
 def print_anything() -> None:

@@ -93,7 +93,8 @@ def _measure(plan: Plan, machine: Host, pairs: int, out: Path, as_json: bool) ->
     found: list[Results] = []
     for number in range(pairs):
         try:
-            found.append(_one(of_pair(plan, before + number), machine, out, as_json))
+            resumable = Resumable(pairs - number)
+            found.append(_one(of_pair(plan, before + number), machine, out, as_json, resumable))
         except BaseException as error:
             left = f"measure the others with --pairs {pairs - number}"
             error.add_note(f"A/A pairs measured: {number} of {pairs}; {left}.")
@@ -103,13 +104,13 @@ def _measure(plan: Plan, machine: Host, pairs: int, out: Path, as_json: bool) ->
     return found
 
 
-def _one(plan: Plan, machine: Host, out: Path, as_json: bool) -> Results:
+def _one(plan: Plan, machine: Host, out: Path, as_json: bool, resumable: Resumable) -> Results:
     from kneebench.campaign import flow
     from kneebench.campaign.expected_duration import expected_duration
     from kneebench.screen.watching import watching
 
     with (
-        Resumable() as resumable,
+        resumable,
         watching(plan, expected_duration(plan, machine), as_json=as_json) as watch,
     ):
         return flow.run(plan, out, resumable.watcher(watch))

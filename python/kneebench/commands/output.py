@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,15 +70,21 @@ class Filtered:
 
 
 def show_parts(*parts: Any, file_columns: int = 160) -> None:
-    """Print what rich can draw; as wide as the terminal, or so many columns into a file."""
+    """Print what rich can draw; as wide as the terminal, or so many columns into a file, without
+    blanks at the ends of its lines.
+    """
     from rich.console import Console
     from rich.text import Text
 
     console = Console()
-    if not console.is_terminal:
+    terminal = console.is_terminal
+    if not terminal:
         console = Console(width=file_columns)
     for part in parts:
-        console.print(Filtered(part), soft_wrap=isinstance(part, Text))
+        with nullcontext() if terminal else console.capture() as drawn:
+            console.print(Filtered(part), soft_wrap=isinstance(part, Text))
+        if drawn:
+            typer.echo("".join(f"{line.rstrip()}\n" for line in drawn.get().splitlines()), nl=False)
 
 
 def show_json(document: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,8 +20,10 @@ class Resumable:
     with the command that resumes it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, pairs: int | None = None) -> None:
+        """`pairs`: so many pairs of `noise` are left with this one."""
         self._folder: Path | None = None
+        self._pairs = pairs
 
     def __enter__(self) -> Resumable:
         return self
@@ -34,7 +37,7 @@ class Resumable:
         from kneebench.results.campaign_folders import has_head
 
         if error is not None and self._folder and has_head(self._folder):
-            error.add_note(_sentence(self._folder))
+            error.add_note(_sentence(self._folder, self._pairs))
 
     def watcher(self, watch: Watch) -> Watch:
         """`watch`, which learns nothing new by it."""
@@ -47,7 +50,7 @@ class Resumable:
         return receive
 
 
-def _sentence(folder: Path) -> str:
+def _sentence(folder: Path, pairs: int | None) -> str:
     from kneebench.results.campaign_reader import rung_files
 
     rungs = len(rung_files(folder))
@@ -57,4 +60,19 @@ def _sentence(folder: Path) -> str:
             f"{saved} The campaign is finished. Write its brief with:"
             f" {shlex.join([*program(), 'brief', str(folder)])}"
         )
-    return f"{saved} Resume with: {command_line(without=['--fresh'])}"
+    again = shlex.split(command_line(without=["--fresh"]))
+    return f"{saved} Resume with: {shlex.join(_with_pairs(again, pairs) if pairs else again)}"
+
+
+def _with_pairs(words: Sequence[str], left: int) -> list[str]:
+    """The command `noise` for the pairs that are left.
+
+    >>> _with_pairs(["noise", "--pairs", "3", "--yes"], 2), _with_pairs(["noise", "--pairs=3"], 1)
+    (['noise', '--yes', '--pairs', '2'], ['noise', '--pairs', '1'])
+    """
+    kept = [
+        word
+        for before, word in zip(["", *words], words, strict=False)
+        if "--pairs" not in (before, word) and not word.startswith("--pairs=")
+    ]
+    return [*kept, "--pairs", str(left)]
