@@ -128,7 +128,7 @@ def test_a_path_with_umlauts_is_measured_without_a_utf8_locale_and_one_of_other_
         assert done.returncode == code, done.stderr
     assert b"its name is not UTF-8; rename it" in done.stderr
     (found,) = (place / "ümläut").glob("*/finished.json")
-    assert "--out ümläut" in (found.parent / "campaign.json").read_text(encoding="utf-8")
+    assert "--out 'ümläut'" in (found.parent / "campaign.json").read_text(encoding="utf-8")
 
 
 def test_help_answers_without_importing_what_is_heavy() -> None:

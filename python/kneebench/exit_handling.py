@@ -98,8 +98,8 @@ def require_utf8() -> None:
     tables are UTF-8. Ends the command where one is not.
     """
     if sys.getfilesystemencoding() != "utf-8" and os.environ.get("PYTHONUTF8") != "1":
-        os.execve(sys.executable, sys.orig_argv, {**os.environ, "PYTHONUTF8": "1"})
-    for word in (*sys.argv[1:], os.getcwdb().decode(errors="surrogateescape")):
+        os.execve(sys.executable, sys.orig_argv, {**os.environ, "PYTHONUTF8": "1"})  # noqa: S606
+    for word in sys.argv[1:]:
         if any("\udc80" <= letter <= "\udcff" for letter in word):
             shown = word.encode(errors="surrogateescape").decode(errors="replace")
             _print_message(f"cannot use {shown}: its name is not UTF-8; rename it")
