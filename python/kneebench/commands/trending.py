@@ -98,13 +98,19 @@ def trend(
         TrendPage(chosen, found, differing).write(page)
         print_line(f"page: {page}", err=True)
     if badge:
-        from kneebench.results.atomic_write import write_where_named
-        from kneebench.results.badge import badge as badge_of
-
-        drawn = badge_of(found, chosen.label, last_night=last_night, left_out=chosen.left_out)
-        write_where_named(badge, drawn)
-        print_line(f"badge: {badge}", err=True)
+        _write_badge(badge, chosen, found, last_night)
     _show(chosen, found, differing, as_csv=as_csv, as_json=as_json)
+
+
+def _write_badge(
+    file: Path, chosen: Nights, found: Sequence[Trend], last_night: int | None
+) -> None:
+    from kneebench.results.atomic_write import write_where_named
+    from kneebench.results.badge import badge
+
+    drawn = badge(found, chosen.label, last_night=last_night, left_out=chosen.left_out)
+    write_where_named(file, drawn)
+    print_line(f"badge: {file}", err=True)
 
 
 def _show(
