@@ -99,7 +99,7 @@ def test_where_the_time_went_is_said_when_no_share_alone_is_beyond_its_limit() -
     found = judged(waits={"data_read": 9.4, "log": 7.8, "lock": 0.1})
     assert found.resource == "unknown"
     assert (
-        "users spent most of their time waiting for data reads (47%) and log writes (39%)"
+        "of their time users spent 47% waiting for data reads and 39% waiting for log writes"
         in found.sentence
     )
 
@@ -294,7 +294,7 @@ def of_a_parallel_drive(raw: RawStorage | None = None, **quantities: float) -> B
 def test_utilization_of_a_parallel_drive_alone_is_no_bottleneck() -> None:
     found = of_a_parallel_drive()
     assert found.resource == "unknown", found.sentence
-    assert any("95% busy, which says little of a parallel drive" in one for one in found.evidence)
+    assert any("95% busy" in one for one in found.evidence)
 
 
 def test_a_busy_drive_that_is_as_fast_as_without_a_database_had_room() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from statistics import geometric_mean
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from kneebench.analysis.comparison import baseline, compare, noise_floor
 from kneebench.analysis.drift import drift
 from kneebench.analysis.headline import data_cached, headline, subtitle
 from kneebench.analysis.knee import knee
-from kneebench.analysis.quantity_ratio import NOPM
+from kneebench.analysis.quantity_ratio import NOPM, P999, paired, paired_rungs
 from kneebench.plan.resolve import resolve_document
 from kneebench.records import Campaign, Climb, Configuration, Host, Order, Results, Rung
 from tests.curves import latency, rung
@@ -212,7 +214,7 @@ def test_the_baseline_is_the_plan_s_or_else_its_first_storage() -> None:
 
 def test_few_transactions_leave_p999_uncertain() -> None:
     few = [configuration(name, [1000.0, 1010.0], n=20_000) for name in ("a", "b")]
-    assert "n too small: of 40,000 transactions" in compare(results(*few))[2].sentence
+    assert "n too small: of 20,000 transactions in a run" in compare(results(*few))[2].sentence
     assert "uncertain" not in compare(results(DISK, MEMORY))[2].sentence
 
 
@@ -302,15 +304,26 @@ def test_the_knee_is_what_the_final_runs_measured_and_the_search_is_never_quoted
     assert (found.nopm.n, found.configuration.id) == (3, "disk")
 
 
-def test_the_interval_of_users_is_carried_into_the_latency_and_not_into_the_throughput() -> None:
+def test_the_interval_of_users_widens_no_figure_of_the_final_runs() -> None:
     wide = DISK.model_copy(update={"bracket": (12, 21)})
     narrow, found = knee(DISK), knee(wide)
     assert narrow is not None and found is not None
     assert (found.users.low, found.users.high) == (12, 21)
-    assert found.nopm == narrow.nopm
-    assert found.latency_s.low == pytest.approx(narrow.latency_s.low * 12 / 16)
-    assert found.latency_s.high == pytest.approx(narrow.latency_s.high * 21 / 16)
-    assert found.p999_s.high == pytest.approx(narrow.p999_s.high * 21 / 16)
+    assert (found.nopm, found.latency_s) == (narrow.nopm, narrow.latency_s)
+    assert found.p999_s == narrow.p999_s
+
+
+def test_a_ratio_of_p999_is_among_its_pairs_where_one_run_decides_the_merged_percentile() -> None:
+    disk, memory = recorded().climbs
+    slow = max(disk.of("fixed_rate"), key=lambda one: one.order.repeat).tally
+    late = memory.of("fixed_rate")[0].model_copy(update={"tally": slow})
+    rungs = tuple(late if one.order == late.order else one for one in memory.rungs)
+    pairs = paired_rungs(memory.model_copy(update={"rungs": rungs}), disk, P999)
+    of = [a.tally.latency.p999_s / b.tally.latency.p999_s for a, b in pairs]
+    found = paired(memory.model_copy(update={"rungs": rungs}), disk, P999)
+    assert found is not None
+    assert found.value == pytest.approx(geometric_mean(of))
+    assert found.low <= min(of) < found.value < max(of) <= found.high
 
 
 def test_p999_at_the_knee_is_of_the_merged_histograms_and_never_a_mean_of_percentiles() -> None:

@@ -71,7 +71,7 @@ def test_the_interval_of_a_percentile_s_ratio_holds_its_value_and_the_order_stat
         if one.quantity == "latency.p999"
     )
     assert found.ratio.low < found.ratio.value < found.ratio.high
-    assert "merged histograms" in found.ratio.method
+    assert "order statistics" in found.ratio.method
     assert not found.differs
 
 
@@ -152,5 +152,5 @@ def test_a_stop_reason_of_an_older_campaign_names_no_nopm_of_the_search(tmp_path
     kept = "".join(file.read_text() for file in (folder / "climbs").iterdir())
     assert "NOPM within the limit: " in kept
     (reason,) = section(Brief(load(folder)), "glance").stop_reasons
-    assert re.search(r"Log write [\d.]+ ms .* at \d+ users \(limit", reason.sentence)
+    assert re.search(r"Log latency: log write [\d.]+ ms .* at \d+ users \(limit", reason.sentence)
     assert "NOPM within" not in reason.sentence

@@ -165,7 +165,7 @@ def test_run_tells_its_progress_on_stderr_in_plain_lines_without_a_terminal() ->
     assert re.search(
         r"^ +\d+:\d\d slow drive: search, 2 users: [\d,]+ NOPM", answer.stderr, re.MULTILINE
     ), answer.stderr
-    assert "slow drive: Plateau at " in answer.stderr
+    assert "slow drive: Plateau: " in answer.stderr
 
 
 def test_run_with_json_prints_one_event_a_line_and_the_result_last() -> None:

@@ -78,9 +78,7 @@ def test_on_curves_that_never_peak_it_ends_at_a_plateau_and_not_at_the_most(seed
 
 
 def test_two_climbs_of_one_system_agree_on_throughput_and_not_on_latency(seeds: Seeds) -> None:
-    """Why latency at the knee carries the interval of users: 95th percentiles of the ratio of two
-    climbs.
-    """
+    """Why latency at the knee compares little: 95th percentiles of the ratio of two climbs."""
     x, r = [], []
     for seed in seeds(100):
         pair = []

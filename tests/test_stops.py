@@ -166,7 +166,7 @@ def test_three_growing_rungs_that_do_not_exceed_an_earlier_one_are_a_plateau() -
     found = judge("plateau", seen)
     assert found.fired
     assert found.sentence.startswith(
-        "Plateau at 12 users: none of the next 3 rungs, up to 41 users, had more throughput (the"
+        "Plateau: after 12 users none of the next 3 rungs, up to 41 users, had more throughput (the"
         " best -11.2%; rule: 3 consecutive rungs"
     )
     assert stops.find("plateau").beyond(seen, Plateau()) == 3

@@ -139,18 +139,18 @@ def _not_the_storage(
 
 
 def _none_found(climb: Climb, readings: KneeReadings, rows: Sequence[ResourceEvidence]) -> str:
-    spent = _most_of_the_time(readings)
+    spent = _longest_waits(readings)
     unmeasured = ", ".join(
         row.resource for row in rows if row.short is None and row.resource not in OPTIONAL
     )
     return (
         f"No single bottleneck was found for {climb.configuration.unlimited_name} at {place(climb)}"
-        + (f"; users spent most of their time waiting for {spent}" if spent else "")
+        + (f"; of their time users spent {spent}" if spent else "")
         + (f" (not judged: {unmeasured})." if unmeasured else ".")
     )
 
 
-def _most_of_the_time(readings: KneeReadings) -> str:
+def _longest_waits(readings: KneeReadings) -> str:
     """The waits that took a part worth saying, the longest first."""
     if not readings.rungs:
         return ""
@@ -162,5 +162,6 @@ def _most_of_the_time(readings: KneeReadings) -> str:
         and found >= WORTH_SAYING
     }
     return " and ".join(
-        f"{words} ({share(found)})" for words, found in sorted(shares.items(), key=lambda s: -s[1])
+        f"{share(found)} waiting for {words}"
+        for words, found in sorted(shares.items(), key=lambda s: -s[1])
     )

@@ -51,7 +51,7 @@ def busy_device(readings: KneeReadings, climb: Climb) -> BusyDevice | None:
     )
     if serial or (queue is not None and queue <= ONE_AT_A_TIME):
         return BusyDevice(True, f"{busy(used)} with one I/O at a time")
-    return BusyDevice(None, f"{busy(used)}, which says little of a parallel drive")
+    return BusyDevice(None, busy(used))
 
 
 def _beside_its_raw_profile(used: str, shares: Sequence[RawShare]) -> BusyDevice:

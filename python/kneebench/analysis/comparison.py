@@ -25,6 +25,7 @@ from kneebench.analysis.quantity_ratio import (
     P999,
     ComparedQuantity,
     compared_rungs,
+    few_beyond,
     paired,
     unpaired,
 )
@@ -245,12 +246,5 @@ def _rate(climb: Climb) -> str:
 
 
 def _doubt(*climbs: Climb) -> str:
-    n = [
-        sum(r.tally.latency.n for r in c.of("fixed_rate") if r.tally.latency and not r.invalid)
-        for c in climbs
-    ]
-    return (
-        f"; {FEW}: of {min(n):,} transactions, fewer than 100 exceed P99.9"
-        if min(n) < 100_000
-        else ""
-    )
+    few = few_beyond(*climbs)
+    return f"; {FEW}: of {few:,} transactions in a run, fewer than 100 exceed P99.9" if few else ""

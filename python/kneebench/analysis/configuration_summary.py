@@ -5,11 +5,12 @@ terminal, a notebook or --json.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from operator import add
 
 from kneebench import units
 from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.fixed_rate import fixed_rate_latency
-from kneebench.analysis.knee import final_rungs, knee, metered
+from kneebench.analysis.knee import final_rungs, knee, measured_at_ends, metered
 from kneebench.analysis.power import PowerOfLoad, at_the_knee
 from kneebench.analysis.proof import proved
 from kneebench.analysis.wording import FEW, ends, percent, stop_reason
@@ -22,6 +23,7 @@ from kneebench.records import (
     InSeconds,
     InTpm,
     InUsers,
+    KneeEnd,
     Proof,
     Record,
     Results,
@@ -47,7 +49,8 @@ class ConfigurationSummary(Record):
     rate; None if not measured.
 
     `mean_s`, `p999_s` and `log_write_s` belong to `nopm`: they are of the same rungs, in closed
-    loop.
+    loop. `knee_ends`: the climb's rungs at the ends of the interval of `users`. `open_ended`:
+    whether the knee is the climb's last and best rung.
     """
 
     storage: str
@@ -66,6 +69,8 @@ class ConfigurationSummary(Record):
     fixed_rate: FixedRateSummary | None
     power_w: Estimate | None = None
     mw_per_nopm: InMilliwatts | None = None
+    knee_ends: tuple[KneeEnd, ...] = ()
+    open_ended: bool = False
 
     @property
     def name(self) -> str:
@@ -113,6 +118,8 @@ def _summary(climb: Climb, at: str, proof: Proof | None) -> ConfigurationSummary
             if rate
             else None
         ),
+        knee_ends=found.ends if found else (),
+        open_ended=found is not None and found.open_ended,
     )
 
 
@@ -125,6 +132,9 @@ def _bottleneck(climb: Climb, proof: Proof | None) -> str:
 def rows(found: Sequence[ConfigurationSummary]) -> Iterator[tuple[str, list[str]]]:
     """Rows of the summary table: the row's name, and one text per storage."""
     yield f"{found[0].point}, users", [shown_users(summary.users) for summary in found]
+    if any(summary.knee_ends for summary in found):
+        ends = (measured_at_ends(one.knee_ends) if one.knee_ends else "" for one in found)
+        yield "search at its ends", [*ends]
     yield "NOPM", [shown_count(summary.nopm) for summary in found]
     yield "TPM", [shown_count(summary.tpm) for summary in found]
     yield "mean latency", [shown_time(summary.mean_s) for summary in found]
@@ -133,7 +143,9 @@ def rows(found: Sequence[ConfigurationSummary]) -> Iterator[tuple[str, list[str]
     if any(summary.power_w for summary in found):
         yield "power", [_shown(summary.power_w, units.power) for summary in found]
         yield "mW/NOPM", [_shown(summary.mw_per_nopm, units.significant) for summary in found]
-    yield "stop reason", [stop_reason(summary.stopped_by) for summary in found]
+    higher = (" (may be higher)" if summary.open_ended else "" for summary in found)
+    reasons = (stop_reason(summary.stopped_by) for summary in found)
+    yield "stop reason", [*map(add, reasons, higher)]
     yield "bottleneck", [summary.bottleneck for summary in found]
     yield from _at_the_fixed_rate(found[0].point, [summary.fixed_rate for summary in found])
 

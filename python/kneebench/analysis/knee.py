@@ -8,20 +8,23 @@ from kneebench.analysis.final_estimates import estimate_of
 from kneebench.analysis.knee_interval import users_interval
 from kneebench.analysis.wording import number_of_users
 from kneebench.errors import require_kind
-from kneebench.records import Climb, Estimate, Knee, Latency, Rung, caveats_of
+from kneebench.records import Climb, Estimate, Knee, KneeEnd, Latency, Rung, caveats_of
+from kneebench.units import significant, time
 
 PAST_PEAK = 0.02
 """Least drop of the last rung below the highest throughput, as a share, for a peak to be claimed;
 otherwise it is a plateau."""
 
 
+MAY_BE_HIGHER = "The knee may be higher: it is the climb's last and best rung."
+
+
 def knee(climb: Climb) -> Knee | None:
     """The knee (or fixed load) from the climb's quoted rungs; None if there are none.
 
-    The interval of `users` is from the climb (`users_interval`), and it widens the latency at the
-    knee: on a plateau latency is users / throughput. So the interval of the repeats is widened on
-    either side by users / bracket. `peak` is True if throughput was seen to fall beyond the knee;
-    otherwise the knee is the start of a plateau, and more throughput may be possible.
+    All figures are of the final runs, at one number of users. How sure that number is is apart: the
+    interval of `users` is from the climb (`users_interval`), and `ends` are the rungs that the
+    climb measured there.
     """
     require_kind(climb, Climb, "those of a campaign are in its results.climbs")
     rungs = [r for r in quoted_rungs(climb) if r.tally.latency is not None]
@@ -35,10 +38,12 @@ def knee(climb: Climb) -> Knee | None:
         users=users,
         nopm=estimate_of(rungs, lambda rung: rung.tally.nopm),
         tpm=estimate_of(rungs, lambda rung: rung.tpm),
-        latency_s=_widened(estimate_of(rungs, lambda rung: latency_of(rung).mean_s), users),
-        p999_s=_widened(repeated_p999(rungs, merged), users),
+        latency_s=estimate_of(rungs, lambda rung: latency_of(rung).mean_s),
+        p999_s=repeated_p999(rungs, merged),
         latency=merged,
         peak=_peaked(climb),
+        open_ended=_open_ended(climb),
+        ends=_ends(climb, users),
         label=climb.label,
         caveats=caveats_of(rungs),
     )
@@ -127,17 +132,45 @@ def latency_of(rung: Rung) -> Latency:
     return rung.tally.latency
 
 
-def _widened(latency: Estimate, users: Estimate) -> Estimate:
-    if users.low <= 0 or users.value <= 0:
-        return latency
-    low, high = latency.low * users.low / users.value, latency.high * users.high / users.value
-    return latency.model_copy(
-        update={
-            "low": low,
-            "high": high,
-            "method": f"{latency.method}, widened by the interval of users",
-        }
+def _ends(climb: Climb, users: Estimate) -> tuple[KneeEnd, ...]:
+    rungs = {r.users: r for r in climb.of("search", "bisection") if not r.invalid}
+    numbers = (users.low, users.high) if users.low < users.high else ()
+    return tuple(
+        KneeEnd(users=r.users, nopm=r.tally.nopm, latency_s=latency_of(r).mean_s)
+        for number in numbers
+        if (r := rungs.get(round(number))) and r.tally.latency
     )
+
+
+def where_between(knee: Knee) -> str:
+    """How sure the knee's number of users is, and what the climb measured at its ends; empty where
+    the number is exact.
+    """
+    if knee.users.low >= knee.users.high:
+        return ""
+    seen = f": {measured_at_ends(knee.ends)} in search rungs there" if knee.ends else ""
+    return f"Knee between {knee.users.low:.0f} and {number_of_users(knee.users.high)}{seen}."
+
+
+def measured_at_ends(ends: Sequence[KneeEnd]) -> str:
+    """Throughput and mean latency of the search rungs at the ends of the knee's interval, in the
+    order of users; of one end alone where the other is not valid.
+
+    >>> measured_at_ends([KneeEnd(users=1, nopm=39_933, latency_s=0.00066),
+    ...     KneeEnd(users=5, nopm=82_153, latency_s=0.00151)])
+    '39,900 to 82,200 NOPM, 660 µs to 1.51 ms'
+    """
+    nopm = " to ".join(significant(end.nopm) for end in ends)
+    latency = " to ".join(time(end.latency_s) for end in ends)
+    alone = f" at {number_of_users(ends[0].users)}" if len(ends) == 1 else ""
+    return f"{nopm} NOPM, {latency}{alone}"
+
+
+def _open_ended(climb: Climb) -> bool:
+    rungs = [r for r in climb.of("search", "bisection") if not r.invalid]
+    last = max(rungs, key=lambda r: r.users, default=None)
+    best = max(rungs, key=lambda r: r.tally.throughput_per_s, default=None)
+    return last is not None and last is best and last.users == climb.knee_users
 
 
 def _peaked(climb: Climb) -> bool:

@@ -194,12 +194,5 @@ def _why(climb: Climb) -> str:
             if found[0].invalid
             else "no final run has a latency"
         )
-    fired = next(
-        (
-            result.sentence
-            for result in climb.stop_results
-            if result.fired and result.stop == climb.stopped_by
-        ),
-        "",
-    )
-    return fired or "no load could be chosen for the final runs"
+    ended = climb.ended_by
+    return ended.sentence if ended else "no load could be chosen for the final runs"

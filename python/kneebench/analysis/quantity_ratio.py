@@ -69,7 +69,7 @@ def paired(climb: Climb, against: Climb, quantity: ComparedQuantity) -> Estimate
     if not pairs:
         return None
     ratio = ratio_of_pairs(pairs, quantity.pick)
-    return _of_merged(ratio, *zip(*pairs, strict=True)) if quantity is P999 else ratio
+    return _of_percentiles(ratio, *zip(*pairs, strict=True)) if quantity is P999 else ratio
 
 
 def unpaired(climb: Climb, against: Climb, quantity: ComparedQuantity) -> Estimate | None:
@@ -81,22 +81,30 @@ def unpaired(climb: Climb, against: Climb, quantity: ComparedQuantity) -> Estima
         ratio = ratio_to_baseline(*(estimate_of(rungs, quantity.pick) for rungs in counted))
     else:
         ratio = unpaired_ratio(*([quantity.pick(rung) for rung in rungs] for rungs in counted))
-    return _of_merged(ratio, *counted) if quantity is P999 else ratio
+    return _of_percentiles(ratio, *counted) if quantity is P999 else ratio
 
 
-def _of_merged(between: Estimate, *sides: Sequence[Rung]) -> Estimate:
-    """The ratio of the merged histograms' percentiles, as a brief draws them; the interval holds
-    the repeats' ratios with their scatter, that ratio, and the percentiles' own.
+def _of_percentiles(between: Estimate, *sides: Sequence[Rung]) -> Estimate:
+    """The ratio of the runs' percentiles, and an interval at least as wide as the percentiles' own.
+
+    Not that of the merged histograms: one run with the longest stalls decides what all of them have
+    beyond a percentile, so that ratio may be outside those of all pairs.
     """
     a, b = (together([rung.tally.latency for rung in side if rung.tally.latency]) for side in sides)
-    value = a.p999_s / b.p999_s
-    method = (
-        f"merged histograms; {between.method}, at least as wide as the percentiles' order"
-        " statistics"
+    value, merged = between.value, a.p999_s / b.p999_s
+    low = value * a.p999_low_s / b.p999_high_s / merged
+    high = value * a.p999_high_s / b.p999_low_s / merged
+    method = f"{between.method}, at least as wide as the percentiles' order statistics"
+    return between.model_copy(
+        update={"low": min(between.low, low), "high": max(between.high, high), "method": method}
     )
-    low = min(between.low, value, a.p999_low_s / b.p999_high_s)
-    high = max(between.high, value, a.p999_high_s / b.p999_low_s)
-    return Estimate(value=value, low=low, high=high, n=between.n, method=method)
+
+
+def few_beyond(*climbs: Climb) -> int:
+    """Fewest transactions of a run whose P99.9 is compared, if fewer than 100 exceed it; else 0."""
+    runs = [rung.tally.latency for one in climbs for rung in compared_rungs(one, P999)]
+    fewest = min((one for one in runs if one), key=lambda one: one.n, default=None)
+    return 0 if fewest is None or fewest.p999_is_certain else fewest.n
 
 
 def _counted(climb: Climb, quantity: ComparedQuantity) -> list[Rung]:

@@ -7,11 +7,19 @@ final runs: by the mean log write over all of them at one number of users, as th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from kneebench.analysis.knee import metered
-from kneebench.analysis.wording import listed, number_of_users, plural
+from kneebench.analysis.wording import (
+    as_sentence,
+    listed,
+    lower,
+    number_of_users,
+    plural,
+    stop_reason,
+)
 from kneebench.records import (
     Climb,
     Estimate,
@@ -68,7 +76,7 @@ def with_quoted_load(climb: Climb) -> Climb:
     quoted = {rung.order.key for rung in (*(finals[-1] if finals else ()), *_at_last_rate(climb))}
     superseded = [r for r in climb.of(*REPEATED) if r.order.key not in quoted]
     others = {rung.order.key for rung in superseded}
-    stop_results = tuple(map(_without_search_nopm, climb.stop_results))
+    stop_results = tuple(map(_reworded, climb.stop_results))
     update: dict[str, object] = {
         "stop_results": stop_results,
         "rungs": tuple(rung for rung in climb.rungs if rung.order.key not in others),
@@ -83,10 +91,33 @@ def with_quoted_load(climb: Climb) -> Climb:
     return climb.model_copy(update=update)
 
 
-def _without_search_nopm(result: StopResult) -> StopResult:
-    """Older results name the best NOPM of the search rungs within the limit, which is no result."""
-    sentence, _, _ = result.sentence.partition("; NOPM within the limit: ")
+OLDER = (
+    ("; NOPM within the limit: .*", ""),
+    (" without another stop", ""),
+    ("; the true knee may be higher", ""),
+    (r"^Plateau at ([\d,]+ users?): (none|the best) of", r"Plateau: after \1 \2 of"),
+    (r"^Plateau at [\d,]+ users?:", "Plateau:"),
+    ("^Saturated at", "Saturation at"),
+)
+"""Of sentences in older results: what claims a figure or a knee that nothing supports. Where the
+knee is, the final runs say."""
+
+
+def _reworded(result: StopResult) -> StopResult:
+    sentence = result.sentence
+    for older, newer in OLDER:
+        sentence = re.sub(older, newer, sentence)
     return result.model_copy(update={"sentence": sentence})
+
+
+def climb_end(climb: Climb) -> str:
+    """Where the climb ended and why, in one sentence with the name of its stop reason; empty while
+    it goes on.
+    """
+    sentence = climb.ended_by.sentence if climb.ended_by else ""
+    reason = stop_reason(climb.stopped_by)
+    named = not sentence or reason in sentence.lower()
+    return as_sentence(sentence if named else f"{reason}: {lower(sentence)}") if sentence else ""
 
 
 def _stepped_down(finals: Sequence[Sequence[Rung]], limit_s: float) -> StopResult:

@@ -13,7 +13,7 @@ from kneebench.units import times as times
 DERIVED = "Derived from TPC-C, not comparable with TPC results."
 """The fair-use line, under every result for people."""
 FEW_MEANS = f'"{FEW}": fewer than 100 samples exceed the percentile.'
-STOPS = {"invalid": "invalid rung"}
+STOPS = {"invalid": "invalid rung", "budget": "limit reached"}
 """Names of stop reasons for people, where they are not the name in the plan and in files with
 spaces."""
 WIDEST = 10

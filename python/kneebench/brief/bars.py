@@ -6,9 +6,11 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
+from kneebench.analysis.wording import known
 from kneebench.brief import chart_theme
 from kneebench.brief.labels import CHARACTER, LINE, broken
 from kneebench.brief.view_model import ViewModel
+from kneebench.records import Estimate
 
 NAMES = 170
 """Width of the names beside the bars; longer ones are broken."""
@@ -27,47 +29,28 @@ class Bar(NamedTuple):
     label: str
 
 
-class Whisker(NamedTuple):
-    """An interval as it is drawn: `end` of its line; `tip` where it ends within the frame, `beyond`
-    where an arrow says that it goes on.
+def interval_ends(of: Estimate, scale: float = 1.0) -> tuple[float | None, float | None]:
+    """The ends of a whisker; None where tables print no interval either: one run, or two that
+    scatter.
     """
-
-    end: float
-    tip: float | None
-    beyond: float | None
-
-
-BEYOND = " Arrow: the interval extends beyond the axis."
-"""In the caption of a figure where a whisker is cut off."""
+    if of.n < 2 or not known(of):
+        return None, None
+    return of.low * scale, of.high * scale
 
 
-def frame(bars: Iterable[tuple[float, float | None]], most: float) -> float:
-    """How far whiskers reach, of (value, high): as far as the highest, but none further than `most`
-    times its own bar.
+def reach(bars: Iterable[tuple[float, float | None]]) -> float:
+    """How far bars and their whiskers go, of (value, high): an axis contains every interval.
 
-    >>> frame([(4.2, 34.0), (0.9, 4.5)], most=2)
-    8.4
+    >>> reach([(4.2, 34.0), (0.9, None)])
+    34.0
     """
-    return max(min(high or value, most * value) for value, high in bars)
-
-
-def whisker(value: float, high: float | None, frame: float) -> Whisker:
-    """The interval's upper end within the frame.
-
-    >>> whisker(4.2, 34.0, frame=8.4), whisker(0.9, 4.5, frame=8.4)
-    (Whisker(end=8.4, tip=None, beyond=8.4), Whisker(end=4.5, tip=4.5, beyond=None))
-    """
-    if high is None:
-        return Whisker(value, None, None)
-    return Whisker(high, high, None) if high <= frame else Whisker(frame, None, frame)
+    return max(max(value, high or 0.0) for value, high in bars)
 
 
 def whisker_marks(
     rows: Any, channel: Literal["x", "y"], scale: Any, length: float
 ) -> tuple[Any, ...]:
-    """The whiskers of rows that have `low`, `high` and a Whisker's fields: line, lower end, upper
-    end or arrow.
-    """
+    """The whiskers of rows that have `low` and `high`: a line and its two ends."""
     import altair as alt
 
     start, end = (alt.X, alt.X2) if channel == "x" else (alt.Y, alt.Y2)
@@ -76,37 +59,28 @@ def whisker_marks(
         return {channel: start(f"{field}:Q", scale=scale)}
 
     tick = {"color": chart_theme.INK, "height" if channel == "x" else "width": length}
-    arrow = "triangle-right" if channel == "x" else "triangle-up"
     known = rows.transform_filter("isValid(datum.high)")
     return (
         known.mark_rule(color=chart_theme.INK, strokeWidth=1.5).encode(
-            **at("low"), **{f"{channel}2": end("end:Q")}
+            **at("low"), **{f"{channel}2": end("high:Q")}
         ),
         known.mark_tick(**tick).encode(**at("low")),
-        rows.transform_filter("isValid(datum.tip)").mark_tick(**tick).encode(**at("tip")),
-        rows.transform_filter("isValid(datum.beyond)")
-        .mark_point(**chart_theme.ARROW, shape=arrow)
-        .encode(**at("beyond")),
+        known.mark_tick(**tick).encode(**at("high")),
     )
 
 
 def bars(view: ViewModel, rows: list[Bar], title: str) -> dict[str, Any]:
-    """The chart.
-
-    A whisker that would reach beyond twice the longest bar's own is cut off at the frame, with an
-    arrow.
-    """
+    """The chart, with every whisker whole."""
     import altair as alt
 
     end, longest = alt.X("end:Q"), max(len(row.label) for row in rows)
-    reach = _reach(rows)
-    top = reach * (1 + 0.025 * longest)
+    top = reach((row.value, row.high) for row in rows) * (1 + 0.025 * longest)
     scale = alt.Scale(domain=[0, top or 1], nice=False)
     ticks = alt.Axis(grid=True, tickCount=7, format=",.6~r")
     x = alt.X("value:Q", title=title, scale=scale, axis=ticks)
     y, lines = names_beside([row.name for row in rows])
     shared = chart_theme.chart(
-        [{**row._asdict(), **whisker(row.value, row.high, reach)._asdict()} for row in rows]
+        [{**row._asdict(), "end": max(row.value, row.high or 0.0)} for row in rows]
     ).encode(y=y)
     step = max(54 if len(rows) < 5 else 38, LINE * lines)
     drawn = alt.layer(
@@ -135,12 +109,3 @@ def names_beside(names: Sequence[str]) -> tuple[Any, int]:
         minExtent=room,
     )
     return alt.Y("name:N", sort=[*names], title=None, axis=axis), max(map(len, lines.values()))
-
-
-def cut_off(rows: list[Bar]) -> bool:
-    """True where a whisker is cut off at the frame."""
-    return any(row.high is not None and row.high > _reach(rows) for row in rows)
-
-
-def _reach(rows: list[Bar]) -> float:
-    return frame(((row.value, row.high) for row in rows), most=2.0)

@@ -16,8 +16,6 @@ white: told apart by colour-blind readers."""
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "stroke", "wedge")
 READ, WRITTEN, LOG = "#E69F00", "#0072B2", "#4D4D4D"
 INK, FAINT, LINE, SHADE, ALARM = "#1f2933", "#52606d", "#e4e7eb", "#f1f5f9", "#b42318"
-ARROW: dict[str, Any] = {"filled": True, "color": INK, "size": 60, "opacity": 1}
-"""Mark for a whisker that is cut off."""
 DIRECT = 4
 """Up to so many lines are named where they end,"""
 SHORT, LONG = 16, 22

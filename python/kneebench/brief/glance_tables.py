@@ -21,7 +21,7 @@ from kneebench.analysis.wording import (
 )
 from kneebench.brief.section import Column, Row, Table
 from kneebench.brief.view_model import ViewModel
-from kneebench.records import Climb, Estimate
+from kneebench.records import Climb, Estimate, Knee
 
 KNEE = (
     "Storage",
@@ -91,14 +91,18 @@ def _knee_row(view: ViewModel, climb: Climb) -> Row:
                 else units.NOTHING
             ),
             ratio,
-            units.time(knee.latency_s.value) if knee else units.NOTHING,
+            (
+                _below(units.time(knee.latency_s.value), time_interval(knee.latency_s))
+                if knee
+                else units.NOTHING
+            ),
             (
                 _percentile(knee.p999_s, bool(knee.latency and knee.latency.p999_is_certain))
                 if knee
                 else units.NOTHING
             ),
             units.time(log_write.value) if log_write else units.NOTHING,
-            stop_reason(climb.stopped_by) or units.NOTHING,
+            _ended(climb, knee),
         ),
         tone="strong" if against and against.differs else "plain",
     )
@@ -166,6 +170,11 @@ def _below(value: str, sure: str) -> str:
 
 def _percentile(value: Estimate, certain: bool) -> str:
     return units.time(value.value) if certain else _below(units.time(value.value), FEW)
+
+
+def _ended(climb: Climb, knee: Knee | None) -> str:
+    reason = stop_reason(climb.stopped_by) or units.NOTHING
+    return _below(reason, "may be higher") if knee and knee.open_ended else reason
 
 
 def _users(users: Estimate) -> str:

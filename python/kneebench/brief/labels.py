@@ -7,6 +7,7 @@ from __future__ import annotations
 import textwrap
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 from math import ceil, hypot
 from typing import Any, NamedTuple
@@ -17,6 +18,9 @@ CHARACTER, LINE = 9.0, 17.0
 """Width of a bold character and height of a line at 13 pixels, in the widest font of the stack."""
 NEAR, STEP, STEPS = 15.0, 9.0, 9
 """How far a name stands from its point at least, and how far from there it may be moved."""
+FAR = 8.0
+"""Cost of a pixel farther than that, where a point below a text costs 10: a name that crosses a
+line stands at its point, one that clears it may be taken for another's."""
 
 
 class Point(NamedTuple):
@@ -43,6 +47,11 @@ class Box(NamedTuple):
             and other.top < self.bottom
         )
 
+    def distance(self, point: Point) -> float:
+        """From its edge to a point; 0 within."""
+        across = max(self.left - point.x, 0.0, point.x - self.right)
+        return hypot(across, max(self.top - point.y, 0.0, point.y - self.bottom))
+
     def holds(self, point: Point) -> bool:
         """True for a point within."""
         return self.left <= point.x <= self.right and self.top <= point.y <= self.bottom
@@ -63,8 +72,8 @@ def placed(
     width: float,
     height: float,
 ) -> list[Label]:
-    """A label for each text, one after the other: within the chart, on no other label, on as few
-    lines and points as can be, and near its point.
+    """A label for each text, one after the other: within the chart, on no other label, nearer to
+    its point than to that of another label, and on as few lines and points as can be beside it.
 
     >>> [label.align for label in placed([("a", Point(5, 50)), ("b", Point(95, 50))], [], 100, 100)]
     ['left', 'right']
@@ -74,7 +83,9 @@ def placed(
     found = []
     for text, at in texts:
         frame = Box(0, 0, width, height)
-        label = min(_candidates(text), key=lambda one: _cost(one, at, taken, drawn, frame))
+        others = [point for _, point in texts if point != at]
+        cost = partial(_cost, at=at, others=others, taken=taken, drawn=drawn, frame=frame)
+        label = min(_candidates(text), key=cost)
         taken.append(_box(label, at))
         found.append(label)
     return found
@@ -117,7 +128,12 @@ def _height(point: Point) -> float:
 
 
 def _cost(
-    label: Label, at: Point, taken: Sequence[Box], drawn: Sequence[Point], frame: Box
+    label: Label,
+    at: Point,
+    others: Sequence[Point],
+    taken: Sequence[Box],
+    drawn: Sequence[Point],
+    frame: Box,
 ) -> float:
     box = _box(label, at)
     outside = (
@@ -127,7 +143,11 @@ def _cost(
         + max(0.0, box.bottom - frame.bottom)
     )
     covered = sum(map(box.meets, taken))
-    return 1000 * outside + 10_000 * covered + 10 * _held(box, drawn) + abs(label.dy)
+    elsewhere = any(box.distance(other) <= box.distance(at) for other in others)
+    far = FAR * max(0.0, box.distance(at) - NEAR)
+    return (
+        1000 * outside + 10_000 * covered + 1000 * elsewhere + 10 * _held(box, drawn) + far
+    ) + abs(label.dy)
 
 
 def _held(box: Box, drawn: Sequence[Point]) -> int:

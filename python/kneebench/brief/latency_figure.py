@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from kneebench import units
 from kneebench.analysis.wording import FEW
-from kneebench.brief.bars import BEYOND, Bar, bars, cut_off
+from kneebench.brief.bars import Bar, bars, interval_ends
 from kneebench.brief.section import Figure
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Estimate
@@ -45,19 +45,18 @@ def latency_figure(
         name=f"{text.name}-{which}",
         number=text.number,
         title=text.title,
-        caption=text.caption + (BEYOND if cut_off(rows) else ""),
+        caption=text.caption,
         alt=f"Bars. {text.title}.",
         spec=bars(view, rows, "Latency, ms"),
     )
 
 
 def _bar(view: ViewModel, which: Which, one: ConfigurationLatency) -> Bar:
-    of, known = one.latency_s, which == "p999" or one.latency_s.n > 1
+    of = one.latency_s
     doubt = "" if which == "mean" or one.certain else f" ({FEW})"
     return Bar(
         view.name(one.configuration),
         of.value * 1e3,
-        of.low * 1e3 if known else None,
-        of.high * 1e3 if known else None,
+        *interval_ends(of, 1e3),
         f"{units.time(of.value)}{doubt}{one.load}",
     )

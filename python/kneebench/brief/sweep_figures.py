@@ -14,6 +14,7 @@ from kneebench.analysis.cpu_utilization import database_cores
 from kneebench.analysis.levelling import Levelling
 from kneebench.analysis.sweep import Sweep, SweptConfiguration, amount, value_of
 from kneebench.brief import chart_theme
+from kneebench.brief.bars import interval_ends, reach
 from kneebench.brief.seconds import combined, thinned
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Estimate
@@ -146,8 +147,7 @@ def _rows(
             line.sweep.resource: (size := value_of(one.configuration, line.sweep.resource)),
             "drawn_at": axis.at(place, len(lines), size),
             "value": found.value,
-            "low": found.low if found.n > 1 else None,
-            "high": found.high if found.n > 1 else None,
+            **dict(zip(("low", "high"), interval_ends(found), strict=True)),
             "reference": one.configuration.reference,
             "warming": bool(one.warming),
             "circled": one is line.levelling.at and line.levelling.answer in NAMED,
@@ -175,8 +175,7 @@ def _panel(
 def _marks(lines: Sequence[SweepLine], rows: list[dict[str, Any]], title: str, x: Any) -> Any:
     import altair as alt
 
-    top = 1.08 * max((min(row["high"] or 0, 2 * row["value"]) for row in rows), default=1.0)
-    top = max(top, 1.08 * max((row["value"] for row in rows), default=1.0)) or 1.0
+    top = 1.08 * reach((row["value"], row["high"]) for row in rows) or 1.0
     scale = alt.Scale(domain=[0, top], nice=False)
     y = alt.Y("value:Q", title=title, scale=scale, axis=alt.Axis(tickCount=5))
     shared = chart_theme.chart(rows).encode(x=x, color=_colour(lines))
@@ -188,9 +187,7 @@ def _marks(lines: Sequence[SweepLine], rows: list[dict[str, Any]], title: str, x
     hollow = {"filled": False, "strokeWidth": 2, "fill": "white"}
     triangle = {"shape": "triangle-up", "size": 110, "opacity": 1}
     return alt.layer(
-        shared.transform_filter("isValid(datum.high)")
-        .mark_rule(strokeWidth=1.5, clip=True)
-        .encode(**ends),
+        shared.transform_filter("isValid(datum.high)").mark_rule(strokeWidth=1.5).encode(**ends),
         swept.mark_line(strokeWidth=2),
         swept.transform_filter(warm).mark_point(filled=True, size=46, opacity=1),
         swept.transform_filter(warming).mark_point(filled=True, **triangle),

@@ -116,6 +116,25 @@ class Climb(Record):
     label: str = Field(default="", exclude=True)
     """"Simulated" or "Emulated drives", from the head, likewise."""
 
+    @property
+    def ended_by(self) -> StopResult | None:
+        """The result of the stop reason; None while it goes on. Another condition that was met on
+        the same rung did not decide where the knee is.
+        """
+        ends = (one for one in self.stop_results if one.fired and one.stop == self.stopped_by)
+        return next(ends, None)
+
+    @property
+    def flags(self) -> tuple[StopResult, ...]:
+        """Limits that were exceeded without ending it, and doubts of its knee."""
+        some = (one for one in self.stop_results if not one.fired)
+        return tuple(one for one in some if one.severity != "note")
+
+    @property
+    def told(self) -> tuple[StopResult, ...]:
+        """What people are told of it: what ended it, then its flags."""
+        return (*((self.ended_by,) if self.ended_by else ()), *self.flags)
+
     def __repr_args__(self) -> Iterator[tuple[str, object]]:
         """The main fields; of the rungs only their number."""
         yield "configuration", self.configuration.name
@@ -125,7 +144,7 @@ class Climb(Record):
 
     def _repr_html_(self) -> str:
         """A row for each rung with what must be known of it, and why the climb ended."""
-        stops = [one.sentence for one in self.stop_results if one.worth_saying]
+        stops = [one.sentence for one in self.told]
         head = ("Phase", "Users", "NOPM", "Mean latency", "P99.9 latency", "Remarks")
         caption = labelled(self.label, self.configuration.name)
         return html_table(head, map(_cells, self.rungs), caption, [f"{one}." for one in stops])

@@ -38,10 +38,22 @@ class QuotedLoad(Record):
     """Loads above it that were measured before."""
 
 
+class KneeEnd(Record):
+    """What the climb measured at one end of the interval of the knee's users: one search rung."""
+
+    users: int
+    """Number of users of this rung."""
+    nopm: float
+    """New-Orders per minute of this rung."""
+    latency_s: float
+    """Mean latency of this rung."""
+
+
 class Knee(Record):
     """A configuration's knee as the final runs measured it (search rungs are never quoted).
 
-    `latency_s` and `p999_s` are closed-loop at the knee, widened by the interval of `users`.
+    All figures are of the final runs, at one number of users and in a closed loop; their intervals
+    are over these runs. How sure that number is: the interval of `users`, and `ends`.
     """
 
     configuration: Configuration
@@ -60,6 +72,10 @@ class Knee(Record):
     """Latency of all final runs together; None: it cannot be merged."""
     peak: bool = False
     """Whether throughput was seen to fall beyond the knee; otherwise a plateau begins."""
+    open_ended: bool = False
+    """Whether it is the climb's last and best rung, so that the true knee may be higher."""
+    ends: tuple[KneeEnd, ...] = ()
+    """Search rungs at the ends of the interval of `users`; empty for an exact number of users."""
     label: str = Field(default="", exclude=True)
     """"Simulated" or "Emulated drives", which a reader must know; in no file."""
     caveats: tuple[str, ...] = Field(default=(), exclude=True)
@@ -75,7 +91,7 @@ class Knee(Record):
             ("Mean latency", str(self.latency_s)),
             ("P99.9 latency", f"{self.p999_s}{'' if certain else f' ({FEW})'}"),
         ]
-        below = ["" if self.peak else "A plateau, not a proven peak: more NOPM may be possible."]
+        below = ["The knee is the climb's last and best rung: it may be higher."] * self.open_ended
         below += self.caveats
         return html_table((), rows, labelled(self.label, self.configuration.name), below)
 

@@ -13,7 +13,7 @@ from kneebench.analysis.control import control_caveats
 from kneebench.analysis.databases import by_database
 from kneebench.analysis.drift import drift_caveat
 from kneebench.analysis.fixed_rate import rate_caveats, wait_caveats
-from kneebench.analysis.knee import knee_rung
+from kneebench.analysis.knee import MAY_BE_HIGHER, knee_rung
 from kneebench.analysis.order_weight import order_weights
 from kneebench.analysis.outcome import never_steady_caveats
 from kneebench.analysis.power import doubts
@@ -25,8 +25,10 @@ from kneebench.analysis.wording import (
     by_finding,
     capital,
     listed,
+    lower,
     number_of_users,
     percent,
+    said_once,
     summed_up,
 )
 from kneebench.brief.emulated_limits import allowed_by_class, emulation_limits
@@ -51,6 +53,19 @@ def section(view: ViewModel) -> Section | None:
         if sentences
         else None
     )
+
+
+def _of_climbs(view: ViewModel) -> Iterator[str]:
+    """Limits that were exceeded without ending a climb, doubts of a knee, and knees beyond which
+    the climb measured nothing.
+    """
+    flags = (
+        f"{view.name(climb.id)}: {one.sentence}" for climb in view.climbs for one in climb.flags
+    )
+    yield from map(as_sentence, said_once(flags, view.names))
+    if names := [id_ for id_, knee in view.knees.items() if knee.open_ended]:
+        yield f"{capital(view.some(names))}: {lower(MAY_BE_HIGHER)}"
+    yield from _not_located(view)
 
 
 def _not_located(view: ViewModel) -> Iterator[str]:
@@ -117,7 +132,7 @@ def _cautions(view: ViewModel) -> Iterator[str]:
     yield from map(as_sentence, doubts(view.climbs, view.campaign.power))
     yield from (*_less_safe(view), *_unprofiled(view))
     yield from map(as_sentence, never_steady_caveats(view.results))
-    yield from (*_not_steady(view), *_not_located(view))
+    yield from (*_not_steady(view), *_of_climbs(view))
     yield from _drives(view)
     yield from _no_longer_steady(view)
     yield from limit_caveats(view.results)

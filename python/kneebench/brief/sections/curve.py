@@ -8,7 +8,7 @@ from kneebench import units
 from kneebench.analysis.wording import listed, number_of_users, plural
 from kneebench.brief import chart_theme
 from kneebench.brief.lines import Plane, by_storage, line_colour
-from kneebench.brief.load_words import and_the_knees, searched
+from kneebench.brief.load_words import searched
 from kneebench.brief.paragraphs import part_of_each
 from kneebench.brief.scales import THOUSANDS, Domain, latencies, latency_axis
 from kneebench.brief.section import Figure, Section
@@ -71,8 +71,8 @@ def _figure(view: ViewModel, points: list[dict[str, Any]]) -> Figure:
     title = _title(view, knees)
     caption = (
         f"Each point is one {searched(view.campaign)} (closed loop){_line(view)}. The circle is the"
-        f" {view.point} from the final runs. Its box is the 95% CI of NOPM and of mean latency"
-        f"{and_the_knees(view.campaign, 'the latter ')}.{_users(view, points)}"
+        f" {view.point} from the final runs. Its box is the 95% CI of NOPM and of mean latency over"
+        f" these runs.{_users(view, points)}"
     )
     return Figure(
         name="curve",

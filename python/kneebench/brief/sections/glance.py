@@ -8,11 +8,13 @@ from kneebench import units
 from kneebench.analysis.cpu_utilization import cpu_utilization
 from kneebench.analysis.fixed_rate import without_wait
 from kneebench.analysis.headline import foremost
-from kneebench.analysis.knee import final_rungs
+from kneebench.analysis.knee import MAY_BE_HIGHER, final_rungs, where_between
 from kneebench.analysis.power import doubts
+from kneebench.analysis.quantity_ratio import MEAN, P999, few_beyond
+from kneebench.analysis.quoted_load import climb_end
 from kneebench.analysis.undecided import not_shown, undecided
 from kneebench.analysis.wording import (
-    as_sentence,
+    FEW,
     interval,
     number_of_users,
     time_interval,
@@ -26,7 +28,7 @@ from kneebench.brief.power_meters import measured_by
 from kneebench.brief.section import Number, Section, StopReason
 from kneebench.brief.sweep_numbers import sweep_numbers
 from kneebench.brief.view_model import ViewModel
-from kneebench.records import Climb, Comparison, StopResult
+from kneebench.records import Climb, Comparison
 
 PLACE = 10
 FLAT = ("plateau", "saturation")
@@ -100,18 +102,22 @@ def _difference(view: ViewModel, found: Comparison, what: str) -> Number:
     both = f"{view.name(found.configuration)} vs. {view.name(found.baseline)}"
     if found.differs:
         value, sure = times_and_interval(found.ratio)
-        return Number(value=value, says=f"{what}, {both}", sure=sure + _without_wait(view, found))
-    sure = times_with_interval(found.ratio) + _without_wait(view, found)
+        return Number(value=value, says=f"{what}, {both}", sure=sure + _doubt(view, found))
+    sure = times_with_interval(found.ratio) + _doubt(view, found)
     said, beside = not_shown(found.ratio), undecided(found.ratio, f"{what}, {both}")
     return Number(value=said, says=beside.removeprefix(f"{said} "), sure=sure, words=True)
 
 
-def _without_wait(view: ViewModel, found: Comparison) -> str:
-    """Beside a ratio of mean latencies, where the wait for a free user is a large part of them."""
-    if found.quantity != "latency.mean":
-        return ""
+def _doubt(view: ViewModel, found: Comparison) -> str:
+    """Beside a ratio of mean latencies, where the wait for a free user is a large part of them, and
+    of percentiles of which a run alone has too few transactions.
+    """
     climbs = {climb.id: climb for climb in view.climbs}
     pair = climbs[found.configuration], climbs[found.baseline]
+    if found.quantity == P999.name:
+        return f"; {FEW}" if few_beyond(*pair) else ""
+    if found.quantity != MEAN.name:
+        return ""
     said = without_wait(*pair, view.campaign.resolved.connections)
     return f"; {said}" if said else ""
 
@@ -144,7 +150,7 @@ def _stop_reasons(view: ViewModel) -> Iterator[StopReason]:
 
 
 def stop_reason_sentence(view: ViewModel, climb: Climb) -> str:
-    """What a storage did, what stopped it and what it was short of, in sentences."""
+    """What a storage did, where its climb ended and what it was short of, in sentences."""
     knee, short = (
         view.knees.get(climb.id),
         view.bottlenecks.get(climb.id),
@@ -155,30 +161,23 @@ def stop_reason_sentence(view: ViewModel, climb: Climb) -> str:
             "; a plateau, not a proven peak" if climb.stopped_by in FLAT and not knee.peak else ""
         )
         nopm = f"{units.significant(knee.nopm.value)} NOPM ({interval(knee.nopm)})"
+        latency = f"{units.time(knee.latency_s.value)} ({time_interval(knee.latency_s)})"
         parts.append(
-            f"{nopm} with {units.time(knee.latency_s.value)} mean latency at"
-            f" {number_of_users(knee.users.value)}{mark}."
+            f"{nopm} with {latency} mean latency at {number_of_users(knee.users.value)}{mark}."
         )
-    stops = [_stop_sentence(climb, one) for one in climb.stop_results if one.worth_saying]
-    parts += [*map(as_sentence, stops), *_knee_elsewhere(climb)]
+        parts += filter(None, [where_between(knee)])
+    parts += filter(None, [_climb_end(climb)])
+    parts += [MAY_BE_HIGHER] if knee and knee.open_ended else []
     parts += [short.sentence] if short else []
     return " ".join(parts) or "Partly measured; no stop reason yet."
 
 
-def _knee_elsewhere(climb: Climb) -> Iterator[str]:
-    """Why the knee is not where the stop saw the plateau begin."""
-    knee, fired = climb.knee_users, [one for one in climb.stop_results if one.fired]
-    alone = len(fired) == 1 and not climb.stepped_down
-    if knee and alone and fired[0].users not in (None, knee):
-        yield f"All rungs together, with their noise, put the knee at {number_of_users(knee)}."
-
-
-def _stop_sentence(climb: Climb, result: StopResult) -> str:
-    """Its sentence; of a fixed load with the CPU utilization of the final runs, where older files
-    have that of the first rung.
+def _climb_end(climb: Climb) -> str:
+    """Of a fixed load with the CPU utilization of the final runs, where older files have that of
+    the first rung.
     """
-    if result.stop != "fixed_load":
-        return result.sentence
+    if climb.stopped_by != "fixed_load":
+        return climb_end(climb)
     used = cpu_utilization(final_rungs(climb))
     cores = f"; the database's cores were {used.words}" if used else ""
-    return f"Fixed load of {result.seen}, not a knee{cores}"
+    return f"Fixed load of {number_of_users(climb.of('fixed_load')[0].users)}, not a knee{cores}."

@@ -5,7 +5,6 @@ from __future__ import annotations
 from kneebench import units
 from kneebench.analysis.wording import FEW_MEANS, number_of_users
 from kneebench.brief.latency_figure import WORDS, ConfigurationLatency, Text, Which, latency_figure
-from kneebench.brief.load_words import and_the_knees
 from kneebench.brief.section import Figure, Section
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Knee
@@ -62,12 +61,11 @@ def _caption(view: ViewModel, which: Which) -> str:
     if view.fixed_rate_latency:
         here += " Figs. 2a and 2b compare storages under one load."
     if which == "mean":
-        return f"{here} Whiskers are 95% CIs{and_the_knees(view.campaign)}."
+        return f"{here} Whiskers are 95% CIs over the final runs."
     few = f" {FEW_MEANS}" if not all(map(_is_certain, view.knees.values())) else ""
     return (
         "The runs of Fig. 2c. The histograms of all of them are merged. Whiskers combine"
-        " run-to-run variation and the percentile's sampling"
-        f" error{and_the_knees(view.campaign)}.{few}"
+        f" run-to-run variation and the percentile's sampling error.{few}"
     )
 
 

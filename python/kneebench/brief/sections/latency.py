@@ -5,8 +5,9 @@ from __future__ import annotations
 from kneebench import units
 from kneebench.analysis.fixed_rate import MOST_WAIT, waited_for
 from kneebench.analysis.headline import foremost
+from kneebench.analysis.quantity_ratio import few_beyond
 from kneebench.analysis.undecided import not_shown
-from kneebench.analysis.wording import FEW_MEANS, percent, times_with_interval
+from kneebench.analysis.wording import FEW, FEW_MEANS, known, percent, times_with_interval
 from kneebench.brief.latency_figure import WORDS, ConfigurationLatency, Text, Which, latency_figure
 from kneebench.brief.paragraphs import part_of_each
 from kneebench.brief.section import Figure, Section
@@ -59,8 +60,14 @@ def _title(view: ViewModel, which: Which, best: Comparison | None) -> str:
     if which == "p999" and not all(view.fixed_rate_latency[id].p999_certain for id in pair):
         return f"{what}, of too few transactions to compare"
     shown = what if best.differs else f"{what}, {not_shown(best.ratio).lower()}"
-    ratio = times_with_interval(best.ratio)
+    ratio = times_with_interval(best.ratio) + _few(view, which, best)
     return f"{shown}: {view.name(best.configuration)} {ratio} vs. {view.name(best.baseline)}"
+
+
+def _few(view: ViewModel, which: Which, best: Comparison) -> str:
+    """Beside a ratio of percentiles, of which a run alone has too few transactions."""
+    pair = [one for one in view.climbs if one.id in (best.configuration, best.baseline)]
+    return f" ({FEW})" if which == "p999" and few_beyond(*pair) else ""
 
 
 def _caption(view: ViewModel, which: Which) -> str:
@@ -70,10 +77,11 @@ def _caption(view: ViewModel, which: Which) -> str:
         f" storage{_share(view)}"
     )
     if which == "mean":
+        means = [one.mean_s for one in view.fixed_rate_latency.values()]
         whiskers = (
             f"Whiskers are 95% CIs over {first.mean_s.n} repeats."
-            if first.mean_s.n > 1
-            else "One run each: no interval."
+            if any(one.n > 1 and known(one) for one in means)
+            else "Too few runs for an interval."
         )
         return (
             f"{rate}. Latency counts from the intended start, so stalls are not hidden."

@@ -8,7 +8,7 @@ from kneebench import units
 from kneebench.analysis import power as analysis
 from kneebench.analysis.power import PowerOfLoad, Witness
 from kneebench.analysis.wording import capital, interval, listed, plural, times_and_interval
-from kneebench.brief.bars import BEYOND, Bar, bars, cut_off
+from kneebench.brief.bars import Bar, bars, interval_ends
 from kneebench.brief.power_meters import covered
 from kneebench.brief.section import Column, Figure, Row, Section, Table
 from kneebench.brief.view_model import ViewModel
@@ -128,8 +128,7 @@ def _figure(view: ViewModel, power: CampaignPower, found: dict[str, PowerOfLoad]
         Bar(
             view.name(id_),
             one.mw_per_nopm.value,
-            one.mw_per_nopm.low if one.n > 1 else None,
-            one.mw_per_nopm.high if one.n > 1 else None,
+            *interval_ends(one.mw_per_nopm),
             f"{significant(one.mw_per_nopm.value)} mW/NOPM",
         )
         for id_, one in found.items()
@@ -139,7 +138,7 @@ def _figure(view: ViewModel, power: CampaignPower, found: dict[str, PowerOfLoad]
         name="power-per-nopm",
         number="Fig. 9",
         title=title,
-        caption=_caption(view, power) + BEYOND * cut_off(rows),
+        caption=_caption(view, power),
         alt=f"Power per NOPM. {title}.",
         spec=bars(view, rows, "mW/NOPM"),
     )

@@ -17,7 +17,7 @@ from kneebench.analysis.power import mw_per_nopm
 from kneebench.analysis.quantity_ratio import ComparedQuantity
 from kneebench.analysis.wording import capital, interval, listed, percent, time_interval, times
 from kneebench.brief import chart_theme
-from kneebench.brief.bars import BEYOND, frame, names_beside, whisker, whisker_marks
+from kneebench.brief.bars import interval_ends, names_beside, reach, whisker_marks
 from kneebench.brief.section import Column, Figure, Row, Section, Table
 from kneebench.brief.view_model import ViewModel
 from kneebench.plan.authors_words import Published
@@ -189,10 +189,9 @@ def _figure(view: ViewModel, found: list[Beside]) -> Figure:
     titles = {key: _axis(view, some[0].published) for key, some in panels.items()}
     drawn = [_panel(view, rows[key], titles[key]) for key in panels]
     sources = listed(list(dict.fromkeys(one.published.source for one in found)))
-    cut = any(_cut(some) for some in rows.values())
     caption = (
         f"Dashed outline: {MARK} ({sources}). Filled: measured here; whiskers are 95% CIs. No"
-        f" other figure contains a published one.{BEYOND if cut else ''}"
+        " other figure contains a published one."
     )
     return Figure(
         name="published",
@@ -217,28 +216,19 @@ def _rows(view: ViewModel, some: list[Beside]) -> list[dict[str, Any]]:
         name, of = view.name(one.configuration), one.own
         factor = 1.0 if one.published.kind == "ratio" else OWN[one.published.name].factor
         if of:
-            low, high = (of.low, of.high) if _has_interval(of) else (None, None)
-            ends = {"low": low and factor * low, "high": high and factor * high}
+            low, high = interval_ends(of, factor) if _has_interval(of) else (None, None)
+            ends = {"low": low, "high": high}
             label = _measured(one).partition("\n")[0]
             rows.append({"name": name, "place": name, "value": factor * of.value, "label": label})
             rows[-1] |= {**ends, "published": False}
         value, told = factor * one.published.in_results_unit, _told(one.published)
         rows.append({"name": f"{name}: {MARK}", "place": name, "value": value, "label": told})
         rows[-1] |= {"low": None, "high": None, "published": True}
-    reach = _reach(rows)
-    return [{**row, **whisker(row["value"], row["high"], reach)._asdict()} for row in rows]
+    return [{**row, "end": max(row["value"], row["high"] or 0.0)} for row in rows]
 
 
 def _told(one: Published) -> str:
     return f"{one.value:,.10g}{'' if one.unit in ('x', '%') else ' '}{one.unit}"
-
-
-def _reach(rows: list[dict[str, Any]]) -> float:
-    return frame(((row["value"], row["high"]) for row in rows), most=2.0)
-
-
-def _cut(rows: list[dict[str, Any]]) -> bool:
-    return any(row["beyond"] is not None for row in rows)
 
 
 def _panel(view: ViewModel, rows: list[dict[str, Any]], title: str) -> Any:
@@ -246,7 +236,7 @@ def _panel(view: ViewModel, rows: list[dict[str, Any]], title: str) -> Any:
 
     y, lines = names_beside([row["name"] for row in rows])
     longest = max(len(row["label"]) for row in rows)
-    top = _reach(rows) * (1 + 0.03 * longest)
+    top = reach((row["value"], row["high"]) for row in rows) * (1 + 0.03 * longest)
     scale = alt.Scale(domain=[0, top], nice=False)
     x = alt.X("value:Q", title=title, scale=scale, axis=alt.Axis(grid=True, tickCount=5))
     shared = chart_theme.chart(rows).encode(y=y)

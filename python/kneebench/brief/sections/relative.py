@@ -8,17 +8,19 @@ from typing import Any
 from kneebench import units
 from kneebench.analysis.flush_work import flush_work
 from kneebench.analysis.headline import foremost
+from kneebench.analysis.sweep import sweeps
 from kneebench.analysis.undecided import not_shown
 from kneebench.analysis.wording import (
     as_sentence,
     capital,
     number_of_users,
+    possessive,
     times,
     times_another,
     times_with_interval,
 )
 from kneebench.brief import chart_theme
-from kneebench.brief.bars import BEYOND, Bar, bars, cut_off, frame, whisker, whisker_marks
+from kneebench.brief.bars import Bar, bars, interval_ends, reach, whisker_marks
 from kneebench.brief.labels import broken
 from kneebench.brief.paragraphs import part_of_each
 from kneebench.brief.section import Figure, Section
@@ -34,7 +36,7 @@ MOST_LINES = 2
 
 def section(view: ViewModel) -> Section | None:
     """Bars for knees, lighter ones for the rungs that led there; a figure for each database."""
-    with_base = [part for part in view.parts if part.base.id in part.knees]
+    with_base = [part for part in view.parts if _one(part).id in part.knees]
     letters = ascii_lowercase if len(view.parts) > 1 else [""]
     figures = [_figure(*one) for one in zip(with_base, letters, strict=False)]
     if not figures:
@@ -63,13 +65,9 @@ def _figure(view: ViewModel, letter: str) -> Figure:
     data = [bar for climb in view.climbs for bar in _bars(view, climb)]
     knees = [bar for bar in data if bar["kind"] == "knee"]
     levels = [_level(view, bar) for bar in knees]
-    spec = _panels(view, data) if whole else bars(view, levels, f"NOPM, {_whose(view)} = 1")
-    beyond = (
-        any(bar["high"] and bar["high"] > _reach(data) for bar in knees)
-        if whole
-        else cut_off(levels)
-    )
-    caption = _caption(view, knees, whole) + (BEYOND if beyond else "") + _flushes(view)
+    spec = _panels(view, data) if whole else bars(view, levels, _axis(view))
+    higher = _higher(view, data) if whole else ""
+    caption = _caption(view, knees, whole) + higher + _flushes(view)
     best = foremost(view.comparisons)
     title = f"NOPM at the {view.point}"
     if best:
@@ -91,15 +89,26 @@ def _figure(view: ViewModel, letter: str) -> Figure:
     )
 
 
-def _whose(view: ViewModel) -> str:
-    return f"baseline's {view.point}" if view.climbs[1:] else view.point
+def _one(view: ViewModel) -> Climb:
+    """The configuration whose NOPM is 1: the baseline; of one sweep the largest, as in Fig. S1."""
+    swept = sweeps(view.results)
+    if len(swept) == 1 and not view.comparisons:
+        return swept[0].configurations[-1].climb
+    return view.base
+
+
+def _axis(view: ViewModel) -> str:
+    if _one(view).id != view.base.id:
+        return "NOPM, largest = 1"
+    whose = "baseline's " if view.climbs[1:] else ""
+    return f"NOPM, {whose}{view.point} = 1"
 
 
 def _caption(view: ViewModel, knees: list[dict[str, Any]], whole: bool) -> str:
-    sure = "one run each, no interval"
+    sure = "too few runs for an interval"
     if any(bar["high"] for bar in knees):
         sure = "whiskers are 95% CIs"
-        base = view.name(view.base.id)
+        base = view.name(_one(view).id)
         if not view.comparisons:
             sure += f" of each bar's own NOPM, not of its ratio to {base}"
         elif view.direct:
@@ -115,8 +124,26 @@ def _caption(view: ViewModel, knees: list[dict[str, Any]], whole: bool) -> str:
     latencies = "; ".join(f"{view.name(bar['configuration'])} {bar['latency']}" for bar in knees)
     there = f" Mean latency there: {latencies}." if view.direct else ""
     return (
-        f"NOPM at the {view.point}, {view.name(view.base.id)} = 1; {sure}. {lighter}".rstrip()
+        f"NOPM at the {view.point}, {view.name(_one(view).id)} = 1; {sure}. {lighter}".rstrip()
         + there
+    )
+
+
+def _higher(view: ViewModel, data: list[dict[str, Any]]) -> str:
+    """Why a search rung's bar is higher than the ratio that is quoted of its storage."""
+    quoted = {bar["configuration"]: bar["ratio"] for bar in data if bar["kind"] == "knee"}
+    best = foremost(view.comparisons)
+    rungs = [bar for bar in data if bar["kind"] == "search"]
+    own = [bar for bar in rungs if best and bar["configuration"] == best.configuration]
+    top = max(own, key=lambda bar: bar["ratio"], default=None)
+    if not best or not top or times(top["ratio"]) == times(quoted[best.configuration]):
+        return ""
+    if top["ratio"] < quoted[best.configuration]:
+        return ""
+    whose = possessive(capital(view.name(best.configuration)))
+    return (
+        f" {whose} bar at {number_of_users(top['users'])} is higher than the title's ratio, as it"
+        " is one search rung; the title is of the final runs."
     )
 
 
@@ -141,7 +168,7 @@ def _lighter(climb: Climb) -> dict[int, float]:
 
 
 def _bars(view: ViewModel, climb: Climb) -> list[dict[str, Any]]:
-    one = view.knees[view.base.id].nopm.value
+    one = view.knees[_one(view).id].nopm.value
     made: list[dict[str, Any]] = [
         {
             "configuration": climb.id,
@@ -163,9 +190,7 @@ def _bars(view: ViewModel, climb: Climb) -> list[dict[str, Any]]:
                 n=knee.nopm.n,
             )
         )
-        interval = (
-            {"low": ratio.low, "high": ratio.high} if ratio.n > 1 else {"low": None, "high": None}
-        )
+        interval = dict(zip(("low", "high"), interval_ends(ratio), strict=True))
         labels = {"label": times(ratio.value), "latency": units.time(knee.latency_s.value)}
         made.append(
             {
@@ -183,8 +208,8 @@ def _bars(view: ViewModel, climb: Climb) -> list[dict[str, Any]]:
 def _panels(view: ViewModel, data: list[dict[str, Any]]) -> dict[str, Any]:
     import altair as alt
 
-    reach = _reach(data)
-    data = [{**bar, **whisker(bar["ratio"], bar.get("high"), reach)._asdict()} for bar in data]
+    top = 1.14 * reach((bar["ratio"], bar.get("high")) for bar in data)
+    data = [{**bar, "end": max(bar["ratio"], bar.get("high") or 0.0)} for bar in data]
     groups = [
         (climb, bars)
         for climb in view.climbs
@@ -194,7 +219,7 @@ def _panels(view: ViewModel, data: list[dict[str, Any]]) -> dict[str, Any]:
     titles = [broken(view.name(climb.id), step * len(bars)) for climb, bars in groups]
     short = max(map(len, titles)) <= MOST_LINES
     panels = [
-        _panel(view, climb, bars, 1.14 * reach, step, first=climb is groups[0][0], named=not short)
+        _panel(view, climb, bars, top, step, first=climb is groups[0][0], named=not short)
         for climb, bars in groups
     ]
     if short:
@@ -207,10 +232,6 @@ def _level_lines(titles: list[list[str]]) -> list[list[str]]:
     """All with as many lines, so that what stands below them is level."""
     most = max(map(len, titles))
     return [[" "] * (most - len(title)) + title for title in titles]
-
-
-def _reach(data: list[dict[str, Any]]) -> float:
-    return frame(((bar["ratio"], bar.get("high")) for bar in data), most=1.5)
 
 
 def _panel(
@@ -228,9 +249,7 @@ def _panel(
 
     scale = alt.Scale(domain=[0, top], nice=False)
     axis = (
-        alt.Axis(title=f"NOPM, {_whose(view)} = 1", format=".2~f")
-        if first
-        else alt.Axis(labels=False, title=None)
+        alt.Axis(title=_axis(view), format=".2~f") if first else alt.Axis(labels=False, title=None)
     )
     kinds = alt.Scale(domain=["knee", "search"], range=[1, 0.32])
     opacity = alt.Opacity("kind:N", scale=kinds, legend=None)

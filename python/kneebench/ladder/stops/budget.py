@@ -1,6 +1,4 @@
-"""The budget: the users or the time that the plan allows are used up, and the knee may lie
-beyond.
-"""
+"""The budget: the users or the time that the plan allows are used up."""
 
 from __future__ import annotations
 
@@ -28,14 +26,10 @@ def judge(rungs: Sequence[Rung], limits: Ladder) -> StopResult:
     limit = f"{number_of_users(limits.last)}, {time(limits.budget)}"
     fired = True
     if rungs[-1].users >= limits.last:
-        sentence = (
-            f"User limit reached: {number_of_users(rungs[-1].users)} without another stop; the true"
-            " knee may be higher"
-        )
+        sentence = f"User limit reached: {number_of_users(rungs[-1].users)}"
     elif needed_s > limits.budget:
         sentence = (
-            f"Time limit reached: {seen} of {time(limits.budget)} leave too little for another"
-            " step; the true knee may be higher"
+            f"Time limit reached: {seen} of {time(limits.budget)} leave too little for another step"
         )
     else:
         fired, sentence = False, f"Within the budget: {seen} (limit {limit})"

@@ -19,7 +19,7 @@ def ended(stop: str, why: str, rung: Rung) -> StopResult:
     after = (
         "The fixed load was not measured"
         if rung.order.phase == "fixed_load"
-        else "The climb ended there; the true knee may be higher"
+        else "The climb ended there"
     )
     return StopResult(
         stop=stop,

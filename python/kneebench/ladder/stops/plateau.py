@@ -41,11 +41,7 @@ def judge(rungs: Sequence[Rung], limits: Plateau) -> StopResult:
         if last[0].tally.throughput_per_s
         else 0.0
     )
-    where = (
-        f"Plateau at {number_of_users(last[0].users)}"
-        if fired
-        else f"No plateau up to {number_of_users(last[-1].users)}"
-    )
+    where = "Plateau" if fired else f"No plateau up to {number_of_users(last[-1].users)}"
     sentence = (
         f"{where}: {gain:+.1f}% throughput from {last[0].users} to"
         f" {number_of_users(last[-1].users)}"
@@ -81,7 +77,7 @@ def _not_exceeded(rungs: Sequence[Rung], best: int, limits: Plateau) -> StopResu
     gain = 100 * (most / top.tally.throughput_per_s - 1) if most else 0.0
     last = number_of_users(max(rung.users for rung in after))
     sentence = (
-        f"Plateau at {number_of_users(top.users)}: none of the next {len(after)} rungs, up to"
+        f"Plateau: after {number_of_users(top.users)} none of the next {len(after)} rungs, up to"
         f" {last}, had more throughput (the best {gain:+.1f}%; rule: {limits.not_exceeded})"
     )
     return StopResult(

@@ -46,7 +46,7 @@ def judge(rungs: Sequence[Rung], limits: Saturation) -> StopResult:
         fired,
         f"{100 * busy:.3g}% busy, {grew}",
         limits,
-        f"{'Saturated' if fired else 'Not saturated'} {at}, {grew} (rule: {limit})",
+        f"{'Saturation' if fired else 'Not saturated'} {at}, {grew} (rule: {limit})",
         busy,
     )
 
