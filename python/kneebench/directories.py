@@ -187,6 +187,30 @@ def _others_write(seen: os.stat_result) -> bool:
     return bool(mode & stat.S_IWOTH or (mode & stat.S_IWGRP and seen.st_gid != 0))
 
 
+def changeable_by_others(file: Path) -> str:
+    """Why a user other than root and ourselves could change what a file contains, or what is under
+    its name; empty if none could.
+    """
+    for _ in range(MOST_LINKS):
+        try:
+            with opened_directory(file.parent, private=True) as folder:
+                seen = os.stat(file.name, dir_fd=folder, follow_symlinks=False)
+                if seen.st_uid not in (0, os.geteuid()):
+                    return f"{file} belongs to {user_name(seen.st_uid)}"
+                if stat.S_ISLNK(seen.st_mode):
+                    file = file.parent / os.readlink(file.name, dir_fd=folder)
+                    continue
+        except Refused as error:
+            return error.seen
+        except OSError as error:
+            return error.strerror or str(error)
+        if not stat.S_ISREG(seen.st_mode):
+            return f"{file} is {kind_of(seen.st_mode)}"
+        mode = stat.S_IMODE(seen.st_mode)
+        return f"others may write to {file} (mode {mode:04o})" if _others_write(seen) else ""
+    return os.strerror(errno.ELOOP)
+
+
 def user_name(uid: int) -> str:
     """A user, in words."""
     try:

@@ -39,13 +39,20 @@ for the knee. Only `[storages]` is required, or `database.url` alone. `[database
 place of `[database]` name [several databases](databases.md). `kneebench plan preset NAME` prints a
 plan to start from: `quick`, `server`, `cloud`, `running`, `emulated`, `memory` or `simulated`.
 `kneebench plan preset --published` lists plans after published documents.
-`kneebench check plan.toml` is a dry run. Every error names file, line, key, the value found and the
-values allowed. `kneebench plan schema` prints the JSON Schema.
+`kneebench check plan.toml` is a dry run: it starts no program that the plan names, and lists those
+that `run` would execute, with their arguments and accounts. Every error names file, line, key, the
+value found and the values allowed. `kneebench plan schema` prints the JSON Schema.
 
 Times are text with a unit: `"500us"`, `"5ms"`, `"30s"`, `"10min"`, `"4h"`; so is power: `"400W"`,
 `"1.2kW"`. Paths are relative to
 the directory in which kneebench is started. A plan contains no password: the key `url` says where
 it comes from. Results contain only the first word of a command, and a hash.
+
+A plan is a program: it can name commands, a server's binaries, hosts and drives, and `run` executes
+them with your rights. Run only plans that you have read. Where root runs a plan file that another
+user owns or could change, also by its directory, kneebench prints why and what would be executed,
+and asks; without a terminal it refuses, unless you say `--trust-plan`. Such a plan in your own
+home, run by sudo, is one of another user: keep plans for root in a directory of root.
 
 Limits: 256 KiB per plan, one week (`"168h"`) per warm-up or window, 30 days (`"720h"`) per climb,
 100 characters per name. Names, texts and paths are single lines without control characters.

@@ -39,6 +39,7 @@ written, except that `kneebench brief` writes a page and a later run may add con
 | `events.jsonl` | JSON objects, one per line: `at` (Unix time), `kind`, `doing`, `share`, `data` |
 | `schema/KIND.json` | the JSON Schema of each kind of document |
 | `brief.html` | the brief, if it was written |
+| `origin` | a code that shows who recorded the campaign, and on which machine |
 | `lock` | locked while a campaign is measured |
 
 CONFIGURATION is the id of a configuration. KEY names a rung: `CONFIGURATION.PHASE-USERS`, then

@@ -94,7 +94,7 @@ def run_on(
         paths = _paths(map(engine.where, configurations(plan)))
         host = machine.host(paths, whole=plan.measures_real_hardware)
         in_force = stack.enter_context(machine.sysctls(plan.kernel, watch))
-        found = Store.for_plan(_root(folder), plan, host, fresh=fresh, reliefs=reliefs)
+        found = Store.for_plan(_root(folder), plan, host, fresh=fresh, reliefs=reliefs, watch=watch)
         store = stack.enter_context(_open_results(found, plan, engine, watch))
         store.put_known(known_noise_floor(host, plan, watch), link, campaign_power(plan, power))
         use_kept(store, power)

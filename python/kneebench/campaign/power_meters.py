@@ -11,6 +11,7 @@ from kneebench.measurement.power.energy import PERIODS
 from kneebench.measurement.power.now import PowerNow, own_meters, power_now
 from kneebench.measurement.power.recordings import OwnRecordings, Recordings, facts_of
 from kneebench.measurement.power_meters import model
+from kneebench.measurement.power_meters.command import CommandMeter
 from kneebench.plan import Plan
 from kneebench.plan.power import PowerMeter
 from kneebench.records import Finding
@@ -24,14 +25,17 @@ def meters_of_this_machine(seconds: float) -> list[PowerNow]:
     return _read([*own_meters()], None, seconds)
 
 
-def meters_of_plan(plan: Plan, instruments: Instruments, seconds: float) -> list[PowerNow]:
+def meters_of_plan(
+    plan: Plan, instruments: Instruments, seconds: float, *, start: bool
+) -> list[PowerNow]:
     """What a plan's meters say; `instruments`: of its database's machine. A model's power is read
-    while it runs.
+    while it runs. Without `start`, those that are programs of the plan are left out.
     """
     if not plan.measures_real_hardware:
         why = "read from the model while a campaign runs"
         return [PowerNow(facts=facts_of(one), why=why) for one in plan.power.meters]
-    return _read(plan.power.meters, instruments, seconds)
+    meters = [one for one in plan.power.meters if start or not isinstance(one, CommandMeter)]
+    return _read(meters, instruments, seconds)
 
 
 def _read(
@@ -60,7 +64,7 @@ def _opened(table: PowerMeter, instruments: Instruments | None) -> Recordings:
 
 
 def power_findings(plan: Plan, instruments: Instruments) -> Iterator[Finding]:
-    """A finding on each meter of a plan: what it says now, or why it says nothing."""
+    """A finding on each meter of a plan that is no program: what it says now, or why nothing."""
     budgets = [plan.ladder_on(name).stops.power.limit for name in plan.storages]
     if any(budgets) and not plan.power.leading:
         seen = "no meter measures the power that it limits"
@@ -73,7 +77,7 @@ def power_findings(plan: Plan, instruments: Instruments) -> Iterator[Finding]:
         return
     if not plan.power.meters:
         return
-    found = meters_of_plan(plan, instruments, SECONDS)
+    found = meters_of_plan(plan, instruments, SECONDS, start=False)
     yield from map(_finding, found)
     if not plan.power.leading:
         seen = "no mW/NOPM: no meter, or several, of scope wall"

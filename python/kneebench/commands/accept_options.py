@@ -26,8 +26,8 @@ Judged = Annotated[
         help=(
             "Finished campaigns to judge; or one plan file or preset to run and judge. Without any,"
             " the baseline's plan is run again. A plan is refused if its campaign could not be"
-            " compared; that of a result archive requires --yes, and may only use a database of"
-            " kneebench's own."
+            " compared; that of a result archive, or of a folder that you did not record here,"
+            " requires --yes, and may only use a database of kneebench's own."
         ),
         show_default=False,
         autocompletion=campaign_names,

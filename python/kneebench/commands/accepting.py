@@ -34,6 +34,7 @@ from kneebench.commands.run_options import (
     Yes,
     overrides,
 )
+from kneebench.commands.trusting import TrustPlan, require_trusted
 from kneebench.directories import CAMPAIGNS
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ def accept(
     fresh: Fresh = False,
     brief: WithBrief = True,
     yes: Yes = False,
+    trust_plan: TrustPlan = False,
     erase_without_asking: WithoutAsking = None,
     name: Name = None,
     tag: Tags = None,
@@ -87,7 +89,7 @@ def accept(
         _check(given := (margin, latency_margin, p999_margin, power_margin))
         base = load_named(baseline, root)
         keys, agreed = overrides(set_keys, name, tag), tuple(erase_without_asking or ())
-        plan = _plan(judged or [], base, root, keys, sure=yes)
+        plan = _plan(judged or [], base, root, keys, sure=yes, trusted=trust_plan)
         _require_none([WITHOUT_ASKING] if agreed and not plan else [])
         new = (out or root, fresh, brief, yes, agreed)
         found = [_measure(plan, base, *new)] if plan else load_all(judged or [], root)
@@ -107,23 +109,32 @@ def _check(margins: tuple[float | None, ...]) -> None:
 
 
 def _plan(
-    judged: list[str], base: Results, root: Path, keys: tuple[Override, ...], *, sure: bool
+    judged: list[str],
+    base: Results,
+    root: Path,
+    keys: tuple[Override, ...],
+    *,
+    sure: bool,
+    trusted: bool = False,
 ) -> Plan | None:
     """The plan to run, at the baseline's fixed rate; None for campaigns that were measured."""
     from kneebench.campaign.preflight import overridden, preset, read_plan
     from kneebench.plan.preset import presets, published_presets
     from kneebench.results.acceptance import at_the_same_rate, plan_of
     from kneebench.results.campaign_names import campaign_at
+    from kneebench.results.origin import is_own
 
     if not judged:
         plan = plan_of(base)
-        if base.archive:
-            _agree(plan, base.archive, sure=sure)
+        if base.archive or not is_own(base.folder, base.campaign):
+            _agree(plan, base.archive or base.folder, sure=sure)
         return at_the_same_rate(overridden(plan, keys), base)
     name, several = judged[0], len(judged) > 1
     if not several and not campaign_at(name, root):
         if Path(name).is_file():
-            return at_the_same_rate(read_plan(name, keys), base)
+            plan = read_plan(name, keys)
+            require_trusted(plan, Path(name), sure=trusted)
+            return at_the_same_rate(plan, base)
         if name in (*presets(), *published_presets()):
             return at_the_same_rate(overridden(preset(name), keys), base)
     _require_none([one.option for one in keys])
@@ -139,14 +150,14 @@ def _require_none(options: Sequence[str]) -> None:
         raise PlanError(options[0], seen=seen, do=do)
 
 
-def _agree(plan: Plan, archive: Path, *, sure: bool) -> None:
-    """Raises PlanError for a plan out of a result archive that does more than use a database of
-    kneebench's own, and without --yes, with what it would do.
+def _agree(plan: Plan, given: Path | None, *, sure: bool) -> None:
+    """Raises PlanError for a plan out of a result archive, or a folder of others, that does more
+    than use a database of kneebench's own, and without --yes, with what it would do.
     """
     from kneebench.errors import PlanError
     from kneebench.plan.borrowed import effects, reaches_further
 
-    what = f"cannot run the plan of {archive}"
+    what = f"cannot run the plan of {given}"
     if reason := reaches_further(plan):
         raise PlanError(
             what, seen=f"it is not your own, and {reason}", do="name a plan file of your own"

@@ -9,6 +9,7 @@ import typer
 
 from kneebench.commands.output import ReadingProgress, show_json, show_parts
 from kneebench.commands.plan_selection import selected_plan
+from kneebench.commands.trusting import program_findings
 from kneebench.directories import CAMPAIGNS
 
 if TYPE_CHECKING:
@@ -46,9 +47,16 @@ def findings_on(plan: Plan) -> tuple[Finding, ...]:
     """All findings on a plan; the machine's present load is measured for one second."""
     from kneebench.campaign.machines.opening import machine_of
     from kneebench.campaign.power_meters import power_findings
+    from kneebench.plan.borrowed import is_own_python
+    from kneebench.records import Finding
 
+    programs = tuple(program_findings(plan))
+    if plan.hosts.database.ssh and is_own_python(plan.hosts.database.python):
+        seen = "not looked at: its Python is a program of the plan, and check starts none of those"
+        do = "use a Python that its system has, such as python3.12, or `kneebench hosts check`"
+        return (*programs, Finding(level="warning", subject="database host", seen=seen, do=do))
     with machine_of(plan) as machine:
-        found = machine.findings(plan, machine.engine(plan), (), ReadingProgress())
+        found = (*programs, *machine.findings(plan, machine.engine(plan), (), ReadingProgress()))
         if plan.measures_real_hardware:
             found = (*found, *machine.load_now(plan))
         return (*found, *power_findings(plan, machine.instruments))

@@ -12,6 +12,7 @@ import typer
 from kneebench.commands.options import Json, PlanFile
 from kneebench.commands.output import print_line, show_json
 from kneebench.commands.run_options import SetKeys, overrides
+from kneebench.commands.trusting import TrustPlan
 
 if TYPE_CHECKING:
     from kneebench.campaign.machines.machine import DatabaseMachine
@@ -34,10 +35,13 @@ def check(
     set_keys: SetKeys = None,
     as_json: Json = False,
     trial: Try = False,
+    trust_plan: TrustPlan = False,
 ) -> None:
     """Dry run: prerequisites, paths, disk space, duration.
 
-    Nothing is changed or started. The machine's current load is measured for one second.
+    Nothing is changed, and no program that the plan names is started: those that `run` would
+    execute are listed, with arguments and account. The machine's current load is measured for one
+    second.
 
     With --try, the plan's external server is tried out: one warehouse is loaded into a database
     that kneebench creates and drops; every transaction, reading and consistency condition, backup
@@ -57,7 +61,7 @@ def check(
 
     keys = overrides(set_keys)
     if trial:
-        try_out(plan, keys, as_json=as_json)
+        try_out(plan, keys, as_json=as_json, trusted=trust_plan)
     print_findings(plan, keys, as_json=as_json)
 
 

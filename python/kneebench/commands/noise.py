@@ -11,6 +11,7 @@ from kneebench.commands.measuring import clean_up, confirm
 from kneebench.commands.output import print_line, show_json, show_json_line, show_parts
 from kneebench.commands.resuming import Resumable
 from kneebench.commands.run_options import JsonEvents, Out, Yes
+from kneebench.commands.trusting import TrustPlan, require_trusted
 from kneebench.directories import CAMPAIGNS
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def noise(
     out: Out = CAMPAIGNS,
     as_json: JsonEvents = False,
     yes: Yes = False,
+    trust_plan: TrustPlan = False,
     show: Show = False,
     forget: Forget = False,
 ) -> None:
@@ -65,6 +67,7 @@ def noise(
     else:
         clean_up()
         plan = _plan(storage, machine)
+        require_trusted(plan, None if storage.is_dir() else storage, sure=trust_plan)
         confirm(_expected_s(plan, machine, pairs), yes or as_json)
         _print_measured(_measure(plan, machine, pairs, out, as_json), plan, machine, as_json)
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kneebench.commands.options import Json
 from kneebench.commands.output import show_json, show_parts
+from kneebench.commands.trusting import require_agreed
+
+if TYPE_CHECKING:
+    from kneebench.measurement.power.now import PowerNow
 
 PlanFile = Annotated[
     Path | None,
@@ -23,11 +27,21 @@ Seconds = Annotated[
 ]
 
 
-def power(plan: PlanFile = None, seconds: Seconds = 5.0, as_json: Json = False) -> None:
+Start = Annotated[
+    bool, typer.Option("--yes", "-y", help="Start the programs of the plan's meters; do not ask.")
+]
+
+
+def power(
+    plan: PlanFile = None, seconds: Seconds = 5.0, as_json: Json = False, yes: Start = False
+) -> None:
     """List meters of power, and what they say now.
 
     Each with its scope (wall, dc, cpu, drive), what exactly is read, its power, how often it has a
     new value, and how old that is. Nothing is written. What cannot be read says why.
+
+    A meter of type `command` is a program of the plan: it is started only once you agree to that,
+    at a terminal or with --yes.
 
     \b
     Examples:
@@ -36,26 +50,31 @@ def power(plan: PlanFile = None, seconds: Seconds = 5.0, as_json: Json = False) 
       kneebench power plan.toml --seconds 60 for a BMC with a value per minute
       kneebench power --json                 for programs
     """
-    from kneebench.campaign.machines.opening import machine_of
-    from kneebench.campaign.power_meters import meters_of_plan, meters_of_this_machine
-    from kneebench.campaign.preflight import read_plan
+    from kneebench.campaign.power_meters import meters_of_this_machine
     from kneebench.errors import PlanError
     from kneebench.screen import power as screen
 
-    real = True
-    if plan is None:
-        found = meters_of_this_machine(seconds)
-    else:
-        selected = read_plan(plan)
-        if not selected.power.meters:
-            do = 'name some: [power] meters = [{ name = "cpu", type = "rapl" }]'
-            raise PlanError("power.meters", seen="the plan has no meters of power", do=do)
-        real = selected.measures_real_hardware
-        with machine_of(selected) as machine:
-            found = meters_of_plan(selected, machine.instruments, seconds)
+    found, real = _of_plan(plan, seconds, yes) if plan else (meters_of_this_machine(seconds), True)
     if as_json:
         show_json([one.model_dump() for one in found])
     else:
         show_parts(*screen.meters(found))
     if plan and real and any(one.why and one.facts.rated_w is None for one in found):
         raise typer.Exit(PlanError.exit_code)
+
+
+def _of_plan(plan: Path, seconds: float, sure: bool) -> tuple[list[PowerNow], bool]:
+    """What the meters of a plan say, and whether they are of real hardware."""
+    from kneebench.campaign.machines.opening import machine_of
+    from kneebench.campaign.power_meters import meters_of_plan
+    from kneebench.campaign.preflight import read_plan
+    from kneebench.errors import PlanError
+
+    selected = read_plan(plan)
+    if not selected.power.meters:
+        do = 'name some: [power] meters = [{ name = "cpu", type = "rapl" }]'
+        raise PlanError("power.meters", seen="the plan has no meters of power", do=do)
+    require_agreed(selected, plan, sure=sure)
+    with machine_of(selected) as machine:
+        found = meters_of_plan(selected, machine.instruments, seconds, start=True)
+    return found, selected.measures_real_hardware

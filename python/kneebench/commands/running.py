@@ -32,6 +32,7 @@ from kneebench.commands.run_options import (
     Yes,
     overrides,
 )
+from kneebench.commands.trusting import TrustPlan, require_trusted
 from kneebench.directories import CAMPAIGNS
 from kneebench.errors import PlanError
 
@@ -69,6 +70,7 @@ def run(
     yes: Yes = False,
     users: Users = None,
     window: Window = None,
+    trust_plan: TrustPlan = False,
     erase: Erase = False,
     erase_without_asking: WithoutAsking = None,
     prove: Prove = False,
@@ -90,6 +92,7 @@ def run(
     keys, load = overrides(set_keys, name, tag), single_load(users, window)
     clean_up()
     selected = selected_plan(plan, None if fresh else out, load, brief=brief, overrides=keys)
+    require_trusted(selected, plan, sure=trust_plan)
     with flow.machine_of(selected) as machine, Resumable() as resumable:
         _write_missing_brief(machine, selected, out, wanted=brief and not fresh, as_json=as_json)
         expecting = confirmed_duration(machine, selected, sure=yes or as_json)

@@ -9,6 +9,7 @@ import typer
 
 from kneebench.commands.output import print_line, show_json, show_parts
 from kneebench.commands.plan_selection import selected_plan
+from kneebench.commands.trusting import require_trusted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
     from kneebench.records import Event, Finding
 
 
-def try_out(file: Path | None, overrides: Sequence[Override], *, as_json: bool) -> NoReturn:
+def try_out(
+    file: Path | None, overrides: Sequence[Override], *, as_json: bool, trusted: bool
+) -> NoReturn:
     """Try the server out, print what works and what does not, and leave with the exit code."""
     from kneebench.campaign.preflight import require_alone
     from kneebench.campaign.trial import try_databases
@@ -25,6 +28,7 @@ def try_out(file: Path | None, overrides: Sequence[Override], *, as_json: bool) 
     from kneebench.screen import tables
 
     selected, journal = selected_plan(file, overrides=overrides), Journal()
+    require_trusted(selected, file, sure=trusted)
     require_alone()
     journal.clean(_warn)
     found: list[Finding] = []

@@ -88,12 +88,16 @@ def _place(path: Path, drive: Drive | None) -> str:
     return f"{path.resolve()} on {mount.source} at {mount.point} ({kind})"
 
 
+def machine_number() -> str:
+    """The machine's own number, or its name without one. It is secret: only hashes leave here."""
+    return _line("/etc/machine-id") or platform.node()
+
+
 def machine_key(host: Host) -> str:
     """What a machine's noise is kept by: the same after a restart or an update of the system,
     another one with other cores or memory. It is a hash, so that /etc/machine-id stays secret.
     """
-    machine = _line("/etc/machine-id") or platform.node()
-    facts = f"kneebench/{machine}/{host.cpu}/{host.cores}/{host.memory_bytes}"
+    facts = f"kneebench/{machine_number()}/{host.cpu}/{host.cores}/{host.memory_bytes}"
     return hashlib.sha256(facts.encode()).hexdigest()[:16]
 
 

@@ -1,6 +1,6 @@
-"""A plan that somebody else wrote: what of it is run here.
+"""What a plan executes, and what is run of a plan that somebody else wrote.
 
-Such a plan comes in a result archive. Whoever made that chose every key of it, so nothing in it may
+The latter comes in a result archive. Whoever made that chose every key of it, so nothing in it may
 start a program, reach another machine, erase a drive, change the kernel, or set a server up to do
 one of these. What remains is a database of kneebench's own in the plan's directories, which may
 contain nothing else, and it is run only when that was agreed to.
@@ -9,13 +9,19 @@ contain nothing else, and it is run only when that was agreed to.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 
+from kneebench.plan.database import Database
+from kneebench.plan.hosts import DatabaseHost, LoadHost
 from kneebench.plan.plan import Plan
+from kneebench.secrets import without_passwords
 
 _HARMLESS = re.compile(r"(?i)on|off|try|true|false|[0-9][0-9.]*\s*[a-z]{0,3}")
 """A server setting that can only be a switch, a number or a size."""
-_NAMES = re.compile(r"(?i)command|librar|preload|plugin|init|file|dir|path|program|conninfo")
+_NAMES = re.compile(
+    r"(?i)command|cmd|librar|preload|plugin|provider|init|file|dir|path|program|conninfo|include"
+)
 """Names of server settings whose values may be programs or files."""
 
 
@@ -31,6 +37,52 @@ def effects(plan: Plan) -> str:
         return f"run a {engines} database, which writes to no drive"
     places = ", ".join(map(str, (*plan.paths, *_image_paths(plan))))
     return f"run {engines} and write to {places}"
+
+
+def executed(plan: Plan, user: str) -> Iterator[tuple[str, str]]:
+    """The key and the words of each program that a run of the plan starts because the plan says so:
+    its arguments, the account, and the host if that is another one. `user`: our own account.
+    """
+    host = plan.hosts.database
+    there = f"on {host.called}, as the account of ssh {host.ssh}" if host.ssh else f"as {user}"
+    for meter in plan.power.meters:
+        if command := getattr(meter, "command", ()):
+            where = there if meter.on_database_host else f"as {user}"
+            yield f"power meter {meter.name}", f"{where}: {without_passwords(shlex.join(command))}"
+    for name, one in plan.databases_by_name.items():
+        table = f"databases.{name}" if name else "database"
+        if command := getattr(one, "restore_command", ""):
+            words = without_passwords(f"sh -c {shlex.quote(command)}")
+            yield f"{table}.restore_command", f"{there}: {words}"
+        for key, words in executed_by_server(one):
+            yield f"{table}.{key}", f"{there}, or the server's account: {words}"
+    hosts: list[tuple[str, DatabaseHost | LoadHost]] = [("database", host)]
+    load = plan.hosts.load if isinstance(plan.hosts.load, tuple) else ()
+    hosts += [("load", one) for one in load]
+    for key, other in hosts:
+        if other.ssh and is_own_python(other.python):
+            words = f"on {other.called}, as the account of ssh {other.ssh}: {other.python}"
+            yield f"hosts.{key}.python", words
+
+
+def executed_by_server(table: Database) -> tuple[tuple[str, str], ...]:
+    """The keys of a database's table by which its server is a program of the plan, or starts or
+    loads one, and what that is.
+    """
+    folder = getattr(table, "bin_dir", None)
+    own = (("bin_dir", f"the server's programs in {folder}"),) if folder else ()
+    named = ((name, value) for name, value in table.settings.items() if _NAMES.search(name))
+    acting = [(f"settings.{name}", str(value)) for name, value in named if not _is_harmless(value)]
+    return (*own, *((key, without_passwords(words)) for key, words in acting))
+
+
+def is_own_python(name: str) -> bool:
+    """Whether a host's Python is a program of the plan, and not one that its system has.
+
+    >>> is_own_python("python3.12"), is_own_python("/tmp/python3")
+    (False, True)
+    """
+    return not re.fullmatch(r"(/usr(/local)?/bin/)?python3?(\.\d+)?", name)
 
 
 def _reasons(plan: Plan) -> Iterator[str]:
@@ -60,7 +112,11 @@ def _reasons(plan: Plan) -> Iterator[str]:
 
 def _may_act(setting: tuple[str, object]) -> bool:
     name, value = setting
-    return bool(_NAMES.search(name)) or not _HARMLESS.fullmatch(str(value).strip())
+    return bool(_NAMES.search(name)) or not _is_harmless(value)
+
+
+def _is_harmless(value: object) -> bool:
+    return bool(_HARMLESS.fullmatch(str(value).strip()))
 
 
 def _image_paths(plan: Plan) -> Iterator[object]:

@@ -10,12 +10,13 @@ from pathlib import Path
 from kneebench.directories import make_directory
 from kneebench.errors import KneebenchError, Refused
 from kneebench.plan import Plan
-from kneebench.records import Campaign, Host, Record
+from kneebench.records import Campaign, Event, Host, Record, Watch, unwatched
 from kneebench.results.archive import is_archive
 from kneebench.results.compare_plans import plan_document
 from kneebench.results.formats import Finished, read_kept
 from kneebench.results.head import read_head
 from kneebench.results.lock import held
+from kneebench.results.origin import NOT_OWN, is_own
 from kneebench.results.resumable import RESUME_IGNORES, resumable
 
 BRIEF = "brief.html"
@@ -53,10 +54,12 @@ def find_unfinished(
     *,
     brief: bool = False,
     reliefs: Sequence[str] | None = None,
+    watch: Watch = unwatched,
 ) -> Path | None:
     """The newest campaign under `root` that this plan could resume: not finished (with `brief`,
     also one whose brief is still to be written; with `reliefs`, also one that lacks their proofs),
-    nobody writes into it, the same plan `but` for some fields (question, budget, what it may
+    nobody writes into it, recorded by this user
+    on this machine, the same plan `but` for some fields (question, budget, what it may
     erase), and (where a host is given) the same machine.
     """
     waiting = []
@@ -72,7 +75,10 @@ def find_unfinished(
         if resumable(campaign.plan, plan_document(plan), but) and (
             host is None or same_machine(host, campaign.host)
         ):
-            waiting.append(_Waiting(started_at=campaign.started_at, folder=folder))
+            if is_own(folder, campaign):
+                waiting.append(_Waiting(started_at=campaign.started_at, folder=folder))
+            else:
+                watch(Event(kind="warning", doing=f"not resumed: {folder} {NOT_OWN}"))
     return (
         max(waiting, key=lambda one: (one.started_at, str(one.folder))).folder if waiting else None
     )

@@ -19,6 +19,7 @@ from kneebench.results.campaign_folders import folders_in, same_machine
 from kneebench.results.compare_plans import PlanLike, plan_document
 from kneebench.results.head import read_head
 from kneebench.results.lock import held
+from kneebench.results.origin import is_own
 from kneebench.results.resumable import RESUME_IGNORES, resumable
 
 OF_CONFIGURATIONS = ("storages", "databases", "constraints", "baseline")
@@ -69,7 +70,8 @@ def find_joinable(root: Path, plan: Plan, host: Host) -> Path | None:
             if held(folder):
                 continue
             campaign = read_head(folder)
-            if same_machine(host, campaign.host) and joinable(campaign.plan, plan):
+            fits = same_machine(host, campaign.host) and joinable(campaign.plan, plan)
+            if fits and is_own(folder, campaign):
                 there = len(campaign.resolved.configurations)
                 found.append((there, campaign.started_at, folder))
     return max(found)[-1] if found else None

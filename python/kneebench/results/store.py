@@ -19,6 +19,8 @@ from kneebench.records import (
     Order,
     Results,
     Rung,
+    Watch,
+    unwatched,
 )
 from kneebench.results import campaign_reader, parquet
 from kneebench.results.atomic_write import write_text
@@ -42,6 +44,7 @@ from kneebench.results.joining import (
     with_configurations,
 )
 from kneebench.results.measured_files import MeasuredFiles, StorableRung
+from kneebench.results.origin import is_own, sign
 from kneebench.results.resumable import measured_by_another
 
 
@@ -84,6 +87,7 @@ class Store(HeadKeeper):
         for kind, schema in schemas().items():
             write_text(folder / "schema" / f"{kind}.json", json.dumps(schema, indent=1) + "\n")
         write_kept(folder / "campaign.json", campaign)
+        sign(folder, campaign)
         return cls(folder)
 
     @classmethod
@@ -100,12 +104,13 @@ class Store(HeadKeeper):
         *,
         fresh: bool = False,
         reliefs: Sequence[str] | None = None,
+        watch: Watch = unwatched,
     ) -> Store:
         """The unfinished campaign of this plan, to resume, or a finished one that lacks the proofs
         of `reliefs`; else one that the plan only adds configurations to; a new one if there is
-        none, or if `fresh`.
+        none, or if `fresh`. `watch` hears of one that is not ours to resume.
         """
-        found = None if fresh else find_unfinished(root, plan, host, reliefs=reliefs)
+        found = None if fresh else find_unfinished(root, plan, host, reliefs=reliefs, watch=watch)
         found = found or (None if fresh else find_joinable(root, plan, host))
         return cls.open(found) if found else cls.create(root, plan, host)
 
@@ -113,11 +118,14 @@ class Store(HeadKeeper):
         """Add the configurations that only this plan has, and give them. The campaign is unfinished
         now.
         """
+        own = is_own(self.folder, self.campaign)
         (self.folder / "finished.json").unlink(missing_ok=True)
         if added := added_configurations(self.campaign, plan):
             rungs = campaign_reader.rungs_in(self.folder, self._workload)
             self._keep(with_configurations(self.campaign, plan, added, rungs))
         self._keep(with_authors_words(self.campaign, plan))
+        if own:
+            sign(self.folder, self.campaign)
         return added
 
     def differing(self, image: Mapping[str, str]) -> str:

@@ -39,6 +39,7 @@ from kneebench.lab.journal import Journal
 from kneebench.lab.limit_findings import missing_for_all
 from kneebench.lab.limits import DatabaseLimits
 from kneebench.lab.preparation import Lab, Prepared, Resources
+from kneebench.plan.borrowed import executed_by_server
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.managed_database import ManagedDatabase
 from kneebench.records import Configuration, Event, Finding, Watch, Whereabouts
@@ -210,6 +211,10 @@ class OwnServers(ListensForUsers, ABC, Generic[TableOf, BuildOf, FilesOf, Server
         yield from listening_findings(self.plan.hosts.database, self.build.server)
         yield from (missing := [*missing_for_all(self.table.cores, self.table.memory)])
         if missing:
+            return
+        if executed_by_server(self.table):
+            seen = "not tested: that would start a program of the plan; `run` does it first of all"
+            yield Finding(level="note", subject="database.settings", seen=seen)
             return
         with self.launch(self.lab.resources) as launch:
             if words := self.complaint(launch):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import re
 import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,10 +13,33 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.listening import Listening
 from kneebench.databases.managed.server_process import ServerProcess, Surroundings, supervise
-from kneebench.errors import KneebenchError
+from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
 from kneebench.lab.limits import DatabaseLimits
 from kneebench.lab.processes import living_in
+from kneebench.regular_file import opened
+
+MOST_BYTES = 2**30
+"""Most bytes of a binary; the largest server's has a third of it with debugging symbols."""
+_CHUNK, _OVERLAP = 2**24, 100
+
+
+def version_in(program: Path, printed: re.Pattern[bytes]) -> str:
+    """The version that a binary contains in the form that it prints, its first group; the latest of
+    several, empty without one. The binary is not started.
+
+    Raises KneebenchError where it is no regular file, PlanError where it cannot be read.
+    """
+    found, chunk = set[str](), b""
+    try:
+        with opened(program.resolve(), MOST_BYTES) as handle:
+            while read := os.read(handle, _CHUNK):
+                chunk = chunk[-_OVERLAP:] + read
+                found |= {one[1].decode() for one in printed.finditer(chunk)}
+    except OSError as error:
+        seen, do = error.strerror or str(error), "correct database.bin_dir"
+        raise PlanError(f"cannot read {program}", seen=seen, do=do) from error
+    return max(found, key=lambda one: [int(part) for part in one.split(".")], default="")
 
 
 class Binaries(Protocol):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from kneebench.databases.managed.account import Account, bar, unprivileged_account
+from kneebench.databases.managed.account import Account, unprivileged_account
+from kneebench.databases.managed.launching import version_in
 from kneebench.errors import PlanError
 
 PROGRAM = "mariadbd"
@@ -23,6 +23,7 @@ SYSTEM_TABLES = ("mariadb_system_tables.sql", "mysql_system_tables.sql")
 PERFORMANCE_TABLES = ("mariadb_performance_tables.sql", "mysql_performance_tables.sql")
 """By the names of newer versions (11.8), and of older ones (10.11)."""
 OLDEST = (10, 6)
+_PRINTED = re.compile(rb"(?<![\d.])(\d+\.\d+\.\d+)(?:-\d+)?-MariaDB")
 INSTALL = "install mariadb-server-core, or set database.bin_dir or database.url"
 
 
@@ -52,7 +53,7 @@ def server_account() -> Account | None:
 def find_build(bin_dir: Path | None) -> MariadbBuild:
     """The build that the plan asks for: `bin_dir`, or the system's without one.
 
-    Raises PlanError where there are no binaries, they do not run, or their version is too old.
+    Raises PlanError where there are no binaries, or their version is unknown or too old.
     """
     places = (bin_dir.absolute(),) if bin_dir else PLACES
     found = (place.resolve() / PROGRAM for place in places if os.access(place / PROGRAM, os.X_OK))
@@ -75,24 +76,13 @@ def find_build(bin_dir: Path | None) -> MariadbBuild:
 
 
 def _version(program: Path) -> str:
-    """The version as `mariadbd --version` says it, "10.11.19". Asked with the rights that the
-    server will have: a build may belong to its account.
+    """The version as `mariadbd --version` would print it, "10.11.19". It is read in the binary:
+    `check` starts no program of the plan.
     """
-    account = server_account()
-    rights = account.rights if account and bar(account, program.parent) is None else {}
-    command = [str(program), "--no-defaults", "--version"]
-    what, do = f"cannot run {program}", "set database.bin_dir to binaries for this machine"
-    try:
-        run = subprocess.run(
-            command, capture_output=True, text=True, timeout=30, check=False, **rights
-        )
-    except OSError as error:
-        raise PlanError(what, seen=str(error), do=do) from error
-    found = re.search(r"Ver (\d+\.\d+\.\d+)(?:-\d+)?-MariaDB", run.stdout)
-    if not found:
-        seen = (run.stderr or run.stdout).strip() or f"exit code {run.returncode}"
-        raise PlanError(f"{what} --version", seen=seen, do=do)
-    return found[1]
+    if found := version_in(program, _PRINTED):
+        return found
+    seen, do = 'it contains no version and "-MariaDB"', "set database.bin_dir to the binary's own"
+    raise PlanError(f"cannot read the version of {program}", seen=seen, do=f"{do} directory")
 
 
 def _share(program: Path) -> Path:

