@@ -32,6 +32,8 @@ SECONDS = 900
 STEP_S = 0.5
 RISE = 4
 """Steps from one level to the next, as a power supply smoothes them."""
+MOVES_W = 10
+"""So much that meters of whole watts hardly ever show one value for 2 s."""
 LASTS_S = {"gap": 30.0, "frozen": 60.0, "sentinel": 3.0}
 SENTINEL = 2**32
 SNMPD = Path(__file__).parent.parent / ".tools/hosts/usr/sbin/snmpd"
@@ -55,7 +57,7 @@ class Curve:
             before, level = level, idle + chance.choice([0, 60, 110, 160]) * chance.uniform(0.9, 1)
             for n in range(round(chance.uniform(7, 16) / STEP_S)):
                 share = min(1.0, (n + 1) / RISE)
-                watts.append(before + share * (level - before) + chance.uniform(-3, 3))
+                watts.append(before + share * (level - before) + chance.uniform(-MOVES_W, MOVES_W))
         self.began, self._watts, self._joules = began, watts, [0.0]
         for one in watts:
             self._joules.append(self._joules[-1] + one * STEP_S)
