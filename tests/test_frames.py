@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tarfile
 from datetime import datetime
 from pathlib import Path
@@ -14,9 +15,10 @@ import pyarrow
 import pytest
 
 import kneebench
-from kneebench.notebook.columns import FRAMES
+from kneebench.notebook.columns import CALLS, FRAMES
 from kneebench.notebook.frame import Frame, FrameColumn
-from tests.simulated_campaign import plan
+from tests.packed import changed
+from tests.simulated_campaign import nightly, plan
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +91,38 @@ def test_each_frame_has_its_documented_columns_in_all_three(
     assert polars.DataFrame(frame).shape == pandas.DataFrame(frame).shape
     assert duckdb.sql("SELECT count(*) FROM frame").fetchall() == [(len(frame),)]
     assert "rows" in frame._repr_html_() and f"{len(frame)} rows" in repr(frame)
+
+
+def test_compare_accept_and_trend_have_frames_and_take_the_folder(tmp_path: Path) -> None:
+    first = kneebench.run(nightly("1ms"), folder=tmp_path)
+    assert first.folder
+    name, again = first.campaign.id, tmp_path / "again"
+    shutil.copytree(first.folder, again)
+    changed(again / "campaign.json", lambda head: head.update(id="again"))
+    assert {one.id for one in kneebench.campaigns(folder=tmp_path)} == {name, "again"}
+    accepted = kneebench.accept(baseline=name, campaign="again", folder=tmp_path).frame()
+    found = {
+        "compare(...)": kneebench.compare(name, "again", folder=tmp_path).frame(),
+        "accept(...)": accepted,
+        "trend(...)": kneebench.trend(folder=tmp_path).frame(),
+    }
+    for call, frame in found.items():
+        assert list(frame) == list(CALLS[call]) and len(frame) >= 2
+        assert polars.DataFrame(frame).shape == pandas.DataFrame(frame).shape
+    assert accepted["answer"][0] == "same"
+    assert len(kneebench.trend("again", name, folder=tmp_path).frame()) == len(found["trend(...)"])
+
+
+def test_an_unknown_column_and_a_file_that_cannot_be_written_are_kneebench_errors(
+    results: kneebench.Results,
+) -> None:
+    with pytest.raises(kneebench.UnknownColumn, match="did you mean 'nopm'") as unknown:
+        results.rungs()["nopn"]
+    assert isinstance(unknown.value, KeyError | kneebench.KneebenchError)
+    brief = kneebench.Brief(results)
+    for write in (lambda: brief.write("/proc/x.html"), lambda: brief.figures("/proc/x")):
+        with pytest.raises(kneebench.KneebenchError, match=r"cannot write /proc/x.*choose another"):
+            write()
 
 
 def test_frames_have_the_figures_of_the_results(results: kneebench.Results) -> None:
@@ -165,8 +199,9 @@ def test_an_unknown_quantity_is_an_error_and_one_that_nothing_read_is_empty(
 def test_the_column_of_a_table_says_its_unit_where_it_has_one() -> None:
     """A dimension and no unit in the name would be seconds to one reader and ms to another."""
     plain = {"users", "nopm", "tpm", "ratio", "runs", "noise_floor", "relative", "busy", "value"}
+    plain |= {"baseline", "change", "outlying_ratio", "margin_share"}
     units = ("_s", "_bytes", "_per_transaction", "_share", "_busy", "_w", "mw_per_nopm")
-    for name, found in FRAMES.items():
+    for name, found in (FRAMES | CALLS).items():
         numbers = {
             one.removesuffix("_low").removesuffix("_high")
             for one, column in found.items()

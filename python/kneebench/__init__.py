@@ -27,8 +27,16 @@ if TYPE_CHECKING:
         Refused,
         UnknownPart,
     )
-    from kneebench.notebook.campaigns import ComparedCampaigns, accept, compare, load
-    from kneebench.notebook.frame import Frame
+    from kneebench.notebook.campaigns import (
+        AcceptedCampaign,
+        CampaignTrends,
+        ComparedCampaigns,
+        accept,
+        compare,
+        load,
+        trend,
+    )
+    from kneebench.notebook.frame import Frame, UnknownColumn
     from kneebench.notebook.loaded import LoadedResults as Results
     from kneebench.notebook.loaded import UnknownConfiguration
     from kneebench.notebook.running import run
@@ -52,8 +60,16 @@ _HOMES = {
         "Refused",
         "UnknownPart",
     ),
-    "notebook.campaigns": ("ComparedCampaigns", "accept", "compare", "load"),
-    "notebook.frame": ("Frame",),
+    "notebook.campaigns": (
+        "AcceptedCampaign",
+        "CampaignTrends",
+        "ComparedCampaigns",
+        "accept",
+        "compare",
+        "load",
+        "trend",
+    ),
+    "notebook.frame": ("Frame", "UnknownColumn"),
     "notebook.loaded": ("LoadedResults", "UnknownConfiguration"),
     "notebook.running": ("run",),
     "plan": ("Plan",),
@@ -67,7 +83,9 @@ _INNER = {"Results": "LoadedResults"}
 Python adds to it."""
 
 __all__ = [
+    "AcceptedCampaign",
     "Brief",
+    "CampaignTrends",
     "CheckFailed",
     "Climb",
     "ComparedCampaigns",
@@ -83,6 +101,7 @@ __all__ = [
     "Refused",
     "Results",
     "Rung",
+    "UnknownColumn",
     "UnknownConfiguration",
     "UnknownPart",
     "accept",
@@ -93,6 +112,7 @@ __all__ = [
     "preset",
     "read_plan",
     "run",
+    "trend",
     "with_keys",
 ]
 

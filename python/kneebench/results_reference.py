@@ -15,7 +15,7 @@ from kneebench.analysis.wording import capital
 from kneebench.measurement import derived_metrics
 from kneebench.measurement.quantities import RATIOS, READ
 from kneebench.notebook import columns
-from kneebench.notebook.columns import FRAMES
+from kneebench.notebook.columns import CALLS, FRAMES
 from kneebench.notebook.frame import FrameColumn
 from kneebench.records import Record
 from kneebench.results.file_schemas import SECONDS, SERIES
@@ -94,8 +94,10 @@ def results_reference() -> str:
 def frames_reference() -> str:
     """docs/frames.md: the columns of each frame."""
     lines = [FRAMES_HEAD]
-    for name, found in FRAMES.items():
-        lines += [f"## `results.{name}()`\n", "| column | kind | content |", "|---|---|---|"]
+    named = {f"results.{name}()": found for name, found in FRAMES.items()}
+    named |= {f"{call}.frame()": found for call, found in CALLS.items()}
+    for name, found in named.items():
+        lines += [f"## `{name}`\n", "| column | kind | content |", "|---|---|---|"]
         lines += [_cells(f"`{one}`", column.kind, column.about) for one, column in found.items()]
         lines += [""]
     return "\n".join((*lines, _WRITTEN, ""))

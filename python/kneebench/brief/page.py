@@ -30,6 +30,7 @@ from kneebench.brief.view_model import ViewModel
 from kneebench.directories import CAMPAIGNS
 from kneebench.engine_properties import engine_properties
 from kneebench.records import Results
+from kneebench.results.atomic_write import writing
 from kneebench.results.given_campaigns import Given, given_campaign
 from kneebench.results.logo import as_uri, kept_logo
 from kneebench.secrets import clean
@@ -149,7 +150,8 @@ class Brief(Page):
         that it draws; their paths.
         """
         every = [figure for section in self.sections for figure in section.figures]
-        return write_figures(every, Path(folder), self.says, formats)
+        with writing(Path(folder)):
+            return write_figures(every, Path(folder), self.says, formats)
 
     @property
     def says(self) -> str:

@@ -16,7 +16,7 @@ from kneebench.brief.figure_files import downloads
 from kneebench.brief.section import Part, Section
 from kneebench.directories import make_directory
 from kneebench.errors import PlanError
-from kneebench.results.atomic_write import write_text
+from kneebench.results.atomic_write import write_text, writing
 
 
 class Page(ABC):
@@ -75,7 +75,7 @@ class Page(ABC):
 
     def write(self, path: str | Path) -> Path:
         """Write the page to a file that ends in .html, whole or not at all. Raises PlanError for
-        another ending.
+        another ending, and where it cannot be written.
         """
         path = Path(path)
         if path.suffix != ".html":
@@ -83,8 +83,9 @@ class Page(ABC):
             raise PlanError(
                 f"cannot write {path}", seen=f"a page is HTML, not {path.suffix!r}", do=do
             )
-        make_directory(path.parent)
-        write_text(path, self.html())
+        with writing(path):
+            make_directory(path.parent)
+            write_text(path, self.html())
         return path
 
     def render_page(self, template: str, **values: Any) -> str:

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import overload
 
 from kneebench.analysis import comparison
 from kneebench.analysis.acceptance import Margins
-from kneebench.analysis.wording import capital
+from kneebench.analysis.wording import behind_label, capital
 from kneebench.directories import CAMPAIGNS
 from kneebench.errors import PlanError
+from kneebench.notebook import columns
+from kneebench.notebook.frame import Frame
+from kneebench.notebook.frames import ends
 from kneebench.notebook.loaded import LoadedResults, loaded
 from kneebench.records import Comparison, Record
 from kneebench.records.markup import html_table
 from kneebench.results import Listed, acceptance, compare_campaigns, differences
+from kneebench.results import campaigns as listed_in
 from kneebench.results.acceptance import Acceptance
+from kneebench.results.campaign_names import require_folder
 from kneebench.results.compare_plans import ANYWAY
 from kneebench.results.cross_campaign import DRIFT, CampaignRow, caveats
 from kneebench.results.given_campaigns import Given, given_campaign, told_apart
+from kneebench.results.nights import LeftOut, in_order, nights
 from kneebench.results.trend import Trend, trends
+from kneebench.results.trend_words import headline
 
 
 class ComparedCampaigns(Record):
@@ -32,6 +40,22 @@ class ComparedCampaigns(Record):
     rows: tuple[CampaignRow, ...]
     trends: tuple[Trend, ...]
     caveats: tuple[str, ...]
+
+    def frame(self) -> Frame:
+        """A row for each configuration of each campaign."""
+        return Frame(
+            columns.COMPARED,
+            (
+                (
+                    *(one.campaign, one.label, one.name),
+                    *ends(one.knee.users if one.knee else None),
+                    *ends(one.knee.nopm if one.knee else None),
+                    *ends(one.against.ratio if one.against else None),
+                    *(one.mean_s and one.mean_s.value, one.rate_per_s, one.sentence),
+                )
+                for one in self.rows
+            ),
+        )
 
     def _repr_html_(self) -> str:
         """A row for each configuration, with the caveats below."""
@@ -47,6 +71,64 @@ class ComparedCampaigns(Record):
         )
         head = ("Campaign", "Configuration", "NOPM", "Ratio", "Finding")
         return html_table(head, cells, below=self.caveats)
+
+
+class AcceptedCampaign(Acceptance):
+    """The answer for a campaign, and the figures that it comes from, as Python has it."""
+
+    def frame(self) -> Frame:
+        """A row for each figure of each storage."""
+        return Frame(
+            columns.ACCEPTED,
+            (
+                (
+                    *(self.campaign, self.label, self.baseline),
+                    *(one.storage, one.quantity, one.judgement, one.margin),
+                    *(end for of in (one.baseline, one.campaign, one.ratio) for end in ends(of)),
+                    *(one.ratio.n if one.ratio else None, one.sentence),
+                )
+                for one in self.figures
+            ),
+        )
+
+
+class CampaignTrends(Record):
+    """Many campaigns of one plan, oldest first: each figure of each storage in `trends`, with its
+    change points and outlying campaigns. `left_out`: campaigns that do not belong to them, and why;
+    `label`: what must be known first, such as "Simulated".
+    """
+
+    headline: str
+    label: str
+    trends: tuple[Trend, ...]
+    left_out: tuple[LeftOut, ...]
+
+    def frame(self) -> Frame:
+        """A row for each storage, figure and campaign."""
+        return Frame(columns.TRENDS, (row for one in self.trends for row in _trend_rows(one)))
+
+    def _repr_html_(self) -> str:
+        """The last of each figure, with the headline above."""
+        cells = (
+            (one.storage, one.called, point.campaign, str(point.value or ""))
+            for one in self.trends
+            for point in one.points[-1:]
+        )
+        head = ("Storage", "Figure", "Last campaign", "Value")
+        return html_table(head, cells, below=[behind_label(self.label, self.headline)])
+
+
+def _trend_rows(trend: Trend) -> Iterator[tuple[object, ...]]:
+    changes = {one.campaign: one.ratio for one in trend.changes}
+    alone = {one.campaign: one.ratio for one in trend.outliers}
+    for point in trend.points:
+        yield (
+            *(trend.storage, trend.quantity, point.campaign, point.started_at),
+            *ends(point.value),
+            point.value.n if point.value else None,
+            *ends(changes.get(point.campaign)),
+            alone.get(point.campaign),
+        )
 
 
 def load(name: str | Path | Listed, folder: str | Path = CAMPAIGNS) -> LoadedResults:
@@ -108,7 +190,7 @@ def accept(
     campaign: Given,
     margins: Margins | None = None,
     folder: str | Path = CAMPAIGNS,
-) -> Acceptance:
+) -> AcceptedCampaign:
     """Judge a campaign against a baseline, within the margins of its plan if none are given. Each
     is its results, or a name or path as for `load`; `folder` holds campaigns.
 
@@ -120,4 +202,22 @@ def accept(
     TypeError for what is no campaign.
     """
     base, judged = told_apart([given_campaign(one, folder) for one in (baseline, campaign)])
-    return acceptance.accept(baseline=base, campaign=judged, margins=margins)
+    found = acceptance.accept(baseline=base, campaign=judged, margins=margins)
+    return AcceptedCampaign(**{name: getattr(found, name) for name in Acceptance.model_fields})
+
+
+def trend(*campaigns: Given, folder: str | Path = CAMPAIGNS) -> CampaignTrends:
+    """Each storage over many campaigns of one plan, oldest first, as `kneebench trend` has it:
+    those that are given, or all in `folder` that can be compared with the newest.
+
+    Raises PlanError where fewer than two can be compared, TypeError for what is no campaign.
+    """
+    if campaigns:
+        found = in_order(told_apart([given_campaign(one, folder) for one in campaigns]))
+    else:
+        require_folder(Path(folder))
+        found = nights(listed_in(folder))
+    every = trends(found.campaigns)
+    return CampaignTrends(
+        headline=headline(every), label=found.label, trends=every, left_out=found.left_out
+    )

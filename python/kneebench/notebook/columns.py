@@ -174,6 +174,48 @@ _ABOUT_SWEEP = {
 SWEEP = {
     name: FrameColumn(_SWEPT[kind], _ABOUT_SWEEP[name]) for name, kind in file_schemas.SWEEP.items()
 }
+_CAMPAIGN = _columns(
+    "text",
+    campaign="Campaign's id",
+    label="What must be known first, such as Simulated; else empty",
+)
+COMPARED = {
+    **_CAMPAIGN,
+    **_columns("text", configuration="Configuration as people read it"),
+    **_estimate("users", "Virtual users at the knee"),
+    **_estimate("nopm", "New-Orders per minute at the knee"),
+    **_estimate("ratio", "Ratio of NOPM to that of the first campaign's baseline"),
+    **_columns("number", mean_s="Mean latency, at one rate if all have it, else at the knee"),
+    **_columns("number", rate_per_s="That rate, in transactions per second; missing at the knee"),
+    **_columns("text", sentence="Comparison in words"),
+}
+ACCEPTED = {
+    **_CAMPAIGN,
+    **_columns(
+        "text",
+        baseline_campaign="Id of the baseline",
+        storage="Storage",
+        quantity="Figure, such as nopm or latency.mean; limit.* against a limit of the plan",
+        answer="Answer: same, same or better, better, worse, cannot say, or not judged",
+    ),
+    **_columns("number", margin_share="Margin: 0.05 is 5%"),
+    **_estimate("baseline", "Figure of the baseline, in NOPM, seconds, users or mW/NOPM"),
+    **_estimate("value", "Figure of the campaign, in the same unit"),
+    **_estimate("ratio", "Ratio of the campaign to the baseline"),
+    **_columns("whole", runs="Runs behind the ratio"),
+    **_columns("text", sentence="Answer in words"),
+}
+TRENDS = {
+    **_columns("text", storage="Storage", quantity="Figure: nopm, latency.mean or latency.p999"),
+    **_columns("text", campaign="Campaign's id"),
+    **_columns("time", started_at="Start of the campaign, in UTC; the value has no zone"),
+    **_estimate("value", "Figure, in NOPM or seconds"),
+    **_columns("whole", runs="Runs behind the figure"),
+    **_estimate("change", "Level after a change point over the level before; else missing"),
+    **_columns("number", outlying_ratio="An outlying campaign's figure over the level beside it"),
+}
+CALLS = {"compare(...)": COMPARED, "accept(...)": ACCEPTED, "trend(...)": TRENDS}
+"""Frames of several campaigns, by the call whose answer has them as `frame()`."""
 FRAMES = {
     "rungs": RUNGS,
     "knees": KNEES,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from math import isnan
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 
+from kneebench.errors import PlanError
 from kneebench.records.markup import html_table
 
 if TYPE_CHECKING:
@@ -24,6 +26,13 @@ class FrameColumn(NamedTuple):
 
     kind: Kind
     about: str
+
+
+class UnknownColumn(PlanError, KeyError):
+    """A name that no column of a frame has."""
+
+    def __str__(self) -> str:
+        return self.alone
 
 
 class Frame(dict[str, Any]):
@@ -51,6 +60,11 @@ class Frame(dict[str, Any]):
             for (name, column), some in zip(columns.items(), given, strict=True)
         )
         self.about = {name: column.about for name, column in columns.items()}
+
+    def __missing__(self, name: object) -> NoReturn:
+        near = get_close_matches(str(name), self, 1)
+        do = f"did you mean {near[0]!r}?" if near else f"available: {', '.join(self)}"
+        raise UnknownColumn(f"frame[{name!r}]", seen="no such column", do=do)
 
     def __len__(self) -> int:
         """The number of rows."""

@@ -45,7 +45,7 @@ def comparisons_frame(results: Results) -> Frame:
             one.quantity,
             names[one.configuration],
             names[one.baseline],
-            *_ends(one.ratio),
+            *ends(one.ratio),
             one.ratio.n,
             one.differs,
             one.noise_floor,
@@ -176,19 +176,20 @@ def _knee(one: ConfigurationSummary, power: PowerOfLoad | None) -> Values:
     rate = one.fixed_rate
     return (
         one.point,
-        *(value for estimate in measured for value in _ends(estimate)),
+        *(value for estimate in measured for value in ends(estimate)),
         one.p999_certain if one.p999_s else None,
-        *_ends(one.log_write_s),
-        *_ends(power.watts if power else None),
-        *_ends(power.mw_per_nopm if power else None),
+        *ends(one.log_write_s),
+        *ends(power.watts if power else None),
+        *ends(power.mw_per_nopm if power else None),
         one.nopm.n if one.nopm else 0,
         one.stopped_by,
         one.bottleneck,
         rate.rate_per_s if rate else None,
-        *_ends(rate.mean_s if rate else None),
-        *_ends(rate.p999_s if rate else None),
+        *ends(rate.mean_s if rate else None),
+        *ends(rate.p999_s if rate else None),
     )
 
 
-def _ends(one: Estimate | None) -> Values:
+def ends(one: Estimate | None) -> Values:
+    """An estimate's value and the ends of its interval, for a frame; all missing without one."""
     return (one.value, one.low, one.high) if one else (None, None, None)

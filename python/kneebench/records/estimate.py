@@ -23,6 +23,9 @@ class Estimate(Record):
     4.87 ms (4.2 ms to 5.1 ms, n=3)
     >>> print(Estimate(value=33908.2, low=33104, high=34733, n=3, unit="NOPM"))
     33,908 NOPM (33,104 to 34,733, n=3)
+    >>> nopm = Estimate(value=33908.2, low=33104, high=34733, n=3, unit="NOPM")
+    >>> float(nopm), f"{nopm:,.0f}", f"{nopm}"
+    (33908.2, '33,908', '33,908 NOPM (33,104 to 34,733, n=3)')
     >>> print(Estimate(value=1.69, low=1.2, high=2.3, n=5, unit="x"))
     1.69x (1.20x to 2.30x, n=5)
     """
@@ -44,6 +47,14 @@ class Estimate(Record):
     def in_unit(self, unit: Unit) -> Estimate:
         """The same number with its unit: nothing is converted."""
         return self if self.unit == unit else self.model_copy(update={"unit": unit})
+
+    def __float__(self) -> float:
+        """The value alone."""
+        return self.value
+
+    def __format__(self, spec: str) -> str:
+        """The value alone by a format of numbers; without one, the value with its interval."""
+        return format(self.value, spec) if spec else str(self)
 
     def __str__(self) -> str:
         numbers = self.value, self.low, self.high

@@ -10,13 +10,15 @@ pipe) is written to as it is. A drive is neither: it is refused, and never opene
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import secrets
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from kneebench.errors import Refused
+from kneebench.errors import PlanError, Refused
 from kneebench.regular_file import path_of
 
 PART = ".part"
@@ -81,6 +83,19 @@ def write_where_named(path: Path, text: str) -> None:
             stream.write(text)
     else:
         write_text(path, text)
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Raises PlanError, which names the file, where the system lets none be written."""
+    try:
+        yield
+    except OSError as error:
+        what = f"cannot write {error.filename or path}"
+        seen = error.strerror or str(error)
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        do = "free some space" if full else "choose another path"
+        raise PlanError(what, seen=seen, do=do) from error
 
 
 def remove_parts(folders: Iterable[Path]) -> None:

@@ -271,9 +271,9 @@ def table_of(results: Results, rung: Rung, directory: str) -> Path | None:
     return old if old_there and not there else file
 
 
-def campaigns(root: str | Path = CAMPAIGNS) -> list[Listed]:
+def campaigns(folder: str | Path = CAMPAIGNS) -> list[Listed]:
     """The campaigns in a folder, newest first; a damaged one is listed with its error."""
-    found = [_listed(folder) for folder in folders_in(Path(root))]
+    found = [_listed(one) for one in folders_in(Path(folder))]
     return sorted(found, key=lambda one: (one.started_at, one.id), reverse=True)
 
 
