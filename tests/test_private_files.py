@@ -220,3 +220,18 @@ def test_image_and_logs_of_an_emulated_drive_are_its_users_only(place: Path) -> 
         files = [one for one in folder.iterdir() if stat.S_ISREG(one.lstat().st_mode)]
         assert {"image", "qemu-storage-daemon.log", "nbdfuse.log"} <= {one.name for one in files}
         assert [one.name for one in files if one.stat().st_mode & 0o077] == []
+
+
+def test_a_state_directory_that_cannot_be_made_is_named_with_its_purpose_and_the_way_out(
+    tmp_path: Path,
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "kneebench", "run", "simulated", "--yes", "--out", str(tmp_path)],
+        env={**os.environ, "HOME": "/proc/nonexistent", "XDG_STATE_HOME": ""},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2, done.stderr
+    assert "/proc/nonexistent/.local/state/kneebench" in done.stderr
+    assert "journal of changes" in done.stderr and "XDG_STATE_HOME" in done.stderr

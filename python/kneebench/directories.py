@@ -30,6 +30,10 @@ MOST_LINKS = 40
 """As many symbolic links as the kernel follows in one path."""
 DRAFT = ".draft"
 _LOOK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+_PURPOSE = (
+    "Kneebench keeps its journal of changes to the machine there; XDG_STATE_HOME names another"
+    " directory."
+)
 _OTHER_STATE = "set XDG_STATE_HOME to another directory, or use sudo -H"
 
 
@@ -50,11 +54,15 @@ def make_private(folder: Path) -> Path:
     Raises Refused where another user could forge what is in it, or choose where it is.
     """
     home = state_directory()
-    for one in reversed((folder, *folder.parents)):
-        if one == folder or one.is_relative_to(home):
-            with opened_directory(one, mode=0o700, private=True, do=_OTHER_STATE) as handle:
-                if one == home:
-                    os.fchmod(handle, 0o700)
+    try:
+        for one in reversed((folder, *folder.parents)):
+            if one == folder or one.is_relative_to(home):
+                with opened_directory(one, mode=0o700, private=True, do=_OTHER_STATE) as handle:
+                    if one == home:
+                        os.fchmod(handle, 0o700)
+    except OSError as error:
+        error.add_note(_PURPOSE)
+        raise
     _remove_drafts(home if folder.is_relative_to(home) else folder)
     return folder
 
