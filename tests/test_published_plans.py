@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import re
 import shlex
+from functools import partial
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from kneebench.brief.profile import ProfilePage
 from kneebench.campaign.preflight import preflight_checks, preset, published_findings
 from kneebench.cli import app
 from kneebench.databases.engines.sqlserver import engine as sqlserver
 from kneebench.databases.several import engine_of
 from kneebench.lab.journal import Journal
+from kneebench.measurement.profile import JOBS, Profile, profile
 from kneebench.plan import Plan
 from kneebench.plan.overrides import Override, override
 from kneebench.plan.preset import preset_text, published_presets
@@ -109,7 +113,7 @@ def test_every_plan_says_what_the_document_says_and_what_was_assumed() -> None:
 @pytest.mark.root
 @pytest.mark.parametrize("name", ["micron-9300-sata", "sandisk-sn861", "register-9100"])
 def test_a_plan_is_ready_once_its_own_comments_put_emulated_drives_in_place(
-    name: str, own_place: object
+    name: str, own_place: Path
 ) -> None:
     def errors(plan: Plan) -> list[str]:
         engine = engine_of(plan, Journal())
@@ -150,6 +154,50 @@ def test_a_published_figure_of_a_row_that_no_profile_has_is_an_error_of_check() 
     [found] = published_findings(plan)
     assert (found.level, found.seen) == ("error", "no row of a profile is called '4 KiB reads'")
     assert "4 KiB random read, depth 256, 4 workers" in found.do
+
+
+@pytest.mark.root
+def test_a_profile_of_a_plan_has_the_published_figures_of_each_storage_marked(
+    own_place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mix = next(job for job in JOBS if job.read_percent == 50)
+    monkeypatch.setattr("kneebench.measurement.profile.profile", partial(profile, jobs=[mix]))
+    (own_place / "plan.toml").write_text(preset_text("register-9100"))
+    fast = '[{emulated = "memory", size = "512MiB", count = %d}]'
+    keys = ["--set", f'storages."1 drive".drives={fast % 1}']
+    keys += ["--set", f'storages."2 drives".drives={fast % 2}']
+    words = ["profile", "plan.toml", "--size", "64MiB", "--seconds", "1", "--out", "out", *keys]
+    answer = CliRunner().invoke(app, words)
+    assert answer.exit_code == 0, answer.output
+    assert sorted(one.name for one in (own_place / "out").iterdir()) == [
+        *("profile-1-drive.html", "profile-1-drive.json"),
+        *("profile-2-drives.html", "profile-2-drives.json"),
+    ]
+    found = Profile.model_validate_json((own_place / "out/profile-2-drives.json").read_text())
+    assert (found.storage, found.emulated, found.file_system) == ("2 drives", True, "xfs")
+    [table] = next(one for one in ProfilePage(found).sections if one.name == "published").tables
+    assert len(table.rows) == 10
+    cells = [cell.replace("\N{NO-BREAK SPACE}", " ") for cell in table.rows[0].cells]
+    assert cells[0] == mix.name
+    assert cells[1].endswith(" IOPS")
+    assert cells[2:] == ["365,000 IOPS", "The Register, Micron 9100: Iometer"]
+    assert table.columns[2].title == "Published, not measured here"
+    assert table.rows[2].cells[1] == "no valid row"
+    assert "Published, not measured here" in " ".join(answer.stdout.split())
+    assert ProfilePage(found).title.startswith("Emulated drives: 2 drives")
+    assert "Emulated drives: no figure" in answer.stdout
+    assert not [*(own_place / ".kneebench/drives").glob("*")]
+
+
+def test_a_profile_of_a_plan_says_what_it_cannot_measure(own_place: Path) -> None:
+    (own_place / "plan.toml").write_text(preset_text("micron-9300-scaling"))
+    for words, seen in (
+        (["plan.toml"], "its drives are not drives of this machine"),
+        (["plan.toml", "--storage", "tape"], "no such storage in the plan"),
+        ([".", "--storage", "tape"], "no plan"),
+    ):
+        refused = CliRunner().invoke(app, ["profile", *words])
+        assert refused.exit_code == 2 and seen in refused.output
 
 
 def test_the_command_lists_the_plans_and_prints_each() -> None:

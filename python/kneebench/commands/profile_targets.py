@@ -16,14 +16,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kneebench.measurement.profile import Target
+    from kneebench.plan import Plan
     from kneebench.records import WholeDrive
 
 Places = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="DIRECTORY|DRIVE",
+        metavar="DIRECTORY|DRIVE|PLAN.TOML",
         help="Directory on the drive to be measured, or a whole drive that nothing uses (see"
-        " kneebench drives); several: on different drives. [default: .]",
+        " kneebench drives); several: on different drives. Or a plan: each of its storages.",
         show_default=False,
     ),
 ]
@@ -63,6 +64,41 @@ Precondition = Annotated[
         show_default=False,
     ),
 ]
+
+
+StorageName = Annotated[
+    str | None,
+    typer.Option(
+        "--storage", metavar="NAME", help="With a plan: this storage alone.", show_default=False
+    ),
+]
+
+
+def plan_of(places: list[str], storage: str | None, set_keys: list[str] | None) -> Plan | None:
+    """The plan that was named in place of drives, with one of its storages if one was named; None
+    for drives. Raises PlanError and Refused where its storages cannot be measured here.
+    """
+    from kneebench.campaign.preflight import published_findings, read_plan, refuse
+    from kneebench.commands.run_options import overrides
+    from kneebench.errors import PlanError
+    from kneebench.lab.volumes import volume_findings
+
+    if [Path(one).suffix for one in places] != [".toml"]:
+        if storage or set_keys:
+            do = "name a plan, as in: kneebench profile plan.toml"
+            raise PlanError("--storage and --set", seen="no plan", do=do)
+        return None
+    plan = read_plan(places[0], overrides(set_keys))
+    if storage and storage not in plan.storages:
+        do = f"use one of: {', '.join(plan.storages)}"
+        raise PlanError(f"--storage {storage}", seen="no such storage in the plan", do=do)
+    if plan.servers or plan.hosts.database.ssh or not plan.measures_real_hardware:
+        do = "profile a directory on these drives, where they are"
+        raise PlanError(places[0], seen="its drives are not drives of this machine", do=do)
+    kept = {storage: plan.storages[storage]} if storage else plan.storages
+    plan = plan.model_copy(update={"storages": kept, "baseline": ""})
+    refuse([*volume_findings(plan), *published_findings(plan)])
+    return plan
 
 
 class DriveOptions(NamedTuple):

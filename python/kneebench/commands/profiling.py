@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -17,16 +18,19 @@ from kneebench.commands.profile_targets import (
     EraseUnasked,
     Places,
     Precondition,
+    StorageName,
     Write,
     erase_agreed,
+    plan_of,
     targets_of,
 )
-from kneebench.commands.run_options import Yes
+from kneebench.commands.run_options import SetKeys, Yes
 from kneebench.directories import make_directory
 
 if TYPE_CHECKING:
     from kneebench.brief.rendering import Page
     from kneebench.measurement.profile import Profile, ProfileRow, Target, Together, TogetherRow
+    from kneebench.plan import Plan
     from kneebench.records import Event
 
 EVERY_S = 30.0
@@ -60,6 +64,28 @@ Sheet = Annotated[
     ),
 ]
 
+HELP = """Measure what a drive can do without a database.
+
+fio reads and writes one file in the directory: sequential and random, the mixes of drive
+reviews, queue depths, block sizes, and log writes with a sync after each. Then 2,000 small
+files are copied. No root is needed; everything is removed at the end.
+
+A whole drive is only read, unless --write. It needs root, and nothing may use the drive.
+
+\b
+Examples:
+  kneebench profile                       the drive under this directory
+  kneebench profile /mnt/nvme --size 64GiB --seconds 30
+  kneebench profile /mnt/nvme --datasheet nvme.toml --out nvme.html
+  kneebench profile /mnt/nvme0 /mnt/nvme1     each alone, then together
+  kneebench profile nvme1n1                   a whole drive, read only
+  kneebench profile nvme1n1 --write --precondition snia
+  kneebench profile plan.toml                 each storage of a plan
+
+For quotable figures use a file larger than the drive's own cache, and a drive in its steady
+state: new or freshly trimmed flash is faster.
+"""
+
 
 def profile(
     places: Places = None,
@@ -73,30 +99,16 @@ def profile(
     erase: EraseDrives = None,
     erase_without_asking: EraseUnasked = None,
     precondition: Precondition = "",
+    storage: StorageName = None,
+    set_keys: SetKeys = None,
 ) -> None:
-    """Measure what a drive can do without a database.
-
-    fio reads and writes one file in the directory: sequential and random, the mixes of drive
-    reviews, queue depths, block sizes, and log writes with a sync after each. Then 2,000 small
-    files are copied. No root is needed; everything is removed at the end.
-
-    A whole drive is only read, unless --write. It needs root, and nothing may use the drive.
-
-    \b
-    Examples:
-      kneebench profile                       the drive under this directory
-      kneebench profile /mnt/nvme --size 64GiB --seconds 30
-      kneebench profile /mnt/nvme --datasheet nvme.toml --out nvme.html
-      kneebench profile /mnt/nvme0 /mnt/nvme1     each alone, then together
-      kneebench profile nvme1n1                   a whole drive, read only
-      kneebench profile nvme1n1 --write --precondition snia
-
-    For quotable figures use a file larger than the drive's own cache, and a drive in its steady
-    state: new or freshly trimmed flash is faster.
-    """
+    """Measure what a drive can do without a database; `HELP` has the rest."""
     clean_up()
     unasked = tuple(erase_without_asking or ())
     asked = _Asked(seconds, datasheet, _outputs(out), as_json, yes, unasked)
+    if plan := plan_of(places or [], storage, set_keys):
+        _storages(plan, _size_bytes(size), asked)
+        return
     options = DriveOptions(write, (*(erase or ()), *unasked), precondition)
     targets = targets_of(places or ["."], _size_bytes(size), options)
     measure = _several if len(targets) > 1 else _one
@@ -124,16 +136,56 @@ def _one(targets: list[Target], asked: _Asked) -> None:
     takes_s = measuring.expected_s(target, asked.seconds)
     [target] = _begin(targets, takes_s, measuring.writing_s(target, asked.seconds), asked)
 
-    def watch(row: ProfileRow) -> None:
-        print_line(screen.row_line(row), err=True)
-
-    found = measuring.profile(target, asked.seconds, watch, progress=PreconditioningLines())
+    found = measuring.profile(target, asked.seconds, _print_row, progress=PreconditioningLines())
     found = found.beside(sheet) if sheet else found
     if asked.as_json:
         show_json(screen.document(found))
     else:
         show_parts(*screen.printed(found))
     _write(found, ProfilePage(found), asked.files)
+
+
+def _storages(plan: Plan, size_bytes: int, asked: _Asked) -> None:
+    """Each storage of a plan by itself, on volumes that are made of its drives and removed."""
+    from kneebench.brief.profile import ProfilePage
+    from kneebench.errors import PlanError
+    from kneebench.lab.journal import Journal
+    from kneebench.lab.volumes import Volumes
+    from kneebench.measurement import profile as measuring
+    from kneebench.plan.configurations import configuration_id
+    from kneebench.screen import profile as screen
+
+    sheet = measuring.read_datasheet(asked.datasheet) if asked.datasheet else None
+    if sheet and max(one.number_of_drives for one in plan.storages.values()) > 1:
+        do = "add --storage with one of a single drive"
+        raise PlanError("--datasheet", seen="a data sheet is of one drive", do=do)
+    ids, documents = dict[str, str](), dict[str, Any]()
+    for name in plan.storages:
+        ids[name] = configuration_id([name], [*ids.values()])
+    each = measuring.DirectoryTarget(Path.cwd(), size_bytes)
+    takes_s = len(ids) * measuring.expected_s(each, asked.seconds)
+    _begin([], takes_s, len(ids) * measuring.writing_s(each, asked.seconds), asked)
+
+    with closing(Volumes(Journal(), plan.emulated_path)) as volumes:
+        for name, storage in plan.storages.items():
+            print_line(f"storage {name}", err=True)
+            with volumes.mounted(name, storage, PreconditioningLines()) as there:
+                target = measuring.DirectoryTarget(there.paths[0], size_bytes)
+                found = measuring.profile(target, asked.seconds, _print_row).of_storage(name, plan)
+            found = found.beside(sheet) if sheet else found
+            documents[name] = screen.document(found)
+            if not asked.as_json:
+                show_parts(*screen.printed(found))
+            own = [one.with_stem(f"{one.stem}-{ids[name]}") for one in asked.files]
+            _write(found, ProfilePage(found), own if len(ids) > 1 else asked.files)
+    if asked.as_json:
+        show_json({"storages": documents})
+
+
+def _print_row(row: ProfileRow) -> None:
+    from kneebench.screen import profile as screen
+
+    print_line(screen.row_line(row), err=True)
 
 
 def _several(targets: list[Target], asked: _Asked) -> None:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from kneebench import units
 from kneebench.analysis.wording import percent
-from kneebench.brief.profile import datasheet, together
+from kneebench.brief.profile import datasheet, summary, together
 from kneebench.measurement.profile import Profile, ProfileRow, Together, TogetherRow
 from kneebench.screen.tables import plain_table
 
@@ -32,7 +32,10 @@ def row_line(row: ProfileRow) -> str:
 
 def printed(found: Profile) -> Iterator[RenderableType]:
     """The rows by group, what they were measured on, and where a core was the limit."""
-    yield Text(f"\n{found.directory}: {found.where}", style="bold")
+    name = found.storage or found.directory
+    yield Text(f"\n{name}: {found.where}", style="bold")
+    if found.emulated:
+        yield Text(summary.EMULATED, style="yellow")
     yield Text(f"{found.how}; about {units.size(found.written_bytes)} written\n")
     percentiles = (f">P{one}" for one in PERCENTILES)
     table = plain_table(
@@ -54,6 +57,7 @@ def printed(found: Profile) -> Iterator[RenderableType]:
         elif sentence := row.limited_by_a_core:
             yield Text(f"{row.name}: {sentence}", style="yellow")
     yield from _datasheet(found)
+    yield from _published(found)
 
 
 def together_line(row: TogetherRow) -> str:
@@ -96,6 +100,18 @@ def _datasheet(found: Profile) -> Iterator[RenderableType]:
         table.add_row(*map(escape, datasheet.cells(claim)))
     yield table
     yield Text("\n" + "\n".join(datasheet.sentences(found)), style="dim")
+
+
+def _published(found: Profile) -> Iterator[RenderableType]:
+    if not found.published:
+        return
+    yield Text(f"\n{datasheet.PUBLISHED}\n", style="bold")
+    columns = datasheet.PUBLISHED_COLUMNS
+    table = plain_table(*(f">{one.title}" if one.number else one.title for one in columns))
+    for one in found.published:
+        table.add_row(*map(escape, datasheet.published_cells(found, one)))
+    yield table
+    yield Text(f"\n{datasheet.COPIED}", style="dim")
 
 
 def _cells(row: ProfileRow) -> Sequence[str]:

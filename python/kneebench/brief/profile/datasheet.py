@@ -1,4 +1,6 @@
-"""Measured figures beside those of the drive's data sheet, for the page and the terminal."""
+"""Measured figures beside those of the drive's data sheet, and beside those that others published,
+for the page and the terminal.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,19 @@ from kneebench.analysis.wording import as_sentence, capital, listed, times
 from kneebench.brief.profile.row_table import breaking_at_commas
 from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.measurement.profile import Claim, Profile
+from kneebench.plan.authors_words import Published
 
+PUBLISHED = "Published figures beside those measured here"
+COPIED = (
+    "Published, not measured here: the author of the plan copied these figures from their source."
+    " kneebench did not check them. Host, drives and program differ."
+)
+PUBLISHED_COLUMNS = (
+    Column(title="I/O", number=False),
+    Column(title="Measured here"),
+    Column(title="Published, not measured here"),
+    Column(title="Source", number=False),
+)
 FAR_ABOVE = 1.2
 """Times the data sheet: no drive is that much better than its maker says."""
 NAMES = {
@@ -38,6 +52,33 @@ def section(found: Profile) -> Section | None:
         sentences=tuple(sentences(found)),
         tables=(Table(columns=COLUMNS, rows=rows, narrow=True),),
     )
+
+
+def published(found: Profile) -> Section | None:
+    """A row per figure that others published of a row; None without any."""
+    if not found.published:
+        return None
+    rows = (
+        Row(cells=tuple(map(breaking_at_commas, published_cells(found, one))))
+        for one in found.published
+    )
+    return Section(
+        name="published",
+        title=PUBLISHED,
+        tables=(Table(caption=COPIED, columns=PUBLISHED_COLUMNS, rows=tuple(rows), narrow=True),),
+    )
+
+
+def published_cells(found: Profile, one: Published) -> tuple[str, ...]:
+    """The row, what was measured, what was published, and where."""
+    row = next((row for row in found.rows if row.name == one.name and not row.invalid), None)
+    value = f"{one.value:,.10g} {one.unit}"
+    if row is None:
+        return (one.name, "no valid row", value, one.source)
+    measured = (
+        f"{units.significant(row.iops)} IOPS" if one.unit == "IOPS" else units.rate(row.bytes_per_s)
+    )
+    return (one.name, measured, value, one.source)
 
 
 def title(found: Profile) -> str:

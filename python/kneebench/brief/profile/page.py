@@ -23,6 +23,7 @@ PARTS = (
     summary.invalid_rows,
     summary.glance,
     datasheet.section,
+    datasheet.published,
     summary.caveats,
     queue_depths.section,
     percentiles.section,

@@ -11,6 +11,7 @@ from kneebench.measurement.profile import Profile, ProfileRow, Together
 
 STATE = "The figures are those of the drive's current state: new or freshly trimmed flash is faster"
 OF_A_FILE = ", and a file smaller than a cache measures the cache"
+EMULATED = "Emulated drives: no figure measured on them says anything about a real drive."
 FEW = 4
 """Up to so many rows are named in a sentence."""
 SAYS = {
@@ -28,8 +29,9 @@ def title(found: Profile) -> str:
         facts.append(f"{units.significant(row.iops)} random reads per second")
     if log := _log_write(found):
         facts.append(f"log write in {units.time(log.mean_s)}")
-    where = found.drive_names or str(found.directory)
-    return f"{where}: {', '.join(facts) or 'profile'}"
+    where = found.storage or found.drive_names or str(found.directory)
+    label = "Emulated drives: " if found.emulated else ""
+    return f"{label}{where}: {', '.join(facts) or 'profile'}"
 
 
 def invalid_rows(found: Profile) -> Section | None:
@@ -57,7 +59,8 @@ def glance(found: Profile) -> Section | None:
 def caveats(found: Profile) -> Section:
     """An IOPS limit, where a core was the limit, and what the figures depend on."""
     pinned = [found.iops_limit] if found.iops_limit else []
-    sentences = (*pinned, *_limits(found), state(found))
+    emulated = [EMULATED] if found.emulated else []
+    sentences = (*emulated, *pinned, *_limits(found), state(found))
     return Section(name="caveats", title="Caveats", sentences=sentences, tone="note")
 
 

@@ -23,6 +23,8 @@ from kneebench.measurement.profile.targets import (
     Target,
 )
 from kneebench.measurement.profile.tree_copy import FILE_BYTES, FILES, tree_copy
+from kneebench.plan import Plan
+from kneebench.plan.authors_words import Published
 from kneebench.records import Host, Preconditioned, Record, Watch, WholeDrive, unwatched
 from kneebench.units import count, size
 
@@ -31,7 +33,8 @@ class Profile(Record):
     """What a directory's drive did, at `seconds` per row. `fio`: fio's own document of each row, by
     name; `engine`: how fio submitted I/O; `claims`: the figures of the data sheet, if there is one.
     `raw`: `directory` is the device of a whole drive, which has neither file nor file system;
-    `preconditioned`: how it was written first.
+    `preconditioned`: how it was written first. `storage`: its name in the plan that it is of, with
+    the figures that others `published` of its rows; `emulated`: its drives are.
     """
 
     kneebench: str
@@ -48,6 +51,9 @@ class Profile(Record):
     preconditioned: tuple[Preconditioned, ...] = ()
     datasheet: DataSheet | None = None
     claims: tuple[Claim, ...] = ()
+    storage: str = ""
+    emulated: bool = False
+    published: tuple[Published, ...] = ()
     fio: dict[str, Any] = Field(default_factory=dict)
 
     @property
@@ -101,6 +107,16 @@ class Profile(Record):
         """The profile with the figures of the drive's data sheet."""
         found = tuple(claims(sheet, self.headline))
         return self.model_copy(update={"datasheet": sheet, "claims": found})
+
+    def of_storage(self, name: str, plan: Plan) -> Profile:
+        """The same of a storage of a plan, with the figures that others published of it."""
+        published = (one for one in plan.brief.published if one.kind == "profile")
+        update = {
+            "storage": name,
+            "emulated": any(one.emulated_drives for one in plan.storages[name].volumes),
+            "published": tuple(one for one in published if one.storage == name),
+        }
+        return self.model_copy(update=update)
 
     @property
     def written_bytes(self) -> float:
