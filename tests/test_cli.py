@@ -541,7 +541,7 @@ def test_a_printed_preset_can_be_checked(place: Path) -> None:
 
 
 def test_the_help_of_presets_has_a_line_for_each_that_there_is() -> None:
-    listed = call("plan", "preset", "--help").stdout.split("Presets:")[1].split("Example:")[0]
+    listed = call("plan", "preset", "--help").stdout.split("Presets:")[1].split("Plans after")[0]
     assert sorted(line.split()[0] for line in listed.strip().splitlines()) == presets()
 
 

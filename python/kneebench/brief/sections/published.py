@@ -15,7 +15,7 @@ from kneebench.analysis.final_estimates import estimate_of
 from kneebench.analysis.knee import final_rungs
 from kneebench.analysis.power import mw_per_nopm
 from kneebench.analysis.quantity_ratio import ComparedQuantity
-from kneebench.analysis.wording import capital, interval, listed, percent, time_interval, times
+from kneebench.analysis.wording import FEW, capital, known, percent, times_and_interval
 from kneebench.brief import chart_theme
 from kneebench.brief.bars import interval_ends, names_beside, reach, whisker_marks
 from kneebench.brief.section import Column, Figure, Row, Section, Table
@@ -73,14 +73,25 @@ OWN = {
 """By the names that a plan may give to published figures."""
 
 
+WRITTEN: dict[str, Callable[[float], str]] = {
+    "users": lambda value: f"{units.count(value)} users",
+    "ms": units.time,
+    "MB/s": units.rate,
+    "%": percent,
+    "mW/NOPM": lambda value: f"{units.significant(value)} mW/NOPM",
+}
+"""By the unit that is drawn: a figure as it is printed, of what results have."""
+
+
 class Beside(NamedTuple):
     """A published figure and one configuration that it stands beside; `own`: what was measured of
-    that, None if it was not.
+    that, None if it was not; `certain`: enough transactions exceed a percentile.
     """
 
     published: Published
     configuration: str
     own: Estimate | None
+    certain: bool = True
 
 
 def section(view: ViewModel) -> Section | None:
@@ -105,7 +116,10 @@ def _beside(view: ViewModel, one: Published) -> Iterator[Beside]:
         own = climb.configuration
         constraint = "" if own.reference else own.constraint
         if own.storage == one.storage and constraint == one.constraint:
-            yield Beside(one, climb.id, _own(view, climb, one))
+            knee = view.knees.get(climb.id)
+            sure = bool(knee and knee.latency and knee.latency.p999_is_certain)
+            certain = sure or one.name != "P99.9 latency"
+            yield Beside(one, climb.id, _own(view, climb, one), certain)
 
 
 def _own(view: ViewModel, climb: Climb, one: Published) -> Estimate | None:
@@ -154,26 +168,20 @@ def _title(view: ViewModel, one: Published) -> str:
 
 def _measured(one: Beside) -> str:
     """With its interval below, where there is one."""
-    of, name = one.own, one.published.name
+    of, unit = one.own, OWN[one.published.name].unit
     if of is None:
         return "not measured"
+    doubt = "" if one.certain else f" ({FEW})"
     if one.published.kind == "ratio":
-        value, sure = times(of.value), f"{times(of.low)} to {times(of.high)}"
-    elif OWN[name].unit == "ms":
-        value, sure = units.time(of.value), time_interval(of)
-    elif OWN[name].unit == "MB/s":
-        value, sure = units.rate(of.value), f"{units.rate(of.low)} to {units.rate(of.high)}"
-    elif OWN[name].unit == "%":
-        value, sure = percent(of.value), f"{percent(of.low)} to {percent(of.high)}"
-    elif name == "users":
-        value, sure = f"{units.count(of.value)} users", interval(of)
-    else:
-        value, sure = f"{units.significant(of.value)} {OWN[name].unit}", interval(of)
-    return f"{value}\n({sure})" if _has_interval(of) else value
+        value, sure = times_and_interval(of)
+        return f"{value}{doubt}\n({sure})"
+    written = WRITTEN.get(unit) or (lambda value: f"{units.significant(value)} {unit}")
+    value, ends = f"{written(of.value)}{doubt}", f"{written(of.low)} to {written(of.high)}"
+    return f"{value}\n({ends})" if _has_interval(of) else value
 
 
 def _has_interval(of: Estimate) -> bool:
-    return of.n > 1 and of.low < of.high
+    return known(of) and of.low < of.high
 
 
 # --- figure ---------------------------------------------------------------------------------------
@@ -188,10 +196,9 @@ def _figure(view: ViewModel, found: list[Beside]) -> Figure:
     rows = {key: _rows(view, some) for key, some in panels.items()}
     titles = {key: _axis(view, some[0].published) for key, some in panels.items()}
     drawn = [_panel(view, rows[key], titles[key]) for key in panels]
-    sources = listed(list(dict.fromkeys(one.published.source for one in found)))
     caption = (
-        f"Dashed outline: {MARK} ({sources}). Filled: measured here; whiskers are 95% CIs. No"
-        " other figure contains a published one."
+        f"Dashed outline: {MARK}; the table names the source. Filled: measured here, whiskers are"
+        " 95% CIs. No other figure contains a published one."
     )
     return Figure(
         name="published",
@@ -259,5 +266,5 @@ def _panel(view: ViewModel, rows: list[dict[str, Any]], title: str) -> Any:
             x=alt.X("end:Q", scale=scale), text=alt.Text("label:N")
         ),
         width=chart_theme.WIDTH - 60,
-        height={"step": max(30, 17 * lines)},
+        height={"step": max(30, 20 * lines)},
     )
