@@ -202,14 +202,9 @@ impl<C: Connector + Send + Sync + 'static> LoadGenerator for ThreadedLoadGenerat
             }
         }
         self.state().reported_s = until_s;
-        let seconds = self.shared.take(first_s..until_s);
+        let ended = self.shared.take(first_s..until_s);
         let alive = self.shared.alive.load(std::sync::atomic::Ordering::Relaxed);
-        Ok(Tick {
-            now_s: started.elapsed().as_secs_f64(),
-            alive,
-            late_s: self.shared.take_late_s(),
-            seconds,
-        })
+        Ok(Tick::new(started.elapsed().as_secs_f64(), alive, self.shared.take_late_s(), &ended))
     }
 
     fn mark(&self, phase: &str) -> Result<f64, GeneratorError> {

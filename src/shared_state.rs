@@ -18,6 +18,8 @@ pub const SECOND_NS: u64 = 1_000_000_000;
 pub const HEARTBEAT_NS: u64 = SECOND_NS / 10;
 /// Seconds kept for a caller that does not tick; older ones are dropped (the tally counts them).
 const MAX_SECONDS_KEPT: u64 = 120;
+/// A transaction without a response for so long is reported with its age.
+pub const WAITING_NS: u64 = 4 * SECOND_NS;
 
 /// One per load generator, shared by its workers.
 #[derive(Debug)]
@@ -42,6 +44,8 @@ struct Seconds {
 #[derive(Clone, Debug, Default)]
 pub struct SecondTally {
     pub at_s: u64,
+    /// Ages of the transactions that were old at its end (`WAITING_NS`).
+    pub waiting_s: Vec<f64>,
     lines: [(Counts, Option<Box<Latencies>>); 5],
 }
 
@@ -58,11 +62,20 @@ impl SecondTally {
     }
 
     fn merge(&mut self, other: &SecondTally) {
+        self.waiting_s.extend(&other.waiting_s);
         for ((counts, mine), (more, its)) in self.lines.iter_mut().zip(&other.lines) {
             counts.merge(more);
             if let Some(its) = its {
                 mine.get_or_insert_default().merge(its);
             }
+        }
+    }
+
+    fn progress(&self) -> Progress {
+        Progress {
+            at_s: self.at_s,
+            answered: self.lines.iter().map(|(counts, _)| counts.answered()).sum(),
+            waiting_s: self.waiting_s.clone(),
         }
     }
 
@@ -96,6 +109,25 @@ pub struct Tick {
     /// Largest delay of a heartbeat: for so long a thread of the load generator did not run.
     pub late_s: f64,
     pub seconds: Vec<Second>,
+    pub progress: Vec<Progress>,
+}
+
+impl Tick {
+    pub fn new(now_s: f64, alive: usize, late_s: f64, ended: &[SecondTally]) -> Self {
+        let seconds = ended.iter().flat_map(SecondTally::report).collect();
+        let progress = ended.iter().map(SecondTally::progress).collect();
+        Self { now_s, alive, late_s, seconds, progress }
+    }
+}
+
+/// The record `AnsweredSecond` of Python.
+#[cfg_attr(feature = "python", derive(pyo3::IntoPyObject))]
+#[derive(Debug)]
+pub struct Progress {
+    pub at_s: u64,
+    /// Transactions that the database answered, with an error or without.
+    pub answered: u64,
+    pub waiting_s: Vec<f64>,
 }
 
 /// The record `Second` of Python.
@@ -187,8 +219,8 @@ impl SharedState {
         true
     }
 
-    /// Take the seconds in `range`, merged over the workers, all five transactions in each.
-    pub fn take(&self, range: Range<u64>) -> Vec<Second> {
+    /// Take the seconds in `range`, merged over the workers.
+    pub fn take(&self, range: Range<u64>) -> Vec<SecondTally> {
         let mut seconds = self.seconds();
         let (taken, kept) = std::mem::take(&mut seconds.kept)
             .into_iter()
@@ -198,9 +230,7 @@ impl SharedState {
         let mut merged = merged(taken);
         let first = range.start.max(range.end.saturating_sub(MAX_SECONDS_KEPT));
         (first..range.end)
-            .flat_map(|at_s| {
-                merged.remove(&at_s).unwrap_or(SecondTally::at(at_s)).report().collect::<Vec<_>>()
-            })
+            .map(|at_s| merged.remove(&at_s).unwrap_or(SecondTally::at(at_s)))
             .collect()
     }
 

@@ -14,7 +14,7 @@ use crate::clock::Clock;
 use crate::input_generator::InputGenerator;
 use crate::inputs::Kind;
 use crate::session::{ErrorClass, Outcome};
-use crate::shared_state::{SECOND_NS, SecondTally, SharedState};
+use crate::shared_state::{SECOND_NS, SecondTally, SharedState, WAITING_NS};
 use crate::tally::{Call, Start, Tally};
 
 /// Options of the terminals.
@@ -41,7 +41,11 @@ pub struct WorkerState {
     /// The last connection is lost.
     all_lost: Cell<bool>,
     sleepers: RefCell<Vec<Option<Waker>>>,
+    /// Start of the transaction of each terminal; `NONE_NS` without one.
+    under_way_ns: RefCell<Vec<u64>>,
 }
+
+const NONE_NS: u64 = u64::MAX;
 
 impl WorkerState {
     /// `arrivals`: the schedule of an open loop; None for a closed loop.
@@ -63,6 +67,7 @@ impl WorkerState {
             drain_end_ns: Cell::new(0),
             all_lost: Cell::new(false),
             sleepers: RefCell::default(),
+            under_way_ns: RefCell::default(),
         })
     }
 
@@ -70,6 +75,7 @@ impl WorkerState {
     pub fn register_terminal(self: &Rc<Self>) -> TerminalHandle {
         self.shared.alive.fetch_add(1, Relaxed);
         self.sleepers.borrow_mut().push(None);
+        self.under_way_ns.borrow_mut().push(NONE_NS);
         TerminalHandle { state: Rc::clone(self), number: self.sleepers.borrow().len() - 1 }
     }
 
@@ -91,9 +97,17 @@ impl WorkerState {
         let now_s = now_ns / SECOND_NS;
         let mut second = self.second.borrow_mut();
         if second.at_s < now_s {
-            let ended = std::mem::replace(&mut *second, SecondTally::at(now_s));
+            let mut ended = std::mem::replace(&mut *second, SecondTally::at(now_s));
+            ended.waiting_s = self.waiting_s(now_ns);
             self.shared.submit(self.worker, Some(ended), now_s);
         }
+    }
+
+    /// Ages of the transactions that have had no response for long.
+    fn waiting_s(&self, now_ns: u64) -> Vec<f64> {
+        let under_way_ns = self.under_way_ns.borrow();
+        let ages_ns = under_way_ns.iter().map(|&start_ns| now_ns.saturating_sub(start_ns));
+        ages_ns.filter(|&age_ns| age_ns >= WAITING_NS).map(|ns| ns as f64 / 1e9).collect()
     }
 
     /// The tally, once every terminal has ended or was aborted; scheduled starts that never took
@@ -190,7 +204,8 @@ impl TerminalHandle {
         }
     }
 
-    pub fn started(&self, kind: Kind) {
+    pub fn started(&self, kind: Kind, at_ns: u64) {
+        self.state.under_way_ns.borrow_mut()[self.number] = at_ns;
         self.state.tally.borrow_mut().started(kind);
     }
 
@@ -199,6 +214,7 @@ impl TerminalHandle {
     }
 
     pub fn ended(&self, call: &Call, outcome: &Outcome) {
+        self.state.under_way_ns.borrow_mut()[self.number] = NONE_NS;
         self.state.ended(call, outcome);
     }
 

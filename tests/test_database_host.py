@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from kneebench.errors import PlanError
+from kneebench.errors import PlanError, Refused
 from kneebench.lab.programs import found
 from tests import namespaces
 from tests.loaded import DEBIAN
@@ -184,6 +184,37 @@ def test_what_is_known_of_the_hosts_before_a_run(lab: Lab) -> None:
     found = json.loads(said)
     assert {one["subject"] for one in found} == {"database host db", "load host load1"}
     assert any("bit/s" in one["seen"] for one in found)
+    lab.await_nothing()
+
+
+MEASURING = """
+import sys
+from pathlib import Path
+from kneebench.lab.journal import Journal
+with Journal().directory(Path(sys.argv[1]), "data"):
+    print("ready", flush=True)
+    sys.stdin.read()
+"""
+
+
+@apart
+def test_the_network_of_a_database_host_that_is_measured_is_not_tested(lab: Lab) -> None:
+    plan = lab.plan(load=True)
+    other = lab.net.start(
+        *(sys.executable, "-c", MEASURING, lab.there / "measured"),
+        on="db",
+        env={**os.environ, "XDG_STATE_HOME": str(lab.there / "state")},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert other.stdout
+    other.stdout.readline()
+    process = lab.kneebench("hosts", "check", plan, "--json")
+    said = process.communicate(timeout=120)[0]
+    other.communicate(b"", timeout=60)
+    assert process.returncode == Refused.exit_code, said
+    assert "another kneebench run is active" in said
+    assert "bit/s" not in said
     lab.await_nothing()
 
 

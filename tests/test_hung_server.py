@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import psutil
 import pytest
@@ -19,7 +20,7 @@ from kneebench.databases.managed.process import Process
 from kneebench.errors import DatabaseLost
 from kneebench.measurement.measure import measure
 from kneebench.plan import Plan
-from kneebench.records import Event, Order
+from kneebench.records import Event, Order, Rung
 from tests.loaded import databases
 from tests.only import rungs_of
 
@@ -128,6 +129,56 @@ def test_a_server_that_hangs_in_mid_rung_ends_the_rung(server: PostgresServer) -
             freeze,
         )
     assert answers(server.address), "and it goes on once it is thawed"
+
+
+def stalled(server: PostgresServer, stall: Callable[[], None]) -> Rung:
+    """A rung of 8 s in which something happens to the server for 5 s."""
+    ladder = {"window": "8s", "warm_up": "1s", "checkpoints": 0}
+    short = Plan.model_validate(
+        {**PLAN.model_dump(), "meters": ["log_writes", "waits"], "ladder": ladder}
+    )
+    with connect(server.address) as session:  # a rung waits for sessions that are not its own
+        session.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+    measured = PostgresServer(server.address, 1, 0.0, process=Process(server.processes))
+    started = threading.Event()
+
+    def watch(event: Event) -> None:
+        if ": measuring" in event.doing and not started.is_set():
+            started.set()
+            threading.Thread(target=stall).start()
+
+    order = Order(configuration="disk", phase="search", users=2)
+    rung = measure(order, rungs_of(short), measured, [], watch).rung
+    measured.close()
+    return rung
+
+
+def test_a_server_that_stands_still_makes_the_rung_invalid_where_it_shows_no_wait(
+    server: PostgresServer,
+) -> None:
+    def freeze() -> None:
+        with frozen(server):
+            time.sleep(5)
+
+    rung = stalled(server, freeze)
+    assert "no user got a response for" in rung.invalid
+    assert "the server did not answer the meters either" in rung.invalid
+
+
+def test_a_stall_that_the_database_shows_is_named_with_its_length_and_stays_valid(
+    server: PostgresServer,
+) -> None:
+    def lock() -> None:
+        with connect(server.address) as session:
+            session.execute("BEGIN; LOCK TABLE warehouse; SELECT pg_sleep(5.5); COMMIT")
+
+    rung = stalled(server, lock)
+    assert not rung.invalid
+    (words,) = [one.words for one in rung.remarks if one.kind == "stall"]
+    assert re.search(r"no user got a response for [4-6]\.?\d* s .*, most in row locks", words)
 
 
 def test_ctrl_c_ends_the_wait_for_a_server_that_hangs(server: PostgresServer) -> None:

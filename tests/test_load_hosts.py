@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -274,6 +275,34 @@ def test_a_cut_link_makes_the_rung_invalid_and_it_is_measured_again(lab: Lab) ->
 
 
 @several
+def test_a_host_with_a_dead_data_network_makes_the_rung_invalid_and_is_named(lab: Lab) -> None:
+    lab.plan.write_text(PLAN.format(python=sys.executable))
+    out = lab.folder / "dead"
+    lost = ("ip", "neigh", "replace", "192.0.2.1", "lladdr", "02:00:00:00:00:01", "dev", "eth0")
+    process = lab.kneebench(
+        *("run", lab.plan, "--users", "4", "--for", "9s"),
+        *("--out", out, "--yes", "--json", "--no-brief"),
+    )
+    cut, words = False, None
+    assert process.stdout
+    for line in process.stdout:
+        if not cut and "measuring" in line:
+            cut = True
+            lab.net.run(*lost, "nud", "permanent", on="other")
+            back = ("ip", "neigh", "del", "192.0.2.1", "dev", "eth0")
+            threading.Timer(5.0, lab.net.run, back, {"on": "other"}).start()
+        if words := re.search(
+            r"host other completed no transaction for (\d+) s .* (\d+) seg", line
+        ):
+            process.send_signal(signal.SIGINT)
+            break
+    process.communicate(timeout=60)
+    assert words, "the rung was used"
+    assert 4 <= int(words[1]) <= 9
+    assert int(words[2]) > 0, "segments sent again are counted there"
+
+
+@several
 def test_a_killed_controller_leaves_no_session_and_no_process(lab: Lab) -> None:
     lab.plan.write_text(PLAN.format(python=sys.executable))
     before = {name: len(lab.net.processes(name)) for name in ("ahead", "other")}
@@ -335,6 +364,23 @@ def test_a_host_that_cannot_be_used_is_an_error_before_anything_changes(
         if wrong == "full disk":
             cache.unlink()
             cache.with_name("kept").rename(cache)
+
+
+@several
+def test_check_warns_of_a_load_host_with_another_key_before_it_says_how_to_accept_that(
+    lab: Lab,
+) -> None:
+    lab.plan.write_text(PLAN.format(python=sys.executable))
+    known = lab.folder / "known_hosts"
+    kept, other = known.read_text(), (lab.folder / "key.pub").read_text()
+    try:
+        known.write_text(kept.replace(kept.splitlines()[1], f"192.0.2.2 {other.strip()}"))
+        code, said = lab.done("check", lab.plan, "--json")
+    finally:
+        known.write_text(kept)
+    assert code == PlanError.exit_code, said
+    assert "load host ahead" in said and "load host other" in said
+    assert said.index("its ssh host key has changed") < said.index("ssh-keygen"), said
 
 
 # --- one machine ----------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from socket import gethostname
 from typing import Any
 
 import pytest
@@ -73,15 +74,16 @@ def test_three_pairs_are_printed_with_their_intervals_and_give_the_machine_a_flo
 
 
 def test_one_pair_is_called_preliminary_and_shows_in_the_list_of_what_is_known() -> None:
-    assert "no A/A pairs of this machine" in call("noise", "--show").stdout
+    assert f"no A/A pairs of {gethostname()}" in call("noise", "--show").stdout
     assert "Preliminary" in call("noise", "plan.toml").stdout
     shown = call("noise", "--show").stdout
+    assert f"Noise floors of {gethostname()}" in shown
     assert "simulated, short rounds; 1 pair, the newest" in shown
     assert "mean latency at the fixed rate" in shown
     (series,) = json.loads(call("noise", "--show", "--json").stdout)["series"]
     assert len(series["pairs"]) == series["noise_floor"]["pairs"] == 1
     assert call("noise", "--forget").stdout == "removed 1 A/A pair of this machine\n"
-    assert "no A/A pairs of this machine" in call("noise", "--show").stdout
+    assert f"no A/A pairs of {gethostname()}" in call("noise", "--show").stdout
 
 
 @pytest.mark.long

@@ -154,6 +154,13 @@ class Second(TypedDict):
     max_s: float
     histogram: str
 
+class AnsweredSecond(TypedDict):
+    """The fields of records.AnsweredSecond."""
+
+    at_s: int
+    answered: int
+    waiting_s: list[float]
+
 class Tick(TypedDict):
     """The fields of records.Tick; `seconds`: those that ended since the tick before."""
 
@@ -161,6 +168,7 @@ class Tick(TypedDict):
     alive: int
     late_s: float
     seconds: list[Second]
+    progress: list[AnsweredSecond]
 
 class CountedError(TypedDict):
     """The fields of records.SeenError."""

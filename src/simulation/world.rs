@@ -140,12 +140,8 @@ impl World {
         generator.state.advance(generator.clock.now_ns());
         let until_s = generator.clock.now_ns() / SECOND_NS;
         let ended = std::mem::replace(&mut generator.reported_s, until_s)..until_s;
-        Ok(Tick {
-            now_s: generator.now_s(),
-            alive: generator.shared.alive.load(Relaxed),
-            late_s: 0.0,
-            seconds: generator.shared.take(ended),
-        })
+        let alive = generator.shared.alive.load(Relaxed);
+        Ok(Tick::new(generator.now_s(), alive, 0.0, &generator.shared.take(ended)))
     }
 
     pub fn mark(&mut self, number: u64, phase: &str) -> Result<f64, GeneratorError> {

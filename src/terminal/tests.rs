@@ -14,7 +14,7 @@ use crate::input_generator::Workload;
 use crate::inputs::{Home, Profile, constants};
 use crate::random::Stream;
 use crate::session::{Delay, Error};
-use crate::shared_state::SharedState;
+use crate::shared_state::{SharedState, Tick};
 use crate::tally::Counts;
 use crate::tally::report::{Report, Rung};
 use crate::worker_state::TerminalOptions;
@@ -276,13 +276,27 @@ fn seconds_are_submitted_exactly_once_and_dropped_when_nobody_takes_them() {
         scenario.executor.run_until(second * S);
         scenario.state.advance(scenario.clock.now_ns());
     }
-    let seconds = scenario.shared.take(0..400);
+    let seconds = Tick::new(0.0, 1, 0.0, &scenario.shared.take(0..400)).seconds;
     let per_second = |at_s: u64| -> u64 {
         seconds.iter().filter(|second| second.at_s == at_s).map(|second| second.committed).sum()
     };
     assert_eq!(seconds.len(), 120 * 5);
     assert!((281..399).all(|at_s| per_second(at_s).abs_diff(10) <= 1));
-    assert!(scenario.shared.take(0..400).iter().all(|second| second.committed == 0));
+    let again = Tick::new(0.0, 1, 0.0, &scenario.shared.take(0..400)).seconds;
+    assert!(again.iter().all(|second| second.committed == 0));
+}
+
+#[test]
+fn a_transaction_without_a_response_for_4_s_is_reported_with_its_age() {
+    for (takes_ns, ages_s) in [(3 * S, vec![]), (20 * S, vec![10.0, 10.0])] {
+        let mut scenario = Scenario::new(2, options(false, 0), None, takes_ns, &[]);
+        for second in 1..=10 {
+            scenario.executor.run_until(second * S);
+            scenario.state.advance(scenario.clock.now_ns());
+        }
+        let tick = Tick::new(10.0, 2, 0.0, &scenario.shared.take(0..10));
+        assert_eq!(tick.progress.last().unwrap().waiting_s, ages_s);
+    }
 }
 
 #[test]

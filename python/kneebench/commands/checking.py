@@ -45,6 +45,7 @@ def print_findings(
 
 def findings_on(plan: Plan) -> tuple[Finding, ...]:
     """All findings on a plan; the machine's present load is measured for one second."""
+    from kneebench.campaign.machines.host_findings import planned_load_hosts
     from kneebench.campaign.machines.opening import machine_of
     from kneebench.campaign.power_meters import power_findings
     from kneebench.plan.borrowed import is_own_python
@@ -59,4 +60,5 @@ def findings_on(plan: Plan) -> tuple[Finding, ...]:
         found = (*programs, *machine.findings(plan, machine.engine(plan), (), ReadingProgress()))
         if plan.measures_real_hardware:
             found = (*found, *machine.load_now(plan))
-        return (*found, *power_findings(plan, machine.instruments))
+        of_hosts = planned_load_hosts(plan) if plan.hosts.load else ()
+        return (*found, *of_hosts, *power_findings(plan, machine.instruments))

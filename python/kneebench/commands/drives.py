@@ -22,6 +22,8 @@ Names = Annotated[
 def drives(names: Names = None, as_json: Json = False) -> None:
     """List the drives of this machine, their health and content.
 
+    Of a plan's database host: call it there.
+
     Nothing is written. Run it as root for all facts: smartctl (smartmontools) and nvme (nvme-cli)
     report wear, errors and bytes written, and only root can read what is on a drive. What cannot be
     read is unknown, and null in JSON, never 0.

@@ -20,7 +20,8 @@ def check(plan: PlanFile, as_json: Json = False) -> None:
 
     Reachable by ssh, Python, cores, memory, rights, how far its clock is ahead, and whether load
     hosts reach the database. Kneebench's files (7 MB on a load host, 100 MB on a database host)
-    are put below ~/.cache of its account if they are not there.
+    are put below ~/.cache of its account if they are not there. The network is measured at full
+    speed, unless another kneebench run is active on the database host: then it is refused.
 
     \b
     Examples:
@@ -29,7 +30,7 @@ def check(plan: PlanFile, as_json: Json = False) -> None:
     """
     from kneebench.campaign.machines.host_findings import other_machines
     from kneebench.campaign.preflight import read_plan
-    from kneebench.errors import PlanError
+    from kneebench.errors import PlanError, Refused
     from kneebench.screen import tables
 
     selected = read_plan(plan)
@@ -41,5 +42,7 @@ def check(plan: PlanFile, as_json: Json = False) -> None:
         show_json([finding.model_dump() for finding in found])
     else:
         show_parts(tables.findings(found))
-    if any(finding.level == "error" for finding in found):
-        raise typer.Exit(PlanError.exit_code)
+    levels = {finding.level for finding in found}
+    for level, kind in (("refused", Refused), ("error", PlanError)):
+        if level in levels:
+            raise typer.Exit(kind.exit_code)

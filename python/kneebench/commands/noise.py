@@ -137,6 +137,8 @@ def _print_measured(found: list[Results], plan: Plan, machine: Host, as_json: bo
 
 
 def _show(machine: Host, as_json: bool) -> None:
+    from socket import gethostname
+
     from kneebench.results.noise_pairs import noise_pairs
     from kneebench.screen import noise as screen
 
@@ -144,8 +146,8 @@ def _show(machine: Host, as_json: bool) -> None:
     for sentence in known.ignored:
         print_line(sentence, err=True)
     if as_json:
-        show_json(screen.known_document(known))
+        show_json({"host": gethostname(), **screen.known_document(known)})
     elif known.kept:
-        show_parts(*screen.known(known))
+        show_parts(*screen.known(known, gethostname()))
     else:
-        print_line("no A/A pairs of this machine; `kneebench noise` measures one")
+        print_line(f"no A/A pairs of {gethostname()}; `kneebench noise` measures one")

@@ -156,6 +156,7 @@ class Connection(HostLine):
             return self._pipe.receive(limit_s)
         except (EOFError, TimeoutError, OSError) as error:
             self._hearing.join(BEAT_S)
+            require_known_key(self.name, self._words)
             words = " ".join(self._words[-3:]) or str(error) or "it ended at once"
             do = f"make this answer first: {shlex.join(self._command[:-1])} true"
             python = re.escape(shlex.split(self._command[-1])[0])
@@ -226,6 +227,25 @@ def _started(name: str, command: Sequence[str]) -> subprocess.Popen[bytes]:
     except OSError as error:
         do = f"install {command[0]}"
         raise PlanError(f"cannot reach host {name}", seen=str(error), do=do) from error
+
+
+def require_known_key(name: str, said: Sequence[str]) -> None:
+    """Raises PlanError where ssh refused a changed host key: the warning first, and no command that
+    would accept the key unseen.
+    """
+    whole = " ".join(said)
+    if "REMOTE HOST IDENTIFICATION HAS CHANGED" not in whole:
+        return
+    key = re.search(r"SHA256:[A-Za-z0-9+/]+", whole)
+    remove = re.search(r"ssh-keygen (-f \S+ )?-R \S+", whole)
+    seen = (
+        "its ssh host key has changed: somebody may answer in its place, or it was installed again"
+        f" (new key: {key.group() if key else 'unknown'}). Host key verification failed"
+    )
+    do = "compare it with `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` on the host itself"
+    if remove:
+        do += f"; only if they are equal: {remove.group()}"
+    raise PlanError(f"cannot reach host {name}", seen=seen, do=do)
 
 
 def require_fit(name: str, facts: Message, package: Package) -> None:

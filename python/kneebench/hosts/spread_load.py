@@ -97,6 +97,11 @@ class SpreadLoad:
             "alive": sum(tick["alive"] for tick in ticks),
             "late_s": max(tick["late_s"] for tick in ticks),
             "seconds": merged_seconds(whole),
+            "progress": [
+                {**one, "host": name}
+                for name, answer in answers.items()
+                for one in answer["tick"]["progress"]
+            ],
             "network": {
                 f"load_hosts.{quantity}|{name}": count
                 for name, answer in answers.items()

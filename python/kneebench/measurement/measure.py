@@ -33,6 +33,7 @@ from kneebench.measurement.rung_runner import (
     make_log_ready,
 )
 from kneebench.measurement.rung_summary import LoadRecord, RungRecord, summarised
+from kneebench.measurement.silence import Seen, silences
 from kneebench.measurement.stuck import refusing_stuck
 from kneebench.measurement.summaries import series
 from kneebench.measurement.validity import judged, refuse_starved, with_faults
@@ -46,7 +47,7 @@ from kneebench.measurement.warm_up import (
     warm_up,
 )
 from kneebench.plan.rung_plan import RungPlan
-from kneebench.records import Order, Rung, Second, Series, Watch
+from kneebench.records import Order, Remark, Rung, Second, Series, Watch
 from kneebench.workload import LoadGenerators, generator_spec, running_load
 
 
@@ -93,7 +94,7 @@ def measure(
         record = _run_load(order, plan, context, times, watch, machines)
     devices = machines.instruments.counted_devices(server.paths, server.roles)
     load = record.load
-    rung, outside = judged(summarised(record, plan, server, devices), load.held)
+    rung, outside = judged(summarised(record, plan, server, devices), load.held, _silent(record))
     power = rung_power(machines.power, load.clock_s, load.held)
     at_s = record.raw_series[-1].at_s[1 : load.held.last + 1]
     return MeasuredRung(
@@ -198,4 +199,13 @@ def _under_load(
         completed_before(runner, warm_up_s),
         None if warmed.steady else moved_at_last(runner, held, times),
         runner.clock_s,
+        tuple(runner.progress),
+        tuple(runner.ended_s),
     )
+
+
+def _silent(record: RungRecord) -> tuple[Remark, ...]:
+    load = record.load
+    first, last = load.held.first, load.held.last
+    seen = Seen(load.tally, load.progress, load.ended_s, record.raw_series, first, last)
+    return tuple(silences(seen))

@@ -14,7 +14,7 @@ from kneebench.measurement.power.recorder import PowerRecorder
 from kneebench.measurement.quantities import RATIOS
 from kneebench.measurement.stuck import EVERY_S, refuse_stuck
 from kneebench.measurement.summaries import Values, between, combined, quotient
-from kneebench.records import Event, LiveSecond, Order, Second, Tick, Watch
+from kneebench.records import AnsweredSecond, Event, LiveSecond, Order, Second, Tick, Watch
 from kneebench.workload import RunningLoad
 
 
@@ -61,6 +61,9 @@ class RungRunner:
         self.late_s: list[float] = []
         """Largest delay of the load generator's own clock in each second since go."""
         self.now_s = 0.0
+        self.ended_s: list[float] = []
+        """When each second ended that `read` and `late_s` are of."""
+        self.progress: list[AnsweredSecond] = []
         self.log_ready: bool | None = None
         """Whether the files of the log that follows are there (MakesLogFiles)."""
 
@@ -88,6 +91,8 @@ class RungRunner:
             tick = self.users.tick()
             self.now_s = tick.now_s
             self.late_s.append(tick.late_s)
+            self.ended_s.append(tick.now_s)
+            self.progress += tick.progress
             self._count(tick.seconds)
             self.sampler.load.network = tick.network
             self.sampler.load.completed += sum(s.committed + s.rolled_back for s in tick.seconds)

@@ -23,6 +23,7 @@ from kneebench.measurement.validity import invalid
 from kneebench.measurement.warm_up import WarmedUp
 from kneebench.plan.rung_plan import RungPlan
 from kneebench.records import (
+    AnsweredSecond,
     Counted,
     CountedDevice,
     Moved,
@@ -38,7 +39,8 @@ from kneebench.records import (
 class LoadRecord(NamedTuple):
     """The load, from go to stop. `values`: what the meters read in each second since go;
     `discarded`: transactions of the warm-up; `moved`: of a window that is not steady; `clock_s`:
-    the time of each sample on the clock of the power meters.
+    the time of each sample on the clock of the power meters; `progress`: answers by second;
+    `ended_s`: the end of each second.
     """
 
     tally: Tally
@@ -50,6 +52,8 @@ class LoadRecord(NamedTuple):
     discarded: int
     moved: Moved | None
     clock_s: Sequence[float]
+    progress: Sequence[AnsweredSecond]
+    ended_s: Sequence[float]
 
 
 class RungRecord(NamedTuple):

@@ -71,12 +71,14 @@ def _wrong(
     return Remark(kind=kind, severity="invalid", words=words, value=value, limit=limit, unit=unit)
 
 
-def judged(rung: Rung, held: HeldWindow) -> tuple[Rung, str]:
+def judged(rung: Rung, held: HeldWindow, silent: Sequence[Remark]) -> tuple[Rung, str]:
     """The rung with what disturbed it from outside; and that alone in words, where it makes the
-    rung invalid.
+    rung invalid. `silent`: seconds in which users got no response (silence.py).
     """
-    outside = () if rung.order.phase == "warm_up" else tuple(_disturbances(rung, held))
+    outside = () if rung.order.phase == "warm_up" else tuple(_disturbances(rung, held, silent))
     found = rung.with_remarks(*outside, *disturbance.caveats(rung), *_made_late(rung, held))
+    if held.late_s <= disturbance.LATE_S and rung.order.phase != "warm_up":
+        found = found.with_remarks(*(one for one in silent if one.severity == "caveat"))
     found = found.with_remarks(*host_caveats(rung.tally))
     return found, "; ".join(one.words for one in outside)
 
@@ -96,12 +98,14 @@ def with_faults(rung: Rung, found: Sequence[str]) -> Rung:
     return rung.with_remarks(*(_wrong("storage_fault", one) for one in found))
 
 
-def _disturbances(rung: Rung, held: HeldWindow) -> Iterator[Remark]:
+def _disturbances(rung: Rung, held: HeldWindow, silent: Sequence[Remark]) -> Iterator[Remark]:
     """What makes the rung invalid and may not recur."""
     most_s, longest_s = disturbance.LATE_S, disturbance.longest_s(held.ordered_s)
     if held.late_s > most_s:
         words = f"the load generator stalled for {held.late_s:.1f} s (limit {most_s:g} s)"
         yield _wrong("stalled", words, held.late_s, most_s, "s")
+    else:
+        yield from (one for one in silent if one.severity == "invalid")
     if (window_s := rung.tally.window_s) > longest_s:
         limit = f"{100 * disturbance.LONGER:.0f}% and {disturbance.LONGER_S:g} s longer"
         words = f"the window lasted {window_s:.1f} s instead of {held.ordered_s:.1f} s"

@@ -76,7 +76,7 @@ from kneebench.records.record import FEW, TRANSACTIONS, Phase, Record, Role, Sco
 from kneebench.records.remark import Remark, Severity, noted
 from kneebench.records.resolved_plan import PlannedDatabase, PlannedStorage, ResolvedPlan
 from kneebench.records.rung import Check, Counted, LogHistogram, Moved, Order, Rung, Summary
-from kneebench.records.seconds import LiveSecond, Second, Series, Tick
+from kneebench.records.seconds import AnsweredSecond, LiveSecond, Second, Series, Tick
 from kneebench.records.tally import Counts, Latency, SeenError, Tally, TransactionTally
 
 __all__ = [
@@ -84,6 +84,7 @@ __all__ = [
     "LOAD_NOT_SEEN",
     "SYSTEM_POWER",
     "TRANSACTIONS",
+    "AnsweredSecond",
     "Bottleneck",
     "Campaign",
     "CampaignPower",

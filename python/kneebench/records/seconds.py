@@ -56,15 +56,29 @@ class LiveSecond(Record):
     cores: dict[str, float] = Field(default_factory=dict)
 
 
+class AnsweredSecond(Record):
+    """What the database answered in one second, on one load host if there are any.
+
+    `waiting_s`: ages, at its end, of the transactions that had been without a response for 4 s.
+    """
+
+    at_s: int
+    answered: int
+    waiting_s: tuple[float, ...] = ()
+    host: str = ""
+
+
 class Tick(Record):
     """The load generator's report of one second.
 
-    `late_s`: the longest delay of its threads since the last report; `network`: what the interfaces
-    of load hosts have carried, by "quantity|source".
+    `late_s`: the longest delay of its threads since the last report; `progress`: of each second
+    that ended since then; `network`: what the interfaces of load hosts have carried, by
+    "quantity|source".
     """
 
     now_s: float
     alive: int
     seconds: tuple[Second, ...]
     late_s: float = 0.0
+    progress: tuple[AnsweredSecond, ...] = ()
     network: dict[str, float] = Field(default_factory=dict)

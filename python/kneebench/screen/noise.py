@@ -63,8 +63,9 @@ def document(found: Sequence[Results], floor: NoiseFloor | None) -> dict[str, An
     }
 
 
-def known(machine: MachinePairs) -> Iterator[RenderableType]:
-    """What is kept for this machine: by storage, with its age."""
+def known(machine: MachinePairs, host: str) -> Iterator[RenderableType]:
+    """What is kept for this machine, by storage, with its age; `host`: its name."""
+    yield Text(f"Noise floors of {host}")
     for measured, pairs in machine.series():
         floor = noise_floor_of(pairs)
         where = measured.storage or measured.server or "model"

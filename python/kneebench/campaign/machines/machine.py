@@ -20,6 +20,7 @@ from kneebench.hosts.interfaces import line_rate
 from kneebench.lab.host import described, host
 from kneebench.lab.inventory import drives_called, drives_under
 from kneebench.lab.journal import Journal
+from kneebench.lab.journal_findings import others
 from kneebench.lab.kernel_settings import sysctls
 from kneebench.lab.limit_findings import constraint_findings
 from kneebench.lab.volumes import erase_drives, named_drives, volume_findings
@@ -73,6 +74,10 @@ class DatabaseMachine(Protocol):
 
     def load_now(self, plan: Plan) -> tuple[Finding, ...]:
         """Findings on the present load of the machine."""
+        ...
+
+    def others(self) -> tuple[Finding, ...]:
+        """A refusal while another kneebench run is active there."""
         ...
 
     def in_the_way(self, plan: Plan, engine: Engine) -> tuple[Finding, ...]:
@@ -146,6 +151,10 @@ class ThisMachine:
     def load_now(self, plan: Plan) -> tuple[Finding, ...]:
         """Measured for a second."""
         return load_now(plan)
+
+    def others(self) -> tuple[Finding, ...]:
+        """By the journal."""
+        return tuple(others(self.journal))
 
     def in_the_way(self, plan: Plan, engine: Engine) -> tuple[Finding, ...]:
         """Without what is the same on all sides."""

@@ -49,6 +49,10 @@ class MachineOrders(Kept):
         """DatabaseMachine.load_now."""
         return self.machine.load_now(plan)
 
+    def others(self) -> tuple[Finding, ...]:
+        """DatabaseMachine.others."""
+        return self.machine.others()
+
     def in_the_way(self, engine: int, plan: Plan) -> tuple[Finding, ...]:
         """DatabaseMachine.in_the_way."""
         return self.machine.in_the_way(plan, self._engine(engine))

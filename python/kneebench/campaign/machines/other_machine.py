@@ -72,6 +72,11 @@ class OtherMachine:
         """Measured there."""
         return self._line.call(DatabaseAgent.load_now, unwatched, _there(plan))
 
+    def others(self) -> tuple[Finding, ...]:
+        """By its journal."""
+        found = self._line.call(DatabaseAgent.others, unwatched)
+        return tuple(self._named(one) for one in found)
+
     def in_the_way(self, plan: Plan, engine: Engine) -> tuple[Finding, ...]:
         """As there."""
         number = _number(engine)
