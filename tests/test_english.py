@@ -315,6 +315,7 @@ BASE_VERBS = [
     "make",
     "measure",
     "open",
+    "pack",
     "place",
     "prepare",
     "profile",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tarfile
 from datetime import datetime
@@ -15,10 +16,15 @@ import pyarrow
 import pytest
 
 import kneebench
+from kneebench.analysis.bottleneck import bottleneck
+from kneebench.analysis.time_split import CLASSES
+from kneebench.measurement.quantities import READ
 from kneebench.notebook.columns import CALLS, FRAMES
 from kneebench.notebook.frame import Frame, FrameColumn
 from tests.packed import changed
 from tests.simulated_campaign import nightly, plan
+
+SAMPLES = Path(__file__).parent.parent / "docs" / "samples"
 
 
 @pytest.fixture(scope="module")
@@ -186,6 +192,46 @@ def test_every_file_of_a_campaign_is_in_the_reference_with_its_columns(
                 "DESCRIBE FROM read_parquet(?)", [str(file)]
             ).fetchall():
                 assert f"| `{column}` | {kind} |" in part
+
+
+@pytest.mark.parametrize("name", ["default", "engines"])
+def test_the_documented_query_gives_the_figures_of_the_brief(name: str) -> None:
+    results = kneebench.load(SAMPLES / f"{name}.kneebench")
+    figures = {
+        (climb.configuration.name, rung.order.key, quantity): found.value
+        for climb in results.climbs
+        for rung in climb.rungs
+        for quantity, found in rung.quantities.items()
+        if quantity in READ and len(found.sources) > 1
+        if quantity != "processes.io"  # that of a process that ended is not in its figure
+    }
+    assert {"waits.log", "processes.cpu", "cores.busy"} <= {quantity for *_, quantity in figures}
+    series = results.series()
+    queried = {tuple(row[:3]): row[3] for row in duckdb.sql(documented_query()).fetchall()}
+    assert len(series) and {key: queried[key] for key in figures} == pytest.approx(
+        figures, rel=0.03, abs=0.03
+    )
+
+
+def test_wait_shares_are_those_of_the_brief_and_sum_to_the_mean_latency() -> None:
+    results = kneebench.load(SAMPLES / "default.kneebench")
+    table = pandas.DataFrame(results.wait_shares())
+    for climb in results.climbs:
+        mine = table[table.configuration == climb.configuration.name]
+        split = bottleneck(climb).time_split
+        assert dict(zip(mine.wait, mine.latency_share, strict=True)) == {
+            wait: part.share for wait, part in split.items()
+        }
+        assert mine.latency_share.sum() == pytest.approx(1)
+        assert list(mine.title) == [CLASSES[wait] for wait in mine.wait]
+
+
+def documented_query() -> str:
+    """The SQL of docs/python.md that makes figures of the parts of quantities."""
+    (found,) = re.findall(
+        r"```sql\n(.*?)```", (SAMPLES.parent / "python.md").read_text(), re.DOTALL
+    )
+    return found
 
 
 def test_an_unknown_quantity_is_an_error_and_one_that_nothing_read_is_empty(

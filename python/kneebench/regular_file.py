@@ -20,7 +20,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kneebench.errors import KneebenchError, PlanError
-from kneebench.units import size
 
 KINDS = {
     stat.S_IFLNK: "a symbolic link",
@@ -187,6 +186,8 @@ def _require(seen: os.stat_result, file: Path, most_bytes: int) -> None:
 
 
 def _too_large(file: Path, there: int, most_bytes: int) -> KneebenchError:
+    from kneebench.units import size
+
     return KneebenchError(
         f"cannot read {file}",
         seen=f"it has {size(there)}, more than the {size(most_bytes)} that such a file may have",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from contextlib import nullcontext
 from pathlib import Path
@@ -84,7 +85,7 @@ def show_parts(*parts: Any, file_columns: int = 160) -> None:
         with nullcontext() if terminal else console.capture() as drawn:
             console.print(Filtered(part), soft_wrap=isinstance(part, Text))
         if drawn:
-            typer.echo("".join(f"{line.rstrip()}\n" for line in drawn.get().splitlines()), nl=False)
+            sys.stdout.write("".join(f"{line.rstrip()}\n" for line in drawn.get().splitlines()))
 
 
 def show_json(document: Any) -> None:

@@ -239,7 +239,7 @@ def require_known_key(name: str, said: Sequence[str]) -> None:
     key = re.search(r"SHA256:[A-Za-z0-9+/]+", whole)
     remove = re.search(r"ssh-keygen (-f \S+ )?-R \S+", whole)
     seen = (
-        "its ssh host key has changed: somebody may answer in its place, or it was installed again"
+        "its ssh host key has changed: another host may answer in its place, or it was reinstalled"
         f" (new key: {key.group() if key else 'unknown'}). Host key verification failed"
     )
     do = "compare it with `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` on the host itself"

@@ -6,7 +6,7 @@ Two things look alike from the users' side, and are told apart here:
 - The storage made the database wait (a checkpoint, a slow flush). That is what is measured: the
   rung stays valid, and the stall is named with its length. Its sign is that the users' sessions are
   at work in the database, in a wait or on a core, or that a drive under it was busy throughout.
-- The network between them was dead, or the server itself stood still. Nothing of the storage was
+- The network between them was dead, or the server itself was frozen. Nothing of the storage was
   measured: the rung is invalid. Its signs are that one load host alone got nothing while the
   others went on, that the sessions were idle in the database, or that the server did not answer
   the meters either.
@@ -206,7 +206,7 @@ def _judged(seen: Seen, run: Sequence[int], users: int, for_s: float) -> Remark:
     elif busy is not None:
         why = f"the database's drives were at most {100 * busy:.0f}% busy"
     else:
-        why = "no meter shows whether the database or the network stood still"
+        why = "no meter shows whether the database or the network stalled"
         return _stall(f"{what}; {why}", for_s)
     return _remark("silent_users", f"{what}; {why} (limit {SILENT_S} s)", for_s)
 

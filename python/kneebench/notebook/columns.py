@@ -112,7 +112,9 @@ SERIES = {
     **_columns(
         "text",
         quantity="Quantity, such as log.write_time",
-        source="Device, core or process it was read from; empty for a single source",
+        source="Part that was read: a device, core or process, or a wait by the database's name"
+        "; empty for a single one",
+        over="How the parts make the quantity: sum, mean or max",
         unit="Unit of the value",
     ),
     **_columns("number", value="Value: a counter's rate, or a gauge's value"),
@@ -136,6 +138,19 @@ SECONDS = {
         p99_s="P99 latency",
         p999_s="P99.9 latency",
         max_s="Longest latency",
+    ),
+}
+WAIT_SHARES = {
+    **_CONFIGURATION,
+    **_columns(
+        "text",
+        wait="Class of waits, such as log; cpu: on a core or ready for one; rest: none of them",
+        title="The same as people read it",
+    ),
+    **_columns(
+        "number",
+        latency_share="Share of a transaction's mean time, over the final runs at the knee",
+        mean_s="That part of the mean latency",
     ),
 }
 _SWEPT: dict[str, Kind] = {
@@ -185,7 +200,7 @@ COMPARED = {
     **_estimate("users", "Virtual users at the knee"),
     **_estimate("nopm", "New-Orders per minute at the knee"),
     **_estimate("ratio", "Ratio of NOPM to that of the first campaign's baseline"),
-    **_columns("number", mean_s="Mean latency, at one rate if all have it, else at the knee"),
+    **_columns("number", mean_s="Mean latency at the fixed rate if all have it, else at the knee"),
     **_columns("number", rate_per_s="That rate, in transactions per second; missing at the knee"),
     **_columns("text", sentence="Comparison in words"),
 }
@@ -222,6 +237,7 @@ FRAMES = {
     "comparisons": COMPARISONS,
     "series": SERIES,
     "seconds": SECONDS,
+    "wait_shares": WAIT_SHARES,
     "sweep": SWEEP,
 }
 """By the method of the results that gives it."""

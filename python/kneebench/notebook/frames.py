@@ -6,10 +6,12 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
 
+from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.comparison import compare
 from kneebench.analysis.configuration_summary import ConfigurationSummary, configuration_summaries
 from kneebench.analysis.power import PowerOfLoad, at_the_knee
 from kneebench.analysis.sweep_rows import required_sweep_rows
+from kneebench.analysis.time_split import CLASSES
 from kneebench.analysis.wording import plural
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.measurement.quantities import RATIOS, READ
@@ -66,7 +68,8 @@ def series_frame(results: Results, quantities: Sequence[str]) -> Frame:
     def rows(rung: Rung) -> Iterator[Values]:
         for one in series(results, rung, *quantities):
             for at_s, value in zip(one.at_s, one.value, strict=True):
-                yield at_s, _in_window(rung, at_s - 0.5), one.quantity, one.source, one.unit, value
+                inside, named = _in_window(rung, at_s - 0.5), (one.quantity, one.source)
+                yield at_s, inside, *named, _over(one.quantity), one.unit, value
 
     found = Frame(columns.SERIES, _of_each_rung(results, rows))
     for name in quantities:
@@ -75,6 +78,21 @@ def series_frame(results: Results, quantities: Sequence[str]) -> Frame:
             do = f"did you mean {near[0]!r}?" if near else "series() without a name has all"
             raise PlanError(f"quantity {name!r}", seen="unknown name", do=do)
     return found
+
+
+def _over(quantity: str) -> str:
+    """How a quantity is made of its sources; a ratio has none."""
+    return READ[quantity].over if quantity in READ else ""
+
+
+def wait_shares_frame(results: Results) -> Frame:
+    """A row for each configuration and class of waits; none where waits were not sampled."""
+    rows = (
+        (*_configuration(results, climb), wait, CLASSES[wait], part.share, part.seconds)
+        for climb in results.climbs
+        for wait, part in bottleneck(climb).time_split.items()
+    )
+    return Frame(columns.WAIT_SHARES, rows)
 
 
 def seconds_frame(results: Results) -> Frame:

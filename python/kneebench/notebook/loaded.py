@@ -95,6 +95,12 @@ class LoadedResults(records.Results):
         """
         return frames.seconds_frame(self)
 
+    def wait_shares(self) -> Frame:
+        """Where a transaction's mean time goes at the knee, a row for each configuration and class
+        of waits: the shares that the brief has. Empty where waits were not sampled.
+        """
+        return frames.wait_shares_frame(self)
+
     def sweep(self) -> Frame:
         """A row for each configuration of a sweep, the smallest first: limits, NOPM with its
         interval, NOPM relative to the largest, reads. Raises PlanError without a sweep.
