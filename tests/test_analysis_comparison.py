@@ -192,7 +192,7 @@ def test_configurations_are_compared_under_the_same_constraint_only() -> None:
     found = compare(
         results(
             *(
-                configuration(s, [x, x * 1.01], constraint=c)
+                configuration(s, [x, x * 1.01, x], constraint=c)
                 for c in ("1 core", "2 cores")
                 for s, x in (("disk", 1000.0), ("memory", 2000.0))
             )
@@ -258,7 +258,7 @@ def test_one_configuration_alone_gives_its_knee() -> None:
 def test_the_title_says_simulated_and_data_cached() -> None:
     reads = "device__reads_per_transaction"
     cached = [
-        configuration(name, [x, x * 1.01], **{reads: 0.01})
+        configuration(name, [x, x * 1.01, x], **{reads: 0.01})
         for name, x in (("a", 1000.0), ("b", 2000.0))
     ]
     assert headline(results(*cached)).endswith("(data cached)")

@@ -159,9 +159,9 @@ def test_what_was_found_is_said_once_and_everywhere_alike(campaigns: Campaigns, 
         f" load is {found.users} users ({within}), the last within the limit"
     )
     reasons = [reason.sentence for reason in section(brief, "glance").stop_reasons]
-    (reason,) = (one for one in reasons if "Log write" in one)
-    assert reason.count("Log write ") == 1
-    assert f" at {found.users} users. {sentence}." in reason
+    (reason,) = (one for one in reasons if "Log latency" in one)
+    assert reason.count("(limit 5 ms)") == 1
+    assert f". Log latency: {sentence[0].lower()}{sentence[1:]}. " in reason
     row = next(row for row in section(brief, "glance").tables[0].rows if row.cells[0] == "sata")
     assert row.cells[1].startswith(f"{found.users} ")
     assert row.cells[-2:] == (within, "log latency")

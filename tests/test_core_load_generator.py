@@ -263,19 +263,22 @@ def test_what_the_database_asks_to_try_again_is_tried_again_and_counted_by_class
     assert deliveries.retried[code] > 10 and deliveries.whole.failed == 0 and adds_up(tally)
 
 
-def test_real_serialization_failures_are_retried(fresh: Postgres) -> None:
+def test_real_deadlocks_are_retried(fresh: Postgres) -> None:
+    second = "(SELECT count(pg_sleep(0.002)) + (CASE WHEN d % 2 = 0 THEN 1 ELSE 0 END))"
     fresh.sql(
-        f"""CREATE TABLE kneebench.hot (n int8); INSERT INTO kneebench.hot VALUES (0);
-        {PAYMENT} AS 'UPDATE kneebench.hot SET n = n + 1 RETURNING 1';
-        ALTER ROLE kneebench SET default_transaction_isolation = 'repeatable read'"""
+        f"""CREATE TABLE kneebench.hot (id int, n int8);
+        INSERT INTO kneebench.hot VALUES (1, 0), (2, 0);
+        {PAYMENT} AS 'UPDATE kneebench.hot SET n = n + 1 WHERE id = 1 + d % 2;
+            UPDATE kneebench.hot SET n = n + 1 WHERE id = {second} RETURNING 1';
+        ALTER ROLE kneebench SET deadlock_timeout = '5ms'"""
     )
     try:
         tally, _ = rung(fresh.load_generator(users=8, retries=100), seconds=1)
     finally:
-        fresh.sql("ALTER ROLE kneebench RESET default_transaction_isolation")
+        fresh.sql("ALTER ROLE kneebench RESET deadlock_timeout")
     payments = tally.transactions["payment"]
-    assert payments.retried.get("40001", 0) > 0 and payments.whole.failed == 0
-    assert payments.whole.committed == int(fresh.sql("SELECT n FROM kneebench.hot"))
+    assert payments.retried.get("40P01", 0) > 0 and payments.whole.failed == 0
+    assert 2 * payments.whole.committed == int(fresh.sql("SELECT sum(n) FROM kneebench.hot"))
 
 
 def test_tries_are_bounded_and_then_it_failed(fresh: Postgres) -> None:

@@ -56,6 +56,7 @@ OPENS_FILES = {
     "results/archive_reader.py",
     "results/atomic_write.py",
     "results/lock.py",
+    "results/origin.py",
     "databases/managed/base_image.py",
     "lab/folder.py",
     "lab/inventory/open_files.py",

@@ -68,8 +68,9 @@ class Theirs(NamedTuple):
         )
 
     def found(self, database: str = "tpcc", **given: Any) -> list[Finding]:
-        """What `check` finds, but for the server's place and version."""
-        return [*self.engine(database, **given).findings()][1:]
+        """What `check` finds, but for the server's place and version, and what stays there."""
+        found = [*self.engine(database, **given).findings()][1:]
+        return [one for one in found if "nothing removes that" not in one.seen]
 
     def contents(self, database: str = "tpcc") -> list[int]:
         """A checksum of each table."""

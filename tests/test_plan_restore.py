@@ -25,6 +25,7 @@ from kneebench.plan.writer import to_toml
 from kneebench.results import Store, load
 from kneebench.results.campaign_folders import find_unfinished
 from kneebench.results.compare_plans import compare_plans
+from kneebench.results.origin import sign
 from tests.recordings import recorded_host, recorded_plan
 
 URL = 'database.url = "postgresql://me@db.example/x"\n'
@@ -86,6 +87,7 @@ def test_a_campaign_of_old_that_calls_a_template_copy_is_read_compared_and_gone_
     head = json.loads((store.folder / "campaign.json").read_text())
     head["plan"]["database"]["restore"] = "copy"
     (store.folder / "campaign.json").write_text(json.dumps(head))
+    sign(store.folder, load(store.folder).campaign)
     assert find_unfinished(tmp_path, plan) == store.folder
     results = load(store.folder)
     assert only_database(ViewModel(results).plan).restore == "template"

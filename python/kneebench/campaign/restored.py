@@ -226,13 +226,18 @@ class Restored:
         return rung
 
     def _repeat_if_disturbed(self, order: Order, *, cold: bool) -> MeasuredRung:
-        """The first attempt that nothing disturbed, or the last one; the others are remarks."""
+        """The first attempt that nothing disturbed, or the last one; the others are remarks, and so
+        are the hosts that were lost in them.
+        """
         tried: list[str] = []
+        lost: list[Remark] = []
         while True:
             measured = self._measure_in_turn(order, cold=cold and not tried)
             disturbed, tries = disturbed_by(measured, self._searched)
             if not disturbed or len(tried) + 1 >= tries:
-                return measured._replace(rung=with_tries(measured.rung, tried))
+                rung = measured.rung.with_remarks(*lost)
+                return measured._replace(rung=with_tries(rung, tried))
+            lost += [one for one in measured.rung.remarks if one.kind == "host_lost"]
             tried.append(f"{measured.rung.tally.nopm:,.0f} NOPM, {disturbed}")
             attempt = f"attempt {len(tried)} of {tries} is {disturbed}"
             self.context.watch(Event(kind="warning", doing=f"{described(order)}: {attempt}"))

@@ -36,7 +36,7 @@ MALFORMED = 2027
 NO_PLUGIN = 2061
 """The client's number for an authentication plugin that fails."""
 OURS = (
-    "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE",
+    "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE",
     "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION', completion_type = 0,"
     " sql_quote_show_create = 1, sql_safe_updates = 0, sql_select_limit = 18446744073709551615,"
     " time_zone = 'SYSTEM', wait_timeout = 2147483",
