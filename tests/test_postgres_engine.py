@@ -30,7 +30,7 @@ from kneebench.databases.engines.postgres.launcher import make_cluster, running_
 from kneebench.databases.engines.postgres.server import PostgresServer
 from kneebench.databases.managed.account import Account
 from kneebench.databases.several import engine_of
-from kneebench.errors import DatabaseLost, KneebenchError, PlanError, Refused
+from kneebench.errors import DatabaseLost, InvalidMeasurement, KneebenchError, PlanError, Refused
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
 from kneebench.lab.programs import wait_until
@@ -646,7 +646,10 @@ def test_a_disk_that_fills_up_while_loading_is_named_and_leaves_nothing(
     assert isinstance(engine, OwnPostgres)
     with (
         pytest.raises(
-            (PlanError, InvalidMeasurement),  # at its log the server ends, and by a table it says so
+            (
+                PlanError,
+                InvalidMeasurement,
+            ),  # at its log the server ends, and by a table it says so
             match=r"(?s)(SQLSTATE 53100|No space left on device).*free disk space",
         ),
         engine.launch(engine.lab.resources) as launch,

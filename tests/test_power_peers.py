@@ -41,7 +41,8 @@ STALLED = "more than once"
 """Of a counter that this machine, which runs other tests, read too seldom for a moment."""
 REASONS = {
     "gap": ("no reading", STALLED),
-    "frozen": ("did not change", "(at most", "less than a tenth of idle", STALLED),  # at its end the counter jumps
+    # At its end the counter jumps.
+    "frozen": ("did not change", "(at most", "less than a tenth of idle", STALLED),
     "sentinel": ("stands for no value", "went back", "beyond", "is above", "rose by", STALLED),
 }
 CLOSE = 0.01

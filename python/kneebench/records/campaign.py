@@ -22,7 +22,7 @@ from kneebench.records.rung import Order
 class Campaign(Record):
     """Head of a results folder: everything except the rungs. A configuration is named by its id."""
 
-    format: int = 4
+    format: int = 5
     """Number of the format; older ones are upgraded when they are read."""
     id: str
     """Name of the campaign's folder when it was made."""
