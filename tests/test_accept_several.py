@@ -239,7 +239,7 @@ def test_yesterdays_file_does_not_survive_a_kill_while_the_campaign_is_measured(
     number: signal.Signals, root: Path, place: Path
 ) -> None:
     (place / "ci.xml").write_text(GREEN)
-    words = ["accept", str(root / "before"), "--fresh", "--junit", "ci.xml", "--no-brief"]
+    words = ["accept", str(root / "before"), "--fresh", "--junit", "ci.xml", "--no-brief", "--yes"]
     words += ["--set", "ladder.repeats=50"]  # long enough to be killed, also on a busy machine
     command = ["env", "--default-signal=HUP", sys.executable, "-m", "kneebench", *words]
     with subprocess.Popen(command, stderr=-1) as process:  # under nohup SIGHUP is ignored
