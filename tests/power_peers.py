@@ -440,7 +440,7 @@ class Peers:
 
     def close(self) -> None:
         with contextlib.suppress(OSError, ValueError):
-            self._program.communicate(timeout=20)
+            self._program.communicate(timeout=60)
 
     def __enter__(self) -> Peers:
         return self

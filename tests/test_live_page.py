@@ -278,6 +278,7 @@ def test_the_process_that_measures_imports_nothing_of_the_page() -> None:
     assert ended.stdout == "[]\n"
 
 
+@pytest.mark.timeout(900)
 def test_a_run_serves_its_page_until_it_ends(tmp_path: Path) -> None:
     file = tmp_path / "plan.toml"
     file.write_text(
