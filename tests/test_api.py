@@ -97,6 +97,7 @@ def test_completion_offers_what_was_measured_and_not_the_library_below(
         "seconds",
         "series",
         "sweep",
+        "wait_shares",
     ]
     assert "nopm" in dir(results.climbs[0].rungs[0].tally)
     assert not [
