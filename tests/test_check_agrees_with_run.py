@@ -257,7 +257,6 @@ def tables_of_another(there: There) -> Iterator[None]:
 
 
 READ_ONLY = "default_transaction_read_only"
-NO_LIMIT = "CONNECTION LIMIT -1"
 ROLE_AT_ODDS = ("TimeZone = 'Asia/Kathmandu'", "default_transaction_isolation = 'serializable'")
 POSTGRES_STATES = {
     "as it is": State(),
@@ -275,19 +274,9 @@ POSTGRES_STATES = {
         [f"ALTER DATABASE postgres RESET {READ_ONLY}"],
         refused="read-only",
     ),
-    "a role with three connections": State(
-        ["ALTER ROLE tester CONNECTION LIMIT 3"],
-        [f"ALTER ROLE tester {NO_LIMIT}"],
-        refused="CONNECTION LIMIT",
-    ),
-    "a role with no connection": State(
-        ["ALTER ROLE tester CONNECTION LIMIT 0"],
-        [f"ALTER ROLE tester {NO_LIMIT}"],
-        refused="CONNECTION LIMIT",
-    ),
     "a database with two connections": State(
         ["ALTER DATABASE mine CONNECTION LIMIT 2"],
-        [f"ALTER DATABASE mine {NO_LIMIT}"],
+        ["ALTER DATABASE mine CONNECTION LIMIT -1"],
         refused="CONNECTION LIMIT",
         database="mine",
         plan={"restore": "none"},

@@ -44,7 +44,7 @@ class Bench:
         for rung in kept.rungs if kept else ():
             self.context.report_rung(rung, kept=True)
         climbed = kept or self._make_climb(configuration)
-        for result in climbed.told:
+        for result in climbed.reported:
             self.context.watch(
                 Event(kind="stop", doing=configuration.name, data=result.model_dump())
             )

@@ -116,31 +116,46 @@ def silences(seen: Seen) -> Iterator[Remark]:
     """A remark for each; of one that is a host's alone, no second one of its users."""
     if seen.first >= seen.last or not seen.progress:
         return
-    hosts = list(_silent_hosts(seen))
+    by_host = _by_host(seen)
+    whole = [one for one in seen.seconds if all(one in some.by_second for some in by_host.values())]
+    hosts = list(_silent_hosts(seen, by_host, whole))
     yield from hosts
     if not hosts:
-        yield from _silent_users(seen)
+        yield from _silent_users(seen, by_host, whole)
 
 
-def _silent_hosts(seen: Seen) -> Iterator[Remark]:
-    by_host = _by_host(seen)
-    users = {one.name: one.users for one in seen.tally.hosts}
+def _silent_hosts(
+    seen: Seen, by_host: Mapping[str, Answers], whole: Sequence[int]
+) -> Iterator[Remark]:
+    """`whole`: the seconds that all hosts have reported."""
     for name, answers in by_host.items():
-        others = [one for other, one in by_host.items() if other != name]
-        at_others = sum(one.rate(seen.seconds) for one in others)
-        of_others = sum(count for other, count in users.items() if other != name)
-        usual = at_others / of_others * users.get(name, 0) if of_others else None
-        for run in answers.silences(_whole(seen.seconds, by_host), usual):
-            rest = [one for one in _whole(seen.seconds, by_host) if one not in run]
-            meanwhile = sum(one.rate(run) for one in others)
-            if meanwhile and meanwhile >= GOES_ON * sum(one.rate(rest) for one in others):
-                yield _remark(
-                    "silent_host",
-                    f"host {name} completed no transaction for {len(run)} s ({_from(seen, run)})"
-                    f" while others did (limit {SILENT_S} s){_resent(seen, name)};"
-                    " check its network to the database",
-                    len(run),
-                )
+        others = {other: one for other, one in by_host.items() if other != name}
+        for run in answers.silences(whole, _usual(seen, name, others, whole)):
+            rest = [one for one in whole if one not in run]
+            meanwhile = _rate(others, run)
+            if meanwhile and meanwhile >= GOES_ON * _rate(others, rest):
+                yield _silent_host(seen, name, run)
+
+
+def _usual(
+    seen: Seen, name: str, others: Mapping[str, Answers], whole: Sequence[int]
+) -> float | None:
+    """A host's answers per second if its users had as many as those of the others."""
+    users = {one.name: one.users for one in seen.tally.hosts}
+    of_others = sum(users.get(other, 0) for other in others)
+    return _rate(others, whole) / of_others * users.get(name, 0) if of_others else None
+
+
+def _rate(hosts: Mapping[str, Answers], seconds: Sequence[int]) -> float:
+    return sum(one.rate(seconds) for one in hosts.values())
+
+
+def _silent_host(seen: Seen, name: str, run: Sequence[int]) -> Remark:
+    words = (
+        f"host {name} completed no transaction for {len(run)} s ({_from(seen, run)}) while others"
+        f" did (limit {SILENT_S} s){_resent(seen, name)}; check its network to the database"
+    )
+    return _remark("silent_host", words, len(run))
 
 
 def _resent(seen: Seen, name: str) -> str:
@@ -150,9 +165,9 @@ def _resent(seen: Seen, name: str) -> str:
     return f", and sent {plural(round(rate * seen.tally.window_s), 'segment')} again"
 
 
-def _silent_users(seen: Seen) -> Iterator[Remark]:
-    by_host = _by_host(seen)
-    whole = _whole(seen.seconds, by_host)
+def _silent_users(
+    seen: Seen, by_host: Mapping[str, Answers], whole: Sequence[int]
+) -> Iterator[Remark]:
     total = Answers({one: sum(some.by_second[one] for some in by_host.values()) for one in whole})
     nothing = {one for run in total.silences(whole) for one in run}
     waiting = _waiting(seen)
@@ -169,11 +184,6 @@ def _by_host(seen: Seen) -> dict[str, Answers]:
     for one in seen.progress:
         found.setdefault(one.host, {})[one.at_s] = one.answered
     return {name: Answers(by_second) for name, by_second in found.items()}
-
-
-def _whole(seconds: range, by_host: Mapping[str, Answers]) -> list[int]:
-    """Seconds that all hosts have reported."""
-    return [one for one in seconds if all(one in some.by_second for some in by_host.values())]
 
 
 def _waiting(seen: Seen) -> dict[int, list[float]]:

@@ -131,8 +131,8 @@ class Climb(Record):
         return tuple(one for one in some if one.severity != "note")
 
     @property
-    def told(self) -> tuple[StopResult, ...]:
-        """What people are told of it: what ended it, then its flags."""
+    def reported(self) -> tuple[StopResult, ...]:
+        """What people read of it: what ended it, then its flags."""
         return (*((self.ended_by,) if self.ended_by else ()), *self.flags)
 
     def __repr_args__(self) -> Iterator[tuple[str, object]]:
@@ -144,7 +144,7 @@ class Climb(Record):
 
     def _repr_html_(self) -> str:
         """A row for each rung with what must be known of it, and why the climb ended."""
-        stops = [one.sentence for one in self.told]
+        stops = [one.sentence for one in self.reported]
         head = ("Phase", "Users", "NOPM", "Mean latency", "P99.9 latency", "Remarks")
         caption = labelled(self.label, self.configuration.name)
         return html_table(head, map(_cells, self.rungs), caption, [f"{one}." for one in stops])

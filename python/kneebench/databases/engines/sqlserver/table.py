@@ -34,6 +34,8 @@ CACHE = "max server memory (MB)"
 DATA_FILES = 4
 PORT = 1433
 MIB = 2**20
+Growth = Annotated[Bytes | None, Field(ge=0, lt=2**44, multiple_of=MIB)]
+"""Autogrow of a file."""
 
 
 class SqlServerDatabase(ExistingSchemaDatabase):
@@ -102,11 +104,8 @@ class SqlServerDatabase(ExistingSchemaDatabase):
         ),
     ] = 0
     data_growth: Annotated[
-        Bytes | None,
+        Growth,
         Field(
-            ge=0,
-            lt=2**44,
-            multiple_of=MIB,
             description=(
                 'Autogrow of each data file, set once the database is loaded; "0MiB": off. Empty:'
                 " 256 MiB"
@@ -114,13 +113,8 @@ class SqlServerDatabase(ExistingSchemaDatabase):
         ),
     ] = None
     log_growth: Annotated[
-        Bytes | None,
-        Field(
-            ge=0,
-            lt=2**44,
-            multiple_of=MIB,
-            description='Autogrow of the log file, set likewise; "0MiB": off. Empty: 64 MiB',
-        ),
+        Growth,
+        Field(description='Autogrow of the log file, set likewise; "0MiB": off. Empty: 64 MiB'),
     ] = None
     backup: Annotated[
         Text,
