@@ -25,6 +25,7 @@ from tests.packed import changed
 from tests.simulated_campaign import nightly, plan
 
 SAMPLES = Path(__file__).parent.parent / "docs" / "samples"
+ARCHIVES = sorted(SAMPLES.glob("*.kneebench"))
 
 
 @pytest.fixture(scope="module")
@@ -143,9 +144,25 @@ def test_frames_have_the_figures_of_the_results(results: kneebench.Results) -> N
     found = results.knees()
     assert list(found["nopm_low"]) == [one.nopm.low for one in knees]
     assert list(found["mean_s"]) == [one.latency_s.value for one in knees]
+    assert [float(one.nopm) for one in knees] == list(found["nopm"])
+    assert f"{knees[0].nopm:,.0f}" == f"{found['nopm'][0]:,.0f}"
     compared = results.comparisons()
     assert list(compared["ratio"]) == [one.ratio.value for one in kneebench.compare(results)]
     assert set(compared["configuration"]) == {"slow"}
+
+
+@pytest.mark.parametrize("sample", ARCHIVES, ids=lambda file: file.stem)
+def test_what_the_climb_measured_at_the_ends_of_a_knee_is_in_its_row(sample: Path) -> None:
+    results = kneebench.load(sample)
+    for climb, row in zip(results.climbs, results.knees().rows(), strict=True):
+        found = kneebench.knee(climb)
+        rungs = {one.users: one for one in climb.of("search", "bisection") if not one.invalid}
+        wide = found.users.low < found.users.high
+        for side, users in (("low", found.users.low), ("high", found.users.high)):
+            rung = rungs.get(round(users)) if wide else None
+            seen = rung and (rung.users, rung.tally.nopm, rung.tally.latency.mean_s)
+            named = [row[f"{side}_end_{one}"] for one in ("users", "nopm", "mean_s")]
+            assert named == list(seen or (None, None, None))
 
 
 def test_series_and_seconds_are_those_of_the_folder(results: kneebench.Results) -> None:
@@ -194,9 +211,9 @@ def test_every_file_of_a_campaign_is_in_the_reference_with_its_columns(
                 assert f"| `{column}` | {kind} |" in part
 
 
-@pytest.mark.parametrize("name", ["default", "engines"])
-def test_the_documented_query_gives_the_figures_of_the_brief(name: str) -> None:
-    results = kneebench.load(SAMPLES / f"{name}.kneebench")
+@pytest.mark.parametrize("sample", ARCHIVES, ids=lambda file: file.stem)
+def test_the_documented_query_gives_the_figures_of_the_brief(sample: Path) -> None:
+    results = kneebench.load(sample)
     figures = {
         (climb.configuration.name, rung.order.key, quantity): found.value
         for climb in results.climbs
@@ -205,7 +222,8 @@ def test_the_documented_query_gives_the_figures_of_the_brief(name: str) -> None:
         if quantity in READ and len(found.sources) > 1
         if quantity != "processes.io"  # that of a process that ended is not in its figure
     }
-    assert {"waits.log", "processes.cpu", "cores.busy"} <= {quantity for *_, quantity in figures}
+    sampled = () if results.campaign.simulated else ("waits.log",)
+    assert {"cores.busy", "processes.cpu", *sampled} <= {quantity for *_, quantity in figures}
     series = results.series()
     queried = {tuple(row[:3]): row[3] for row in duckdb.sql(documented_query()).fetchall()}
     assert len(series) and {key: queried[key] for key in figures} == pytest.approx(
@@ -246,6 +264,7 @@ def test_the_column_of_a_table_says_its_unit_where_it_has_one() -> None:
     """A dimension and no unit in the name would be seconds to one reader and ms to another."""
     plain = {"users", "nopm", "tpm", "ratio", "runs", "noise_floor", "relative", "busy", "value"}
     plain |= {"baseline", "change", "outlying_ratio", "margin_share"}
+    plain |= {"low_end_nopm", "high_end_nopm"}
     units = ("_s", "_bytes", "_per_transaction", "_share", "_busy", "_w", "mw_per_nopm")
     for name, found in (FRAMES | CALLS).items():
         numbers = {

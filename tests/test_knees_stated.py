@@ -5,7 +5,9 @@ one reason why each climb ended, and figures that contain what they draw.
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,8 +15,10 @@ from kneebench.analysis.configuration_summary import configuration_summaries, ro
 from kneebench.analysis.estimate import T_975
 from kneebench.analysis.knee import MAY_BE_HIGHER, knee, quoted_rungs, where_between
 from kneebench.analysis.quoted_load import climb_end
-from kneebench.analysis.wording import stop_reason
+from kneebench.analysis.wording import number_of_users, stop_reason
 from kneebench.brief.glance_tables import at_the_knee
+from kneebench.brief.labels import CHARACTER, LINE, Box, Point
+from kneebench.brief.scales import Domain
 from kneebench.brief.section import Figure
 from kneebench.brief.sections import cautions
 from kneebench.brief.sections.glance import stop_reason_sentence
@@ -137,6 +141,46 @@ def _values(spec: object) -> list[list[dict[str, float]]]:
     values = spec.get("values")
     own = [values] if isinstance(values, list) and values and isinstance(values[0], dict) else []
     return own + [one for part in spec.values() for one in _values(part)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_label_of_each_knee_stands_at_the_circle_that_it_names(name: str) -> None:
+    view = ViewModel(campaign(name))
+    [figure] = SECTIONS.module("curve").section(view).figures
+    drawn = [(mark, row) for mark, rows in _marks(figure.spec) for row in rows]
+    axes = next(one["encoding"] for one in figure.spec["layer"] if one["mark"]["type"] == "line")
+    across, up = (
+        Domain(*one["domain"], logarithmic=one["type"] == "log")
+        for one in (axes["x"]["scale"], axes["y"]["scale"])
+    )
+
+    def at(row: Any) -> Point:
+        rise = figure.spec["height"] * (1 - up.share(row["ms"]))
+        return Point(figure.spec["width"] * across.share(row["nopm"]), rise)
+
+    circles = {row["name"]: at(row) for mark, row in drawn if mark.get("shape") == "circle"}
+    labels = [(mark, row) for mark, row in drawn if mark["type"] == "text"]
+    assert {row["name"] for _, row in labels} == circles.keys()
+    assert len(circles) == len(view.knees)
+    for mark, row in labels:
+        point, width = circles[row["name"]], CHARACTER * len(row["label"])
+        assert at(row) == point
+        left = (
+            point.x + mark["dx"] - {"left": 0, "center": width / 2, "right": width}[mark["align"]]
+        )
+        middle = point.y + mark["dy"]
+        box = Box(left, middle - LINE / 2, left + width, middle + LINE / 2)
+        assert row["name"] == min(circles, key=lambda one: box.distance(circles[one]))
+        assert row["label"].endswith(number_of_users(row["users"]))
+
+
+def _marks(spec: Any, rows: Any = ()) -> Iterator[tuple[Any, Any]]:
+    """Each mark, and the rows that it draws."""
+    rows = spec.get("data", {}).get("values", rows)
+    if "mark" in spec:
+        yield spec["mark"], rows
+    for layer in spec.get("layer", ()):
+        yield from _marks(layer, rows)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -44,6 +44,15 @@ def test_what_follows_the_folder_of_a_run_is_given_by_name(tmp_path: Path) -> No
         kneebench.run(plan(), tmp_path, True)
 
 
+def test_a_folder_in_which_nothing_can_be_written_is_an_error_with_its_name_and_what_to_do(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "file").touch()
+    for folder in (Path("/proc/campaigns"), tmp_path / "file", tmp_path / "file" / "campaigns"):
+        with pytest.raises(kneebench.PlanError, match=f"cannot write {folder}: .*; choose another"):
+            kneebench.run(plan(), folder)
+
+
 def test_keys_of_a_plan_are_changed_as_the_command_line_sets_them() -> None:
     before = kneebench.preset("simulated")
     tags = {"firmware": "1.2"}

@@ -16,6 +16,26 @@ def _estimate(name: str, about: str) -> dict[str, FrameColumn]:
     return _columns("number", **{name: about}, **ends)
 
 
+def _knee_end(name: str, users: str) -> dict[str, FrameColumn]:
+    """What the climb measured at one end of the interval of the knee's users."""
+    return {
+        **_columns(
+            "whole",
+            **{
+                f"{name}_end_users": f"Users of the search rung at the {users} users that the knee"
+                " may have; missing where no valid rung is there, or the knee is exact"
+            },
+        ),
+        **_columns(
+            "number",
+            **{
+                f"{name}_end_nopm": "New-Orders per minute of that rung",
+                f"{name}_end_mean_s": "Mean latency of that rung",
+            },
+        ),
+    }
+
+
 _CONFIGURATION = _columns(
     "text",
     campaign="Campaign's id",
@@ -76,6 +96,8 @@ KNEES = {
     **_CONFIGURATION,
     **_columns("text", point="What the final runs measured: knee, or fixed load"),
     **_estimate("users", "Virtual users at the knee"),
+    **_knee_end("low", "fewest"),
+    **_knee_end("high", "most"),
     **_estimate("nopm", "New-Orders per minute at the knee"),
     **_estimate("tpm", "Transactions per minute at the knee"),
     **_estimate("mean_s", "Mean latency at the knee, in closed loop"),

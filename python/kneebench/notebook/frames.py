@@ -190,10 +190,13 @@ def _power(results: Results, climb: Climb) -> PowerOfLoad | None:
 
 
 def _knee(one: ConfigurationSummary, power: PowerOfLoad | None) -> Values:
-    measured = (one.users, one.nopm, one.tpm, one.mean_s, one.p999_s)
-    rate = one.fixed_rate
+    measured = (one.nopm, one.tpm, one.mean_s, one.p999_s)
+    rate, users = one.fixed_rate, one.users
     return (
         one.point,
+        *ends(users),
+        *_knee_end(one, users.low if users else 0.0),
+        *_knee_end(one, users.high if users else 0.0),
         *(value for estimate in measured for value in ends(estimate)),
         one.p999_certain if one.p999_s else None,
         *ends(one.log_write_s),
@@ -206,6 +209,12 @@ def _knee(one: ConfigurationSummary, power: PowerOfLoad | None) -> Values:
         *ends(rate.mean_s if rate else None),
         *ends(rate.p999_s if rate else None),
     )
+
+
+def _knee_end(one: ConfigurationSummary, users: float) -> Values:
+    rungs = {end.users: end for end in one.knee_ends}
+    found = rungs.get(round(users))
+    return (found.users, found.nopm, found.latency_s) if found else (None, None, None)
 
 
 def ends(one: Estimate | None) -> Values:

@@ -23,7 +23,7 @@ from kneebench.records import (
     unwatched,
 )
 from kneebench.results import campaign_reader, parquet
-from kneebench.results.atomic_write import write_text
+from kneebench.results.atomic_write import write_text, writing
 from kneebench.results.campaign_folders import find_unfinished, new_folder, slug
 from kneebench.results.file_schemas import schemas
 from kneebench.results.formats import (
@@ -108,11 +108,13 @@ class Store(HeadKeeper):
     ) -> Store:
         """The unfinished campaign of this plan, to resume, or a finished one that lacks the proofs
         of `reliefs`; else one that the plan only adds configurations to; a new one if there is
-        none, or if `fresh`. `watch` hears of one that is not ours to resume.
+        none, or if `fresh`. `watch` hears of one that is not ours to resume. Raises PlanError where
+        nothing can be written.
         """
         found = None if fresh else find_unfinished(root, plan, host, reliefs=reliefs, watch=watch)
         found = found or (None if fresh else find_joinable(root, plan, host))
-        return cls.open(found) if found else cls.create(root, plan, host)
+        with writing(root):
+            return cls.open(found) if found else cls.create(root, plan, host)
 
     def reopen(self, plan: Plan) -> tuple[Configuration, ...]:
         """Add the configurations that only this plan has, and give them. The campaign is unfinished
