@@ -19,7 +19,7 @@ from kneebench.databases.engines.postgres.address import wire_address
 from kneebench.databases.engines.postgres.server import PostgresServer
 from kneebench.databases.several import engine_of
 from kneebench.hosts.load_hosts import LoadHosts, Way, connect
-from kneebench.hosts.merging import merged_report
+from kneebench.hosts.spread_load import merged_report
 from kneebench.lab.journal import Journal
 from kneebench.plan.configurations import configurations
 from kneebench.plan.hosts import LoadHost

@@ -24,11 +24,11 @@ import psutil
 from bench.ratio import Ratio, Size, at_least, turns
 from bench.servers import DEBIAN, unwatched
 from bench.turn import in_turn
-from kneebench.databases.engines.postgres.account import server_account
 from kneebench.databases.engines.postgres.address import connect
 from kneebench.databases.engines.postgres.builds import find_build
-from kneebench.databases.engines.postgres.cluster import configure
+from kneebench.databases.engines.postgres.engine import server_account
 from kneebench.databases.engines.postgres.footprint import GIB
+from kneebench.databases.engines.postgres.image import configure
 from kneebench.databases.engines.postgres.launcher import Launch, make_cluster, running_server
 from kneebench.databases.engines.postgres.loading import KEYS_MEMORY, load
 from kneebench.databases.engines.postgres.runtime import runtime_directory

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from bench.servers import usable
 from kneebench.databases.engines.mariadb.builds import PLACES, PROGRAM, find_build, server_account
-from kneebench.databases.engines.mariadb.cluster import DATABASE, configure, make_cluster
+from kneebench.databases.engines.mariadb.image import DATABASE, configure, make_cluster
 from kneebench.databases.engines.mariadb.launcher import (
     Launch,
     MariadbFiles,

@@ -14,18 +14,17 @@ from typing import NamedTuple
 import psutil
 
 from bench.ratio import Size
-from kneebench.databases.engines.postgres.account import server_account
 from kneebench.databases.engines.postgres.address import connect
 from kneebench.databases.engines.postgres.builds import PostgresBuild, find_build
 from kneebench.databases.engines.postgres.conditions import conditions
+from kneebench.databases.engines.postgres.engine import restore, server_account
 from kneebench.databases.engines.postgres.image import prepare, recipe_of
 from kneebench.databases.engines.postgres.launcher import Launch, RunningPostgres, running_server
-from kneebench.databases.engines.postgres.restoring import restore
 from kneebench.databases.engines.postgres.runtime import runtime_directory
 from kneebench.databases.engines.postgres.server import PostgresServer
 from kneebench.databases.engines.postgres.server_address import DATABASE, PostgresAddress
 from kneebench.databases.engines.postgres.server_settings import LISTENING
-from kneebench.databases.managed.process import Process
+from kneebench.databases.managed.server_process import Process
 from kneebench.lab.journal import Journal
 from kneebench.measurement.meters.processes import Processes
 from kneebench.plan.plan import Workload

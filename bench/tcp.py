@@ -15,9 +15,9 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from bench.servers import Loaded
-from kneebench.databases.engines.postgres.account import server_account
 from kneebench.databases.engines.postgres.address import connect
-from kneebench.databases.engines.postgres.listening import ACCESS
+from kneebench.databases.engines.postgres.engine import server_account
+from kneebench.databases.engines.postgres.launcher import ACCESS
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
 from kneebench.errors import PlanError
 from kneebench.lab.folder import Folder

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import psycopg
 import pytest
 
-from kneebench.databases.engines.postgres.account import server_account
 from kneebench.databases.engines.postgres.builds import find_build
+from kneebench.databases.engines.postgres.engine import server_account
 from kneebench.databases.engines.postgres.launcher import Launch, make_cluster, program
 from kneebench.databases.engines.postgres.runtime import runtime_directory, socket_folder
 from kneebench.databases.managed.ownership import home

@@ -14,7 +14,7 @@ from math import exp, log
 
 import numpy as np
 
-from kneebench.analysis.knee_interval import users_interval
+from kneebench.analysis.knee_fit import users_interval
 from kneebench.ladder import steps
 from kneebench.ladder.climb import climb
 from kneebench.plan.ladder import Ladder

@@ -16,13 +16,12 @@ import psutil
 import psycopg
 import pytest
 
-from kneebench.databases.engines.postgres.account import server_account
 from kneebench.databases.engines.postgres.address import connect, parameters
 from kneebench.databases.engines.postgres.builds import find_build
+from kneebench.databases.engines.postgres.engine import restore, server_account
 from kneebench.databases.engines.postgres.image import prepare, recipe_of
 from kneebench.databases.engines.postgres.launcher import Launch, running_server
 from kneebench.databases.engines.postgres.loading import load
-from kneebench.databases.engines.postgres.restoring import restore
 from kneebench.databases.engines.postgres.runtime import runtime_directory, socket_of
 from kneebench.databases.engines.postgres.server_address import DATABASE, PostgresAddress
 from kneebench.databases.engines.postgres.server_settings import LISTENING

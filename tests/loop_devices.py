@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kneebench.lab.own_mounts import POINT
+from kneebench.lab.own_devices import POINT
 from kneebench.lab.programs import found, wait_until
 
 needs_emulation = pytest.mark.skipif(

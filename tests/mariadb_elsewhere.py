@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from kneebench.databases.engines.mariadb.builds import PLACES, PROGRAM, find_build, server_account
-from kneebench.databases.engines.mariadb.cluster import configure, make_cluster
+from kneebench.databases.engines.mariadb.image import configure, make_cluster
 from kneebench.databases.engines.mariadb.launcher import (
     USER,
     Launch,

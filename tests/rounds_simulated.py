@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kneebench.analysis.final_estimates import Wanted, ended_by
 from kneebench.analysis.rounds import half_width, paired, rounds_estimate, rounds_ratio
-from kneebench.analysis.rounds_end import Wanted, ended_by
 from kneebench.records import Estimate
 
 PRECISION, REPEATS = 0.10, (5, 30)

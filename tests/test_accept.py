@@ -33,7 +33,7 @@ from kneebench.plan.resolve import resolve_document
 from kneebench.records import Check, NoiseFloor, Results, Rung
 from kneebench.results import load
 from kneebench.results.acceptance import Acceptance, accept, at_the_same_rate, plan_of, rate_warning
-from kneebench.results.resumable import resumable
+from kneebench.results.campaign_folders import resumable
 from kneebench.screen.accepted import printed
 from kneebench.screen.junit import junit
 from tests.recordings import each, recorded, with_order, with_throughput

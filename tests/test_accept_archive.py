@@ -16,7 +16,7 @@ from kneebench.errors import CANNOT_SAY
 from kneebench.plan import Plan
 from kneebench.plan.borrowed import effects, reaches_further
 from kneebench.plan.preset import presets
-from kneebench.results.packing import pack
+from kneebench.results.redaction import pack
 from tests.packed import changed, small_campaign
 from tests.recordings import recorded_plan
 

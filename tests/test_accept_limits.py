@@ -22,7 +22,7 @@ from kneebench.errors import CANNOT_SAY, WORSE, PlanError
 from kneebench.plan.preset import preset_text
 from kneebench.records import Climb, Estimate, Phase, Results
 from kneebench.results.acceptance import accept
-from kneebench.results.packing import pack
+from kneebench.results.redaction import pack
 from kneebench.screen.accepted import printed
 from tests.packed import small_campaign
 from tests.recordings import recorded, with_plan, without

@@ -7,8 +7,7 @@ from random import Random
 
 import pytest
 
-from kneebench.analysis.all_pairs import all_pairs, widened
-from kneebench.analysis.comparison import compare
+from kneebench.analysis.comparison import all_pairs, compare, widened
 from kneebench.analysis.estimate import paired_ratio
 from kneebench.analysis.wording import times_with_interval
 from kneebench.brief import Brief

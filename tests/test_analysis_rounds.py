@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kneebench.analysis.final_estimates import Wanted, ended_by
 from kneebench.analysis.rounds import (
     half_width,
     independent_rounds,
     rounds_estimate,
     rounds_ratio,
 )
-from kneebench.analysis.rounds_end import Wanted, ended_by
 from tests.rounds_simulated import NOISES, PRECISION, REPEATS, Noise, at_the_fixed_rate, campaign
 
 Seeds = Callable[[int], range]

@@ -62,7 +62,6 @@ ABOVE = (
     "exit_handling",
     "commands",
     "cli",
-    "man_page",
     "results_reference",
     "docs_generator",
     "__main__",
@@ -265,7 +264,7 @@ NEUTRAL = (
     "brief/sections",
     "plan/duration.py",
     "plan/default.py",
-    "plan/machine_share.py",
+    "plan/amounts.py",
     "campaign/preflight.py",
 )
 ONE_DATABASE = (
@@ -292,7 +291,7 @@ def test_what_measures_and_judges_names_no_object_of_one_database() -> None:
 
 MAY_NAME_AN_ENGINE = {
     "plan/database.py": "the default engine",
-    "databases/wire_address.py": "the protocols of the core",
+    "databases/engine.py": "the protocols of the core",
     "results/upgrades.py": "the engines of old formats",
 }
 

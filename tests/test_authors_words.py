@@ -30,7 +30,7 @@ from kneebench.plan.authors_words import MOST_FACTS, UNITS
 from kneebench.plan.reader import parse_plan
 from kneebench.plan.writer import to_bare_toml, to_toml
 from kneebench.records import Results
-from kneebench.records.resolved_plan import PlannedDatabase
+from kneebench.records.campaign import PlannedDatabase
 from kneebench.results import load
 from kneebench.results.campaign_differences import differences
 from kneebench.results.logo import kept_logo, read_logo

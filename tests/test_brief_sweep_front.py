@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from kneebench.analysis.order_weight import weight_checks
+from kneebench.analysis.outcome import weight_checks
 from kneebench.analysis.sweep import sweeps
 from kneebench.brief import Brief
 from kneebench.brief.markdown import markdown

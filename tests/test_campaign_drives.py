@@ -22,7 +22,7 @@ from kneebench.lab.changes.setting import setting_in
 from kneebench.lab.inventory import inventory, named
 from kneebench.lab.inventory.erasable import drive_state
 from kneebench.lab.kernel_settings import READ_AHEAD, queue_file
-from kneebench.lab.memory_limit import controller
+from kneebench.lab.limits import controller
 from kneebench.lab.processes import runs
 from kneebench.lab.programs import found, wait_until
 from kneebench.lab.sysctl_files import sysctl_file

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from kneebench.analysis.comparison import compare
+from kneebench.analysis.final_estimates import rounds_of
 from kneebench.analysis.outcome import conditions
 from kneebench.analysis.quoted_load import limit_caveats, quoted_load
-from kneebench.analysis.rounds_end import rounds_of
 from kneebench.brief import Brief
 from kneebench.campaign import flow
 from kneebench.plan import Plan

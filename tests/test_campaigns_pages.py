@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from kneebench.analysis.knee import final_rungs
 from kneebench.analysis.quoted_load import log_write as log_write_at
 from kneebench.brief.campaigns import AcceptancePage, ComparisonPage
-from kneebench.brief.figure_files import downloads
+from kneebench.brief.rendering import downloads
 from kneebench.cli import app
 from kneebench.records import Results
 from kneebench.results import compare_campaigns

@@ -11,7 +11,7 @@ from kneebench.analysis.fixed_rate import rate_caveats
 from kneebench.analysis.outcome import never_steady_caveats
 from kneebench.brief import Brief
 from kneebench.records import Moved, Results, Rung, Setting
-from kneebench.records.remark import noted
+from kneebench.records.record import noted
 from tests.recordings import (
     each,
     metered,

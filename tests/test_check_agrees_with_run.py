@@ -29,8 +29,8 @@ from kneebench.databases.engines.mariadb.address import address_of, core_address
 from kneebench.databases.engines.mariadb.error_hints import CERTIFY, error_hint
 from kneebench.databases.engines.mariadb.server_address import MariadbAddress
 from kneebench.databases.engines.mariadb.session import connect as mariadb_session
-from kneebench.databases.engines.postgres.account import server_account
 from kneebench.databases.engines.postgres.builds import find_build
+from kneebench.databases.engines.postgres.engine import server_account
 from kneebench.databases.engines.postgres.footprint import climb_bytes, data_bytes
 from kneebench.databases.engines.postgres.launcher import Launch, make_cluster, program
 from kneebench.databases.engines.postgres.runtime import runtime_directory, socket_folder

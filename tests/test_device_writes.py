@@ -25,7 +25,7 @@ WRITERS = (
 )
 """Programs that can write to a device, or change what one is."""
 NAMED_IN: dict[str, set[str]] = {
-    "databases/engines/mariadb/restoring.py": {"dd"},
+    "databases/engines/mariadb/engine.py": {"dd"},
     "lab/changes/array.py": {"mdadm"},
     "lab/changes/drive.py": {"wipefs", "mdadm"},
     "lab/changes/mount.py": {"umount"},
@@ -37,8 +37,10 @@ NAMED_IN: dict[str, set[str]] = {
     "lab/volumes/building.py": {"wipefs"},
     "lab/volumes/emulated.py": {"losetup"},
     "lab/volumes/fio_on_drives.py": {"fio"},
-    "lab/volumes/layouts.py": {"mkfs.xfs", "mkfs.ext4", "mkfs.btrfs", "mdadm", "mount"},
-    "lab/volumes/partitions.py": {"sfdisk", "wipefs"},
+    "lab/volumes/layouts.py": {
+        *("mkfs.xfs", "mkfs.ext4", "mkfs.btrfs", "mdadm", "mount"),
+        *("sfdisk", "wipefs"),
+    },
 }
 """Where commands begin with them: a new place must come through lab/device_writes.py, or be named
 in CHECKED_OTHERWISE. MariaDB's dd rewrites the log that its server has made; nvme reads logs."""
@@ -53,13 +55,13 @@ CHECKED_OTHERWISE: dict[tuple[str, str], str] = {
 DEVICE_FILES = {"lab/device_writes.py"}
 OPENS_FILES = {
     "directories.py",
-    "results/archive_reader.py",
+    "results/archive.py",
     "results/atomic_write.py",
     "results/lock.py",
     "results/origin.py",
     "databases/managed/base_image.py",
     "lab/folder.py",
-    "lab/inventory/open_files.py",
+    "lab/inventory/holders.py",
     "lab/volumes/emulated.py",
 }
 """Files of our own directories, opened for writing by os.open: never a device. open_files.py reads

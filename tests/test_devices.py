@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from kneebench.analysis.device_courses import Courses, odd_devices
 from kneebench.analysis.devices import (
     OPS,
     TIMES,
+    Courses,
     device_loads,
     name_of,
+    odd_devices,
     volume_load,
     volumes,
 )

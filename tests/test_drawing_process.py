@@ -10,8 +10,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from kneebench.brief import Brief, drawing, drawing_process
-from kneebench.brief.drawing_process import DrawingProcess
+from kneebench.brief import Brief, drawing, rendering
+from kneebench.brief.rendering import DrawingProcess
 from kneebench.brief.section import Figure
 from tests.recorded.record import unpack
 from tests.recordings import recorded
@@ -26,7 +26,7 @@ def a_figure(name: str = "one", **spec: object) -> Figure:
 
 def drawers() -> list[psutil.Process]:
     mine = psutil.Process().children()
-    return [one for one in mine if drawing_process.PROGRAM.name in " ".join(one.cmdline())]
+    return [one for one in mine if rendering.PROGRAM.name in " ".join(one.cmdline())]
 
 
 def started() -> psutil.Process:
@@ -73,7 +73,7 @@ def test_a_process_that_ends_draws_nothing_and_the_page_is_whole() -> None:
 
 
 def test_a_program_whose_reader_was_killed_ends_without_a_word() -> None:
-    command = [sys.executable, str(drawing_process.PROGRAM)]
+    command = [sys.executable, str(rendering.PROGRAM)]
     piped = subprocess.PIPE
     with subprocess.Popen(command, stdin=piped, stdout=piped, stderr=piped) as process:
         assert process.stdin and process.stdout and process.stderr

@@ -14,8 +14,7 @@ import pytest
 
 from kneebench.analysis.bottleneck import bottleneck
 from kneebench.measurement.derived_metrics import database_others
-from kneebench.measurement.meters.processes import Processes
-from kneebench.measurement.run_delay import RunDelay
+from kneebench.measurement.meters.processes import Processes, RunDelay
 from kneebench.measurement.summaries import Window
 from kneebench.records import Climb, Summary
 from tests.recorded.situations import kept

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kneebench.brief import Brief
-from kneebench.brief.emulated_limits import class_limits
+from kneebench.brief.sections.cautions import class_limits
 from kneebench.plan.volume import Volume
 from kneebench.records import RawProfile, RawRow, Results
 from tests.recordings import recorded, section, with_campaign

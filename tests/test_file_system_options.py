@@ -27,9 +27,7 @@ from kneebench.lab.volumes import Volumes
 from kneebench.lab.volumes.layouts import mkfs_command, mount_command
 from kneebench.plan.default import MEMORY
 from kneebench.plan.faults import PlanFaults
-from kneebench.plan.mkfs_options import KNOWN, LONG, read_mkfs
-from kneebench.plan.mount_options import ANY, OWN
-from kneebench.plan.option_forms import KINDS, fits
+from kneebench.plan.file_system import ANY, KINDS, KNOWN, LONG, OWN, fits, read_mkfs
 from kneebench.plan.reader import parse_plan
 from kneebench.plan.volume import Volume
 from kneebench.records import Event

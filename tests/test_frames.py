@@ -17,7 +17,7 @@ import pytest
 
 import kneebench
 from kneebench.analysis.bottleneck import bottleneck
-from kneebench.analysis.time_split import CLASSES
+from kneebench.analysis.evidence import CLASSES
 from kneebench.measurement.quantities import READ
 from kneebench.notebook.columns import CALLS, FRAMES
 from kneebench.notebook.frame import Frame, FrameColumn

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import kneebench
 from kneebench.cli import app
 from kneebench.results.given_campaigns import told_apart
-from kneebench.results.packing import pack
+from kneebench.results.redaction import pack
 
 Campaigns = tuple[Path, Path]
 

@@ -17,9 +17,9 @@ import pytest
 from kneebench._core import Address, LoadGenerator
 from kneebench.brief import drawing
 from kneebench.brief.sections import load_hosts
-from kneebench.brief.topology import MOST_DRAWN, topology
+from kneebench.brief.sections.load_hosts import MOST_DRAWN, topology
 from kneebench.brief.view_model import ViewModel
-from kneebench.campaign.links import measured_link
+from kneebench.campaign.flow import measured_link
 from kneebench.campaign.machines.engine_orders import abilities_of
 from kneebench.campaign.machines.machine import ThisMachine
 from kneebench.databases.engine import AdmitsUsers, ReachedByUsers

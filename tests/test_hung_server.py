@@ -13,10 +13,9 @@ from collections.abc import Callable, Iterator, Sequence
 import psutil
 import pytest
 
-from kneebench.databases.engines.postgres.address import answers, connect
-from kneebench.databases.engines.postgres.client_timeouts import PostgresTimeouts
+from kneebench.databases.engines.postgres.address import PostgresTimeouts, answers, connect
 from kneebench.databases.engines.postgres.server import PostgresServer
-from kneebench.databases.managed.process import Process
+from kneebench.databases.managed.server_process import Process
 from kneebench.errors import DatabaseLost
 from kneebench.measurement.measure import measure
 from kneebench.plan import Plan

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kneebench.brief import Brief
-from kneebench.databases.external.restore_command import run_restore_command
+from kneebench.databases.external.engine import run_restore_command
 from kneebench.databases.several import engine_of
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import kneebench
-from kneebench.results.compared_words import notes
+from kneebench.results.cross_campaign import notes
 
 SLOW = "slow drive"
 

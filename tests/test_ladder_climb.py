@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kneebench.analysis.elasticity import between
-from kneebench.analysis.knee_interval import users_interval
+from kneebench.analysis.knee_fit import users_interval
 from kneebench.ladder.climb import climb
 from kneebench.ladder.steps import between as halfway
 from kneebench.ladder.steps import first, following

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from kneebench.analysis.final_estimates import Wanted, rounds_so_far
 from kneebench.analysis.knee import knee_rung
-from kneebench.analysis.rounds_end import Wanted, rounds_so_far
 from kneebench.ladder.climb import climb, measure_orders
 from kneebench.ladder.final_runs import RestoredRuns
 from kneebench.ladder.rounds import Rounds

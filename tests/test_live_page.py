@@ -22,7 +22,7 @@ from kneebench.campaign.flow import run
 from kneebench.errors import KneebenchError
 from kneebench.live.address import Address, parse_address
 from kneebench.live.campaign_state import CampaignState
-from kneebench.live.metrics import exposition
+from kneebench.live.page_server import exposition
 from kneebench.plan.ladder import Ladder
 from kneebench.plan.preset import preset_text
 from kneebench.plan.reader import parse_plan

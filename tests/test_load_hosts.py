@@ -20,11 +20,10 @@ import psycopg
 import pytest
 
 from kneebench.errors import PlanError
-from kneebench.hosts.clock import offset
 from kneebench.hosts.connection import BOOT, Connection, HostLost, here
 from kneebench.hosts.load_hosts import PROGRAM, connect
-from kneebench.hosts.merging import OF_A_SECOND, merged_seconds
 from kneebench.hosts.package import NOTHING, load_package
+from kneebench.hosts.spread_load import OF_A_SECOND, merged_seconds, offset
 from kneebench.plan.hosts import LoadHost
 from tests import namespaces
 from tests.namespaces import DONE, FAKETIME, SHORT_LADDER, Controller, Hosts, rungs_of

@@ -14,11 +14,10 @@ from collections.abc import Callable, Iterator
 import psycopg
 import pytest
 
-from kneebench.databases.engines.postgres.address import connect, parameters
-from kneebench.databases.engines.postgres.client_timeouts import PostgresTimeouts
+from kneebench.databases.engines.postgres.address import PostgresTimeouts, connect, parameters
 from kneebench.databases.engines.postgres.server import PostgresServer
 from kneebench.errors import InvalidMeasurement
-from kneebench.measurement import stuck
+from kneebench.measurement import rung_runner
 from kneebench.measurement.measure import measure
 from kneebench.plan import Plan
 from kneebench.records import Event, Order
@@ -100,7 +99,7 @@ def test_our_sessions_hold_no_lock_on_any_table_between_questions(server: Postgr
 def test_users_kept_waiting_by_the_lock_of_another_end_the_rung_and_the_words_say_who(
     server: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stuck, "STUCK_S", 1.0)
+    monkeypatch.setattr(rung_runner, "STUCK_S", 1.0)
     with (
         contextlib.ExitStack() as stack,
         pytest.raises(
@@ -121,7 +120,7 @@ def test_users_kept_waiting_at_the_end_of_their_rung_end_it_too(
     server: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a slow machine the lock may come after the last user's response: then once more."""
-    monkeypatch.setattr(stuck, "STUCK_S", 1.0)
+    monkeypatch.setattr(rung_runner, "STUCK_S", 1.0)
     for _ in range(4):
         ended = ended_by_a_late_lock(server, monkeypatch)
         if not ended.startswith("cannot add up the orders"):
@@ -130,12 +129,12 @@ def test_users_kept_waiting_at_the_end_of_their_rung_end_it_too(
 
 
 def ended_by_a_late_lock(server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setattr(stuck, "EVERY_S", 1000)
+    monkeypatch.setattr(rung_runner, "EVERY_S", 1000)
     with contextlib.ExitStack() as stack, pytest.raises(InvalidMeasurement) as ended:
         watch = locking(server, stack, "cooling down")
 
         def quicken(event: Event) -> None:
-            monkeypatch.setattr(stuck, "EVERY_S", 1)
+            monkeypatch.setattr(rung_runner, "EVERY_S", 1)
             watch(event)
 
         measure(SEARCH, rungs_of(PLAN), server, [], quicken)

@@ -22,17 +22,17 @@ import pytest
 from kneebench.analysis.log_histogram import bounds_ns, log_histogram, merged, percentile_s
 from kneebench.campaign.preflight import preflight_checks
 from kneebench.databases.engine import LogCalls
-from kneebench.databases.engines.postgres.log_calls import log_calls
 from kneebench.databases.engines.postgres.server import PostgresServer
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
-from kneebench.databases.managed.process import Process
+from kneebench.databases.engines.postgres.settings_in_force import log_calls
+from kneebench.databases.managed.server_process import Process
 from kneebench.lab.drives import IN_MEMORY, file_system_of
 from kneebench.lab.journal import Journal
 from kneebench.lab.processes import family
 from kneebench.measurement import log_trace
-from kneebench.measurement.log_flushes import log_flushes, log_notes
 from kneebench.measurement.log_trace import LogTrace, missing
 from kneebench.measurement.meters import MeterContext, open_meters
+from kneebench.measurement.rung_summary import log_flushes, log_notes
 from kneebench.measurement.sampler import RawSeries
 from kneebench.measurement.summaries import window
 from kneebench.plan.reader import parse_plan

@@ -12,13 +12,11 @@ from kneebench.brief import Brief
 from kneebench.brief.host_facts import host_facts
 from kneebench.lab import memory_modules as modules_room
 from kneebench.lab import programs
-from kneebench.lab.firmware import firmware_profiles
-from kneebench.lab.host import described, host
+from kneebench.lab.host import Processor, described, firmware_profiles, host, processor
 from kneebench.lab.inventory import Sources, drive_fills
 from kneebench.lab.inventory.block_devices import listed_devices
 from kneebench.lab.inventory.file_systems import trims
 from kneebench.lab.memory_modules import Slots, memory_modules, modules_in
-from kneebench.lab.processor import Processor, processor
 from kneebench.records import (
     DriveFill,
     Host,

@@ -14,8 +14,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from kneebench.lab.memory_limit import controller
-from kneebench.measurement import database_group, meters
+from kneebench.lab.limits import controller
+from kneebench.measurement import meters
 from kneebench.measurement.meters import group, network, thermal
 from kneebench.measurement.meters.cores import TICK_S
 from kneebench.measurement.meters.meter import Absent, MeterContext, PartialMeter
@@ -352,9 +352,9 @@ UNIFIED_MOUNT = "/ {} rw - cgroup2 cgroup2 rw"
 @pytest.mark.parametrize(
     ("its", "mount", "memory", "pressure"),
     [
-        ("0::/user.slice", UNIFIED_MOUNT, database_group.SHARED, database_group.SHARED),
-        ("0::/../other", UNIFIED_MOUNT, database_group.OUTSIDE, database_group.OUTSIDE),
-        ("0::/db", "/ / rw - ext4 /dev/vda rw", database_group.NO_TREE, database_group.NO_TREE),
+        ("0::/user.slice", UNIFIED_MOUNT, group.SHARED, group.SHARED),
+        ("0::/../other", UNIFIED_MOUNT, group.OUTSIDE, group.OUTSIDE),
+        ("0::/db", "/ / rw - ext4 /dev/vda rw", group.NO_TREE, group.NO_TREE),
         ("0::/db", UNIFIED_MOUNT, group.NO_CONTROLLER, group.KERNEL_WITHOUT),
     ],
 )

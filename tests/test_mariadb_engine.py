@@ -21,10 +21,9 @@ import pytest
 
 from kneebench.databases.engine import LogCalls
 from kneebench.databases.engines.mariadb.builds import find_build
-from kneebench.databases.engines.mariadb.cluster import system_tables
 from kneebench.databases.engines.mariadb.engine import OwnMariadb
-from kneebench.databases.engines.mariadb.readings import NOT_TIMED
-from kneebench.databases.engines.mariadb.server import MariadbServer
+from kneebench.databases.engines.mariadb.image import system_tables
+from kneebench.databases.engines.mariadb.server import NOT_TIMED, MariadbServer
 from kneebench.databases.engines.mariadb.session import connect
 from kneebench.databases.several import engine_of
 from kneebench.errors import DatabaseLost, PlanError, Refused

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from kneebench.analysis.memory import limited_memory
 from kneebench.brief import Brief
-from kneebench.campaign.machine_findings import data_findings
+from kneebench.campaign.preflight import data_findings
 from kneebench.plan import Plan
 from kneebench.plan.resolve import only_database
 from kneebench.records import Results

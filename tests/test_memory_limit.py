@@ -14,10 +14,9 @@ import pytest
 
 from kneebench.databases.several import engine_of
 from kneebench.errors import KneebenchError
-from kneebench.lab import memory_limit
+from kneebench.lab import limits
 from kneebench.lab.journal import Journal
-from kneebench.lab.limits import Allowed, DatabaseLimits
-from kneebench.lab.memory_limit import controller
+from kneebench.lab.limits import Allowed, DatabaseLimits, controller
 from kneebench.plan import Plan
 from kneebench.records import Configuration, Event
 
@@ -111,6 +110,6 @@ def test_a_server_of_a_plan_with_a_limit_is_in_its_group_and_sized_for_it(tmp_pa
 def test_without_a_controller_the_error_says_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(memory_limit, "controller", lambda: None)
+    monkeypatch.setattr(limits, "controller", lambda: None)
     with pytest.raises(KneebenchError, match="run as root"), limited(tmp_path, MIB):
         pass

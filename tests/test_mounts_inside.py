@@ -17,8 +17,7 @@ from kneebench.errors import Refused
 from kneebench.lab.changes.directory import MadeDirectory
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
-from kneebench.lab.mounts_inside import mount_point_inside
-from kneebench.lab.removal import MARKER, empty, remove
+from kneebench.lab.removal import MARKER, empty, mount_point_inside, remove
 from tests.loop_devices import done, mounted
 
 pytestmark = [

@@ -11,13 +11,12 @@ from kneebench._core import system_roots
 from kneebench.databases.engines.mariadb.address import client_command
 from kneebench.databases.engines.mariadb.blocked import end_stuck
 from kneebench.databases.engines.mariadb.error_hints import error_hint
-from kneebench.databases.engines.mariadb.log_calls import log_calls
 from kneebench.databases.engines.mariadb.properties import error_class
-from kneebench.databases.engines.mariadb.readings import METERS, MariadbReadings
 from kneebench.databases.engines.mariadb.remote import RemoteMariadb
 from kneebench.databases.engines.mariadb.rights import obstacles, rights
+from kneebench.databases.engines.mariadb.server import METERS, MariadbReadings
 from kneebench.databases.engines.mariadb.session import is_lost
-from kneebench.databases.engines.mariadb.settings_in_force import in_force, log_is_mapped
+from kneebench.databases.engines.mariadb.settings_in_force import in_force, log_calls, log_is_mapped
 from kneebench.databases.engines.mariadb.versions import Product
 from kneebench.databases.engines.mariadb.waits import MariadbWaits
 from kneebench.databases.engines.mariadb.whereabouts import log_directory

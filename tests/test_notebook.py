@@ -16,7 +16,7 @@ import pytest
 
 import kneebench
 from kneebench.brief import drawing
-from kneebench.notebook.progress_line import in_notebook
+from kneebench.notebook.running import in_notebook
 from kneebench.records import Remark
 from tests.recordings import recorded
 from tests.simulated_campaign import plan

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kneebench.analysis.order_weight import order_weights, weight_checks
-from kneebench.analysis.outcome import exit_code, failed_checks
+from kneebench.analysis.outcome import exit_code, failed_checks, order_weights, weight_checks
 from kneebench.brief import Brief
 from kneebench.records import Results
 from tests.recordings import each, recorded, with_phase, with_throughput, without

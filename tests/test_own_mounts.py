@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from kneebench.databases.engines.postgres.account import server_account
+from kneebench.databases.engines.postgres.engine import server_account
 from kneebench.databases.managed.account import as_account
 from kneebench.lab.changes.mount import MountedFileSystem, volume_of
 from kneebench.lab.inventory.holders import is_held
 from kneebench.lab.journal import Journal
 from kneebench.lab.open_device import OpenDevice
-from kneebench.lab.own_mounts import OWN_MOUNTS
+from kneebench.lab.own_devices import OWN_MOUNTS
 from kneebench.lab.own_writes import are_all_ours, note_own_writes
 from kneebench.lab.programs import wait_until
 from tests.loop_devices import done, loop_device, mounted, volume_point

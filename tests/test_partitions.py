@@ -30,8 +30,8 @@ from kneebench.lab.own_writes import note_own_writes
 from kneebench.lab.permission import WritableDevice, made
 from kneebench.lab.programs import found
 from kneebench.lab.volumes import Volumes, erase_drives, volume_findings
-from kneebench.lab.volumes.capacity import capacity_bytes
 from kneebench.lab.volumes.preconditioner import Preconditioner
+from kneebench.lab.volumes.preconditioning_time import capacity_bytes
 from kneebench.plan import Plan
 from kneebench.plan.storage import Storage
 from kneebench.records import Event

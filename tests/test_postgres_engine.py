@@ -24,8 +24,8 @@ from kneebench.databases.engine import Engine
 from kneebench.databases.engines.postgres import image as images
 from kneebench.databases.engines.postgres.address import answers, connect, explained
 from kneebench.databases.engines.postgres.builds import find_build
-from kneebench.databases.engines.postgres.cluster import configure
 from kneebench.databases.engines.postgres.engine import OwnPostgres
+from kneebench.databases.engines.postgres.image import configure
 from kneebench.databases.engines.postgres.launcher import make_cluster, running_server
 from kneebench.databases.engines.postgres.server import PostgresServer
 from kneebench.databases.managed.account import Account

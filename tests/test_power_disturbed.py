@@ -17,12 +17,12 @@ import pytest
 
 from kneebench.analysis.power import doubts
 from kneebench.brief import Brief
+from kneebench.measurement.measure import RungPower
 from kneebench.measurement.power.idle import idle_power
 from kneebench.measurement.power.lag import OFF_S, ON_S
 from kneebench.measurement.power.record import PowerSample
 from kneebench.measurement.power.recorder import PowerRecorder
 from kneebench.measurement.power.recordings import NewSamples, RecordedPower, facts_of
-from kneebench.measurement.power.rung_power import RungPower
 from kneebench.measurement.power_meters import http
 from kneebench.measurement.power_meters.power_source import NoAnswer, NotBelieved
 from kneebench.plan.power import Power

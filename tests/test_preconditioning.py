@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from kneebench.analysis.steady_state import MOST_ROUNDS, steadiness
+from kneebench.analysis.steady import MOST_ROUNDS, steadiness
 from kneebench.analysis.sustained_load import fell_at, has_fallen
 from kneebench.campaign.expected_duration import expected_duration
 from kneebench.errors import PlanError, Refused
@@ -27,7 +27,7 @@ from kneebench.lab.permission import claim, made
 from kneebench.lab.volumes import Volumes, emulated, erase_drives, volume_findings
 from kneebench.lab.volumes.emulated import DriveClass, emulated_drive
 from kneebench.lab.volumes.fio_on_drives import file_of
-from kneebench.lab.volumes.preconditioning import write_drives
+from kneebench.lab.volumes.preconditioning_time import write_drives
 from kneebench.lab.volumes.sustained_load import Sustained, load_drives
 from kneebench.plan import Plan
 from kneebench.plan.storage import Storage

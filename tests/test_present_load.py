@@ -19,9 +19,8 @@ from typer.testing import CliRunner
 from kneebench import units
 from kneebench.cli import app
 from kneebench.lab.drives import drive_of
-from kneebench.measurement import load_findings
 from kneebench.measurement.meters.cores import Cores
-from kneebench.measurement.present_load import PresentLoad, present_load
+from kneebench.measurement.present_load import PresentLoad, drive_loads, machine_load, present_load
 
 MANY = 6
 
@@ -88,7 +87,7 @@ def test_check_names_what_keeps_the_drive_busy_now(
 
 def test_a_drive_is_a_warning_above_the_limit_of_a_rung() -> None:
     seen = PresentLoad(0.0, 0.0, (), (("sda", 0.02), ("sdb", 0.4)), (("dd", 1.2e8),))
-    quiet, busy = load_findings.drive_loads(seen)
+    quiet, busy = drive_loads(seen)
     assert (quiet.level, busy.level) == ("ok", "warning")
     whose = "processes" if os.geteuid() == 0 else "this user's processes"
     by = f"({whose} on all drives: dd 120 MB/s)"
@@ -142,7 +141,7 @@ def test_stolen_time_is_told_apart_from_what_processes_use(
 def test_the_present_load_is_a_warning_above_the_limits_of_a_rung(
     seen: PresentLoad, level: str, said: str
 ) -> None:
-    found = load_findings.machine_load(seen, 2)
+    found = machine_load(seen, 2)
     assert found.level == level
     assert said in found.seen
     assert bool(found.do) == (level == "warning")

@@ -32,12 +32,10 @@ from kneebench.measurement.profile import (
     Profile,
     ProfileRow,
     expected_s,
-    measuring,
     profile,
     profiling,
 )
-from kneebench.measurement.profile.fio import row_of
-from kneebench.measurement.profile.over_time import over_time
+from kneebench.measurement.profile.fio import over_time, row_of
 from kneebench.measurement.profile.rows import Traffic, inconsistent
 from kneebench.screen.profile import printed, row_line
 from tests.profiles import made_up_profile
@@ -156,7 +154,7 @@ def test_ctrl_c_in_mid_row_ends_fio_and_leaves_nothing(
         raise KeyboardInterrupt
 
     # not time.sleep itself, by which subprocess waits for the fio that tries an engine
-    monkeypatch.setattr(measuring, "time", SimpleNamespace(sleep=interrupted))
+    monkeypatch.setattr(profiling, "time", SimpleNamespace(sleep=interrupted))
     with pytest.raises(KeyboardInterrupt):
         profile(DirectoryTarget(place, 64 * MIB), 30, lambda row: None, FEW[:1])
     assert running

@@ -22,9 +22,8 @@ from kneebench.errors import KneebenchError
 from kneebench.results.acceptance import accept
 from kneebench.results.campaign_folders import LONGEST_FOLDER, slug
 from kneebench.results.campaign_reader import series
-from kneebench.results.packing import pack
 from kneebench.results.private_names import Name, by_form, by_key
-from kneebench.results.redaction import Redaction, Replacement, redacted, redaction_of
+from kneebench.results.redaction import Redaction, Replacement, pack, redacted, redaction_of
 from tests.packed import PATH, PRIVATE, SERIAL, SHORT, changed, texts, with_private_names
 from tests.packed import small_campaign as campaign_in
 
@@ -239,7 +238,7 @@ def test_a_redaction_that_would_damage_the_campaign_leaves_no_file(
     monkeypatch.setattr("kneebench.results.redaction.words_of_format", frozenset)
     results = kneebench.load(folder)
     named = [Name("host", "final_run")]
-    monkeypatch.setattr("kneebench.results.packing.names_of_this_machine", lambda: named)
+    monkeypatch.setattr("kneebench.results.redaction.names_of_this_machine", lambda: named)
     with pytest.raises(KneebenchError, match="with stand-ins it could not be read"):
         pack(results, tmp_path / "x.kneebench", redact=True)
     assert list(tmp_path.iterdir()) == []
@@ -286,7 +285,7 @@ def test_a_storage_of_a_hosts_name_keeps_its_rungs(folder: Path, tmp_path: Path)
     file = tmp_path / "x.kneebench"
     names = [Name("host", "fast")]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("kneebench.results.packing.names_of_this_machine", lambda: names)
+        patch.setattr("kneebench.results.redaction.names_of_this_machine", lambda: names)
         pack(kneebench.load(folder), file, redact=True)
     climbs = kneebench.load(file).climbs
     assert re.fullmatch(r"slow-drive host\d-drive", " ".join(climb.id for climb in climbs))

@@ -13,9 +13,8 @@ from typing import Literal
 
 import pytest
 
-from kneebench.databases.engines.postgres.account import server_account
-from kneebench.databases.engines.postgres.cluster import move_log
-from kneebench.databases.engines.postgres.restoring import LEFT_BEHIND
+from kneebench.databases.engines.postgres.engine import LEFT_BEHIND, server_account
+from kneebench.databases.engines.postgres.image import move_log
 from kneebench.databases.managed.copying import drop_caches, duplicate
 from kneebench.databases.managed.ownership import hand_over
 from kneebench.errors import PlanError

@@ -26,7 +26,7 @@ from kneebench.errors import KneebenchError, Refused
 from kneebench.results.archive import entries
 from kneebench.results.campaign_reader import series
 from kneebench.results.lock import Lock
-from kneebench.results.packing import pack
+from kneebench.results.redaction import pack
 from tests.packed import small_campaign
 
 HEAD = "campaign.json"

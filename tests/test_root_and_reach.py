@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from kneebench.databases.engines.postgres.account import server_account
 from kneebench.databases.engines.postgres.builds import find_build
+from kneebench.databases.engines.postgres.engine import server_account
 from kneebench.databases.managed.account import Account, may_replace
 from kneebench.errors import Refused
 from kneebench.lab.folder import Folder

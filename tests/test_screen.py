@@ -13,9 +13,9 @@ import pytest
 from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.comparison import compare
 from kneebench.analysis.configuration_summary import configuration_summaries
+from kneebench.analysis.final_estimates import RoundsSoFar, Wanted
 from kneebench.analysis.fixed_rate import fixed_rate_latency
 from kneebench.analysis.headline import headline
-from kneebench.analysis.rounds_end import RoundsSoFar, Wanted
 from kneebench.analysis.wording import FEW_MEANS
 from kneebench.campaign.flow import run
 from kneebench.databases.tproc_c.loading import progress_of as loading

@@ -19,8 +19,7 @@ from typing import Any
 import pytest
 
 from kneebench.databases.engines.postgres import image as images
-from kneebench.databases.engines.postgres.account import server_account
-from kneebench.databases.engines.postgres.engine import OwnPostgres
+from kneebench.databases.engines.postgres.engine import OwnPostgres, server_account
 from kneebench.databases.engines.postgres.launcher import make_cluster, running_server
 from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.ownership import home

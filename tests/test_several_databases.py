@@ -33,8 +33,8 @@ from kneebench.plan.writer import to_toml
 from kneebench.records import Event, Finding, Results
 from kneebench.results import compare_campaigns
 from kneebench.results.acceptance import judgeable
+from kneebench.results.campaign_folders import measured_by_another
 from kneebench.results.compare_plans import compare_plans, plan_document
-from kneebench.results.resumable import measured_by_another
 from kneebench.screen.summary import printed, results_json
 from tests.recordings import section
 from tests.terminal import drawn

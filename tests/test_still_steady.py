@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from kneebench.analysis.drift_line import line
-from kneebench.analysis.still_steady import StillSteady, still_steady
+from kneebench.analysis.still_steady import StillSteady, line, still_steady
 from kneebench.brief import Brief
 from kneebench.records import CountedDevice, Preconditioned, Results, Rung, Summary
 from tests.recordings import (

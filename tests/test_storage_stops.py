@@ -18,8 +18,8 @@ from kneebench.plan.reader import parse_plan
 from kneebench.plan.resolve import campaign_plan
 from kneebench.plan.writer import to_toml
 from kneebench.records import Limits
+from kneebench.results.campaign_folders import resumable
 from kneebench.results.compare_plans import compare_plans, plan_document
-from kneebench.results.resumable import resumable
 
 COMMON = """
 [database]

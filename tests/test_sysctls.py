@@ -10,8 +10,7 @@ from typer.testing import CliRunner
 
 from kneebench.cli import app
 from kneebench.lab.sysctl_files import MOVED
-from kneebench.plan.kernel import Kernel
-from kneebench.plan.sysctls import COUNTS, RANGES, REFUSED, WORDS, why_not
+from kneebench.plan.kernel import COUNTS, RANGES, REFUSED, WORDS, Kernel, why_not
 
 PROC_SYS = Path("/proc/sys")
 SAID = {

@@ -20,8 +20,7 @@ from kneebench.cli import app
 from kneebench.records import Estimate
 from kneebench.results.badge import GREEN, GREY, RED, badge
 from kneebench.results.nights import LeftOut, Nights
-from kneebench.results.trend import Trend, TrendChange, TrendPoint, hidden_latencies
-from kneebench.results.trend_words import headline
+from kneebench.results.trend import Trend, TrendChange, TrendPoint, headline, hidden_latencies
 from kneebench.screen.trended import printed
 from tests.packed import changed
 from tests.recordings import each, recorded, with_order

@@ -9,8 +9,8 @@ from itertools import takewhile
 from pathlib import Path
 
 from kneebench import Brief, load
-from kneebench.brief.figure_files import write_figures
 from kneebench.brief.pdf import write_pdf
+from kneebench.brief.rendering import write_figures
 from kneebench.brief.section import Figure
 from kneebench.records import Results
 

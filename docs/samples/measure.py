@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from kneebench import load
-from kneebench.results.packing import pack
+from kneebench.results.redaction import pack
 
 HERE = Path(__file__).parent
 COMMAND = (sys.executable, "-m", "kneebench", "run")

@@ -10,14 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from kneebench.analysis.accepted_figures import (
+from kneebench.analysis.accepted_limits import (
     log_at_knee,
     log_at_rate,
     mean_latency,
     nopm,
     p999_latency,
 )
-from kneebench.analysis.comparison import called, is_beyond, machine_floor
+from kneebench.analysis.comparison import (
+    called,
+    carried_nopm,
+    compared_users,
+    is_beyond,
+    machine_floor,
+)
 from kneebench.analysis.equivalence import (
     MOST_ROUNDS,
     Judgement,
@@ -31,8 +37,7 @@ from kneebench.analysis.equivalence import (
 from kneebench.analysis.fixed_rate import fixed_rate_latency, same_rate
 from kneebench.analysis.judged import PER_NOPM, USERS, Judged, shown
 from kneebench.analysis.knee import place, quoted_rungs
-from kneebench.analysis.knee_interval import users_interval
-from kneebench.analysis.knees_apart import carried_nopm, compared_users
+from kneebench.analysis.knee_fit import users_interval
 from kneebench.analysis.power import power_per_nopm
 from kneebench.analysis.wording import (
     WIDEST,

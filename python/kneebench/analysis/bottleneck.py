@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kneebench.analysis.drive_programs import drives_without_a_core
-from kneebench.analysis.evidence import busy, share
+from kneebench.analysis.evidence import CLASSES, busy, share, time_split
 from kneebench.analysis.knee import final_rungs, place
 from kneebench.analysis.knee_readings import KneeReadings
 from kneebench.analysis.resource_evidence import EVALUATORS, load_generator
@@ -25,7 +25,6 @@ from kneebench.analysis.resources import (
     STORAGE,
     Resource,
 )
-from kneebench.analysis.time_split import CLASSES, time_split
 from kneebench.analysis.wording import capital, number_of_users
 from kneebench.records import Bottleneck, Climb, ResourceEvidence, Rung
 from kneebench.units import time

@@ -27,7 +27,7 @@ from math import exp, inf, log, log1p, sqrt
 from statistics import fmean, median
 from typing import NamedTuple
 
-from kneebench.analysis.student import student_t
+from kneebench.analysis.estimate import student_t
 from kneebench.records import Estimate
 
 LEAST = 2

@@ -10,13 +10,14 @@ beyond the noise floor.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import log, log1p
+from itertools import combinations
+from math import exp, log, log1p
 
 from kneebench.analysis.drift import FLOOR
-from kneebench.analysis.estimate import scatter
-from kneebench.analysis.final_estimates import short
+from kneebench.analysis.estimate import scatter, student_t
+from kneebench.analysis.final_estimates import quotient, short
 from kneebench.analysis.knee import place
-from kneebench.analysis.knees_apart import knees_apart
+from kneebench.analysis.knee_fit import LOWER, throughput_share, users_interval
 from kneebench.analysis.power import AT_RATE, PER_NOPM
 from kneebench.analysis.quantity_ratio import (
     KNEE_LATENCY,
@@ -248,3 +249,104 @@ def _rate(climb: Climb) -> str:
 def _doubt(*climbs: Climb) -> str:
     few = few_beyond(*climbs)
     return f"; {FEW}: of {few:,} transactions in a run, fewer than 100 exceed P99.9" if few else ""
+
+
+# Two climbs whose knees are at different numbers of users, and what that explains by itself.
+#
+# A knee is any number of users that gives 97% of the best throughput. So two climbs of the same
+# storage may find it at different ones. By that alone NOPM differs by up to 3%, and latency in a
+# closed loop as much as the load.
+
+
+def knees_apart(climb: Climb, against: Climb, quantity: ComparedQuantity, ratio: Estimate) -> str:
+    """Why a ratio at the knees of two campaigns is no difference: they are at different numbers of
+    users, and that may be all. Empty where it is not, or where the numbers are the same.
+    """
+    users = climb.knee_users, against.knee_users
+    if None in users or users[0] == users[1]:
+        return ""
+    explained = ratio.low < 1 / (1 - LOWER) and ratio.high > 1 - LOWER
+    if quantity is KNEE_LATENCY or (quantity is NOPM and explained):
+        return f"the knees are at different numbers of users ({users[0]} vs. {users[1]})"
+    return ""
+
+
+def compared_users(climb: Climb, against: Climb) -> int | None:
+    """The users of the baseline's knee, where those of the climb's are others although the two do
+    not contradict each other: the interval of either contains the other's knee.
+    """
+    own, base = users_interval(climb), users_interval(against)
+    if own is None or base is None or own.value == base.value:
+        return None
+    within = own.low <= base.value <= own.high or base.low <= own.value <= base.high
+    return int(base.value) if within else None
+
+
+def carried_nopm(climb: Climb, nopm: Estimate, users: int) -> Estimate | None:
+    """NOPM of a climb's knee at other users, by the curves through its own rungs. A knee has at
+    least 97% of the best throughput, so no more than that is ever added or taken away. None where
+    the climb did not measure as many or as few users.
+    """
+    share = throughput_share(climb.rungs, climb.knee_users or 0, users)
+    if share is None or nopm.low <= 0:
+        return None
+    value, low, high = (
+        min(max(one, 1 - LOWER), 1 / (1 - LOWER)) for one in (share.value, share.low, share.high)
+    )
+    return quotient(nopm, Estimate(value=value, low=low, high=high, n=nopm.n, method=share.method))
+
+
+# Every pair of storages compared, not only with the baseline: is four drives worth it over two?
+#
+# With more pairs one of them is off by chance more often. So each interval is as much wider as
+# Student's t of a confidence of 1 - 5% / pairs is than that of 95% (Bonferroni): all of them
+# together hold with 95%. Its degrees of freedom are those of the runs, and never more than FREEDOM,
+# since short rounds have fewer than their number says: too few only widen an interval.
+
+FREEDOM = 3
+
+
+def all_pairs(results: Results) -> tuple[Comparison, ...]:
+    """NOPM of each storage over that of each one measured before it, under one constraint and with
+    one database; empty for fewer than three storages, whose only pair is the comparison itself.
+
+    A pair of which one is still warming, or that shares no valid run, is left out.
+    """
+    found = [(*pair, ratio) for pair in _pairs(results) if (ratio := _ratio(results, *pair))]
+    return tuple(
+        stated(climb, against, NOPM, widened(ratio, len(found))) for climb, against, ratio in found
+    )
+
+
+def _ratio(results: Results, climb: Climb, against: Climb) -> Estimate | None:
+    interleaved = results.campaign.interleaved(climb.id, against.configuration.id)
+    return measured_ratio(climb, against, NOPM, interleaved=interleaved)
+
+
+def _pairs(results: Results) -> Iterator[tuple[Climb, Climb]]:
+    groups: dict[tuple[str, str], list[Climb]] = {}
+    for climb in results.climbs:
+        of = climb.configuration
+        groups.setdefault((of.database, of.constraint), []).append(climb)
+    for climbs in groups.values():
+        if len(climbs) > 2:
+            yield from ((later, before) for before, later in combinations(climbs, 2))
+
+
+def widened(ratio: Estimate, pairs: int) -> Estimate:
+    """A ratio of which there are so many, with an interval for all of them together.
+
+    >>> print(widened(Estimate(value=2.0, low=1.9, high=2.1, n=4), 3))
+    2 (1.849 to 2.155, n=4)
+    >>> widened(Estimate(value=2.0, low=1.9, high=2.1, n=4), 1).low
+    1.9
+    """
+    if pairs < 2 or ratio.n < 2 or ratio.low <= 0:
+        return ratio
+    freedom = min(ratio.n - 1, FREEDOM)
+    times = student_t(freedom, 1 - 0.025 / pairs) / student_t(freedom)
+    low, high = (
+        ratio.value * exp(times * log(end / ratio.value)) for end in (ratio.low, ratio.high)
+    )
+    method = f"{ratio.method}, widened for {pairs} pairs"
+    return ratio.model_copy(update={"low": low, "high": high, "method": method})

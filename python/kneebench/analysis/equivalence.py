@@ -21,9 +21,8 @@ from __future__ import annotations
 from math import ceil, hypot, inf, log, log1p, sqrt
 from typing import Literal, NamedTuple
 
-from kneebench.analysis.estimate import estimate
+from kneebench.analysis.estimate import estimate, student_t
 from kneebench.analysis.final_estimates import quotient
-from kneebench.analysis.student import student_t
 from kneebench.records import Estimate
 
 Judgement = Literal["better", "same", "same or better", "worse", "cannot say"]

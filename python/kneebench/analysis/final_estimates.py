@@ -6,13 +6,23 @@ not, so their intervals know both scatters (analysis/rounds.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import groupby
-from math import exp, hypot, log
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain, groupby
+from math import ceil, exp, hypot, inf, isfinite, log
+from typing import Literal, NamedTuple
 
 from kneebench.analysis.estimate import estimate, paired_ratio
-from kneebench.analysis.rounds import rounds_estimate, rounds_ratio
-from kneebench.records import Estimate, Rung
+from kneebench.analysis.rounds import (
+    Restores,
+    are_enough,
+    half_width,
+    paired,
+    rounds_estimate,
+    rounds_ratio,
+    unit_rounds,
+)
+from kneebench.analysis.wording import percent
+from kneebench.records import Estimate, Results, Rung
 
 Pick = Callable[[Rung], float]
 Pairs = Sequence[tuple[Rung, Rung]]
@@ -75,3 +85,161 @@ def _spacing(rungs: Sequence[Rung]) -> float:
     """Rounds from one of these rungs to the next, on average: two of four have the fixed rate."""
     repeats = [rung.order.repeat for rung in rungs]
     return (max(repeats) - min(repeats)) / max(1, len(repeats) - 1) or 1.0
+
+
+# When the rounds of a campaign end: as soon as the comparison is as precise as the plan wants, or
+# after the plan's most repeats.
+
+EndedBy = Literal["", "precision", "repeats"]
+"""Empty while another round is needed."""
+
+
+class Wanted(NamedTuple):
+    """What a plan wants of its rounds: the half-width of the throughput ratio's interval, as a
+    fraction of the ratio, and the fewest and most rounds.
+    """
+
+    half_width: float
+    least: int
+    most: int
+
+
+class RoundsSoFar(NamedTuple):
+    """The rounds measured so far, and what ended them.
+
+    `half_width` is that of the widest ratio's interval; None while there are too few rounds, or,
+    until they end, too few units: two of them agree by chance, and the next one may differ.
+    """
+
+    rounds: int
+    half_width: float | None
+    wanted: Wanted
+    ended_by: EndedBy
+
+    @property
+    def missed(self) -> bool:
+        """Whether they ended with a wider interval than the plan wants."""
+        wants = self.ended_by == "repeats" and self.wanted.least < self.wanted.most
+        width = inf if self.half_width is None else self.half_width
+        return wants and width > self.wanted.half_width
+
+    def left(self, fewest: int) -> tuple[int, int, int]:
+        """Rounds still to come: at the least, probably, at the most; `fewest`: that may be precise
+        enough. An interval's width falls with the square root of the number of rounds.
+
+        >>> wanted = Wanted(0.1, 4, 14)
+        >>> [RoundsSoFar(n, width, wanted, "").left(5) for n, width in ((2, None), (6, 0.12))]
+        [(3, 7, 12), (1, 3, 8)]
+        """
+        if self.ended_by:
+            return (0, 0, 0)
+        least = max(1, fewest - self.rounds)
+        most = max(least, self.wanted.most - self.rounds)
+        if self.half_width is None:
+            return (least, (least + most) // 2, most)
+        wider = self.half_width / self.wanted.half_width
+        needed = ceil(self.rounds * wider**2) - self.rounds
+        return (least, min(max(least, needed), most), most)
+
+    @property
+    def sentence(self) -> str:
+        """How far the rounds are, or why they ended."""
+        known = self.half_width is not None
+        measured = f"half-width {percent(self.half_width) if known else 'unknown'}"
+        compared = f"{measured} (wanted {percent(self.wanted.half_width)})"
+        most = self.wanted.most
+        if not self.ended_by:
+            return f"round {self.rounds} of at most {most}" + (f": {compared}" if known else "")
+        if self.wanted.least == most:
+            return f"{most} rounds, as planned: {measured}"
+        if self.ended_by == "precision":
+            return f"rounds ended after {self.rounds} of at most {most}, precise enough: {compared}"
+        return f"rounds ended after the most that the plan allows ({most}): {compared}"
+
+
+def rounds_so_far(rungs: Sequence[Rung], wanted: Wanted) -> RoundsSoFar:
+    """What the rounds say so far, from the rungs of all configurations.
+
+    The throughput of every configuration over the first configuration's decides, the widest
+    interval of them; of one configuration, its throughput. Rounds in which a configuration was
+    invalid are left out.
+    """
+    runs = [rung for rung in rungs if rung.order.phase == "final_run"]
+    compared = _compared(runs)
+    rounds = len({rung.order.repeat for rung in runs})
+    width = max((_half_width(restores) for restores in compared), default=inf)
+    agree = bool(compared) and all(are_enough(unit_rounds(one)) for one in compared)
+    ended = [ended_by(restores, wanted) for restores in compared]
+    if compared and all(ended):
+        how: EndedBy = "repeats" if "repeats" in ended else "precision"
+    else:
+        how = "repeats" if rounds >= wanted.most else ""
+    known = isfinite(width) and (how or agree)
+    return RoundsSoFar(rounds, width if known else None, wanted, how)
+
+
+def rounds_of(results: Results) -> RoundsSoFar | None:
+    """The rounds of a campaign with every configuration at its quoted load; None without any, or
+    with long runs.
+    """
+    runs = [found for climb in results.climbs if (found := climb.of("final_run"))]
+    first = max((some[0].order.repeat for some in runs), default=1)
+    rungs = [rung for some in runs for rung in some if rung.order.repeat >= first]
+    plan = results.campaign.resolved
+    if not short(rungs) or not plan.most_rounds:
+        return None
+    return rounds_so_far(rungs, Wanted(plan.precision, plan.fewest_rounds, plan.most_rounds))
+
+
+def ended_by(restores: Restores, wanted: Wanted) -> EndedBy:
+    """What ends the rounds of one ratio; asked after each round.
+
+    "precision": the half-width of the interval is at most the wanted one, from at least the fewest
+    rounds and enough units. "repeats": not precise enough after the most rounds.
+
+    >>> restore = [1.0, 1.01, 0.99, 1.0]
+    >>> [ended_by([restore] * n, Wanted(0.10, 5, 30)) for n in (1, 2, 3)]
+    ['', '', 'precision']
+    >>> ended_by([[1.0, 2.0, 0.5, 1.0]] * 8, Wanted(0.10, 5, 30))
+    'repeats'
+    """
+    n = sum(len(rounds) for rounds in restores)
+    enough = n >= wanted.least and are_enough(unit_rounds(restores))
+    if enough and _half_width(restores) <= wanted.half_width:
+        return "precision"
+    return "repeats" if n >= wanted.most else ""
+
+
+def _half_width(restores: Restores) -> float:
+    few = len(list(chain.from_iterable(restores))) < 2
+    return inf if few else half_width(rounds_estimate(restores))
+
+
+def _compared(runs: Sequence[Rung]) -> list[Restores]:
+    if not runs:
+        return []
+    first, *others = (
+        {
+            rung.order.repeat: rung
+            for rung in runs
+            if rung.order.configuration == configuration and _counts(rung)
+        }
+        for configuration in dict.fromkeys(rung.order.configuration for rung in runs)
+    )
+    if not others:
+        return [by_restore(list(first.values()), _nopm)]
+    return [_ratios(other, first) for other in others]
+
+
+def _ratios(of: Mapping[int, Rung], to: Mapping[int, Rung]) -> Restores:
+    repeats = sorted(of.keys() & to.keys())
+    sides = [[side[repeat] for repeat in repeats] for side in (of, to)]
+    return paired(*(by_restore(side, _nopm) for side in sides)) if repeats else ()
+
+
+def _counts(rung: Rung) -> bool:
+    return not rung.invalid and rung.tally.nopm > 0
+
+
+def _nopm(rung: Rung) -> float:
+    return rung.tally.nopm

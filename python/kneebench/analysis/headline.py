@@ -8,24 +8,20 @@ from typing import NamedTuple
 
 from kneebench.analysis.comparison import called, compare
 from kneebench.analysis.databases import by_database, database_rows
+from kneebench.analysis.final_estimates import rounds_of
 from kneebench.analysis.fixed_rate import without_wait
 from kneebench.analysis.knee import final_rungs, knee, place
-from kneebench.analysis.levelling_words import finding
+from kneebench.analysis.levelling import Levelling, levelling
+from kneebench.analysis.levelling_words import answer, finding
 from kneebench.analysis.levelling_words import sentence as behind
 from kneebench.analysis.power import PER_NOPM, doubts
 from kneebench.analysis.quantity_ratio import NOPM
 from kneebench.analysis.rounds import half_width
-from kneebench.analysis.rounds_end import rounds_of
 from kneebench.analysis.still_warming import first_warming
 from kneebench.analysis.sweep import sweeps
-from kneebench.analysis.sweep_headline import (
-    at_every_size,
-    first_sweep,
-    intervals_at_every_size,
-    where_sweeps_level_off,
-)
 from kneebench.analysis.undecided import VAGUE, not_shown, undecided, undecided_between
 from kneebench.analysis.wording import (
+    behind_label,
     capital,
     ends,
     known,
@@ -37,6 +33,7 @@ from kneebench.analysis.wording import (
     times,
     times_and_interval,
     times_another,
+    times_with_interval,
 )
 from kneebench.records import Climb, Comparison, Estimate, Knee, Results, configuration_name
 from kneebench.units import count, significant
@@ -297,3 +294,92 @@ def _alone(climb: Climb, found: Knee) -> str:
 def _counts(nopm: Estimate) -> str:
     said = ends(nopm, significant)
     return f"{CI} {said}, n={nopm.n}" if known(nopm) and nopm.n > 1 else said
+
+
+# The finding of a campaign in a line, with its interval: what a list of campaigns shows.
+
+
+def finding_line(results: Results) -> str:
+    """The comparison of the title with its interval, of each database; of a campaign without
+    comparisons its title, with the interval of the only knee.
+    """
+    compared = [
+        f"{f'{name}: ' if name else ''}{_compared(best, part)}"
+        for name, part in by_database(results).items()
+        if (best := foremost(compare(part)))
+    ]
+    if compared:
+        return behind_label(results.campaign.label, "; ".join(compared))
+    return headline(results) + "".join(_interval(results))
+
+
+def _compared(best: Comparison, results: Results) -> str:
+    """The foremost of NOPM; where it does not differ, a mean latency that does."""
+    if not best.differs:
+        latencies = (one for one in compare(results) if one.quantity == "latency.mean")
+        best = next((one for one in latencies if one.differs), best)
+    names = {climb.id: climb.configuration.name for climb in results.climbs}
+    pair = f"{names[best.configuration]} vs. {names[best.baseline]}"
+    unshown = "" if best.differs else f"{not_shown(best.ratio).lower()}, "
+    what = "NOPM" if best.quantity == "nopm" else "mean latency"
+    return f"{pair}: {unshown}{what} {times_with_interval(best.ratio)}"
+
+
+def _interval(results: Results) -> Iterator[str]:
+    knees = [found for climb in results.climbs if (found := knee(climb))]
+    if len(knees) == 1 and knees[0].nopm.n > 1:
+        nopm = knees[0].nopm
+        yield f" ({nopm.low:,.0f} to {nopm.high:,.0f}, n={nopm.n})"
+
+
+# What a title says of sweeps: where more stops paying, and what one storage has of another's
+# throughput at every size.
+
+
+def first_sweep(results: Results) -> Levelling | None:
+    """Where the first sweep levels off; None without a sweep."""
+    return next((levelling(sweep) for sweep in sweeps(results)), None)
+
+
+def where_sweeps_level_off(results: Results) -> list[str]:
+    """The answer of each sweep of several storages, with its confidence."""
+    return [answer(levelling(sweep)) for sweep in sweeps(results)]
+
+
+def at_every_size(results: Results, climb: Climb, base: Climb) -> Iterator[str]:
+    """What the climb's storage has of the base's NOPM at each size of a sweep, where all differ:
+    one size alone would be the one that noise has made the largest.
+    """
+    if every := _at_every_size(results, climb):
+        of, to = climb.configuration.storage, base.configuration.storage
+        low, high = (times(end(one.value for one in every), 2) for end in (min, max))
+        ratio = times_another(f"{low} to {high}", to, "NOPM")
+        yield f"{capital(of)}: {ratio} at each of {len(every)} {_steps(results)}"
+
+
+def intervals_at_every_size(results: Results, climb: Climb, base: Climb) -> str:
+    """How far the intervals of these ratios reach; empty where the title is none of them."""
+    if not (every := _at_every_size(results, climb)):
+        return ""
+    low, high = (times(end, 2) for end in (min(e.low for e in every), max(e.high for e in every)))
+    of, to = climb.configuration.storage, base.configuration.storage
+    return f"NOPM of {of} over {to}: 95% CIs within {low} to {high}, n={min(e.n for e in every)}"
+
+
+def _at_every_size(results: Results, climb: Climb) -> list[Estimate]:
+    swept = [one for one in sweeps(results) if one.storage == climb.configuration.storage]
+    if len(swept) != 1:
+        return []
+    sizes = {one.configuration.id for one in swept[0].configurations}
+    ratios = [
+        one.ratio
+        for one in compare(results)
+        if one.quantity == NOPM.name and one.differs and one.configuration in sizes
+    ]
+    return ratios if len(ratios) == len(sizes) > 1 else []
+
+
+def _steps(results: Results) -> str:
+    """What the configurations of a sweep differ in."""
+    cores = sweeps(results)[0].resource == "cores"
+    return "numbers of cores" if cores else "sizes"

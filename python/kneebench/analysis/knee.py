@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kneebench.analysis.final_estimates import estimate_of
-from kneebench.analysis.knee_interval import users_interval
+from kneebench.analysis.knee_fit import users_interval
 from kneebench.analysis.wording import number_of_users
 from kneebench.errors import require_kind
 from kneebench.records import Climb, Estimate, Knee, KneeEnd, Latency, Rung, caveats_of

@@ -21,6 +21,7 @@ from statistics import stdev
 
 from kneebench.analysis.comparison import compare, ratio_of
 from kneebench.analysis.drift import FLOOR
+from kneebench.analysis.estimate import student_t
 from kneebench.analysis.quantity_ratio import (
     KNEE_LATENCY,
     MEAN,
@@ -29,7 +30,6 @@ from kneebench.analysis.quantity_ratio import (
     ComparedQuantity,
     paired_rungs,
 )
-from kneebench.analysis.student import student_t
 from kneebench.records import Climb, Estimate, NoiseFloor, Record, Results
 
 LOG_WRITE = ComparedQuantity(

@@ -13,11 +13,10 @@ from math import log, sqrt
 from statistics import fmean, stdev
 from typing import NamedTuple
 
-from kneebench.analysis.estimate import few_and_equal
+from kneebench.analysis.estimate import few_and_equal, student_t
 from kneebench.analysis.final_estimates import estimate_of
 from kneebench.analysis.knee import final_rungs, quoted_rungs
 from kneebench.analysis.quantity_ratio import ComparedQuantity, paired_rungs
-from kneebench.analysis.student import student_t
 from kneebench.analysis.wording import times_with_interval
 from kneebench.records import (
     LOAD_NOT_SEEN,

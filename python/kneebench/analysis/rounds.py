@@ -22,8 +22,7 @@ from math import exp, log, sqrt
 from statistics import fmean, variance
 from typing import NamedTuple
 
-from kneebench.analysis.estimate import estimate, few_and_equal
-from kneebench.analysis.student import student_t
+from kneebench.analysis.estimate import estimate, few_and_equal, student_t
 from kneebench.records import Estimate
 
 Restores = Sequence[Sequence[float]]

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from statistics import fmean, median
 from typing import NamedTuple
 
-from kneebench.analysis.steady_state import ROUNDS, steadiness
+from kneebench.analysis.steady import ROUNDS, steadiness
 from kneebench.records import DriveLoad
 
 FIRST = 3

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from kneebench import units
-from kneebench.analysis.machine_settings import machine_settings
-from kneebench.analysis.memory_modules import modules_in_words
+from kneebench.analysis.machine_settings import machine_settings, modules_in_words
 from kneebench.analysis.wording import plural
 from kneebench.records import Host
 

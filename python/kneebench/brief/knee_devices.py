@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kneebench.analysis.device_courses import QUANTITIES, Courses, OddDevice, odd_devices
-from kneebench.analysis.devices import DeviceLoad, device_loads, name_of, volume_load, volumes
+from kneebench.analysis.devices import (
+    QUANTITIES,
+    Courses,
+    DeviceLoad,
+    OddDevice,
+    device_loads,
+    name_of,
+    odd_devices,
+    volume_load,
+    volumes,
+)
 from kneebench.analysis.knee import final_rungs
 from kneebench.analysis.knee_readings import KneeReadings
 from kneebench.brief.view_model import ViewModel

@@ -12,24 +12,26 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from kneebench.analysis.all_pairs import all_pairs
+from kneebench import units
+from kneebench.analysis.comparison import all_pairs
+from kneebench.analysis.cpu_utilization import cpu_utilization
+from kneebench.analysis.drift import drift
+from kneebench.analysis.fixed_rate import ratio_without_wait
+from kneebench.analysis.knee import final_rungs, knee_rung
 from kneebench.analysis.levelling_words import sweep_document
-from kneebench.analysis.memory import memory_document
-from kneebench.analysis.outcome import exit_code, never_steady
+from kneebench.analysis.memory import data_bytes, memory_document
+from kneebench.analysis.outcome import exit_code, never_steady, order_weights
 from kneebench.analysis.quoted_load import quoted_loads
 from kneebench.analysis.still_steady import still_steady
-from kneebench.analysis.wording import DERIVED
+from kneebench.analysis.wording import DERIVED, plural
 from kneebench.brief import chart_theme
-from kneebench.brief.caveat_figures import caveat_figures
-from kneebench.brief.figure_files import Format, write_figures
 from kneebench.brief.knee_devices import KneeDevices, knee_devices
-from kneebench.brief.rendering import Page
+from kneebench.brief.rendering import Format, Page, write_figures
 from kneebench.brief.section import Section
-from kneebench.brief.setup_line import setup_line
 from kneebench.brief.view_model import ViewModel
 from kneebench.directories import CAMPAIGNS
 from kneebench.engine_properties import engine_properties
-from kneebench.records import Results
+from kneebench.records import Climb, Results
 from kneebench.results.atomic_write import writing
 from kneebench.results.given_campaigns import Given, given_campaign
 from kneebench.results.logo import as_uri, kept_logo
@@ -277,3 +279,109 @@ def _rung(rung: Any) -> dict[str, Any]:
         "nopm": rung.tally.nopm,
         "throughput_per_s": rung.tally.throughput_per_s,
     }
+
+
+# The figures behind the caveats, for programs: what a sentence says, the JSON has as a number.
+
+
+def caveat_figures(view: ViewModel) -> dict[str, Any]:
+    """By kind, and by configuration where it is of one.
+
+    `noise`: the difference between two runs of one configuration that is not claimed. `drift`: how
+    much more the first rung did when it was repeated last. `climb_at_knee`: what the climb had
+    measured there, and the final runs over it. `weights`: configurations whose transactions were
+    not equally heavy, with their bytes per transaction. `cpu`: how busy the cores were at the knee.
+    `without_wait`: the ratio of the mean latencies without the wait for a free user, where that is
+    a large part of them.
+    """
+    return {
+        "noise": {climb.id: view.noise_floor(climb) for climb in view.climbs},
+        "drift": {
+            climb.id: {"share": moved.share, "users": moved.users, "noise": moved.noise}
+            for climb in view.climbs
+            if (moved := drift(climb, view.noise_floor(climb)))
+        },
+        "climb_at_knee": {
+            climb.id: found for climb in view.climbs if (found := _at_knee(view, climb))
+        },
+        "weights": [
+            {
+                **one._asdict(),
+                "bytes": list(one.bytes),
+                "times": one.times,
+                "matters": one.matters,
+            }
+            for one in order_weights(view.results)
+        ],
+        "without_wait": _without_wait(view),
+        "cpu": {
+            climb.id: {"mean": cpu.mean.value, "least_busy": cpu.least_busy.value}
+            for climb in view.climbs
+            if (cpu := cpu_utilization(final_rungs(climb)))
+        },
+    }
+
+
+def _without_wait(view: ViewModel) -> dict[str, float]:
+    climbs = {climb.id: climb for climb in view.climbs}
+    return {
+        one.configuration: ratio
+        for one in view.comparisons
+        if one.quantity == "latency.mean"
+        and (ratio := ratio_without_wait(climbs[one.configuration], climbs[one.baseline]))
+    }
+
+
+def _at_knee(view: ViewModel, climb: Climb) -> dict[str, float]:
+    knee, searched = view.knees.get(climb.id), knee_rung(climb)
+    if not knee or not searched or not searched.tally.nopm:
+        return {}
+    nopm = searched.tally.nopm
+    return {"users": searched.users, "nopm": nopm, "final_over_climb": knee.nopm.value / nopm}
+
+
+# The line of conditions for under the title: what was tested on what, how often, and what NOPM
+# is.
+
+
+def setup_line(view: ViewModel) -> str:
+    """Databases, data, machine, final runs; of what is not known nothing."""
+    return " · ".join(filter(None, _parts(view)))
+
+
+def _parts(view: ViewModel) -> Iterator[str]:
+    campaign, workload = view.campaign, view.plan.workload
+    for database, engine in campaign.engines.items():
+        if engine in ENGINES.names():
+            yield f"{f'{database}: ' if database else ''}{_database(view, database, engine)}"
+    loaded = max((data_bytes(campaign, *one) for one in campaign.engines.items()), default=0)
+    data = f", {units.size(loaded)} of data" if loaded else ""
+    yield f"TPROC-C, {plural(workload.warehouses, 'warehouse')}{data}"
+    host = campaign.host
+    if view.plan.measures_real_hardware:
+        yield f"{plural(host.cores, 'core')}, {units.size(host.memory_bytes)} of memory"
+    ladder = view.plan.ladder
+    if ladder.most_repeats:
+        runs = max((len(climb.of("final_run")) for climb in view.climbs), default=0)
+        yield f"{plural(runs, 'final run')} of {units.time(ladder.final_window)} each"
+    yield "NOPM: New-Orders per minute"
+
+
+def _database(view: ViewModel, database: str, engine: str) -> str:
+    """Its name and version, and the size of its own cache where all servers have the same."""
+    settings = [
+        view.campaign.settings.get(climb.id, ())
+        for climb in view.climbs
+        if climb.configuration.database == database
+    ]
+    properties = engine_properties(engine)
+    version = _common({properties.major_version(some) for some in settings})
+    setting = view.plan.databases_by_name[database].cache_setting
+    cache = _common({one.value for some in settings for one in some if one.name == setting})
+    named = f"{properties.label} {version}".strip()
+    return f"{named}, cache {cache}" if cache else named
+
+
+def _common(found: set[str]) -> str:
+    """What all servers have alike; else nothing."""
+    return found.pop() if len(found) == 1 else ""

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
+import subprocess
+import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
+from html import escape
 from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from kneebench.analysis.wording import DERIVED
-from kneebench.brief.drawing_process import DrawingProcess
-from kneebench.brief.figure_files import downloads
-from kneebench.brief.section import Part, Section
+from kneebench.brief import drawing
+from kneebench.brief.drawing import PROGRAM
+from kneebench.brief.drawn_rows import as_csv, tables
+from kneebench.brief.section import Figure, Part, Section
 from kneebench.directories import make_directory
 from kneebench.errors import PlanError
-from kneebench.results.atomic_write import write_text, writing
+from kneebench.results.atomic_write import write_bytes, write_text, writing
 
 
 class Page(ABC):
@@ -112,3 +119,144 @@ class Page(ABC):
 def _only_figures(section: Section) -> bool:
     others = section.sentences or section.tables or section.part == "appendix"
     return bool(section.figures) and not others
+
+
+# Figures drawn by a process of their own, while the page they stand in is still being made.
+#
+# vl-convert keeps Python's lock while it draws, so that a thread would gain nothing. Its JavaScript
+# engine takes half a second to start and as much memory as all the rest of a brief.
+
+
+class DrawingProcess:
+    """Draws figures as SVG, in the order in which they were begun.
+
+    Where the process cannot be started, ends, or cannot draw a figure, the figure is drawn here, so
+    that an error is raised where it can be read. To be used with `with`: the process ends at its
+    end, or with this one.
+    """
+
+    def __init__(self) -> None:
+        self._asking = ThreadPoolExecutor(1, "drawing")
+        self._begun: dict[str, Future[str]] = {}
+        self._process = _started()
+
+    def begin(self, figures: Iterable[Figure]) -> None:
+        """Have these drawn; `svg` has them later."""
+        for figure in figures:
+            self._begun[figure.name] = self._asking.submit(self._drawn, drawing.complete(figure))
+
+    def svg(self, figure: Figure) -> str:
+        """The figure as SVG to stand within a page, as soon as it is drawn; a sentence in its place
+        where no process can draw it.
+        """
+        begun = self._begun.get(figure.name)
+        drawn = begun.result() if begun else ""
+        try:
+            return drawing.within_page(figure, drawn) if drawn else drawing.svg(figure)
+        except drawing.Undrawn as error:
+            return f"<p>{escape(f'Not drawn: {error.seen}; {error.do}')}.</p>"
+
+    def _drawn(self, specification: str) -> str:
+        """What the process makes of it; empty where it makes nothing."""
+        process = self._process
+        if process is None or process.stdin is None or process.stdout is None:
+            return ""
+        try:
+            process.stdin.write(f"{specification}\n".encode())
+            process.stdin.flush()
+            length = int(process.stdout.readline() or 0)
+            drawn = process.stdout.read(length)
+        except (OSError, ValueError):
+            return ""
+        return drawn.decode() if len(drawn) == length else ""
+
+    def __enter__(self) -> DrawingProcess:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        process = self._process
+        if process:
+            process.kill()
+            process.wait()
+        self._asking.shutdown(cancel_futures=True)
+        for pipe in (process.stdin, process.stdout) if process else ():
+            with contextlib.suppress(OSError):  # what it no longer reads
+                pipe and pipe.close()
+
+
+def _started() -> subprocess.Popen[bytes] | None:
+    """None where no process can be started. It has its own session: keys of the terminal are ours
+    to answer.
+    """
+    if not sys.executable:
+        return None
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-P", str(PROGRAM)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except OSError:
+        return None
+
+
+# Figures as files: SVG and PDF to be set elsewhere, PNG for a slide, CSV of what is drawn.
+
+Format = Literal["svg", "png", "pdf", "csv"]
+
+
+def write_figures(
+    figures: Iterable[Figure], folder: Path, says: str, formats: Sequence[Format]
+) -> list[Path]:
+    """Write each figure in each format, with its title and what it `says`, by its name; the paths.
+
+    A CSV has the rows that are drawn. A figure that is drawn from several tables has several, the
+    largest without a number.
+    """
+    make_directory(folder)
+    written = []
+    for figure in figures:
+        for one in formats:
+            for ending, content in _contents(figure, says, one):
+                written.append(folder / f"{figure.name}{ending}")
+                write_bytes(written[-1], content)
+    return written
+
+
+class Download(NamedTuple):
+    """A file that a page carries: its name, what it is called, and where a browser finds it."""
+
+    name: str
+    called: str
+    href: str
+
+
+def downloads(figure: Figure, svg: str, says: str) -> list[Download]:
+    """The figure as it was drawn, with its title and what it `says`, and all rows that it draws, as
+    files within the page. Where there are several tables, a column numbers them.
+    """
+    drawn = tables(figure.spec)
+    rows = [{"table": number, **row} for number, one in enumerate(drawn, 1) for row in one]
+    content = as_csv(rows if drawn[1:] else [row for one in drawn for row in one])
+    found = [_download(f"{figure.name}.csv", "CSV", "text/csv", content)]
+    if svg.startswith("<svg"):
+        alone = drawing.standing_alone(figure, svg, says).encode()
+        found.insert(0, _download(f"{figure.name}.svg", "SVG", "image/svg+xml", alone))
+    return found
+
+
+def _download(name: str, called: str, media_type: str, content: bytes) -> Download:
+    encoded = base64.b64encode(content).decode()
+    return Download(name, called, f"data:{media_type};base64,{encoded}")
+
+
+def _contents(figure: Figure, says: str, one: Format) -> Iterator[tuple[str, bytes]]:
+    """The ends of the files' names, and what is in them."""
+    if one == "csv":
+        for number, rows in enumerate(tables(figure.spec), start=1):
+            yield f"{f'-{number}' if number > 1 else ''}.csv", as_csv(rows)
+    else:
+        draw = {"svg": drawing.titled_svg, "png": drawing.png, "pdf": drawing.titled_pdf}[one]
+        yield f".{one}", draw(figure, says)

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from kneebench.records import Record
+from kneebench.analysis.sweep import sweeps
+from kneebench.brief.view_model import ViewModel
+from kneebench.records import Campaign, Record
 
 Part = Literal["front", "method", "configuration", "appendix"]
 """The parts of a brief, in their order: the answer, how it was tested, on what, the rest."""
@@ -91,3 +93,26 @@ class Section(Record):
     tone: Literal["plain", "alarm", "note"] = "plain"
     part: Part = "front"
     stack: bool = False
+
+
+# What captions say of climbs, and otherwise of a load that the plan fixed.
+
+
+def searched(campaign: Campaign) -> str:
+    """What a rung before the final runs is called; a fixed load has one."""
+    return "first rung" if campaign.resolved.fixed_load else "search rung"
+
+
+# Where the brief speaks of each configuration: what it did, why it stopped, what limits it.
+#
+# The configurations of a sweep are too many for paragraphs: a row of a table says the same of each.
+
+
+def has_paragraphs(view: ViewModel) -> bool:
+    """True for a campaign without a sweep."""
+    return not sweeps(view.results)
+
+
+def part_of_each(view: ViewModel) -> Part:
+    """The part with what is shown of each configuration: behind the answer of a sweep of many."""
+    return "front" if has_paragraphs(view) or view.direct else "appendix"

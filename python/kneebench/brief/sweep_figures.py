@@ -15,7 +15,7 @@ from kneebench.analysis.levelling import Levelling
 from kneebench.analysis.sweep import Sweep, SweptConfiguration, amount, value_of
 from kneebench.brief import chart_theme
 from kneebench.brief.bars import interval_ends, reach
-from kneebench.brief.seconds import combined, thinned
+from kneebench.brief.scales import combined, thinned
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Estimate
 

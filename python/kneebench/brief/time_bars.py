@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kneebench import units
-from kneebench.analysis.time_split import CLASSES
+from kneebench.analysis.evidence import CLASSES
 from kneebench.analysis.wording import capital, percent
 from kneebench.brief import chart_theme
 from kneebench.brief.bars import names_beside

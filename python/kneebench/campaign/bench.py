@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
+from typing import Any
 
+from kneebench.analysis.cpu_utilization import QUANTITY
+from kneebench.analysis.final_estimates import Wanted, rounds_so_far
 from kneebench.analysis.fixed_rate import rate_caveats
-from kneebench.analysis.rounds_end import Wanted, rounds_so_far
+from kneebench.analysis.wording import plural
 from kneebench.campaign.power import measure_at_rest
 from kneebench.campaign.restored import Context, Restored
-from kneebench.campaign.saturating import with_cores
-from kneebench.campaign.side_by_side import SideBySide
-from kneebench.errors import PlanError
+from kneebench.databases.engine import Server
+from kneebench.errors import KneebenchError, PlanError
 from kneebench.ladder.climb import climb, measure_orders
 from kneebench.ladder.final_runs import FinalRuns, RestoredRuns
 from kneebench.ladder.rounds import Rounds
+from kneebench.ladder.saturating import next_try, saturated
+from kneebench.measurement.measure import measure
+from kneebench.measurement.warm_up import ColdStart
 from kneebench.plan.configurations import running_order
-from kneebench.records import Climb, Configuration, Event, Rung, StopResult
+from kneebench.records import Climb, Configuration, Event, Order, Rung, StopResult
 
 
 class Bench:
@@ -138,3 +144,149 @@ def _final_runs(context: Context, climbs: Sequence[Climb]) -> FinalRuns | Rounds
         return bool(so_far.ended_by)
 
     return Rounds(climbs, ladder, enough, pooled=pooled, report=report)
+
+
+# Before the first configuration of a plan with `cores = "saturating"`: measure the fixed load on
+# all cores, then on fewer, until they are all busy. What is measured here is kept as the search
+# alone.
+
+
+def with_cores(context: Context) -> tuple[Configuration, ...]:
+    """The plan's configurations; those with saturating cores have the number that was found, now or
+    before the campaign was resumed. Raises KneebenchError where the load of the cores is not
+    measured.
+    """
+    every, names = context.plan.configurations, context.plan.saturating
+    if not names:
+        return every
+    some = [configuration for configuration in every if configuration.constraint in names]
+    found = _found(context, max(some, key=_roomy))
+    update = {"cores": found}
+    return tuple(
+        configuration.model_copy(update=update) if configuration in some else configuration
+        for configuration in every
+    )
+
+
+def _roomy(configuration: Configuration) -> tuple[bool, float]:
+    """The order of configurations by memory; of equal ones `max` gives the first, the
+    baseline's.
+    """
+    sizes = (configuration.memory_bytes, configuration.engine_memory_bytes)
+    return sizes == (None, None), sum(size or 0 for size in sizes)
+
+
+def _found(context: Context, configuration: Configuration) -> int:
+    busy = context.plan.rungs(configuration).ladder.stops.saturation.busy
+    every = configuration.model_copy(update={"cores": 10**6})
+    most = len(context.engine.where(every).cores)
+    tried = dict(context.store.campaign.saturation)
+    while (number := next_try(tried, most, busy)) is not None:
+        tried[number] = _busy(context, configuration, number)
+        context.store.put_saturation(tried)
+    found = saturated(tried, busy)
+    shown = ", ".join(f"{cores}: {100 * share:.3g}%" for cores, share in tried.items())
+    users, limit = context.plan.ladder.last, f"at least {100 * busy:g}% busy"
+    said = f"{plural(found, 'saturating core')}: the most that {users} users keep {limit}"
+    if tried[found] < busy:
+        said = f"{users} users keep no number of cores {limit}, so one core is used"
+    by_number = f"least busy core by number of cores: {shown}"
+    context.store.put_note(f"{said} on {configuration.name} ({by_number})")
+    return found
+
+
+def _busy(context: Context, configuration: Configuration, number: int) -> float:
+    """How busy the least busy of so many cores is under the fixed load."""
+    doing = f"looking for saturating cores: {number} of them"
+    context.watch(Event(kind="start", doing=doing))
+    tried = configuration.model_copy(update={"cores": number})
+    order = Order(
+        configuration=f"{configuration.id}-on-{number}",
+        phase="fixed_load",
+        users=context.plan.ladder.last,
+    )
+    with context.engine.restored(tried, context.watch) as server:
+        plan = context.with_its_cores(tried)
+        start = ColdStart(tried.memory_bytes or 0)
+        watch, machines = context.watch, context.machines
+        rung = measure(
+            order, plan, server, server.paths, watch, cold=True, start=start, machines=machines
+        ).rung
+    share = rung.quantity(QUANTITY)
+    if rung.invalid or share is None:
+        seen = rung.invalid or "the load of the database's cores was not measured"
+        do = 'give cores a number, or correct that (the meter "cores" measures it)'
+        raise KneebenchError(f"cannot find saturating cores: {number} of them", seen=seen, do=do)
+    return share
+
+
+# Restored databases of several configurations that take turns: short rounds, and the final runs of
+# one.
+
+
+class SideBySide:
+    """Restored databases of several configurations, up at the same time; one at a time is under
+    load.
+
+    All are restored and loaded before the first rung is measured. In short rounds they take turns,
+    and the windows of a turn begin after as many transactions on all.
+    """
+
+    def __init__(self, context: Context, runs: RestoredRuns) -> None:
+        self._context, self._loads = context, runs.loads
+        beside = self if context.plan.ladder.rounds == "short" else None
+        self._restored = {
+            one.id: Restored(
+                context, one, runs.restore, runs.loads.get(one.id), beside, runs.begins_at
+            )
+            for one in runs.configurations
+        }
+        self._turn: tuple[str, int] | None = None
+        self._begins_at = 0
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> SideBySide:
+        for restored in self._restored.values():
+            self._stack.enter_context(restored)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._stack.__exit__(*error)
+
+    def rung(self, order: Order) -> Rung:
+        """The rung of this order, kept or measured."""
+        kept = self._context.store.rung(order)
+        if order.restore and not kept:
+            for id in self._loads or self._restored:
+                self._restored[id].load_again()
+        return self._restored[order.configuration].recall_or_measure(order, kept)
+
+    def servers(self) -> dict[str, Server]:
+        """The servers by configuration."""
+        return {
+            restored.configuration.name: restored.server for restored in self._restored.values()
+        }
+
+    def checkpoint(self) -> None:
+        """A checkpoint on every server; transactions count from there."""
+        for restored in self._restored.values():
+            restored.server.checkpoint()
+            restored.transactions = 0
+        self._turn = None
+
+    def begins_at(self, order: Order) -> int:
+        """Transactions since the restore after which every window of a turn begins: as many as the
+        foremost database has after its ramp. In the load before, as many as the foremost had.
+        """
+        every = self._restored.values()
+        if order.phase == "warm_up":
+            return max(one.transactions for one in every)
+        if self._turn != (order.phase, order.repeat):
+            self._turn = order.phase, order.repeat
+            self._begins_at = round(max(one.after_ramp(order) for one in every))
+        return self._begins_at
+
+    def check_conditions(self) -> None:
+        """Check the consistency conditions of every database after its last rung."""
+        for restored in self._restored.values():
+            restored.check_conditions()

@@ -15,7 +15,6 @@ from pathlib import Path
 from kneebench.analysis.outcome import exit_code
 from kneebench.analysis.wording import plural
 from kneebench.campaign.bench import Bench
-from kneebench.campaign.links import measured_link
 from kneebench.campaign.machines.machine import DatabaseMachine
 from kneebench.campaign.machines.opening import let_users_in
 from kneebench.campaign.machines.opening import machine_of as machine_of
@@ -25,10 +24,12 @@ from kneebench.campaign.proof import prove
 from kneebench.campaign.restored import Context
 from kneebench.databases.engine import Engine
 from kneebench.directories import CAMPAIGNS
-from kneebench.errors import Refused
+from kneebench.errors import PlanError, Refused
+from kneebench.hosts.bandwidth import measured
 from kneebench.hosts.load_hosts import LoadHosts, connected
 from kneebench.plan import Plan
 from kneebench.plan.configurations import configurations
+from kneebench.plan.hosts import DatabaseHost
 from kneebench.plan.resolve import campaign_plan
 from kneebench.records import (
     DriveLoad,
@@ -209,3 +210,39 @@ def _hold(store: Store, until: contextlib.ExitStack, watch: Watch) -> Store:
     folder = str(until.enter_context(store).folder)
     watch(Event(kind="start", doing=f"writing results to {folder}", data={"folder": folder}))
     return store
+
+
+# The network between the database host and the users, looked at before the first rung.
+
+HERE = "this machine"
+
+
+def measured_link(
+    host: DatabaseHost, machine: DatabaseMachine, load_hosts: LoadHosts | None
+) -> Link | None:
+    """What the users' hosts receive from the database host's address for a second; None where the
+    plan names no such address. Raises PlanError where one of them has no way there.
+    """
+    if not host.address:
+        return None
+    with machine.sending(host.address, host.port) as port:
+        if load_hosts:
+            found = load_hosts.bandwidth(host.address, port)
+        else:
+            found = {HERE: _received(host.address, port)}
+    interface, line_bytes_per_s = machine.interface(host.address)
+    return Link(
+        address=host.address,
+        interface=interface,
+        line_bytes_per_s=line_bytes_per_s,
+        measured={name: one["bytes_per_s"] for name, one in found.items()},
+        connect_s=max(one["took_s"] for one in found.values()),
+    )
+
+
+def _received(address: str, port: int) -> dict[str, float]:
+    try:
+        return measured(address, port)
+    except OSError as error:
+        do = f"let this machine reach the ports of hosts.database (tried: {port})"
+        raise PlanError(f"cannot reach {address}", seen=str(error), do=do) from error

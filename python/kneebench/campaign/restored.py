@@ -7,17 +7,17 @@ nothing for rungs that it has already. Everything measured is kept at once.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from kneebench.analysis.background import background_kinds
-from kneebench.analysis.disturbance import CLIMBING
+from kneebench.analysis.disturbance import CLIMBING, TRIES, caveats, heavier
 from kneebench.analysis.wording import number_of_users
-from kneebench.campaign.attempts import disturbed_by, with_tries
-from kneebench.campaign.cold_start import cold_start
-from kneebench.campaign.lost_hosts import measured_on_all
 from kneebench.campaign.machines.machine import DatabaseMachine
-from kneebench.databases.engine import Engine, Server
+from kneebench.databases.engine import Engine, ReachedByUsers, Server
+from kneebench.errors import InvalidMeasurement
+from kneebench.hosts.connection import HostLost
 from kneebench.hosts.load_hosts import LoadHosts
 from kneebench.lab.preparation import Shares
 from kneebench.lab.topology import as_list
@@ -29,11 +29,13 @@ from kneebench.measurement.measure import MeasuredRung, measure
 from kneebench.measurement.meters import log_histogram
 from kneebench.measurement.power.recorder import PowerRecorder
 from kneebench.measurement.rung_runner import described
-from kneebench.measurement.warm_up import COOL_DOWN_S
+from kneebench.measurement.warm_up import COOL_DOWN_S, ColdStart
 from kneebench.plan.campaign_plan import CampaignPlan
+from kneebench.plan.configurations import largest_beside
 from kneebench.plan.ladder import ROUND_RAMP_S
 from kneebench.plan.rung_plan import RungPlan
 from kneebench.records import Configuration, Event, Link, Order, Remark, Rung, Setting, Watch, noted
+from kneebench.results.campaign_reader import rungs_in, workload
 from kneebench.results.joining import sized_otherwise
 from kneebench.results.store import Store
 from kneebench.workload import on_cores
@@ -303,3 +305,102 @@ class Restored:
         if self._beside:
             begins_at = self._beside.begins_at(order)
         return max(0, begins_at - self.transactions)
+
+
+# When a rung is measured again, and what is kept of the attempts before.
+
+
+def disturbed_by(measured: MeasuredRung, searched: Sequence[Rung]) -> tuple[str, int]:
+    """(what disturbed a rung so that it is measured again, or nothing; attempts at most).
+
+    A short round is measured again for any reason, also once more if other processes or a
+    hypervisor used more of the cores than a caveat allows. So is a rung of a climb, and one that
+    fell behind a checkpoint, unlike those `searched` before it.
+    """
+    rung, round_ = measured.rung, bool(measured.rung.order.restore)
+    if invalid := measured.disturbed or (round_ and rung.invalid):
+        return f"invalid: {invalid}", TRIES
+    climbing = rung.order.phase in CLIMBING
+    seen = [one.words for one in caveats(rung)]
+    seen += heavier(rung, searched) if climbing else ()
+    return (f"disturbed: {'; '.join(seen)}", 2) if seen and (round_ or climbing) else ("", 1)
+
+
+def with_tries(rung: Rung, tried: Sequence[str]) -> Rung:
+    """The rung with a note for each attempt before it, which is not kept."""
+    repeated = (
+        f"attempt {number} of {len(tried) + 1} was repeated: {seen}"
+        for number, seen in enumerate(tried, start=1)
+    )
+    return rung.with_remarks(*noted("repeated", *repeated))
+
+
+# Cold starts: what a restored database has to reach before its first window.
+#
+# Limited memory has to be filled. A reference without a limit has more to fill and looks steady
+# long before it is as warm as the largest configuration beside it. So it reads at least as much as
+# that one's memory holds, and warms at least as long as that one has taken so far.
+
+
+def cold_start(
+    configuration: Configuration, every: Sequence[Configuration], store: Store, *, cold: bool
+) -> ColdStart:
+    """That of a configuration among all of its campaign, by the rungs measured until now; nothing
+    for a database that is not `cold`.
+    """
+    if not cold:
+        return ColdStart()
+    largest = largest_beside(configuration, every)
+    if largest is None:
+        return ColdStart(configuration.memory_bytes or 0)
+    rungs = rungs_in(store.folder, workload(store.campaign))
+    first = (r for r in rungs if r.order.configuration == largest.id and r.restore_s is not None)
+    least_s = max((rung.age_s or rung.warm_up_s for rung in first), default=0.0)
+    return ColdStart(largest.memory_bytes or 0, least_s)
+
+
+# A load host that is lost in mid-rung: the others stop, no session is left on the server, and the
+# rung is measured again once the host is back.
+
+Found = TypeVar("Found")
+
+TIMES = 3
+"""So often a rung is begun again."""
+ENDED_S, LOOK_S = 30.0, 0.2
+"""For the sessions of a lost host to end, and between two looks."""
+
+
+def measured_on_all(
+    measure: Callable[[], Found],
+    load_hosts: LoadHosts | None,
+    server: Server,
+    doing: str,
+    watch: Watch,
+) -> tuple[Found, tuple[str, ...]]:
+    """(what `measure` gives once no host is lost meanwhile, each loss before it).
+
+    Raises HostLost where a host stays away, or is lost too often: the campaign is resumed there.
+    """
+    lost: list[str] = []
+    while True:
+        try:
+            return measure(), tuple(lost)
+        except HostLost as error:
+            if load_hosts is None or len(lost) >= TIMES:
+                raise
+            lost.append(f"{error.what} ({error.seen})")
+            watch(Event(kind="warning", doing=f"{doing}: invalid: {lost[-1]}"))
+            end_all_users(server)
+            load_hosts.connect_again(error)
+            watch(Event(kind="start", doing=f"host {error.name} is back; measuring again"))
+
+
+def end_all_users(server: Server) -> None:
+    """End the sessions that a lost host left. Raises InvalidMeasurement where some stay."""
+    until = time.monotonic() + ENDED_S
+    while isinstance(server, ReachedByUsers) and (left := server.end_users()):
+        if time.monotonic() > until:
+            seen = f"{left} of them are still there after {ENDED_S:g} s"
+            do = "end them by hand; completed rungs are saved"
+            raise InvalidMeasurement("cannot end the users' sessions", seen=seen, do=do)
+        time.sleep(LOOK_S)

@@ -4,25 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from kneebench.commands.accept_options import (
-    Baseline,
-    Judged,
-    JUnit,
-    LatencyMargin,
-    Margin,
-    NewCampaign,
-    P999Margin,
-    PowerMargin,
-)
 from kneebench.commands.campaigns import load_all, load_named
+from kneebench.commands.completing import campaign_names
 from kneebench.commands.erasing import WITHOUT_ASKING, WithoutAsking, confirm_erasing
 from kneebench.commands.junit_file import JUnitFile
 from kneebench.commands.measuring import clean_up, confirmed_duration
-from kneebench.commands.options import Json, PageFile, Root
+from kneebench.commands.options import CAMPAIGN_HELP, Json, PageFile, Root
 from kneebench.commands.output import checked_page, print_line, show_json, show_parts, write
 from kneebench.commands.resuming import Resumable
 from kneebench.commands.run_options import (
@@ -267,3 +258,82 @@ def _caveats(*both: Results) -> list[str]:
         )
         for sentence in found
     ]
+
+
+Baseline = Annotated[
+    str,
+    typer.Argument(
+        metavar="BASELINE",
+        help=CAMPAIGN_HELP,
+        show_default=False,
+        autocompletion=campaign_names,
+    ),
+]
+Judged = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="CAMPAIGN... | PLAN",
+        help=(
+            "Finished campaigns to judge; or one plan file or preset to run and judge. Without any,"
+            " the baseline's plan is run again. A plan is refused if its campaign could not be"
+            " compared; that of a result archive, or of a folder that you did not record here,"
+            " requires --yes, and may only use a database of kneebench's own."
+        ),
+        show_default=False,
+        autocompletion=campaign_names,
+    ),
+]
+NewCampaign = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        "-o",
+        help="Folder for the new campaign, if not that of --in.",
+        show_default=False,
+    ),
+]
+Margin = Annotated[
+    float | None,
+    typer.Option(
+        "--margin",
+        metavar="FRACTION",
+        help="Margin for NOPM, such as 0.05, in place of the plan's.",
+        show_default=False,
+    ),
+]
+LatencyMargin = Annotated[
+    float | None,
+    typer.Option(
+        "--latency-margin",
+        metavar="FRACTION",
+        help="Margin for mean latency and log writes, in place of the plan's.",
+        show_default=False,
+    ),
+]
+P999Margin = Annotated[
+    float | None,
+    typer.Option(
+        "--p999-margin",
+        metavar="FRACTION",
+        help="Margin for P99.9 latency, in place of the plan's.",
+        show_default=False,
+    ),
+]
+PowerMargin = Annotated[
+    float | None,
+    typer.Option(
+        "--power-margin",
+        metavar="FRACTION",
+        help="Margin for power per NOPM, in place of the plan's.",
+        show_default=False,
+    ),
+]
+JUnit = Annotated[
+    Path | None,
+    typer.Option(
+        "--junit",
+        metavar="FILE",
+        help="Write the answer as JUnit XML, for a CI system; without an answer, the error.",
+        show_default=False,
+    ),
+]

@@ -56,7 +56,7 @@ def pack(
       kneebench show before.kneebench
       kneebench accept before.kneebench latest
     """
-    from kneebench.results.packing import pack as packed
+    from kneebench.results.redaction import pack as packed
     from kneebench.units import size
 
     results = load_named(campaign, root)

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
+
+from typing_extensions import TypedDict
 
 from kneebench._core import GeneratorSpec, LoadGenerator
-from kneebench.databases.wire_address import WireAddress
 from kneebench.engine_properties import EngineProperties, less_safe
 from kneebench.errors import KneebenchError, Refused
 from kneebench.records import Check, Configuration, Finding, Role, Setting, Watch, Whereabouts
@@ -241,3 +242,28 @@ class RemovesImages(Engine, Protocol):
     def remove_image(self, watch: Watch) -> str:
         """Remove what `prepare` made and keeps for the next run; what was removed, in words."""
         ...
+
+
+# The address of a database by its wire protocol, as plain data.
+
+
+class WireAddress(TypedDict):
+    """What `_core.Address` takes. `sslrootcert`: a file of this machine, or certificates themselves
+    (PEM); empty for the system's.
+    """
+
+    protocol: Literal["postgres", "mysql", "tds"]
+    host: str
+    port: int
+    user: str
+    password: str | None
+    database: str
+    sslmode: str
+    sslrootcert: str
+
+
+def checked_by(authority: str) -> dict[str, str]:
+    """The part of an address that says how the server is checked: by this authority's certificate
+    (PEM), or not at all and without encryption where it is empty.
+    """
+    return {"sslmode": "verify-full" if authority else "disable", "sslrootcert": authority}

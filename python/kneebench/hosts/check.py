@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 
 from kneebench.analysis.wording import plural
 from kneebench.errors import KneebenchError
-from kneebench.hosts.clock import offset
 from kneebench.hosts.connection import HostLine
 from kneebench.hosts.load_hosts import Way
+from kneebench.hosts.spread_load import offset
 from kneebench.records import Finding
 from kneebench.units import bit_rate, size, time
 

@@ -7,16 +7,15 @@ own clock; what they count is added.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from kneebench._core import ConnectError, GeneratorSpec
-from kneebench.hosts.clock import Offset, offset
+from kneebench._core import ConnectError, GeneratorSpec, sum_histograms
 from kneebench.hosts.connection import HostLine, HostLost
-from kneebench.hosts.merging import merged_report, merged_seconds
 from kneebench.hosts.pipe import Message
-from kneebench.hosts.shares import HostShare, host_shares, spec_of
+from kneebench.records import Counts
 
 CONNECT_S = 600.0
 """For the connections of all users to be opened."""
@@ -226,3 +225,189 @@ def _connect_error(host: str, refused: Mapping[str, str]) -> ConnectError:
     error.error_class = refused["error_class"]  # type: ignore[assignment]
     error.code, error.message = refused["code"], f"host {host}: {refused['message']}"
     return error
+
+
+# Reports of several load generators as one: counts and histograms are added, never averaged.
+
+Report = dict[str, Any]
+COUNTS = tuple(Counts.model_fields)
+OF_A_SECOND = ("mean_s", "p50_s", "p99_s", "p999_s", "max_s")
+
+
+def added_counts(counts: Iterable[Report]) -> Report:
+    """The sums of counts by name."""
+    found = list(counts)
+    return {name: sum(one[name] for one in found) for name in COUNTS}
+
+
+def added_latencies(latencies: Iterable[Report | None]) -> Report | None:
+    """The sum of latencies; None where there are none. Without a sample there is no histogram."""
+    histograms = [one["histogram"] for one in latencies if one and one["histogram"]]
+    found = sum_histograms(histograms)
+    return dict(found) if found else None
+
+
+def merged_report(reports: Sequence[Report]) -> Report:
+    """The tally of all users; the window is the mean of the hosts' windows."""
+    total = {
+        name: sum(one[name] for one in reports)
+        for name in ("users", "delay_stamped", "unstarted", "lost_users", "edges_s")
+    }
+    cores = [one["load_generator_cores"] for one in reports]
+    return {
+        **total,
+        "window_s": sum(one["window_s"] for one in reports) / len(reports),
+        "whole_s": max(one["whole_s"] for one in reports),
+        "transactions": {
+            name: _merged_type([one["transactions"][name] for one in reports])
+            for name in reports[0]["transactions"]
+        },
+        **{
+            name: added_latencies(one[name] for one in reports)
+            for name in ("latency", "wait", "delay")
+        },
+        "errors": _merged_errors(error for one in reports for error in one["errors"]),
+        "load_generator_cpu_s": sum(one["load_generator_cpu_s"] for one in reports),
+        "load_generator_threads": sum(one["load_generator_threads"] for one in reports),
+        "load_generator_cores": None if None in cores else sum(cores),
+    }
+
+
+def _merged_type(reports: Sequence[Report]) -> Report:
+    retried: dict[str, int] = {}
+    for one in reports:
+        for why, count in one["retried"].items():
+            retried[why] = retried.get(why, 0) + count
+    return {
+        **{scope: added_counts(one[scope] for one in reports) for scope in ("whole", "window")},
+        **{name: added_latencies(one[name] for one in reports) for name in ("latency", "wait")},
+        "retried": retried,
+    }
+
+
+def _merged_errors(errors: Iterable[Report]) -> list[Report]:
+    found: dict[str, Report] = {}
+    for error in errors:
+        known = found.setdefault(error["code"], {**error, "count": 0})
+        known["count"] += error["count"]
+    return list(found.values())
+
+
+def merged_seconds(seconds: Iterable[Report]) -> list[Report]:
+    """One report of each second and transaction type, by time."""
+    found: dict[tuple[int, str], list[Report]] = {}
+    for one in seconds:
+        found.setdefault((one["at_s"], one["transaction"]), []).append(one)
+    return [
+        some[0] if len(some) == 1 else _merged_second(some) for _, some in sorted(found.items())
+    ]
+
+
+def _merged_second(some: Sequence[Report]) -> Report:
+    outcomes = [name for name in COUNTS if name != "started"]
+    times = added_latencies(some)
+    return {
+        "at_s": some[0]["at_s"],
+        "transaction": some[0]["transaction"],
+        **{name: sum(one[name] for one in some) for name in outcomes},
+        **({name: times[name] for name in OF_A_SECOND} if times else dict.fromkeys(OF_A_SECOND, 0)),
+        "histogram": times["histogram"] if times else "",
+    }
+
+
+# How the users of a rung are divided over load hosts.
+
+FIELDS = (
+    "warehouses",
+    "profile",
+    "home",
+    "think_times",
+    "retries",
+    "seed",
+    "stream",
+    "drain_s",
+    "cores",
+)
+"""Of a load generator's specification: the same on every host."""
+
+
+class HostShare(NamedTuple):
+    """The users of one host: how many, and how many are on the hosts before it."""
+
+    users: int
+    first: int
+
+
+def divided(whole: int, weights: Sequence[float]) -> list[int]:
+    """A whole number in parts as the weights are, by largest remainders.
+
+    >>> divided(10, [1, 1, 2]), divided(3, [1, 1]), divided(1, [1, 1, 1])
+    ([3, 2, 5], [2, 1], [1, 0, 0])
+    """
+    exact = [whole * weight / sum(weights) for weight in weights]
+    parts = [int(one) for one in exact]
+    nearest = sorted(range(len(parts)), key=lambda n: (parts[n] - exact[n], n))
+    for n in nearest[: whole - sum(parts)]:
+        parts[n] += 1
+    return parts
+
+
+def host_shares(users: int, weights: Sequence[float]) -> list[HostShare]:
+    """The users of each host, in order: a user has the same number whatever the hosts.
+
+    >>> host_shares(5, [2, 1, 1])
+    [HostShare(users=3, first=0), HostShare(users=1, first=3), HostShare(users=1, first=4)]
+    """
+    parts = divided(users, weights)
+    return [
+        HostShare(part, upto - part) for part, upto in zip(parts, accumulate(parts), strict=True)
+    ]
+
+
+def spec_of(spec: GeneratorSpec, share: HostShare, cores: int, threads: int) -> dict[str, Any]:
+    """The specification of one host's part. `threads`: of the plan; 0: as many as its cores, and
+    never more than it has users.
+
+    The rate and the shared connections are divided as the users are.
+    """
+    part = share.users / spec.users
+    upto = [spec.connections * n // spec.users for n in (share.first, share.first + share.users)]
+    return {
+        **{name: getattr(spec, name) for name in FIELDS},
+        "users": share.users,
+        "first_user": share.first,
+        "all_users": spec.users,
+        "rate_per_s": None if spec.rate_per_s is None else spec.rate_per_s * part,
+        "connections": max(1, upto[1] - upto[0]) if spec.connections else 0,
+        "workers": threads or max(1, min(share.users, cores)),
+    }
+
+
+# How far a host's time of day is from ours, with a bound.
+#
+# Cristian's algorithm (Distributed Computing 3, 1989): of many probes the one with the smallest
+# round trip knows best, to half of that round trip. No monotonic clock of another machine is used.
+
+PROBES = 60
+
+
+class Offset(NamedTuple):
+    """Seconds by which a host's time of day is ahead, to within `bound_s`, by the smallest round
+    trip.
+    """
+
+    ahead_s: float
+    bound_s: float
+    round_trip_s: float
+
+
+def offset(host: HostLine, probes: int = PROBES) -> Offset:
+    """The offset now. Raises HostLost."""
+    return min((_probe(host) for _ in range(probes)), key=lambda one: one.bound_s)
+
+
+def _probe(host: HostLine) -> Offset:
+    began, before = time.time(), time.perf_counter()
+    there = host.ask("probe")["now"]
+    took = time.perf_counter() - before
+    return Offset(there - (began + took / 2), took / 2, took)

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import platform
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from statistics import fmean
+from typing import NamedTuple
 
 import psutil
 
+from kneebench.errors import KneebenchError
 from kneebench.lab.drives import drive_of, mount_of
-from kneebench.lab.firmware import firmware_profiles
+from kneebench.lab.inventory.block_devices import listed_devices
+from kneebench.lab.inventory.holders import Holders
+from kneebench.lab.inventory.identity import identified
 from kneebench.lab.inventory.sources import Sources
-from kneebench.lab.inventory.system_drives import system_drives
 from kneebench.lab.memory_modules import memory_modules
-from kneebench.lab.processor import processor
-from kneebench.records import Drive, Host
+from kneebench.lab.topology import listed
+from kneebench.records import Drive, Host, SystemDrive
+from kneebench.visible import escaped
 
 SETTINGS = {
     "transparent_hugepage": "/sys/kernel/mm/transparent_hugepage/enabled",
@@ -135,3 +142,99 @@ def described(machine: Host, sources: Sources | None = None) -> Host:
         "unknown": (unknown,) if unknown else (),
     }
     return machine.model_copy(update=found)
+
+
+# Profiles of performance of the firmware, where it reports them to the kernel.
+#
+# Most servers report them to their BMC only; then the plan's `[brief.machine]` says it.
+# Sources: Documentation/ABI/testing/sysfs-platform_profile and sysfs-class-firmware-attributes.
+
+PROFILE = re.compile(r"profile|operating_?mode", re.IGNORECASE)
+"""In the name of an attribute."""
+MOST, LONGEST = 10, 100
+
+
+def firmware_profiles(sources: Sources) -> dict[str, str]:
+    """Profiles by name; empty where the firmware reports none, or only root may read them."""
+    found = {"platform_profile": sources.line(sources.sys, "firmware/acpi/platform_profile")}
+    for folder in sorted((sources.sys / "class/firmware-attributes").glob("*/attributes/*")):
+        if PROFILE.search(folder.name):
+            found[folder.name] = sources.line(folder, "current_value")
+    told = {escaped(name): escaped(text)[:LONGEST] for name, text in found.items() if text}
+    return dict(list(told.items())[:MOST])
+
+
+# The processor: sockets, threads per core and clock, from /sys and /proc.
+
+KHZ, MHZ = 1e3, 1e6
+
+
+class Processor(NamedTuple):
+    """What the kernel reports of all cores that are online; None: it does not.
+
+    `threads_per_core`: the most, where cores differ; `clock_base_hz`, `clock_most_hz`: base and
+    highest clock; `clock_limit_hz`: a limit below that; `clock_hz`: the clock of a processor that
+    has no frequency scaling, such as a virtual one.
+    """
+
+    sockets: int | None = None
+    threads_per_core: int | None = None
+    clock_hz: float | None = None
+    clock_base_hz: float | None = None
+    clock_most_hz: float | None = None
+    clock_limit_hz: float | None = None
+
+
+def processor(sources: Sources) -> Processor:
+    """The processor of this machine."""
+    root = sources.sys / "devices" / "system" / "cpu"
+    folders = [root / f"cpu{core}" for core in listed(sources.line(root, "online"))]
+    sockets = {*_numbers(sources, folders, "topology/physical_package_id")}
+    siblings = [listed(sources.line(one, "topology/thread_siblings_list")) for one in folders]
+    most = _highest(_numbers(sources, folders, "cpufreq/cpuinfo_max_freq"), KHZ)
+    limit = _highest(_numbers(sources, folders, "cpufreq/scaling_max_freq"), KHZ)
+    return Processor(
+        sockets=len(sockets) or None,
+        threads_per_core=max(map(len, siblings), default=0) or None,
+        clock_hz=None if most else _clock_hz(sources),
+        clock_base_hz=_highest(_numbers(sources, folders, "cpufreq/base_frequency"), KHZ),
+        clock_most_hz=most,
+        clock_limit_hz=limit if limit and most and limit < most else None,
+    )
+
+
+def _numbers(sources: Sources, folders: Iterable[Path], name: str) -> Iterator[int]:
+    """Those of all cores that have one; a socket of -1 is unknown."""
+    found = (sources.number(folder, name) for folder in folders)
+    return (one for one in found if one is not None and one >= 0)
+
+
+def _highest(values: Iterable[int], unit: float) -> float | None:
+    return max(values, default=0) * unit or None
+
+
+def _clock_hz(sources: Sources) -> float | None:
+    """The mean of all cores, as /proc/cpuinfo has it."""
+    lines = sources.line(sources.proc, "cpuinfo").splitlines()
+    clocks = [float(line.partition(":")[2]) for line in lines if line.startswith("cpu MHz")]
+    return fmean(clocks) * MHZ if clocks else None
+
+
+# The drives that this machine runs from: its own directories are on them, or its swap is.
+
+
+def system_drives(sources: Sources) -> tuple[SystemDrive, ...]:
+    """Each with its model and size, none of them opened. Empty without lsblk, and in a container,
+    which does not see them.
+    """
+    holders = Holders(sources)
+    with contextlib.suppress(KneebenchError):
+        devices = filter(holders.runs_the_system, listed_devices(sources))
+        found = [identified(sources, device) for device in devices]
+        return tuple(
+            SystemDrive(
+                name=one.name, model=one.model, size_bytes=one.size_bytes, transport=one.transport
+            )
+            for one in found
+        )
+    return ()

@@ -13,8 +13,7 @@ from kneebench.lab.drives import block_folder
 from kneebench.lab.journal import Journal
 from kneebench.lab.permission import WritableDevice
 from kneebench.lab.sysctl_files import renamed, sysctl_file
-from kneebench.plan.kernel import DriveSettings, Kernel
-from kneebench.plan.sysctls import PAIRS
+from kneebench.plan.kernel import PAIRS, DriveSettings, Kernel
 from kneebench.records import Event, Setting, Watch
 
 READ_AHEAD = "read_ahead_kb"

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import psutil
 
 from kneebench.lab.control_groups import hierarchy_of
-from kneebench.lab.memory_limit import controller
+from kneebench.lab.limits import controller
 from kneebench.lab.preparation import Shares
 from kneebench.lab.topology import as_list, cores_of_node
 from kneebench.plan.database_plan import DatabasePlan

@@ -19,7 +19,7 @@ from typing import NamedTuple, Self
 
 from kneebench.errors import InvalidMeasurement, Refused
 from kneebench.lab.inventory import MOMENTARY, drives_called, look_at
-from kneebench.lab.inventory.erasable import changes_since, drive_state
+from kneebench.lab.inventory.erasable import DriveState, changes_since, drive_state, obstacle
 from kneebench.lab.open_device import (
     LOOKS_S,
     OpenDevice,
@@ -29,7 +29,6 @@ from kneebench.lab.open_device import (
 from kneebench.lab.own_writes import are_all_ours, note_claimed, note_own_writes
 from kneebench.lab.processes import runs
 from kneebench.lab.programs import wait_until
-from kneebench.lab.refusals import require_blank, require_no_obstacle
 from kneebench.records import Watch, WholeDrive, WriteCount, unwatched
 
 START_AGAIN = "nothing was written to it; run kneebench drives, then start again"
@@ -257,3 +256,27 @@ def _hold(drive: WholeDrive) -> Iterator[HeldDrive]:
         raise Refused(f"cannot open {drive.path}", seen=seen, do=do) from error
     with opened:
         yield HeldDrive(drive, opened, write_count(opened))
+
+
+# Refusals to write to a drive: it is in use, not blank, or its writes are not counted.
+
+
+def require_blank(drive: WholeDrive, state: DriveState, allow: str = "") -> None:
+    """Raises Refused for a drive that is in use, is not blank, or cannot be read. `allow`: how to
+    allow that its data are lost, if not in a plan.
+    """
+    require_no_obstacle(drive)
+    if state.state != "blank":
+        allow = allow or f"name it under erase in the plan ({drive.key}) and run with --erase"
+        instead = f", or {allow}" if state.needs_consent else " (kneebench drives)"
+        raise Refused(
+            f"cannot write to {drive.path}",
+            seen=f"{state.state}: {state.why}",
+            do=f"use another drive{instead}",
+        )
+
+
+def require_no_obstacle(drive: WholeDrive) -> None:
+    """Raises Refused for a drive that may not be written to, whatever is on it."""
+    if found := obstacle(drive):
+        raise Refused(f"cannot write to {drive.path}", seen=found.seen, do=found.do)

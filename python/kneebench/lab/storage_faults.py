@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from kneebench.lab.drives import BLOCK_DEVICES, devices_under, mount_of, text_in
-from kneebench.lab.own_mounts import POINT
+from kneebench.lab.own_devices import POINT
 
 
 def storage_faults(paths: Iterable[Path]) -> tuple[str, ...]:

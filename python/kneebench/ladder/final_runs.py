@@ -10,20 +10,103 @@ runs measured. Then in the first turn it is known only at the last configuration
 others are restored once more for it.
 
 A configuration whose runs exceed the limit on log writes is measured again with fewer users
-(ladder/final_loads.py), in turn with the configurations under the same constraint: those it is
+(ladder/final_runs.py), in turn with the configurations under the same constraint: those it is
 compared with.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from itertools import count
 from typing import NamedTuple
 
-from kneebench.ladder.final_loads import FinalLoads, Report, unreported
+from kneebench.analysis.knee import knee_rung
+from kneebench.analysis.quoted_load import exceeds, is_limited, next_lower, stepping_down
 from kneebench.ladder.fixed_rate import FixedRate
 from kneebench.plan.ladder import Ladder
-from kneebench.records import Climb, Configuration, Order, Rung
+from kneebench.records import Climb, Configuration, Order, Rung, StopResult
+
+# The load of each configuration's final runs: its knee, or fewer users once their log writes
+# exceed the limit there.
+
+Report = Callable[[Configuration, StopResult], None]
+"""Receives what ended the final runs at one load, before those at fewer users."""
+
+
+def unreported(configuration: Configuration, result: StopResult) -> None:
+    """Reports nothing."""
+
+
+class FinalLoads:
+    """The number of users of each configuration's final runs, and these runs.
+
+    Configurations whose climb found no knee are left out. The same rungs always give the same
+    loads.
+    """
+
+    def __init__(self, climbs: Sequence[Climb], report: Report = unreported) -> None:
+        self._climbs = {climb.configuration: climb for climb in climbs if knee_rung(climb)}
+        self._users = {
+            configuration: climb.knee_users or 0 for configuration, climb in self._climbs.items()
+        }
+        self._runs: dict[Configuration, list[Rung]] = {
+            configuration: [] for configuration in self._climbs
+        }
+        self._report = report
+
+    @property
+    def configurations(self) -> tuple[Configuration, ...]:
+        """In the order of the climbs."""
+        return tuple(self._climbs)
+
+    @property
+    def runs(self) -> tuple[Rung, ...]:
+        """The runs of all configurations, each at its load as it is now."""
+        return tuple(rung for runs in self._runs.values() for rung in runs)
+
+    def users(self, configuration: Configuration) -> int:
+        """The load of a configuration."""
+        return self._users[configuration]
+
+    def number(self, configuration: Configuration) -> int:
+        """Number of a configuration's runs at its load as it is now."""
+        return len(self._runs[configuration])
+
+    def searched(self, configuration: Configuration) -> Rung:
+        """The rung that the climb measured at the configuration's load."""
+        found = knee_rung(
+            self._climbs[configuration].model_copy(
+                update={"knee_users": self._users[configuration]}
+            )
+        )
+        assert found is not None
+        return found
+
+    def keep(self, configuration: Configuration, rung: Rung) -> None:
+        """Keep a run at the configuration's load."""
+        self._runs[configuration].append(rung)
+
+    def step_down(self, complete: Callable[[Configuration], bool]) -> bool:
+        """Give each configuration whose runs exceed the limit the next lower number of users that
+        its climb measured; whether there was one. The mean of the runs decides once they are
+        `complete`; before, they must exceed the limit clearly.
+        """
+        stepped = [
+            configuration
+            for configuration in self._climbs
+            if self._stepped_down(configuration, complete(configuration))
+        ]
+        return bool(stepped)
+
+    def _stepped_down(self, configuration: Configuration, complete: bool) -> bool:
+        climb, runs = self._climbs[configuration], self._runs[configuration]
+        limit_s = climb.limits.log_write_s
+        lower = next_lower(climb, self._users[configuration])
+        if not lower or not is_limited(climb) or not exceeds(runs, limit_s, clearly=not complete):
+            return False
+        self._report(configuration, stepping_down(runs, limit_s, lower))
+        self._users[configuration], self._runs[configuration] = lower, []
+        return True
 
 
 class Load(NamedTuple):
@@ -101,7 +184,7 @@ class FinalRuns:
         by the first rungs, which were on restored databases too; of one configuration 0.
 
         Behind a checkpoint transactions log whole pages, so those of a slow configuration would be
-        heavier (analysis/order_weight.py).
+        heavier (analysis/outcome.py).
         """
         firsts = [one.rungs[0] for one in climbs if one.configuration in self._loads.configurations]
         had = (rung.tally.throughput_per_s * rung.warm_up_s for rung in firsts)

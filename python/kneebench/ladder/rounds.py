@@ -4,10 +4,10 @@ In each round every configuration is measured once at its knee, and in two round
 at the fixed rate. The order reverses from round to round (A B, B A), so what drifts within minutes
 affects all configurations alike. All configurations are restored again after `restore_every`
 rounds, and warmed up by as many transactions. Rounds end when the comparison is as precise as the
-plan wants, or after the plan's most repeats: analysis/rounds_end.py decides. If a configuration
-exceeds the limit on log writes by then, or clearly after the rounds of one restore, rounds begin
-again with fewer users on it (ladder/final_loads.py). The consistency conditions are checked on the
-last restore, as all restores have the same load.
+plan wants, or after the plan's most repeats: analysis/final_estimates.py decides. If a
+configuration exceeds the limit on log writes by then, or clearly after the rounds of one restore,
+rounds begin again with fewer users on it (ladder/final_runs.py). The consistency conditions are
+checked on the last restore, as all restores have the same load.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from itertools import count
 
-from kneebench.ladder.final_loads import FinalLoads, Report, unreported
-from kneebench.ladder.final_runs import Load, RestoredRuns
+from kneebench.ladder.final_runs import FinalLoads, Load, Report, RestoredRuns, unreported
 from kneebench.ladder.fixed_rate import FixedRate
 from kneebench.plan.ladder import ROUND_LOAD_S, ROUND_RAMP_S, Ladder
 from kneebench.records import Climb, Configuration, Order, Phase, Rung

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from kneebench.databases.engine import LogCalls, Server, WritesLogHere
 from kneebench.lab.drives import IN_MEMORY, visible_mounts
-from kneebench.lab.own_mounts import OWN_MOUNTS, without_volumes
+from kneebench.lab.own_devices import OWN_MOUNTS, without_volumes
 from kneebench.lab.programs import environment, found
 
 PROGRAM_NAME = "bpftrace"

@@ -19,22 +19,21 @@ from kneebench.analysis.wording import number_of_users
 from kneebench.databases.engine import ReachedByUsers, Server
 from kneebench.errors import InvalidMeasurement
 from kneebench.hosts.load_hosts import LoadHosts
-from kneebench.measurement.held_window import hold_window, moved_at_last
+from kneebench.measurement.held_window import HeldWindow, hold_window, moved_at_last
 from kneebench.measurement.idle_counts import Idle
 from kneebench.measurement.instruments import ALONE, RungMachines, Samples
 from kneebench.measurement.log_trace import NO_TRACE, LogTrace
 from kneebench.measurement.meters.meter import MeterContext
 from kneebench.measurement.power.recorder import PowerRecorder
-from kneebench.measurement.power.rung_power import rung_power
 from kneebench.measurement.rung_runner import (
     RungRunner,
     described,
     losses_reported,
     make_log_ready,
+    refusing_stuck,
 )
 from kneebench.measurement.rung_summary import LoadRecord, RungRecord, summarised
 from kneebench.measurement.silence import Seen, silences
-from kneebench.measurement.stuck import refusing_stuck
 from kneebench.measurement.summaries import series
 from kneebench.measurement.validity import judged, refuse_starved, with_faults
 from kneebench.measurement.warm_up import (
@@ -47,7 +46,17 @@ from kneebench.measurement.warm_up import (
     warm_up,
 )
 from kneebench.plan.rung_plan import RungPlan
-from kneebench.records import Order, Remark, Rung, Second, Series, Watch
+from kneebench.records import (
+    SYSTEM_POWER,
+    Order,
+    PowerWindow,
+    Remark,
+    Rung,
+    Second,
+    Series,
+    Summary,
+    Watch,
+)
 from kneebench.workload import LoadGenerators, generator_spec, running_load
 
 
@@ -209,3 +218,39 @@ def _silent(record: RungRecord) -> tuple[Remark, ...]:
     first, last = load.held.first, load.held.last
     seen = Seen(load.tally, load.progress, load.ended_s, record.raw_series, first, last)
     return tuple(silences(seen))
+
+
+# The power of a rung: of its window, and of each second since go.
+
+
+class RungPower(NamedTuple):
+    """What was measured; nothing without meters."""
+
+    window: PowerWindow | None = None
+    series: tuple[Series, ...] = ()
+
+    def on(self, rung: Rung) -> Rung:
+        """The rung with its power."""
+        if not self.window:
+            return rung
+        changed: dict[str, object] = {"power": self.window}
+        if self.window.system_w is not None:
+            each = {one.meter: one.watts for one in self.window.meters if one.watts is not None}
+            high = next(
+                (one.high_w for one in self.window.meters if one.watts == self.window.system_w),
+                None,
+            )
+            summary = Summary(unit="W", value=self.window.system_w, high=high, sources=each)
+            changed["quantities"] = {**rung.quantities, SYSTEM_POWER: summary}
+        return rung.model_copy(update=changed)
+
+
+def rung_power(
+    power: PowerRecorder | None, clock_s: Sequence[float], held: HeldWindow
+) -> RungPower:
+    """The power of a window, which began and ended with these samples of the rung."""
+    if not power:
+        return RungPower()
+    begin_s, end_s = clock_s[held.first], clock_s[held.last]
+    window = power.window(begin_s, end_s)
+    return RungPower(window, power.series(clock_s[0], end_s))

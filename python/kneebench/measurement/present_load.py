@@ -7,15 +7,18 @@ from __future__ import annotations
 import os
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from statistics import fmean
 from typing import NamedTuple
 
 import psutil
 
+from kneebench import units
+from kneebench.analysis.disturbance import OTHERS_BUSY, STEAL
 from kneebench.measurement.meters.cores import Cores
 from kneebench.measurement.meters.devices import Devices
 from kneebench.measurement.meters.meter import Meter
+from kneebench.records import Finding
 
 LOOK_S = 1.0
 LARGEST = 3
@@ -128,3 +131,41 @@ def _largest(rates: Mapping[str, float], least: float) -> tuple[tuple[str, float
 def _printable(name: str) -> str:
     """A process may call itself anything, an escape sequence too."""
     return "".join(letter if letter.isprintable() else "?" for letter in name)
+
+
+# Findings on the present load of a machine: who would be measured too if a run began now.
+
+QUIETER = "stop these processes or run at a quieter time: a run now would measure them too"
+
+
+def load_findings(seen: PresentLoad, cores: int) -> tuple[Finding, ...]:
+    """On so many cores, and on each drive that was looked at."""
+    return (machine_load(seen, cores), *drive_loads(seen))
+
+
+def drive_loads(seen: PresentLoad) -> Iterator[Finding]:
+    """On each drive: a warning if it is busy, with the processes that cause most I/O."""
+    by = ", ".join(f"{name} {units.rate(rate)}" for name, rate in seen.largest_io)
+    whose = "processes" if os.geteuid() == 0 else "this user's processes"
+    for name, busy in seen.drives:
+        sentence = f"{name} is busy {100 * busy:.0f}% of the time now"
+        sentence += f" ({whose} on all drives: {by})" if by else ""
+        if busy <= OTHERS_BUSY:
+            yield Finding(level="ok", subject="drive load", seen=sentence)
+        else:
+            limit = f"{sentence}; limit {100 * OTHERS_BUSY:.0f}%"
+            yield Finding(level="warning", subject="drive load", seen=limit, do=QUIETER)
+
+
+def machine_load(seen: PresentLoad, cores: int) -> Finding:
+    """On the cores: a warning if others, or the hypervisor, use more than a rung allows."""
+    names = ", ".join(f"{name} {100 * used:.0f}% of one" for name, used in seen.largest)
+    sentence = (
+        f"processes use {100 * seen.busy:.0f}% of {cores} core{'' if cores == 1 else 's'} now"
+        + (f" ({names})" if names else "")
+    )
+    sentence += f"; the hypervisor takes {100 * seen.stolen:.0f}%"
+    if seen.busy <= OTHERS_BUSY and seen.stolen <= STEAL:
+        return Finding(level="ok", subject="load", seen=sentence)
+    limits = f"limits {100 * OTHERS_BUSY:.0f}% and {100 * STEAL:.0f}%"
+    return Finding(level="warning", subject="load", seen=f"{sentence} ({limits})", do=QUIETER)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Iterator, Sequence
 from math import fsum
 
 from kneebench.analysis.wording import named, number_of_users
-from kneebench.databases.engine import MakesLogFiles, Server
-from kneebench.errors import DatabaseLost, KneebenchError
+from kneebench.databases.engine import UNLOCK, EndsStuckUsers, MakesLogFiles, Server
+from kneebench.errors import DatabaseLost, InvalidMeasurement, KneebenchError
 from kneebench.measurement.instruments import Samples
 from kneebench.measurement.power.recorder import PowerRecorder
 from kneebench.measurement.quantities import RATIOS
-from kneebench.measurement.stuck import EVERY_S, refuse_stuck
 from kneebench.measurement.summaries import Values, between, combined, quotient
 from kneebench.records import AnsweredSecond, Event, LiveSecond, Order, Second, Tick, Watch
 from kneebench.workload import RunningLoad
@@ -222,3 +222,44 @@ def losses_reported(server: Server, doing: str) -> Iterator[None]:
             raise
         words = f"{error}; {seen}" if seen and str(error) else seen or str(error)
         raise DatabaseLost(doing, seen=words, do="see the server's log") from error
+
+
+# Users that wait for a lock of somebody else's: the load is no longer the one ordered, and may
+# never end.
+
+STUCK_S = 20.0
+"""How long a user may wait for a session that is none of ours; waits for other users are the
+workload's own, however long."""
+EVERY_S = 5
+"""Seconds from one sample to the next."""
+
+
+def refuse_stuck(server: Server, what: str) -> None:
+    """Raises InvalidMeasurement that names the sessions that have blocked users for `STUCK_S`."""
+    if isinstance(server, EndsStuckUsers) and (seen := server.end_stuck(STUCK_S)):
+        raise InvalidMeasurement(what, seen=seen, do=UNLOCK)
+
+
+@contextlib.contextmanager
+def refusing_stuck(server: Server, what: str) -> Iterator[None]:
+    """The same while the block waits for users: they are looked at beside it, and ended where they
+    are stuck, so that it ends.
+    """
+    ended, seen = threading.Event(), list[InvalidMeasurement]()
+
+    def sample() -> None:
+        while not ended.wait(EVERY_S):
+            try:
+                refuse_stuck(server, what)
+            except InvalidMeasurement as stuck:
+                seen.append(stuck)
+            except KneebenchError:  # whoever waits for that server meets the same
+                return
+
+    threading.Thread(target=sample, name="stuck", daemon=True).start()
+    try:
+        yield
+    finally:
+        ended.set()
+    if seen:
+        raise seen[0]

@@ -26,8 +26,8 @@ from itertools import groupby
 from statistics import fmean, median
 from typing import NamedTuple
 
+from kneebench.analysis.evidence import CLASSES
 from kneebench.analysis.knee_readings import SAMPLES
-from kneebench.analysis.time_split import CLASSES
 from kneebench.analysis.wording import plural
 from kneebench.measurement.sampler import RawSeries
 from kneebench.measurement.summaries import between

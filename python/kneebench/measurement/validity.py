@@ -16,14 +16,9 @@ from kneebench.engine_properties import EngineProperties, ErrorClass
 from kneebench.errors import InvalidMeasurement
 from kneebench.measurement import delay
 from kneebench.measurement.held_window import HeldWindow
-from kneebench.measurement.load_host_validity import (
-    busiest_host,
-    host_caveats,
-    hosts_too_far_apart,
-)
 from kneebench.measurement.rung_runner import described
-from kneebench.records import Order, Remark, Rung, Tally
-from kneebench.units import rounded
+from kneebench.records import HostTally, Order, Remark, Rung, Severity, Tally
+from kneebench.units import rounded, time
 
 JUDGED_BY_THE_STOP = ("search", "fixed_load")
 """Phases whose errors the errors stop judges: they may say where a climb ends, and are not quoted.
@@ -148,3 +143,76 @@ def refuse_starved(order: Order, tally: Tally, engine: EngineProperties) -> None
         if do := STARVED.get(engine.error_class(error.code)):
             seen = f"{error.count:,} transactions failed with {error.code}: {error.first}"
             raise InvalidMeasurement(described(order), seen=seen, do=do)
+
+
+# Whether load hosts measured the same window, and had cores to spare.
+
+APART_S, TOO_FAR_S = 0.005, 0.05
+"""Between the first and the last host that opened or closed its window: a caveat from here, and an
+invalid rung. A tenth of what a tail of 50 ms needs, and all of it."""
+BUSY = 0.7
+"""Of a host's cores: beyond it, users may have waited for a core."""
+
+
+def hosts_too_far_apart(tally: Tally) -> Iterator[Remark]:
+    """The rung is invalid where the hosts did not measure the same window."""
+    if apart_s(tally) > TOO_FAR_S:
+        yield _apart(tally, TOO_FAR_S, "invalid")
+
+
+def host_caveats(tally: Tally) -> Iterator[Remark]:
+    """Where windows of hosts began or ended apart; each host that used most of its cores."""
+    if APART_S < apart_s(tally) <= TOO_FAR_S:
+        yield _apart(tally, APART_S, "caveat")
+    yield from (_crowded(one) for one in tally.hosts if one.of_its_cores > BUSY)
+
+
+def busiest_host(tally: Tally) -> str:
+    """The busiest load host in words; empty where this machine made the load."""
+    if not tally.hosts:
+        return ""
+    return f" on host {max(tally.hosts, key=lambda one: one.busy).name}"
+
+
+def apart_s(tally: Tally) -> float:
+    """Seconds by which the hosts' windows may have begun or ended apart: as seen, and as far as
+    their clocks are known. 0 of a single host, whose window is the only one.
+    """
+    if len(tally.hosts) < 2:
+        return 0.0
+    opened = [one.opened_s for one in tally.hosts]
+    closed = [one.closed_s for one in tally.hosts]
+    return max(max(opened) - min(opened), max(closed) - min(closed)) + _unknown_s(tally)
+
+
+def _unknown_s(tally: Tally) -> float:
+    return max(one.bound_s + abs(one.moved_s) for one in tally.hosts)
+
+
+def _apart(tally: Tally, limit_s: float, severity: Severity) -> Remark:
+    found_s, unknown_s = apart_s(tally), _unknown_s(tally)
+    return Remark(
+        kind="hosts_apart",
+        severity=severity,
+        words=(
+            f"load hosts opened or closed their windows up to {time(found_s - unknown_s)} apart,"
+            f" by clocks known to {time(unknown_s)} (limit {time(limit_s)} together)"
+        ),
+        value=found_s,
+        limit=limit_s,
+        unit="s",
+    )
+
+
+def _crowded(one: HostTally) -> Remark:
+    return Remark(
+        kind="load_host_busy",
+        severity="caveat",
+        words=(
+            f"load host {one.name} used {100 * one.of_its_cores:.0f}% of its {one.cores} cores"
+            f" (limit {100 * BUSY:.0f}%)"
+        ),
+        value=one.of_its_cores,
+        limit=BUSY,
+        unit="share",
+    )

@@ -25,8 +25,7 @@ from kneebench.results.compare_plans import ANYWAY
 from kneebench.results.cross_campaign import DRIFT, CampaignRow, caveats
 from kneebench.results.given_campaigns import Given, given_campaign, told_apart
 from kneebench.results.nights import LeftOut, in_order, nights
-from kneebench.results.trend import Trend, trends
-from kneebench.results.trend_words import headline
+from kneebench.results.trend import Trend, headline, trends
 
 
 class ComparedCampaigns(Record):

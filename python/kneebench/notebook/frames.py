@@ -9,9 +9,9 @@ from difflib import get_close_matches
 from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.comparison import compare
 from kneebench.analysis.configuration_summary import ConfigurationSummary, configuration_summaries
+from kneebench.analysis.evidence import CLASSES
 from kneebench.analysis.power import PowerOfLoad, at_the_knee
 from kneebench.analysis.sweep_rows import required_sweep_rows
-from kneebench.analysis.time_split import CLASSES
 from kneebench.analysis.wording import plural
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.measurement.quantities import RATIOS, READ

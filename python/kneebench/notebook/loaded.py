@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from difflib import get_close_matches
+from html import escape
+from typing import TYPE_CHECKING, Any, Literal
 
 from kneebench import records
-from kneebench.errors import PlanError
+from kneebench.analysis.configuration_summary import configuration_summaries, rows
+from kneebench.analysis.sweep_rows import required_sweep_rows
+from kneebench.analysis.wording import DERIVED
+from kneebench.brief import Brief, chart_theme, drawing
+from kneebench.brief.section import Section
+from kneebench.brief.sections import cautions, checks, missing
+from kneebench.errors import KneebenchError, PlanError
 from kneebench.notebook import frames
 from kneebench.notebook.frame import Frame
-from kneebench.notebook.plot import Plot
-from kneebench.notebook.results_page import results_html
-from kneebench.records import Climb
+from kneebench.records import Climb, Results
+from kneebench.records.markup import html_table, paragraphs
+from kneebench.shelf import SECTIONS
 
 _NEAR = 0.5
 """How near a name must be to what was typed to be suggested, from 0 to 1."""
@@ -123,3 +132,91 @@ class LoadedResults(records.Results):
 def loaded(results: records.Results) -> LoadedResults:
     """Results with all that Python adds to them."""
     return LoadedResults(**{name: getattr(results, name) for name in type(results).model_fields})
+
+
+# The brief's charts as Altair objects, made by the brief's own sections.
+
+if TYPE_CHECKING:
+    import altair
+
+
+class Plot:
+    """The charts of a campaign, each with the brief's title and, below it, what the figures must
+    not be taken for.
+
+    Each raises KneebenchError where the campaign has no data for it.
+    """
+
+    def __init__(self, results: Results) -> None:
+        self._results = results
+
+    def curve(self) -> altair.TopLevelMixin:
+        """Mean latency against NOPM as users are added, with the knee of each configuration."""
+        return self._chart("curve", "curve")
+
+    def latency(self, which: Literal["mean", "p999"] = "mean") -> altair.TopLevelMixin:
+        """Latency at the fixed rate by configuration: the mean, or P99.9."""
+        return self._chart("latency", f"latency-{which}")
+
+    def log_writes(self) -> altair.TopLevelMixin:
+        """Log write latency against users, with the limit."""
+        return self._chart("log_writes", "log-writes")
+
+    def sweep(
+        self, which: Literal["relative", "devices", "cores"] = "relative"
+    ) -> altair.TopLevelMixin:
+        """What more memory or cores buy: NOPM, the traffic of the devices, or busy cores."""
+        name = f"sweep-{which}"
+        required_sweep_rows(self._results, f"chart {name!r}")
+        return self._chart("sweep", name)
+
+    def _chart(self, section: str, name: str) -> altair.TopLevelMixin:
+        """A figure of a section, by their names."""
+        import altair
+
+        brief = Brief(self._results)
+        with chart_theme.without_validation():
+            made = SECTIONS.module(section).section(brief.view)
+        figures = {figure.name: figure for figure in made.figures} if made else {}
+        if name not in figures:
+            others = f"; it has {', '.join(figures)}" if figures else ""
+            raise KneebenchError(f"chart {name!r}", seen=f"the campaign has no data for it{others}")
+        specification: dict[str, Any] = json.loads(drawing.titled(figures[name], brief.says))
+        chart: altair.TopLevelMixin = altair.Chart.from_dict(specification)
+        return chart
+
+
+# A campaign in a notebook: the finding, the answers, and what must be known before either.
+
+
+def results_html(results: Results) -> str:
+    """What failed, the brief's title and the table that `kneebench show` prints, then the caveats:
+    the brief's own sections.
+    """
+    brief = Brief(results)
+    alarms, *notes = (part.section(brief.view) for part in (checks, missing, cautions))
+    found = configuration_summaries(results)
+    table = [(name, *cells) for name, cells in rows(found) if name] if found else []
+    return "".join(
+        (
+            _section(alarms),
+            paragraphs([brief.banner]),
+            f"<p><strong>{escape(brief.title)}</strong></p>",
+            paragraphs([brief.subtitle, *(one.words for one in brief.view.disturbances)]),
+            html_table(["", *(one.name for one in found)], table, brief.view.plan.question),
+            *map(_section, notes),
+            paragraphs([DERIVED]),
+        )
+    )
+
+
+def _section(section: Section | None) -> str:
+    if section is None:
+        return ""
+    sentences = "".join(f"<li>{escape(sentence)}</li>" for sentence in section.sentences)
+    tables = (
+        html_table([column.title for column in one.columns], [row.cells for row in one.rows])
+        for one in section.tables
+    )
+    title = f"<p><strong>{escape(section.title)}</strong></p>"
+    return f"{title}<ul>{sentences}</ul>{''.join(tables)}"

@@ -132,3 +132,14 @@ def amount_text(amount: int | str | None) -> str:
     if isinstance(amount, str):
         return f"{amount} of the data"
     return exact_size(amount) if amount else ""
+
+
+# How much of a machine the database of a plan may take.
+
+MEMORY_SHARE = 0.85
+"""Of the machine's memory, what database, cache and files in memory may take together."""
+
+
+def log_space_bytes(left_bytes: int) -> int:
+    """What a log may take of the space that the data leave it."""
+    return left_bytes // 3

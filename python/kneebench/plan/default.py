@@ -16,10 +16,10 @@ import psutil
 
 from kneebench.engine_properties import Footprint, engine_properties
 from kneebench.errors import PlanError
+from kneebench.plan.amounts import MEMORY_SHARE, log_space_bytes
 from kneebench.plan.database import DEFAULT
 from kneebench.plan.engine_table import EngineStorage, EngineTable, table_of
 from kneebench.plan.ladder import Ladder
-from kneebench.plan.machine_share import MEMORY_SHARE, log_space_bytes
 from kneebench.plan.plan import Plan, Workload
 from kneebench.records import Host
 from kneebench.units import size

@@ -6,10 +6,11 @@ strict (`true` and `"3"` are no numbers), and a rule that spans fields names the
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import ConfigDict, Field, JsonValue, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, JsonValue, model_validator
 
 from kneebench.engine_properties import engine_properties
 from kneebench.plan.acceptance import Accept
@@ -18,7 +19,6 @@ from kneebench.plan.constraints import Constraint, Constraints, wrong_sizes
 from kneebench.plan.database import Database as Database
 from kneebench.plan.database_rules import about, check_databases, check_rounds
 from kneebench.plan.engine_table import EngineStorage, EngineTable, default_database
-from kneebench.plan.erasable import Erasable
 from kneebench.plan.facts import plan_facts
 from kneebench.plan.hosts import Hosts
 from kneebench.plan.kernel import Kernel
@@ -33,6 +33,34 @@ from kneebench.plan.workload import Workload as Workload
 from kneebench.records.markup import html_table
 from kneebench.secrets import is_kept_command
 from kneebench.shelf import ENGINES
+
+# The plan's key `erase`: drives whose contents may be erased.
+
+WWID = "WWIDs in quotes, as `kneebench drives` prints them"
+
+
+def _each_is_one_drive(given: tuple[str, ...]) -> tuple[str, ...]:
+    """None of them by accident, nor all by a pattern."""
+    for name in given:
+        if not name.strip() or name != name.strip() or re.search(r"[*?]", name):
+            raise wrong(sentence=f"{WWID}: no empty text, no pattern, no space around it")
+    if len(set(given)) < len(given):
+        raise wrong(sentence="each drive once")
+    return given
+
+
+Erasable = Annotated[
+    tuple[Name, ...],
+    Field(
+        max_length=100,
+        description=(
+            "Drives whose contents may be erased, by WWID (loop devices: by file); `run --erase`"
+            " confirms it"
+        ),
+    ),
+    AfterValidator(_each_is_one_drive),
+]
+
 
 MOST_TAGS = 20
 _STORAGES_OR_URL: list[JsonValue] = [

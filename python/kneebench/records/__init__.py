@@ -5,7 +5,14 @@ Every record is written to JSON by ``model_dump_json`` and read by ``model_valid
 
 from __future__ import annotations
 
-from kneebench.records.campaign import Campaign, Results, label_of
+from kneebench.records.campaign import (
+    Campaign,
+    PlannedDatabase,
+    PlannedStorage,
+    ResolvedPlan,
+    Results,
+    label_of,
+)
 from kneebench.records.climb import (
     Climb,
     Limits,
@@ -15,14 +22,16 @@ from kneebench.records.climb import (
     caveats_of,
 )
 from kneebench.records.configuration import Configuration, IoAllowance, configuration_name
-from kneebench.records.drive_loads import DriveLoad, LoadInterval, Preconditioned
 from kneebench.records.drives import (
     DeviceIdentity,
     DriveFill,
     DriveHealth,
+    DriveLoad,
     Holder,
+    LoadInterval,
     LoopFile,
     Obstacle,
+    Preconditioned,
     RawProfile,
     RawRow,
     Signature,
@@ -51,8 +60,7 @@ from kneebench.records.findings import (
     ResourceEvidence,
     TimeShare,
 )
-from kneebench.records.link import Link
-from kneebench.records.load_hosts import HostTally
+from kneebench.records.load_hosts import HostTally, Link
 from kneebench.records.machine import (
     CountedDevice,
     Drive,
@@ -72,11 +80,33 @@ from kneebench.records.power import (
     PowerWindow,
     at_rest_on,
 )
-from kneebench.records.record import FEW, TRANSACTIONS, Phase, Record, Role, Scope, Verdict, named
-from kneebench.records.remark import Remark, Severity, noted
-from kneebench.records.resolved_plan import PlannedDatabase, PlannedStorage, ResolvedPlan
-from kneebench.records.rung import Check, Counted, LogHistogram, Moved, Order, Rung, Summary
-from kneebench.records.seconds import AnsweredSecond, LiveSecond, Second, Series, Tick
+from kneebench.records.record import (
+    FEW,
+    TRANSACTIONS,
+    Phase,
+    Record,
+    Remark,
+    Role,
+    Scope,
+    Severity,
+    Verdict,
+    named,
+    noted,
+)
+from kneebench.records.rung import (
+    AnsweredSecond,
+    Check,
+    Counted,
+    LiveSecond,
+    LogHistogram,
+    Moved,
+    Order,
+    Rung,
+    Second,
+    Series,
+    Summary,
+    Tick,
+)
 from kneebench.records.tally import Counts, Latency, SeenError, Tally, TransactionTally
 
 __all__ = [

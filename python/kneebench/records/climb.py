@@ -10,8 +10,7 @@ from kneebench import units
 from kneebench.records.configuration import Configuration
 from kneebench.records.drives import RawProfile
 from kneebench.records.markup import html_table, labelled
-from kneebench.records.record import FEW, Phase, Record, named
-from kneebench.records.remark import Severity
+from kneebench.records.record import FEW, Phase, Record, Severity, named
 from kneebench.records.rung import Check, Rung
 
 

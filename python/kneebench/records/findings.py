@@ -190,7 +190,7 @@ class Bottleneck(Record):
     rows: tuple[ResourceEvidence, ...] = ()
     """Evidence on every resource."""
     time_split: dict[str, TimeShare] = Field(default_factory=dict)
-    """Parts of a transaction's time, by class (analysis/time_split.py); empty without waits."""
+    """Parts of a transaction's time, by class (analysis/evidence.py); empty without waits."""
     verdict: Verdict = "suspected"
     """Whether it is suspected, or proved or refuted by relieving the resource."""
     relief: str = ""

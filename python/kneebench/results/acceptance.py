@@ -7,16 +7,16 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from kneebench.analysis.acceptance import Margins, judged, nothing_judged, overall
+from kneebench.analysis.acceptance import Margins, judged, nothing_judged, overall, ratio_text
 from kneebench.analysis.accepted_limits import AcceptedLimits, against_limits
 from kneebench.analysis.comparison import called
 from kneebench.analysis.equivalence import Judgement
 from kneebench.analysis.fixed_rate import fixed_rate_latency, same_rate
-from kneebench.analysis.judged import Judged, without_judgement
+from kneebench.analysis.judged import LIMITS, Judged, shown, shown_margin, without_judgement
 from kneebench.analysis.knee import knee
 from kneebench.analysis.outcome import failed_checks
 from kneebench.analysis.power import doubts, meters_differ
-from kneebench.analysis.wording import capital, percent
+from kneebench.analysis.wording import capital, listed, percent, plural
 from kneebench.errors import (
     CANNOT_SAY,
     WORSE,
@@ -29,12 +29,11 @@ from kneebench.plan import Plan
 from kneebench.plan.acceptance import Accept
 from kneebench.plan.ladder import Ladder
 from kneebench.records import Climb, Configuration, Record, Results, label_of
-from kneebench.results.accepted_words import ITSELF, answer_sentence
 from kneebench.results.campaign_differences import comparable, differences
 from kneebench.results.compare_plans import comparable_plans
 from kneebench.results.cross_campaign import DRIFT
 from kneebench.results.logo import logo_file
-from kneebench.units import count
+from kneebench.units import NOTHING, count
 
 
 class Acceptance(Record):
@@ -299,3 +298,117 @@ def _alone(
             for name in side
             if name not in other
         )
+
+
+# Acceptances of several campaigns by one baseline, side by side: a row for each figure.
+
+
+class AcceptedRow(NamedTuple):
+    """One figure of one storage: the baseline's, and what each campaign has, in their order. None
+    where a campaign lacks the storage.
+    """
+
+    storage: str
+    called: str
+    baseline: str
+    answers: tuple[Judged | None, ...]
+    margins: str
+
+
+def answers_sentence(found: Sequence[Acceptance]) -> str:
+    """The answer of the only campaign; of several, how many of them have which, the worst first."""
+    if len(found) == 1:
+        return found[0].sentence
+    answers = [one.judgement for one in sorted(found, key=severity)]
+    counted = (f"{answers.count(one)} {one}" for one in dict.fromkeys(answers))
+    return f"{len(found)} campaigns: {listed([*counted])}"
+
+
+def accepted_rows(found: Sequence[Acceptance]) -> Iterator[AcceptedRow]:
+    """The figures of all campaigns, in the order of the first that has each."""
+    by_name = [{(one.storage, one.called): one for one in each.figures} for each in found]
+    for storage, name in dict.fromkeys(key for figures in by_name for key in figures):
+        answers = tuple(figures.get((storage, name)) for figures in by_name)
+        there = [one for one in answers if one]
+        base = next((one.baseline for one in there if one.baseline), None)
+        margins = " or ".join(dict.fromkeys(map(shown_margin, there)))
+        yield AcceptedRow(storage, name, shown(there[0], base), answers, margins)
+
+
+def answer_lines(one: Judged | None) -> tuple[str, ...]:
+    """What a campaign has of a figure, line by line: its answer, its value, and the ratio with its
+    interval.
+    """
+    if not one:
+        return (NOTHING,)
+    lines = (one.judgement, shown(one, one.campaign))
+    return (*lines, ratio_text(one.ratio)) if one.ratio else lines
+
+
+ITSELF = "this campaign is the baseline itself"
+_OTHERWISE: dict[Judgement, str] = {
+    "better": "better than the baseline",
+    "same": "same as the baseline",
+    "same or better": "same as the baseline or better",
+    "cannot say": "nothing can be said",
+}
+
+
+def answer_sentence(answer: Judgement, figures: Sequence[Judged], *, itself: bool) -> str:
+    """The answer for these figures; `itself`: only their limits were judged."""
+    found = [one for one in figures if one.judgement != "not judged"]
+    if itself:
+        return _of_itself(answer, found)
+    if answer == "worse":
+        return _worse(found)
+    if answer == "cannot say":
+        return _undecided(found)
+    if answer == "same or better":
+        return f"Same as the baseline or better: none of {len(found)} figures is worse"
+    if answer == "better":
+        return f"Better than the baseline: all {len(found)} figures"
+    return f"Same as the baseline within the margins: all {len(found)} figures"
+
+
+def _of_itself(answer: Judgement, limits: Sequence[Judged]) -> str:
+    """The answer by limits alone."""
+    if not limits:
+        return f"Cannot say: no figure is judged; {ITSELF}, and its plan has no limits"
+    if answer == "worse":
+        return f"{_not_met(limits)} ({ITSELF})"
+    if answer == "cannot say":
+        return f"{_undecided(limits)} ({ITSELF})"
+    return f"Limits met: all {len(limits)} figures ({ITSELF})"
+
+
+def _worse(found: Sequence[Judged]) -> str:
+    """A figure may be the baseline's and beyond its limit, so both are counted apart."""
+    limits = [one for one in found if one.quantity in LIMITS]
+    against = [one for one in found if one.quantity not in LIMITS]
+    worse = _count(against, "worse")
+    beyond = _not_met(limits) if _count(limits, "worse") else ""
+    if worse:
+        sentence = f"Worse than the baseline: {worse} of {len(against)} figures"
+        return f"{sentence}; {beyond[0].lower()}{beyond[1:]}" if beyond else sentence
+    return f"{beyond} (otherwise {_OTHERWISE[overall(against)]})" if against else beyond
+
+
+def _not_met(limits: Sequence[Judged]) -> str:
+    return f"Limits not met: {_count(limits, 'worse')} of {len(limits)} figures"
+
+
+def _undecided(found: Sequence[Judged]) -> str:
+    some = _count(found, "cannot say")
+    return f"Cannot say: {some} of {len(found)} figures undecided; {_needs(found)}"
+
+
+def _needs(figures: Sequence[Judged]) -> str:
+    """What all undecided figures together need."""
+    rounds = [one.more_rounds for one in figures if one.judgement == "cannot say"]
+    if hopeless := rounds.count(None):
+        return f"more rounds alone would not decide {hopeless} of them"
+    return f"it needs about {plural(max(number or 0 for number in rounds), 'more round')}"
+
+
+def _count(figures: Sequence[Judged], answer: Judgement) -> int:
+    return sum(one.judgement == answer for one in figures)

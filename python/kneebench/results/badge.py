@@ -14,8 +14,7 @@ from kneebench.analysis.change_points import FEWEST
 from kneebench.analysis.wording import plural
 from kneebench.errors import CANNOT_SAY, INTERRUPTED, WORSE
 from kneebench.results.nights import LeftOut
-from kneebench.results.trend import Trend
-from kneebench.results.trend_words import last_outliers, latest_changes
+from kneebench.results.trend import Trend, last_outliers, latest_changes
 from kneebench.visible import visible
 
 GREEN, RED, BLUE, GREY = "#2e7d32", "#c62828", "#1565c0", "#616161"

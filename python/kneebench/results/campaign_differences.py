@@ -6,8 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kneebench.analysis.fixed_rate import fixed_rate_latency, same_rate
-from kneebench.analysis.machine_settings import named_settings, settings_of_the_plan
-from kneebench.analysis.memory_modules import modules_in_words
+from kneebench.analysis.machine_settings import (
+    modules_in_words,
+    named_settings,
+    settings_of_the_plan,
+)
 from kneebench.engine_properties import engine_properties
 from kneebench.errors import PlanError
 from kneebench.records import Campaign, Results

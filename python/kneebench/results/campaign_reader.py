@@ -31,8 +31,7 @@ from kneebench.records import (
 )
 from kneebench.regular_file import names_in
 from kneebench.results.allowance import MOST_FILES, Allowance
-from kneebench.results.archive import is_archive
-from kneebench.results.archive_reader import unpacked
+from kneebench.results.archive import is_archive, unpacked
 from kneebench.results.campaign_folders import folders_in
 from kneebench.results.formats import (
     NEWER,

@@ -11,11 +11,13 @@ from kneebench.analysis.comparison import baseline, ratio_of
 from kneebench.analysis.configuration_summary import point
 from kneebench.analysis.databases import by_database
 from kneebench.analysis.disturbance import disturbances
-from kneebench.analysis.fixed_rate import fixed_rate_latency, same_rate
+from kneebench.analysis.fixed_rate import fixed_rate_latency, rate_text, same_rate
 from kneebench.analysis.knee import final_rungs, knee
 from kneebench.analysis.quantity_ratio import KNEE_LATENCY, MEAN, NOPM
 from kneebench.analysis.quoted_load import log_write
 from kneebench.analysis.still_warming import still_warming
+from kneebench.analysis.undecided import reasons
+from kneebench.analysis.wording import as_sentence, listed
 from kneebench.records import (
     Climb,
     Comparison,
@@ -28,6 +30,8 @@ from kneebench.records import (
     configuration_name,
 )
 from kneebench.results.campaign_differences import comparable, incomparable
+from kneebench.results.trend import Trend
+from kneebench.units import count
 
 DRIFT = "the campaigns were not interleaved, so no interval covers drift between them"
 
@@ -228,3 +232,25 @@ def _row(
         latency_against=latency,
         sentence=against.sentence + ("" if interleaved else f"; {DRIFT}") if against else plain,
     )
+
+
+# Compared campaigns in words: at which fixed rates, and why no difference is claimed.
+
+
+def fixed_rate(rows: Sequence[CampaignRow]) -> str:
+    """Where latencies of all rows were measured in open loop; empty where they were not."""
+    rates = [row.rate_per_s for row in rows if row.rate_per_s]
+    return rate_text(rates) if rates else ""
+
+
+def notes(rows: Sequence[CampaignRow], trend: Sequence[Trend] = ()) -> Iterator[str]:
+    """Sentences below the tables: the rates where they differ, then each reason why no difference
+    is claimed.
+    """
+    rates = {row.campaign: f"{count(row.rate_per_s)}/s" for row in rows if row.rate_per_s}
+    if len({*rates.values()}) > 1:
+        each = [f"{rate} in {campaign}" for campaign, rate in rates.items()]
+        yield f"The fixed rate is {listed(each)}."
+    found = [one for row in rows for one in (row.against, row.latency_against)]
+    found += [point.against for one in trend for point in one.points]
+    yield from map(as_sentence, reasons(found))

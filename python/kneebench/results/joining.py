@@ -15,12 +15,11 @@ from kneebench.plan import Plan
 from kneebench.plan.configurations import configurations
 from kneebench.plan.resolve import resolve
 from kneebench.records import Campaign, Configuration, Host, Rung
-from kneebench.results.campaign_folders import folders_in, same_machine
+from kneebench.results.campaign_folders import RESUME_IGNORES, folders_in, resumable, same_machine
 from kneebench.results.compare_plans import PlanLike, plan_document
 from kneebench.results.head import read_head
 from kneebench.results.lock import held
 from kneebench.results.origin import is_own
-from kneebench.results.resumable import RESUME_IGNORES, resumable
 
 OF_CONFIGURATIONS = ("storages", "databases", "constraints", "baseline")
 """Fields of a plan that its configurations are made of."""

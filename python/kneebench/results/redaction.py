@@ -14,12 +14,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from kneebench.errors import KneebenchError, Refused
 from kneebench.plan.configurations import configuration_id
 from kneebench.plan.json_schema import plan_schema
+from kneebench.plan.values import ARCHIVE
 from kneebench.private_folder import private_folder
-from kneebench.results.archive import Entries
+from kneebench.records import Results
+from kneebench.results.archive import Entries, entries, write_archive
 from kneebench.results.campaign_folders import slug
+from kneebench.results.campaign_reader import load
 from kneebench.results.file_schemas import schemas
+from kneebench.results.lock import held
 from kneebench.results.parquet import write_seconds, write_series
 from kneebench.results.private_names import (
     KINDS,
@@ -31,6 +36,7 @@ from kneebench.results.private_names import (
     is_file,
     key_in,
     kind_of,
+    names_of_this_machine,
     parts,
 )
 from kneebench.results.tables import read_seconds, read_series
@@ -323,3 +329,49 @@ def _any_of(texts: Iterable[str]) -> Any:
         return lambda text: iter(())
     alternatives = "|".join(map(re.escape, longest))
     return re.compile(rf"(?<![A-Za-z0-9])(?:{alternatives})(?![A-Za-z0-9])").finditer
+
+
+# Packing: a campaign becomes a result archive, with its names or with stand-ins.
+
+
+class Packed(NamedTuple):
+    """A result archive, and what was replaced in it."""
+
+    file: Path
+    replaced: tuple[Replacement, ...] = ()
+
+
+def pack(results: Results, file: Path | None = None, *, redact: bool = False) -> Packed:
+    """Write a campaign's result archive: to a file, or here under the id that is in it.
+
+    Raises Refused while the campaign is measured or where the file is there already, and
+    KneebenchError where a redacted campaign could not be read.
+    """
+    folder = results.folder
+    if folder is None:
+        raise KneebenchError(
+            "cannot pack a campaign", seen="it has no folder", do="load it from one"
+        )
+    if held(folder):
+        seen, do = "a kneebench run writes to it", "wait for it to finish"
+        raise Refused(f"cannot read {folder}", seen=seen, do=do)
+    if not redact:
+        file = file or _named(results.campaign.id)
+        write_archive(file, entries(folder))
+        return Packed(file)
+    found = list(entries(folder))
+    redaction = redaction_of(folder, found, names_of_this_machine())
+    file = file or _named(redaction.text(results.campaign.id))
+    write_archive(file, redacted(folder, found, redaction))
+    try:
+        load(file)
+    except KneebenchError as error:
+        file.unlink()
+        seen = f"with stand-ins it could not be read ({error.seen})"
+        do = "give storages and hosts names that are no words of the results' format"
+        raise KneebenchError(f"cannot write {file}", seen=seen, do=do) from error
+    return Packed(file, redaction.replaced)
+
+
+def _named(id: str) -> Path:
+    return Path(f"{id}{ARCHIVE}")

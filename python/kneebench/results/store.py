@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from kneebench.analysis.finding_line import finding_line
+from kneebench.analysis.headline import finding_line
 from kneebench.directories import make_directory
 from kneebench.lab.host import kneebench_version
 from kneebench.plan import Plan
@@ -24,7 +24,12 @@ from kneebench.records import (
 )
 from kneebench.results import campaign_reader, parquet
 from kneebench.results.atomic_write import write_text, writing
-from kneebench.results.campaign_folders import find_unfinished, new_folder, slug
+from kneebench.results.campaign_folders import (
+    find_unfinished,
+    measured_by_another,
+    new_folder,
+    slug,
+)
 from kneebench.results.file_schemas import schemas
 from kneebench.results.formats import (
     Finished,
@@ -45,7 +50,6 @@ from kneebench.results.joining import (
 )
 from kneebench.results.measured_files import MeasuredFiles, StorableRung
 from kneebench.results.origin import is_own, sign
-from kneebench.results.resumable import measured_by_another
 
 
 class Store(HeadKeeper):

@@ -13,8 +13,7 @@ from rich.text import Text
 from kneebench.analysis.acceptance import ratio_text
 from kneebench.analysis.judged import Judged, shown, shown_margin
 from kneebench.analysis.wording import DERIVED, as_sentence, behind_label
-from kneebench.results.acceptance import Acceptance, worst
-from kneebench.results.accepted_rows import accepted_rows, answer_lines
+from kneebench.results.acceptance import Acceptance, accepted_rows, answer_lines, worst
 from kneebench.screen import tables
 from kneebench.units import NOTHING
 

@@ -16,8 +16,7 @@ from kneebench.analysis.undecided import unclaimed
 from kneebench.analysis.wording import DERIVED, times_with_interval
 from kneebench.records import Remark
 from kneebench.results import CampaignRow
-from kneebench.results.compared_words import notes
-from kneebench.results.cross_campaign import DRIFT
+from kneebench.results.cross_campaign import DRIFT, notes
 from kneebench.results.trend import Trend, TrendPoint
 from kneebench.screen import tables
 from kneebench.units import count, time

@@ -11,12 +11,12 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from kneebench.analysis.all_pairs import all_pairs
-from kneebench.analysis.comparison import compare
+from kneebench.analysis.comparison import all_pairs, compare
 from kneebench.analysis.configuration_summary import configuration_summaries
 from kneebench.analysis.control import control_caveats, controls
 from kneebench.analysis.databases import MEANING, database_document, database_sentences
 from kneebench.analysis.disturbance import disturbances
+from kneebench.analysis.final_estimates import rounds_of
 from kneebench.analysis.fixed_rate import rate_caveats, wait_caveats
 from kneebench.analysis.levelling import levelling
 from kneebench.analysis.levelling_words import sentence, sweep_document
@@ -31,7 +31,6 @@ from kneebench.analysis.outcome import (
 from kneebench.analysis.power import doubts
 from kneebench.analysis.proof import bottlenecks
 from kneebench.analysis.quoted_load import limit_caveats, quoted_loads
-from kneebench.analysis.rounds_end import rounds_of
 from kneebench.analysis.sweep import sweeps
 from kneebench.analysis.wording import DERIVED, capital, plural
 from kneebench.brief.sections import cautions

@@ -20,7 +20,7 @@ from kneebench.analysis.undecided import unclaimed
 from kneebench.analysis.wording import FEW_MEANS, capital, named, times_with_interval
 from kneebench.records import Comparison, Finding
 from kneebench.results import CampaignRow
-from kneebench.results.compared_words import fixed_rate
+from kneebench.results.cross_campaign import fixed_rate
 from kneebench.screen.progress import RungLine
 from kneebench.units import rough_time
 

@@ -14,8 +14,14 @@ from kneebench.analysis.drift import FLOOR
 from kneebench.analysis.judged import shown_as
 from kneebench.analysis.wording import DERIVED, as_sentence, behind_label, percent
 from kneebench.results.nights import Nights
-from kneebench.results.trend import Trend, TrendPoint, hidden_latencies
-from kneebench.results.trend_words import change_sentence, headline, outlier_sentence
+from kneebench.results.trend import (
+    Trend,
+    TrendPoint,
+    change_sentence,
+    headline,
+    hidden_latencies,
+    outlier_sentence,
+)
 from kneebench.screen import tables
 from kneebench.units import NOTHING
 

@@ -14,8 +14,8 @@ from kneebench.brief.campaigns.campaigns_page import CampaignsPage, compared_sec
 from kneebench.brief.campaigns.trend_figure import trend_section
 from kneebench.brief.section import Column, Row, Section, Table, Tone
 from kneebench.records import Results
-from kneebench.results.acceptance import Acceptance
-from kneebench.results.accepted_rows import (
+from kneebench.results.acceptance import (
+    Acceptance,
     AcceptedRow,
     accepted_rows,
     answer_lines,

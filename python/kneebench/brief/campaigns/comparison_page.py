@@ -21,8 +21,7 @@ from kneebench.brief.campaigns.trend_figure import trend_section, with_claim
 from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.records import Remark, Results
 from kneebench.results import CampaignRow
-from kneebench.results.compared_words import fixed_rate, notes
-from kneebench.results.cross_campaign import DRIFT
+from kneebench.results.cross_campaign import DRIFT, fixed_rate, notes
 from kneebench.results.trend import Trend
 from kneebench.units import NOTHING, count, significant, time
 

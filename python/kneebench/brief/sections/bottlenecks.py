@@ -6,8 +6,7 @@ from __future__ import annotations
 
 from kneebench import units
 from kneebench.analysis.sweep import sweeps
-from kneebench.brief.paragraphs import has_paragraphs, part_of_each
-from kneebench.brief.section import Column, Row, Section, Table
+from kneebench.brief.section import Column, Row, Section, Table, has_paragraphs, part_of_each
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Bottleneck
 

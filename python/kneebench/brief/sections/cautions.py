@@ -14,8 +14,7 @@ from kneebench.analysis.databases import by_database
 from kneebench.analysis.drift import drift_caveat
 from kneebench.analysis.fixed_rate import rate_caveats, wait_caveats
 from kneebench.analysis.knee import MAY_BE_HIGHER, knee_rung
-from kneebench.analysis.order_weight import order_weights
-from kneebench.analysis.outcome import never_steady_caveats
+from kneebench.analysis.outcome import never_steady_caveats, order_weights
 from kneebench.analysis.power import doubts
 from kneebench.analysis.quoted_load import limit_caveats
 from kneebench.analysis.still_steady import still_steady
@@ -31,13 +30,14 @@ from kneebench.analysis.wording import (
     said_once,
     summed_up,
 )
-from kneebench.brief.emulated_limits import allowed_by_class, emulation_limits
 from kneebench.brief.section import Section
 from kneebench.brief.view_model import ViewModel
 from kneebench.engine_properties import engine_properties, less_safe
+from kneebench.lab.volumes.emulated import drive_classes
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.ladder import WAREHOUSES_PER_USER
-from kneebench.records import Climb, Estimate
+from kneebench.plan.volume import COPIES, Volume
+from kneebench.records import Climb, Estimate, RawProfile
 from kneebench.shelf import ENGINES
 
 PLACE = 15
@@ -314,3 +314,73 @@ def _memory_backed(view: ViewModel) -> Iterator[str]:
             " could buy, not a bound. tmpfs uses RAM, costs CPU for copying and changes group"
             " commit."
         )
+
+
+# Emulated drives that are slower than their class: a caveat with both figures.
+#
+# What the programs of emulated drives reach depends on the CPU. Where a volume without a database
+# stays below the limit of its class, the emulation is the limit, and the class says nothing.
+
+REACHED = 0.9
+"""Share of the class's limit from which it is reached: a throttle never lets all of it through."""
+
+
+def emulation_limits(view: ViewModel) -> Iterator[str]:
+    """A sentence for each storage whose raw profile is below the limit of its drives' class."""
+    for name, storage in view.plan.storages.items():
+        profiles = [
+            view.campaign.raw_profiles[climb.id]
+            for climb in view.climbs
+            if climb.configuration.storage == name and climb.id in view.campaign.raw_profiles
+        ]
+        below = [
+            f"{units.count(did)} of {units.count(limit)} {kind}s/s"
+            for kind, limit in class_limits(storage).items()
+            if (did := _most(profiles, kind)) and did < REACHED * limit
+        ]
+        if below:
+            yield (
+                f"{capital(name)}: the emulation is the limit, not the class of its drives. Without"
+                f" a database it did {listed(below)} that the class allows."
+            )
+
+
+def allowed_by_class(view: ViewModel) -> str:
+    """What the classes of emulated drives allow each storage, in a sentence; empty where none has a
+    limit.
+    """
+    storages = view.plan.storages
+    logs = {f"the log of {name}": one.log for name, one in storages.items() if one.log}
+    found = {name: class_limits(volume) for name, volume in {**storages, **logs}.items()}
+    each = [
+        f"{name} {listed([f'{units.count(most)} {kind}s/s' for kind, most in limits.items()])}"
+        for name, limits in found.items()
+        if limits
+    ]
+    if not each:
+        return ""
+    return (
+        f"By their classes the drives allow {'; '.join(each)}. Where one of these is the limit, a"
+        " ratio restates them."
+    )
+
+
+def class_limits(volume: Volume) -> dict[str, int]:
+    """Reads and writes per second of a file on a volume of emulated drives that are all of one
+    class; without a limit, or with other drives, none.
+    """
+    drives = volume.emulated_drives
+    if not drives or volume.named_drives or len({drive.emulated for drive in drives}) > 1:
+        return {}
+    copies = COPIES[volume.layout]
+    layout = drive_classes()[drives[0].emulated].of_layout(len(drives), copies)
+    every = {
+        "read": layout.read_iops or layout.total_iops,
+        "write": layout.write_iops or layout.total_iops,
+    }
+    return {kind: limit for kind, limit in every.items() if limit}
+
+
+def _most(profiles: list[RawProfile], kind: str) -> float:
+    rows = [row for one in profiles for row in one.rows if row.kind == kind and not row.invalid]
+    return max((row.iops for row in rows), default=0.0)

@@ -8,10 +8,8 @@ from kneebench import units
 from kneebench.analysis.wording import listed, number_of_users, plural
 from kneebench.brief import chart_theme
 from kneebench.brief.lines import Plane, by_storage, line_colour
-from kneebench.brief.load_words import searched
-from kneebench.brief.paragraphs import part_of_each
 from kneebench.brief.scales import THOUSANDS, Domain, latencies, latency_axis
-from kneebench.brief.section import Figure, Section
+from kneebench.brief.section import Figure, Section, part_of_each, searched
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Climb
 

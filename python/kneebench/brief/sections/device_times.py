@@ -10,8 +10,7 @@ from string import ascii_lowercase
 from typing import Any, NamedTuple
 
 from kneebench import units
-from kneebench.analysis.device_courses import Courses
-from kneebench.analysis.devices import KINDS
+from kneebench.analysis.devices import KINDS, Courses
 from kneebench.analysis.wording import capital, number_of_users, percent
 from kneebench.brief import chart_theme
 from kneebench.brief.knee_devices import KneeDevices, SeenVolume, knee_devices

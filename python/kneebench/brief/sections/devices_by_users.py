@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kneebench.brief.load_words import searched
-from kneebench.brief.section import Column, Row, Section, Table, Tone
+from kneebench.brief.section import Column, Row, Section, Table, Tone, searched
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Climb, Rung
 from kneebench.units import NOTHING, count, rounded, size, time

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from kneebench.brief.glance_tables import tables_of_each
-from kneebench.brief.paragraphs import has_paragraphs, part_of_each
-from kneebench.brief.section import Section
+from kneebench.brief.section import Section, has_paragraphs, part_of_each
 from kneebench.brief.view_model import ViewModel
 
 PLACE = 16

@@ -12,6 +12,7 @@ from kneebench.analysis.knee import MAY_BE_HIGHER, final_rungs, where_between
 from kneebench.analysis.power import doubts
 from kneebench.analysis.quantity_ratio import MEAN, P999, few_beyond
 from kneebench.analysis.quoted_load import climb_end
+from kneebench.analysis.sweep import Sweep, SweptConfiguration, amount, sweeps, value_of
 from kneebench.analysis.undecided import not_shown, undecided
 from kneebench.analysis.wording import (
     FEW,
@@ -23,12 +24,10 @@ from kneebench.analysis.wording import (
 )
 from kneebench.brief import chart_theme
 from kneebench.brief.glance_tables import tables_of_each
-from kneebench.brief.paragraphs import has_paragraphs
 from kneebench.brief.power_meters import measured_by
-from kneebench.brief.section import Number, Section, StopReason
-from kneebench.brief.sweep_numbers import sweep_numbers
+from kneebench.brief.section import Number, Section, StopReason, has_paragraphs
 from kneebench.brief.view_model import ViewModel
-from kneebench.records import Climb, Comparison
+from kneebench.records import Climb, Comparison, Results
 
 PLACE = 10
 FLAT = ("plateau", "saturation")
@@ -181,3 +180,39 @@ def _climb_end(climb: Climb) -> str:
     used = cpu_utilization(final_rungs(climb))
     cores = f"; the database's cores were {used.words}" if used else ""
     return f"Fixed load of {number_of_users(climb.of('fixed_load')[0].users)}, not a knee{cores}."
+
+
+# The big numbers of a sweep: what the smallest size does of the largest one's throughput.
+
+
+def sweep_numbers(results: Results) -> Iterator[Number]:
+    """The ratio of each sweep; of one sweep alone also the NOPM of both sizes."""
+    found = sweeps(results)
+    for sweep in found:
+        yield from _ratio(sweep)
+        if len(found) == 1:
+            yield from _nopm(sweep, sweep.configurations[-1])
+            yield from _nopm(sweep, sweep.configurations[0])
+
+
+def _ratio(sweep: Sweep) -> Iterator[Number]:
+    smallest, largest = sweep.configurations[0], sweep.configurations[-1]
+    if smallest.relative:
+        value, sure = times_and_interval(smallest.relative)
+        sizes = f"{_size(sweep, smallest)} in place of {_size(sweep, largest)}"
+        bound = f", {smallest.bound}" if smallest.bound else ""
+        yield Number(value=value, says=f"NOPM on {sweep.name} with {sizes}{bound}", sure=sure)
+
+
+def _nopm(sweep: Sweep, one: SweptConfiguration) -> Iterator[Number]:
+    if one.nopm and one.users:
+        at_least = ", at least" if one.warming else ""
+        yield Number(
+            value=units.significant(one.nopm.value),
+            says=f"NOPM with {_size(sweep, one)}, at {number_of_users(one.users.value)}{at_least}",
+            sure=interval(one.nopm),
+        )
+
+
+def _size(sweep: Sweep, one: SweptConfiguration) -> str:
+    return amount(value_of(one.configuration, sweep.resource) or 0, sweep.resource)

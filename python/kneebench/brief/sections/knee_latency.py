@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from kneebench import units
 from kneebench.analysis.wording import FEW_MEANS, number_of_users
-from kneebench.brief.latency_figure import WORDS, ConfigurationLatency, Text, Which, latency_figure
 from kneebench.brief.section import Figure, Section
+from kneebench.brief.sections.latency import (
+    WORDS,
+    ConfigurationLatency,
+    Text,
+    Which,
+    latency_figure,
+)
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Knee
 

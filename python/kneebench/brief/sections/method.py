@@ -7,9 +7,9 @@ from functools import partial
 
 from kneebench import units
 from kneebench.analysis.drift import FLOOR
+from kneebench.analysis.final_estimates import rounds_of
 from kneebench.analysis.knee_fit import LOWER
 from kneebench.analysis.noise_floor import QUANTITIES
-from kneebench.analysis.rounds_end import rounds_of
 from kneebench.analysis.steady import READ_TIME
 from kneebench.analysis.wording import (
     as_sentence,

@@ -12,7 +12,7 @@ from kneebench.analysis.background import CHECKPOINTS
 from kneebench.analysis.cpu_utilization import database_cores
 from kneebench.analysis.wording import capital, listed, number_of_users, plural
 from kneebench.brief import chart_theme
-from kneebench.brief.seconds import combined, thinned
+from kneebench.brief.scales import combined, thinned
 from kneebench.brief.section import Figure, Section
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Climb, Rung, Series

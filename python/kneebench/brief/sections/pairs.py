@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kneebench.analysis.all_pairs import all_pairs
+from kneebench.analysis.comparison import all_pairs
 from kneebench.analysis.undecided import not_shown
 from kneebench.analysis.wording import capital, times_with_interval
 from kneebench.brief.section import Column, Row, Section, Table

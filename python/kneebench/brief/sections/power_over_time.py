@@ -8,8 +8,7 @@ from kneebench import units
 from kneebench.analysis.wording import number_of_users
 from kneebench.brief import chart_theme
 from kneebench.brief.lines import Plane, by_storage, line_colour
-from kneebench.brief.scales import Domain
-from kneebench.brief.seconds import thinned
+from kneebench.brief.scales import Domain, thinned
 from kneebench.brief.section import Figure, Section
 from kneebench.brief.sections.over_time import chosen, left_out
 from kneebench.brief.view_model import ViewModel

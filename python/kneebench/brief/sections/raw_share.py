@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kneebench import units
-from kneebench.analysis.busy_device import knee_raw_shares
+from kneebench.analysis.io_evidence import knee_raw_shares
 from kneebench.analysis.knee import final_rungs
 from kneebench.analysis.knee_readings import KneeReadings
 from kneebench.analysis.raw_share import RawShare

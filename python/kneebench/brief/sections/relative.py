@@ -22,8 +22,7 @@ from kneebench.analysis.wording import (
 from kneebench.brief import chart_theme
 from kneebench.brief.bars import Bar, bars, interval_ends, reach, whisker_marks
 from kneebench.brief.labels import broken
-from kneebench.brief.paragraphs import part_of_each
-from kneebench.brief.section import Figure, Section
+from kneebench.brief.section import Figure, Section, part_of_each
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Climb, Estimate
 

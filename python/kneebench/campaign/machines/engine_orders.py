@@ -16,8 +16,8 @@ from kneebench.databases.engine import (
     MakesLogFiles,
     ReachedByUsers,
     RemovesImages,
+    WireAddress,
 )
-from kneebench.databases.wire_address import WireAddress
 from kneebench.plan import Plan
 from kneebench.records import Check, Configuration, Finding, Role, Setting, Whereabouts
 

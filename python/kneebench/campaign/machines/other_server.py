@@ -12,7 +12,7 @@ from kneebench._core import Address, GeneratorSpec, LoadGenerator
 from kneebench.campaign.machines.agent import DatabaseAgent
 from kneebench.campaign.machines.engine_orders import OpenedServer
 from kneebench.campaign.machines.line import Line
-from kneebench.databases.wire_address import WireAddress
+from kneebench.databases.engine import WireAddress
 from kneebench.hosts.load_agent import is_pem, with_certificates
 from kneebench.records import Check, Role, Setting, Watch, unwatched
 

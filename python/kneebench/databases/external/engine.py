@@ -6,25 +6,25 @@ An external server is reached by URL. It is never started and never stopped.
 from __future__ import annotations
 
 import contextlib
+import os
+import subprocess
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 from kneebench.databases.engine import LOG_HISTOGRAM, finding_of, safety_findings
-from kneebench.databases.external.restarts import once_it_is_back
-from kneebench.databases.external.restore_command import run_restore_command
-from kneebench.databases.managed.process import Process
+from kneebench.databases.managed.server_process import Process
 from kneebench.databases.tproc_c.loading import require_restored, shape_of
-from kneebench.errors import KneebenchError, PlanError
+from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.lab.journal import Journal
 from kneebench.lab.processes import family
 from kneebench.plan.database import ExistingSchemaDatabase
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.records import Configuration, Event, Finding, Watch, Whereabouts
-from kneebench.secrets import without_passwords
+from kneebench.secrets import redacted_output, without_passwords
 from kneebench.units import size
 
 UNTOUCHED = "external server: its caches were not emptied and its settings were not changed"
@@ -295,3 +295,82 @@ def process_at(found: Whereabouts, log: Path | None = None) -> Process:
         roles=found.roles,
         log=log,
     )
+
+
+# The lock of a base image on a server: one run at a time uses the image.
+
+KILLED_S = 3
+"""Within this time, a busy server ends the session of a run that was killed, and frees its lock."""
+
+
+def not_locked(image: str) -> str:
+    """What failed, for errors."""
+    return f"cannot lock the base image {image}"
+
+
+def in_use(image: str) -> Refused:
+    """The error where another run still holds it."""
+    return Refused(
+        not_locked(image),
+        seen="another kneebench run uses it",
+        do="wait for it to finish, or use another server",
+    )
+
+
+LIMIT_S = 60.0
+"""Longest wait for a server that comes back."""
+POLL_S = 0.2
+
+
+def once_it_is_back(
+    do: Callable[[], None],
+    refusals: tuple[type[Exception], ...],
+    comes_back: Callable[[], bool] = lambda: True,
+) -> None:
+    """Call `do`; as long as it raises one of these refusals and the server comes back, again.
+
+    Raises the last refusal.
+    """
+    until = time.monotonic() + LIMIT_S
+    while True:
+        try:
+            return do()
+        except refusals:
+            if time.monotonic() > until or not comes_back():
+                raise
+        time.sleep(POLL_S)
+
+
+# The plan's shell command that restores the database of an external server.
+
+STORAGE = "KNEEBENCH_STORAGE"
+"""The variable that names the plan's storage to the command."""
+MOST_CHARACTERS = 400
+"""Of a failed command's output: its end."""
+
+
+def run_restore_command(
+    command: str, variables: Mapping[str, str], password_variable: str, storage: str
+) -> None:
+    """Run the command to its end. It receives our environment, the server's address in `variables`
+    and the storage's name, but not the password.
+
+    Raises KneebenchError with the end of its output, without the secrets in it, where it fails.
+    """
+    ours = {name: value for name, value in os.environ.items() if name != password_variable}
+    done = subprocess.run(
+        ["sh", "-c", command],
+        env={**ours, **variables, STORAGE: storage},
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    if done.returncode != 0:
+        words = redacted_output(command, done.stderr or done.stdout).strip()[-MOST_CHARACTERS:]
+        raise KneebenchError(
+            "database.restore_command",
+            seen=f"exit code {done.returncode}: {words}",
+            do="run the command by hand and correct it",
+        )

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kneebench.errors import PlanError
-from kneebench.lab.own_mounts import OWN_MOUNTS, without_volumes
+from kneebench.lab.own_devices import OWN_MOUNTS, without_volumes
 
 TOOLS = ("unshare", "mount", "setpriv")
 

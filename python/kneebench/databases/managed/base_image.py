@@ -23,7 +23,7 @@ from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.copying import drop_caches
 from kneebench.databases.managed.disk_space import tree_bytes
 from kneebench.databases.managed.ownership import close, home, take_back
-from kneebench.databases.tproc_c.recipe import Recipe
+from kneebench.databases.tproc_c.loading import Recipe
 from kneebench.directories import make_directory
 from kneebench.errors import PlanError, Refused
 from kneebench.lab.folder import Folder, require_ours

@@ -18,22 +18,21 @@ from typing import ClassVar, Generic, Literal, NamedTuple, TypeVar
 from kneebench.databases.engine import finding_of, safety_findings
 from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.base_image import BaseImage
-from kneebench.databases.managed.cache_findings import too_large_cache
 from kneebench.databases.managed.directory_findings import (
     DirectoryFindings,
     Sizes,
     image_requirement,
+    log_space_bytes,
+    too_large_cache,
 )
 from kneebench.databases.managed.disk_space import require
 from kneebench.databases.managed.launching import Binaries, Launch
 from kneebench.databases.managed.listening import ListensForUsers, listening_findings
-from kneebench.databases.managed.process import Process
 from kneebench.databases.managed.restore import OwnServer, Restore, processes_of
 from kneebench.databases.managed.runtime import runtime_directory
-from kneebench.databases.managed.server_process import ServerProcess
+from kneebench.databases.managed.server_process import Process, ServerProcess
 from kneebench.databases.managed.sizing import Machine
-from kneebench.databases.managed.storage_space import log_space_bytes
-from kneebench.databases.tproc_c.recipe import Recipe
+from kneebench.databases.tproc_c.loading import Recipe
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
 from kneebench.lab.limit_findings import missing_for_all

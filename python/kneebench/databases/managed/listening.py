@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from pydantic import SecretStr
 
+from kneebench.databases.engine import checked_by
 from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.tls import Certificate, can_encrypt, make_certificate
-from kneebench.databases.wire_address import checked_by
 from kneebench.errors import KneebenchError
 from kneebench.hosts.bandwidth import family_of
 from kneebench.plan.database_plan import DatabasePlan

@@ -8,8 +8,7 @@ from typing import NamedTuple, Protocol
 
 from kneebench.databases.engine import Server
 from kneebench.databases.managed.base_image import BaseImage
-from kneebench.databases.managed.process import Process
-from kneebench.databases.managed.server_process import ServerProcess
+from kneebench.databases.managed.server_process import Process, ServerProcess
 from kneebench.lab.preparation import Prepared
 from kneebench.records import Watch
 

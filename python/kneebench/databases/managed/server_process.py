@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -29,6 +29,7 @@ from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
 from kneebench.lab.limits import DatabaseLimits
 from kneebench.lab.processes import family
+from kneebench.records import Role
 
 START_LIMIT_S = 120.0
 IMMEDIATE_LIMIT_S, KILL_LIMIT_S = 20.0, 20.0
@@ -218,3 +219,21 @@ def supervise(server: ServerProcess, what: str, journal: Journal, *, keep: bool)
         if keep and server.process.returncode != 0:
             do = "run again: its data were discarded"
             raise KneebenchError("cannot shut down the server", seen=server.crash_report(), do=do)
+
+
+# What a server on this machine can be asked beside SQL.
+
+
+class Process(NamedTuple):
+    """A server's processes; one elsewhere has neither ids nor cores nor directories.
+
+    `log` is the directory of the log, where nothing else is in it.
+    """
+
+    family: Callable[[], Sequence[int]] = tuple
+    crash_report: Callable[[], str] = str
+    cores: Sequence[int] = ()
+    paths: Sequence[Path] = ()
+    roles: Sequence[Role] = ()
+    log: Path | None = None
+    without_limit: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext

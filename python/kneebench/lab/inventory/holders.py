@@ -12,16 +12,15 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
-from kneebench.lab.drives import Mount, unescaped, visible_mounts
+from kneebench.lab.drives import Mount, name_in, unescaped, visible_mounts
 from kneebench.lab.inventory.block_devices import BlockDevice
-from kneebench.lab.inventory.loops import Loops, loops_of
-from kneebench.lab.inventory.open_files import writable_files
 from kneebench.lab.inventory.sources import Sources
-from kneebench.lab.open_device import number_of_device
+from kneebench.lab.open_device import OpenDevice, number_of_device
 from kneebench.lab.programs import wait_until
 from kneebench.records import Holder, LoopFile
 
@@ -274,3 +273,142 @@ def _refuses(path: str) -> bool:
     except OSError as error:
         return error.errno == errno.EBUSY
     return False
+
+
+# The loop devices of this machine, and the file behind each.
+#
+# The kernel says which file that is where the loop device can be opened: the path of the file may
+# lead elsewhere. In a container, its node in /dev may be missing; then its path has to do.
+
+
+class Loops(NamedTuple):
+    """The file behind each loop device, by its name, and the names of those whose file is unknown:
+    each may use any drive.
+    """
+
+    files: dict[str, LoopFile]
+    unknown: tuple[str, ...]
+
+
+def loops_of(sources: Sources) -> Loops:
+    """Those that have a file or a device behind them."""
+    files: dict[str, LoopFile] = {}
+    unknown = []
+    for folder in _bound(sources):
+        try:
+            file = _file_behind(sources, folder)
+        except OSError:
+            unknown.append(folder.name)
+        else:
+            files |= {folder.name: file} if file else {}
+    return Loops(files, tuple(unknown))
+
+
+def _bound(sources: Sources) -> Iterator[Path]:
+    yield from sorted(one.parent for one in (sources.sys / "block").glob("loop*/loop"))
+
+
+def _file_behind(sources: Sources, folder: Path) -> LoopFile | None:
+    """The file behind a loop device, by its folder in sysfs; None if it was detached meanwhile.
+    Raises OSError if it is unknown.
+    """
+    try:
+        with OpenDevice(str(sources.dev / folder.name)) as device:
+            if device.identity.number == sources.line(folder, "dev"):
+                return device.identity.file
+    except OSError:
+        pass
+    name = name_in(folder / "loop" / "backing_file")
+    return _file_at(Path(name)) if name else None
+
+
+def _file_at(path: Path) -> LoopFile:
+    """A file as the kernel would say it of a loop device over it. Raises OSError."""
+    seen = path.stat()
+    block = number_of_device(seen.st_rdev) if stat.S_ISBLK(seen.st_mode) else ""
+    if not (block or stat.S_ISREG(seen.st_mode)):
+        raise OSError(f"{os.fspath(path)} is neither a file nor a block device")
+    return LoopFile(device=seen.st_dev, inode=seen.st_ino, block=block)
+
+
+# The files and devices that processes may write to: open, or mapped into memory.
+#
+# Only root sees all processes, and a process in a container none outside of it. A descriptor that
+# is on its way to another process is seen nowhere (unix(7), SCM_RIGHTS), nor is a file that an
+# io_uring keeps registered.
+
+WRITABLE = os.O_WRONLY | os.O_RDWR
+
+
+def writable_files(process: Path, matters: Callable[[Path], bool]) -> Iterator[Path]:
+    """What a process, by its directory in /proc, may write to, as links that lead there; none of
+    one that we may not look into. What is mapped read-only and may be made writable is looked for
+    among links that matter: most processes have such maps of their locale.
+    """
+    for thread in _entries(process / "task"):  # one may have descriptors of its own (clone(2))
+        for link in _entries(thread / "fd"):
+            if _flags(thread, link.name) & WRITABLE:
+                yield link
+    read_only = {}
+    for place, writable in _shared(process):
+        link = process / "map_files" / place
+        if writable:
+            yield link
+        elif matters(link):
+            read_only[place] = link
+    for place in _that_may_be_made_writable(process) if read_only else ():
+        if place in read_only:
+            yield read_only[place]
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []
+
+
+def _flags(thread: Path, number: str) -> int:
+    """How a file was opened (proc(5), fdinfo), in octal there; 0 if it was closed meanwhile."""
+    try:
+        lines = (thread / "fdinfo" / number).read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1], 8) for line in lines if line.startswith("flags:")), 0)
+
+
+def _shared(process: Path) -> Iterator[tuple[str, bool]]:
+    """(address range, whether it is writable) of each shared map of a file (proc(5), maps); memory
+    without a file has inode 0.
+    """
+    for line in _lines(process / "maps"):
+        place, rights, _, _, inode, *_ = line.split(None, 5)
+        if rights[3:4] == b"s" and inode != b"0":
+            yield _in_map_files(place), rights[1:2] == b"w"
+
+
+def _that_may_be_made_writable(process: Path) -> Iterator[str]:
+    """The address ranges with the flag mw, as of a file that was open for writing when it was
+    mapped (proc(5), smaps); all of them where the kernel prints no flags.
+    """
+    place, flags = b"", None
+    for line in (*_lines(process / "smaps"), b"0-0 end"):
+        first, *others = line.split()
+        if first == b"VmFlags:":
+            flags = others
+        elif not first.endswith(b":"):
+            if place and (flags is None or b"mw" in flags):
+                yield _in_map_files(place)
+            place, flags = first, None
+
+
+def _lines(file: Path) -> list[bytes]:
+    try:
+        return file.read_bytes().splitlines()
+    except OSError:
+        return []
+
+
+def _in_map_files(place: bytes) -> str:
+    """An address range as it is called there: without leading zeros."""
+    return "-".join(f"{int(address, 16):x}" for address in place.split(b"-"))

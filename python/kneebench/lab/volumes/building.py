@@ -17,20 +17,21 @@ from kneebench.lab.device_writes import run_on
 from kneebench.lab.drives import block_folder
 from kneebench.lab.journal import Journal
 from kneebench.lab.kernel_settings import READ_AHEAD, SettingsOfDrives, btrfs_file, queue_file
-from kneebench.lab.own_devices import is_array_of
-from kneebench.lab.own_mounts import POINT
+from kneebench.lab.own_devices import POINT, is_array_of
 from kneebench.lab.permission import WritableDevice, claim, made
 from kneebench.lab.programs import wait_until
 from kneebench.lab.removal import ours
 from kneebench.lab.volumes.emulated import emulated_drive, emulated_parts
 from kneebench.lab.volumes.layouts import (
+    by_drive,
     by_md,
     md_command,
     mkfs_command,
     mount_command,
     raid_level,
+    recorded_table,
+    write_table,
 )
-from kneebench.lab.volumes.partitions import by_drive, recorded_table, write_table
 from kneebench.lab.volumes.preconditioner import Preconditioner
 from kneebench.lab.volumes.recording import record_change
 from kneebench.plan.storage import ROLES, Storage

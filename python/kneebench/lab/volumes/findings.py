@@ -18,8 +18,7 @@ from kneebench.lab.inventory.erasable import drive_state, obstacle
 from kneebench.lab.programs import found
 from kneebench.lab.volumes.claiming import named_drives
 from kneebench.lab.volumes.emulated import PROGRAMS, is_in_memory
-from kneebench.lab.volumes.layouts import by_md, has_md
-from kneebench.lab.volumes.partitions import AROUND_BYTES, by_drive
+from kneebench.lab.volumes.layouts import AROUND_BYTES, by_drive, by_md, has_md
 from kneebench.lab.volumes.preconditioning_time import drives_of, preconditioning_finding
 from kneebench.plan import Plan
 from kneebench.plan.default import MEMORY

@@ -7,22 +7,18 @@ from typing import NamedTuple
 
 from kneebench import units
 from kneebench.analysis.endurance import endurance_share
-from kneebench.analysis.steady_state import MOST_ROUNDS, ROUNDS
+from kneebench.analysis.steady import MOST_ROUNDS, ROUNDS, steadiness
 from kneebench.analysis.wording import listed
 from kneebench.errors import KneebenchError
-from kneebench.lab.inventory import named
-from kneebench.lab.volumes.capacity import drive_sizes
+from kneebench.lab.inventory import identities, named
+from kneebench.lab.journal import Journal
+from kneebench.lab.permission import WritableDevice
 from kneebench.lab.volumes.emulated import limits_of
-from kneebench.lab.volumes.preconditioning import (
-    RANDOM_BYTES,
-    ROUND_S,
-    SEQUENTIAL_BYTES,
-    expected_bytes,
-)
+from kneebench.lab.volumes.fio_on_drives import DriveFio, Points
 from kneebench.lab.volumes.sustained_load import WRITTEN_SHARE
 from kneebench.plan import Plan
-from kneebench.plan.volume import Volume
-from kneebench.records import Finding, WholeDrive
+from kneebench.plan.volume import Preconditioning, Volume
+from kneebench.records import Finding, Watch, WholeDrive
 
 EXPECTED_BYTES_PER_S = 500e6
 """A round figure for flash that is written all the time."""
@@ -136,3 +132,96 @@ def _endurance(volume: Volume, here: Sequence[WholeDrive], cost: Cost) -> list[s
         return ["share of the rated endurance unknown"] if drives else []
     share, name = max(known)
     return [f"about {100 * share:.2g}% of the rated endurance of {name}"]
+
+
+# How much a volume holds, before it is made.
+
+FILE_SYSTEM_SHARE = 0.08
+"""Of a volume, for the file system's own structures and what it keeps free: ext4 reserves 5% for
+root, and has tables of inodes."""
+
+
+def capacity_bytes(volume: Volume) -> int:
+    """What files can take of a volume, about. Raises PlanError for a drive that is not here."""
+    sizes = drive_sizes(volume)
+    if volume.size and not volume.is_one_device:
+        sizes = [min(size, volume.size) for size in sizes]
+    return int(usable_bytes(volume, sizes) * (1 - FILE_SYSTEM_SHARE))
+
+
+def drive_sizes(volume: Volume) -> list[int]:
+    """The bytes of each of its drives; several emulated ones that are one device count as one.
+    Raises PlanError for one that is not here.
+    """
+    here = identities() if volume.named_drives else []
+    sizes = [named(here, name).size_bytes for name in volume.named_drives]
+    return sizes + [device.size for device in volume.emulated_devices]
+
+
+def usable_bytes(volume: Volume, sizes: list[int]) -> int:
+    """The capacity of a volume of drives of these sizes, before its file system: the smallest
+    counts for each.
+
+    >>> usable_bytes(Volume(drives=tuple("abcd"), layout="raid10"), [100, 100, 90, 100])
+    180
+    """
+    return min(sizes) * len(sizes) // volume.copies
+
+
+# Preconditioning: drives are written until they are as fast as they will stay.
+#
+# New or trimmed flash is faster than flash that has to erase blocks before it writes.
+
+SEQUENTIAL_BYTES, RANDOM_BYTES = 128 * 2**10, 4 * 2**10
+SEQUENTIAL = ("--rw=write", f"--bs={SEQUENTIAL_BYTES}", "--iodepth=32", "--end_fsync=1")
+RANDOM = ("--rw=randwrite", f"--bs={RANDOM_BYTES}", "--iodepth=32", "--end_fsync=1")
+ROUND_S = 60
+"""Of random writes, as the specification has it (SNIA SSS PTS 2.0)."""
+
+
+class DriveWrites(NamedTuple):
+    """What was written to a drive, and its speed: (seconds, bytes per second) points; the IOPS of
+    its rounds, if any, and whether they are steady.
+    """
+
+    written_bytes: int
+    speed: Points = ()
+    rounds_iops: tuple[float, ...] = ()
+    steady: bool | None = None
+
+
+def write_drives(
+    journal: Journal,
+    devices: Sequence[WritableDevice],
+    how: Preconditioning,
+    watch: Watch,
+    round_s: int = ROUND_S,
+) -> tuple[DriveWrites, ...]:
+    """Write all drives as the plan says; what was done to each. Raises OSError where fio fails."""
+    fio = DriveFio(journal, devices, watch, "preconditioning")
+    for number in range(how.sequential):
+        fio.run(f"sequential pass {number + 1} of {how.sequential}", SEQUENTIAL, whole=True)
+    for number in range(how.random):
+        fio.run(f"random pass {number + 1} of {how.random}", RANDOM, whole=True)
+    rounds: list[list[float]] = []
+    steady = not how.until_steady
+    while not steady and len(rounds) < MOST_ROUNDS:
+        part = f"round {len(rounds) + 1} of at most {MOST_ROUNDS}"
+        timed = (*RANDOM, "--time_based", f"--runtime={round_s}", f"--randseed={len(rounds)}")
+        rounds.append([one.write_iops for one in fio.run(part, timed, limit_s=round_s)])
+        steady = all(map(_steady, zip(*rounds, strict=True)))
+    iops = list(zip(*rounds, strict=True)) or [()] * len(devices)
+    return tuple(
+        DriveWrites(size, speed, each, _steady(each) if each else None)
+        for (size, speed), each in zip(fio.written(), iops, strict=True)
+    )
+
+
+def expected_bytes(how: Preconditioning, size_bytes: int) -> int:
+    """What the full passes write to a drive; rounds come on top."""
+    return how.passes * size_bytes
+
+
+def _steady(iops: Sequence[float]) -> bool:
+    found = steadiness(iops)
+    return found is not None and found.steady

@@ -20,7 +20,6 @@ from pathlib import Path
 
 from kneebench.lab.processes import NAME_LENGTH, OWN_PROGRAMS
 from kneebench.measurement.meters.meter import KernelFile, Meter, MeterContext
-from kneebench.measurement.run_delay import RunDelay
 from kneebench.records import Remark
 
 QUANTITIES = ("processes.cpu", "processes.run_delay")
@@ -166,3 +165,36 @@ def _first_of(pids: Sequence[int]) -> int | None:
 def open_meter(context: MeterContext) -> Meter:
     """The load generator, and the server where it runs on this machine."""
     return Processes(context.server.processes())
+
+
+# Run delay of a process: the time in which its threads were ready and waited for a core, from
+# /proc/PID/task/TID/schedstat in nanoseconds (Documentation/scheduler/sched-stats.rst).
+
+DELAY = 1
+"""Field of a schedstat file; /proc/PID/schedstat has it of the first thread alone."""
+
+
+class RunDelay:
+    """The run delay of all threads of a process, of those that have ended up to their last look."""
+
+    def __init__(self, pid: int, proc: Path = Path("/proc")) -> None:
+        self._tasks = proc / str(pid) / "task"
+        self._of_threads: dict[str, float] = {}
+        self._of_ended_s = 0.0
+
+    def read(self) -> float:
+        """Cumulative seconds; 0 where the kernel does not count them."""
+        with contextlib.suppress(OSError):  # ended meanwhile
+            for thread in os.scandir(self._tasks):
+                self._look(thread.name)
+        return self._of_ended_s + sum(self._of_threads.values())
+
+    def _look(self, thread: str) -> None:
+        try:
+            fields = (self._tasks / thread / "schedstat").read_bytes().split()
+        except OSError:
+            return
+        delay_s, before_s = int(fields[DELAY]) * 1e-9, self._of_threads.get(thread, 0.0)
+        if delay_s < before_s:  # its number was given to another thread
+            self._of_ended_s += before_s
+        self._of_threads[thread] = delay_s

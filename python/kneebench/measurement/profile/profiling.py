@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import time
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from pydantic import Field
 
 from kneebench.lab.host import described, host, kneebench_version
+from kneebench.measurement.meters.cores import Cores
 from kneebench.measurement.profile.datasheet import Claim, DataSheet, claims
-from kneebench.measurement.profile.fio import RAMP_S, found_fio
-from kneebench.measurement.profile.iops_limit import iops_limit
-from kneebench.measurement.profile.jobs import HEADLINE, JOBS, Job
-from kneebench.measurement.profile.measuring import STARTS_S, measure_rows
-from kneebench.measurement.profile.rows import ProfileRow
+from kneebench.measurement.profile.fio import RAMP_S, Fio, found_fio, row_of
+from kneebench.measurement.profile.jobs import HEADLINE, JOBS, KIB, Job
+from kneebench.measurement.profile.rows import ProfileRow, inconsistent
 from kneebench.measurement.profile.targets import (
+    FILE_BYTES,
+    FILES,
     DirectoryTarget,
     DriveTarget,
     PreconditioningWatcher,
     Target,
+    tree_copy,
 )
-from kneebench.measurement.profile.tree_copy import FILE_BYTES, FILES, tree_copy
 from kneebench.plan import Plan
 from kneebench.plan.authors_words import Published
 from kneebench.records import Host, Preconditioned, Record, Watch, WholeDrive, unwatched
@@ -184,3 +188,67 @@ def writing_s(target: Target, seconds: int, jobs: Sequence[Job] = JOBS) -> float
 def rows_s(seconds: int, jobs: Sequence[Job]) -> float:
     """About how long it takes to measure these jobs."""
     return len(jobs) * (seconds + RAMP_S + STARTS_S)
+
+
+# An IOPS limit: a cloud volume, a throttle and a disk that seeks allow so many I/Os per second,
+# however large. Flash does fewer of larger ones.
+
+ALIKE = 0.03
+"""Of the mean: rows that differ by no more are the same."""
+BLOCKS = (4 * KIB, 8 * KIB, 16 * KIB)
+DEPTHS = (16, 64)
+
+
+def iops_limit(rows: Sequence[ProfileRow]) -> float | None:
+    """The random reads per second that are the same for blocks of 4, 8 and 16 KiB, and at four
+    times the depth. None if they differ, or if a core may have been the limit.
+    """
+    reads = [row for row in rows if row.pattern == "randread" and not row.invalid]
+    blocks = [row for row in reads if row.group == "block size" and row.block_bytes in BLOCKS]
+    depths = [row for row in reads if row.group == "queue depth" and row.depth in DEPTHS]
+    found = [*blocks, *depths]
+    if len(found) < len(BLOCKS) + len(DEPTHS) or any(row.limited_by_a_core for row in found):
+        return None
+    iops = [row.iops for row in found]
+    return fmean(iops) if max(iops) - min(iops) <= ALIKE * fmean(iops) else None
+
+
+# Jobs on one or several targets, and the cores' load meanwhile.
+
+STARTS_S = 0.5
+"""For fio to start and end, per job."""
+
+
+def measure_rows(
+    fios: Sequence[Fio], job: Job, seconds: int
+) -> list[tuple[ProfileRow, dict[str, Any]]]:
+    """A row and fio's document for each file, all at the same time, with the cores' load in the
+    middle of it.
+    """
+    meter = Cores()
+    with contextlib.ExitStack() as stack:
+        running = [stack.enter_context(fio.running(job, seconds)) for fio in fios]
+        time.sleep(RAMP_S + STARTS_S)
+        before, began_s = meter.read(), time.monotonic()
+        time.sleep(max(seconds - 2 * STARTS_S, STARTS_S))
+        after, took_s = meter.read(), time.monotonic() - began_s
+        documents = [one.document() for one in running]
+    busy = {
+        key.partition("|")[2]: min(1.0, max(0.0, (after[key] - before[key]) / took_s))
+        for key in before.keys() & after.keys()
+        if key.startswith("cores.busy|")
+    }
+    cores = dict(sorted(busy.items(), key=lambda one: int(one[0])))
+    return [
+        (_row(fio, job, seconds, document, cores), document)
+        for fio, document in zip(fios, documents, strict=True)
+    ]
+
+
+def _row(
+    fio: Fio, job: Job, seconds: int, document: Mapping[str, Any], cores_busy: Mapping[str, float]
+) -> ProfileRow:
+    row = row_of(job, document, cores_busy)
+    wrong = inconsistent(row, job.workers * job.depth / seconds)
+    kept = fio.over_time(job, seconds, document)
+    return row.model_copy(update={"invalid": wrong, "over_time": kept})

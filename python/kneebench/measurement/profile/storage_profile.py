@@ -11,7 +11,7 @@ from kneebench.databases.managed.disk_space import free_bytes
 from kneebench.lab.drives import IN_MEMORY, file_system_of
 from kneebench.measurement.profile.fio import found_fio
 from kneebench.measurement.profile.jobs import KIB, Job
-from kneebench.measurement.profile.measuring import measure_rows
+from kneebench.measurement.profile.profiling import measure_rows
 from kneebench.measurement.profile.rows import ProfileRow
 from kneebench.measurement.profile.targets import DirectoryTarget
 from kneebench.records import Event, RawProfile, RawRow, Watch, unwatched

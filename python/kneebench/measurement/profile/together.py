@@ -17,8 +17,7 @@ from kneebench.errors import PlanError
 from kneebench.lab.host import described, host, kneebench_version
 from kneebench.measurement.profile.fio import RAMP_S, Fio, found_fio
 from kneebench.measurement.profile.jobs import JOBS, Job
-from kneebench.measurement.profile.measuring import measure_rows
-from kneebench.measurement.profile.profiling import expected_s, rows_s, writing_s
+from kneebench.measurement.profile.profiling import expected_s, measure_rows, rows_s, writing_s
 from kneebench.measurement.profile.rows import ProfileRow
 from kneebench.measurement.profile.targets import DriveTarget, PreconditioningWatcher, Target
 from kneebench.records import Host, Preconditioned, Record, Watch, WholeDrive, unwatched

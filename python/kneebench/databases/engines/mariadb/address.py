@@ -17,9 +17,9 @@ from pydantic import SecretStr, ValidationError
 
 from kneebench._core import Address as CoreAddress
 from kneebench._core import system_roots
+from kneebench.databases.engine import WireAddress
 from kneebench.databases.engines.mariadb.server_address import MariadbAddress
 from kneebench.databases.engines.mariadb.table import PASSWORD
-from kneebench.databases.wire_address import WireAddress
 from kneebench.errors import PlanError
 from kneebench.secrets import without_passwords
 

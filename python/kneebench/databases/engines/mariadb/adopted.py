@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import Iterator
 
 from kneebench.databases.engines.mariadb.address import client_command
-from kneebench.databases.engines.mariadb.remote_cleanup import (
+from kneebench.databases.engines.mariadb.copies import (
     REMOVAL_LIMIT_S,
     once_it_answers,
     undo_or_report,

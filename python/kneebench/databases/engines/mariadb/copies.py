@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import pymysql
@@ -20,13 +20,14 @@ from kneebench.databases.engine import finding_of
 from kneebench.databases.engines.mariadb.address import client_command
 from kneebench.databases.engines.mariadb.blocked import end_session
 from kneebench.databases.engines.mariadb.loading import finish, load
-from kneebench.databases.engines.mariadb.remote_cleanup import (
-    REMOVAL_LIMIT_S,
-    once_it_answers,
-    undo_or_report,
-)
 from kneebench.databases.engines.mariadb.server_address import MariadbAddress
-from kneebench.databases.engines.mariadb.session import MariadbSession, connect, explained, is_lost
+from kneebench.databases.engines.mariadb.session import (
+    MariadbSession,
+    answers,
+    connect,
+    explained,
+    is_lost,
+)
 from kneebench.databases.engines.mariadb.sql_schema import (
     FACTS,
     facts,
@@ -36,10 +37,11 @@ from kneebench.databases.engines.mariadb.sql_schema import (
     size_bytes,
     tables_there,
 )
-from kneebench.databases.external.image_lock import KILLED_S, in_use, not_locked
-from kneebench.databases.tproc_c.loading import LARGEST_FIRST, STREAMS, side_by_side
-from kneebench.databases.tproc_c.recipe import Recipe
+from kneebench.databases.external.engine import KILLED_S, LIMIT_S, POLL_S, in_use, not_locked
+from kneebench.databases.tproc_c.loading import LARGEST_FIRST, STREAMS, Recipe, side_by_side
 from kneebench.errors import PlanError, Refused
+from kneebench.lab import server_cleanup
+from kneebench.lab.changes.database import MadeOnServer
 from kneebench.lab.journal import Journal
 from kneebench.plan.plan import Workload
 from kneebench.records import Event, Finding, Watch
@@ -267,3 +269,25 @@ def _require_ours(session: MariadbSession, database: str) -> None:
             seen="it carries no kneebench mark, or has tables that kneebench did not create",
             do="rename it or drop it yourself",
         )
+
+
+# Cleanup on an external server: done once the server answers again; a failure is reported with the
+# command that fixes it.
+
+REMOVAL_LIMIT_S = 60.0
+"""How long a removal may wait for a lock, or an answer."""
+
+
+def undo_or_report(
+    undo: Callable[[], None], noted: MadeOnServer, journal: Journal, watch: Watch
+) -> None:
+    """Undo a journal entry and forget it, or report why it could not be undone."""
+    server_cleanup.undo_or_report(undo, noted, journal, watch, pymysql.Error, OSError)
+
+
+def once_it_answers(address: MariadbAddress, do: Callable[[], None]) -> None:
+    """Call `do`; on a server that accepts no sessions yet, as soon as it does."""
+    until = time.monotonic() + LIMIT_S
+    while not answers(address) and time.monotonic() < until:
+        time.sleep(POLL_S)
+    do()

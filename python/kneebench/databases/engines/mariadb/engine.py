@@ -6,19 +6,28 @@ What is the same for all servers of our own is in managed/engine.py: start readi
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Literal, NamedTuple
 
 from kneebench.databases.engine import Engine
 from kneebench.databases.engines.mariadb import image as images
 from kneebench.databases.engines.mariadb.allowed_settings import setting_bytes
 from kneebench.databases.engines.mariadb.builds import MariadbBuild, find_build, server_account
-from kneebench.databases.engines.mariadb.cluster import DATABASE
 from kneebench.databases.engines.mariadb.footprint import cache_bytes
-from kneebench.databases.engines.mariadb.launcher import Launch, MariadbFiles, running_server
-from kneebench.databases.engines.mariadb.listening import users_address
+from kneebench.databases.engines.mariadb.image import DATABASE, configure
+from kneebench.databases.engines.mariadb.launcher import (
+    KIND,
+    LOG,
+    TEMPORARY,
+    Launch,
+    MariadbFiles,
+    run_bootstrap,
+    running_server,
+    users_address,
+)
 from kneebench.databases.engines.mariadb.remote import RemoteMariadb
-from kneebench.databases.engines.mariadb.restoring import Places, make_log, put_in_place, settle
 from kneebench.databases.engines.mariadb.server import MariadbServer
 from kneebench.databases.engines.mariadb.server_address import SOCKET
 from kneebench.databases.engines.mariadb.server_settings import (
@@ -30,13 +39,17 @@ from kneebench.databases.engines.mariadb.server_settings import (
 from kneebench.databases.engines.mariadb.table import MariadbDatabase, mariadb_table
 from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.base_image import BaseImage
+from kneebench.databases.managed.copying import drop_caches, duplicate, write_out
 from kneebench.databases.managed.engine import Names, OwnServers
-from kneebench.databases.managed.process import Process
+from kneebench.databases.managed.ownership import admit, hand_over
 from kneebench.databases.managed.restore import Restore
-from kneebench.databases.managed.server_process import ServerProcess
+from kneebench.databases.managed.server_process import Process, ServerProcess
 from kneebench.databases.managed.sizing import Machine
-from kneebench.databases.tproc_c.recipe import Recipe
+from kneebench.databases.tproc_c.loading import Recipe
+from kneebench.lab.drives import IN_MEMORY, file_system_of
+from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
+from kneebench.lab.removal import empty, ours
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.records import Watch
 
@@ -131,3 +144,98 @@ class OwnMariadb(OwnServers[MariadbDatabase, MariadbBuild, MariadbFiles, Mariadb
             return MariadbServer(address, warehouses, restore_s, notes, here, users=users)
 
         return process, asking
+
+
+# A restore: the image's files put in place on a storage, with a log of the size that the server
+# wants.
+#
+# The files are ours and out of the account's reach until all of them are there. Then the server
+# makes its log and ends again, and every block of the log is written once (docs/decisions/innodb-
+# log.md).
+
+LOG_FILE = "ib_logfile0"
+
+
+class Places(NamedTuple):
+    """Directories of ours that a database is put in; `log` and `temporary` where they are apart."""
+
+    data: Path
+    log: Path | None = None
+    temporary: Path | None = None
+
+    @property
+    def all(self) -> list[Path]:
+        """Those that there are."""
+        return [place for place in self if place]
+
+
+def put_in_place(
+    image: BaseImage,
+    places: Places,
+    how: Literal["copy", "clone"],
+    settings: Mapping[str, str],
+    account: Account | None,
+    watch: Watch,
+    doing: str,
+) -> MariadbFiles:
+    """The image's files in these places, the account's at the end."""
+    with contextlib.ExitStack() as opened:
+        data, *apart = [opened.enter_context(ours(place)) for place in places.all]
+        target = opened.enter_context(data.make("data"))
+        duplicate(image.opened(opened), target, how, watch, doing)
+        parts, found = [target], MariadbFiles.within(target.path)
+        for name, place in zip(_apart(places), apart, strict=True):
+            part = opened.enter_context(place.make(name))
+            if name == LOG:
+                _move(target, name, part)
+            parts.append(part)
+            found = found._replace(**{name: part.path})
+        configure(target, settings, account)
+        for part in parts:
+            hand_over(part, account)
+        for place in (data, *apart):
+            admit(place, account)
+        for part in parts:
+            if account:
+                account.owns(part.handle)
+    return found
+
+
+def _apart(places: Places) -> Sequence[str]:
+    return [name for name, place in ((LOG, places.log), (TEMPORARY, places.temporary)) if place]
+
+
+def _move(data: Folder, name: str, target: Folder) -> None:
+    with data.inner(name) as source:
+        duplicate(source, target, "copy", lambda event: None)
+        empty(source)
+
+
+def make_log(launch: Launch, files: MariadbFiles) -> None:
+    """Have the server make its log in the size of its settings, then write every block of it once.
+
+    A new log is allocated and not written: until the server has come round once, each commit would
+    also pay for a change of the file system. In memory nothing is to be paid.
+    """
+    run_bootstrap(launch, files, "", f"cannot make the log in {files.log}")
+    file = files.log / LOG_FILE
+    if file_system_of(files.log) in IN_MEMORY:
+        return
+    given = [f"if={file}", f"of={file}", "bs=1M", "conv=notrunc", "status=none"]
+    command, more = launch.surroundings.command(["dd", *given], (files.log,))
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **more)
+    if done.returncode != 0:
+        words = done.stderr.strip()
+        do = "check the free space and the health of the storage"
+        raise KIND.ended_early(f"cannot write the log {file}", words, words, do)
+
+
+def settle(image: BaseImage, files: MariadbFiles, *, warm: bool) -> None:
+    """Write all out; what was copied leaves the page cache, unless `warm`."""
+    with contextlib.ExitStack() as opened:
+        places = dict.fromkeys((files.data, files.log, files.temporary))
+        parts = [opened.enter_context(Folder.at(place)) for place in places]
+        if warm:
+            write_out(parts)
+        else:
+            drop_caches([image.opened(opened), *parts])

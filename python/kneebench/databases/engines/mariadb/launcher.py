@@ -15,15 +15,15 @@ from typing import Any, NamedTuple
 import pymysql
 
 from kneebench.databases.engines.mariadb.builds import MariadbBuild
-from kneebench.databases.engines.mariadb.listening import options
 from kneebench.databases.engines.mariadb.properties import server_program
 from kneebench.databases.engines.mariadb.server_address import SOCKET, MariadbAddress
-from kneebench.databases.engines.mariadb.session import answers
+from kneebench.databases.engines.mariadb.session import answers, connect
 from kneebench.databases.managed import launching
 from kneebench.databases.managed import runtime as managed
 from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.crash_report import CrashSigns
 from kneebench.databases.managed.launching import answering, require_free
+from kneebench.databases.managed.listening import USERS, Listening
 from kneebench.databases.managed.runtime import socket_folder
 from kneebench.databases.managed.server_process import ServerKind, ServerProcess, StopSignals
 from kneebench.errors import KneebenchError
@@ -164,3 +164,30 @@ def run_bootstrap(launch: Launch, files: MariadbFiles, statements: str, what: st
         words = " / ".join(done.stderr.strip().splitlines()[-6:])[-800:]
         do = "correct what the server's words name, then run again"
         raise KIND.ended_early(what, words or f"exit code {done.returncode}", words, do)
+
+
+# A server that also listens for users on other machines: its options, and their accounts.
+
+RIGHTS = "SELECT, INSERT, UPDATE, DELETE, EXECUTE, CREATE TEMPORARY TABLES"
+
+
+def options(listening: Listening) -> list[str]:
+    """The server's options."""
+    made = listening.certificate
+    return [
+        "--skip-networking=0",
+        f"--bind-address={listening.address}",
+        f"--port={listening.port}",
+        *([f"--ssl-cert={made.certificate}", f"--ssl-key={made.key}"] if made else []),
+    ]
+
+
+def users_address(server: MariadbAddress, listening: Listening) -> MariadbAddress:
+    """The address for users on other machines, once each of their hosts has its account."""
+    demand = " REQUIRE SSL" if listening.certificate else ""
+    with connect(server) as session:
+        for host in listening.admitted:
+            account = f"'{USERS}'@'{host}'"
+            session.run(f"CREATE USER {account} IDENTIFIED BY '{listening.password}'")
+            session.run(f"GRANT {RIGHTS} ON {server.database}.* TO {account}{demand}")
+    return server.model_copy(update=listening.log_in)

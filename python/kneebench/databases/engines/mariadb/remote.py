@@ -16,14 +16,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 
+from kneebench import units
 from kneebench.databases.engines.mariadb import adopted
 from kneebench.databases.engines.mariadb.address import address_of, client_command
-from kneebench.databases.engines.mariadb.binary_log import binary_log
 from kneebench.databases.engines.mariadb.conditions import conditions
 from kneebench.databases.engines.mariadb.copies import Copies
+from kneebench.databases.engines.mariadb.footprint import data_bytes
 from kneebench.databases.engines.mariadb.image import recipe_of
 from kneebench.databases.engines.mariadb.loading import load, require_loadable
-from kneebench.databases.engines.mariadb.log_calls import log_calls
 from kneebench.databases.engines.mariadb.rights import obstacles, rights, too_few_connections
 from kneebench.databases.engines.mariadb.server import MariadbServer
 from kneebench.databases.engines.mariadb.server_address import MariadbAddress
@@ -33,7 +33,7 @@ from kneebench.databases.engines.mariadb.session import (
     connect,
     explained,
 )
-from kneebench.databases.engines.mariadb.settings_in_force import values
+from kneebench.databases.engines.mariadb.settings_in_force import log_calls, values
 from kneebench.databases.engines.mariadb.sql_schema import facts as facts_of_load
 from kneebench.databases.engines.mariadb.sql_schema import install_procedures, is_whole, size_bytes
 from kneebench.databases.engines.mariadb.table import PASSWORD
@@ -47,7 +47,7 @@ from kneebench.databases.external.engine import (
     KeptDatabase,
     process_at,
 )
-from kneebench.databases.managed.process import Process
+from kneebench.databases.managed.server_process import Process
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
 from kneebench.plan.database import ExistingSchemaDatabase, existing_schema_table
@@ -253,3 +253,32 @@ class RemoteMariadb(
 
 def _without_database(address: MariadbAddress) -> MariadbAddress:
     return address.model_copy(update={"database": ""})
+
+
+# What a run writes to the binary log of a server, which is on by default in MySQL.
+
+EXPIRES = "binlog_expire_logs_seconds"
+
+
+def binary_log(
+    settings: Mapping[str, str], subject: str, warehouses: int, *, copied: bool
+) -> Iterator[Finding]:
+    """A warning where all that is loaded is written a second time; `copied`: before each climb.
+
+    >>> on = {"log_bin": "ON", "binlog_expire_logs_seconds": "2592000"}
+    >>> [finding] = binary_log(on, "db", 10, copied=True)
+    >>> print(finding.seen)
+    the binary log is on: the load and each copy (963 MiB) are written to it, and kept for 30 days
+    """
+    if settings.get("log_bin") != "ON":
+        return
+    kept_s = float(settings.get(EXPIRES, 0))
+    kept = f"kept for {kept_s / 86_400:.3g} days" if kept_s else "kept for ever"
+    written = "the load and each copy" if copied else "the load"
+    size = units.size(data_bytes(warehouses))
+    yield Finding(
+        level="warning",
+        subject=subject,
+        seen=f"the binary log is on: {written} ({size}) are written to it, and {kept}",
+        do=f"leave room for that, lower {EXPIRES}, or start the server with skip_log_bin",
+    )

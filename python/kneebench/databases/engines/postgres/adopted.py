@@ -12,13 +12,13 @@ from typing import Any
 import psycopg
 
 from kneebench.databases.engines.postgres.address import connect
-from kneebench.databases.engines.postgres.remote_cleanup import (
+from kneebench.databases.engines.postgres.server_address import PostgresAddress
+from kneebench.databases.engines.postgres.sql_schema import HERE, tables_there
+from kneebench.databases.engines.postgres.templates import (
     once_it_answers,
     psql_command,
     undo_or_report,
 )
-from kneebench.databases.engines.postgres.server_address import PostgresAddress
-from kneebench.databases.engines.postgres.sql_schema import HERE, tables_there
 from kneebench.databases.tproc_c import adopted
 from kneebench.databases.tproc_c.adopted import Existing
 from kneebench.lab.journal import Journal

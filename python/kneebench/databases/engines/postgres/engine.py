@@ -7,23 +7,24 @@ What is the same for all servers of our own is in managed/engine.py: start readi
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
+
+from psycopg import sql
 
 from kneebench.databases.engine import Engine
 from kneebench.databases.engines.postgres import image as images
-from kneebench.databases.engines.postgres.account import server_account
+from kneebench.databases.engines.postgres.address import connect
 from kneebench.databases.engines.postgres.builds import PostgresBuild, find_build
 from kneebench.databases.engines.postgres.footprint import cache_bytes
-from kneebench.databases.engines.postgres.launcher import Launch, running_server
-from kneebench.databases.engines.postgres.listening import users_address
+from kneebench.databases.engines.postgres.image import configure, move_log
+from kneebench.databases.engines.postgres.launcher import Launch, running_server, users_address
 from kneebench.databases.engines.postgres.log_segments import GUESS_PER_CORE_S, LogRate, LogSegments
 from kneebench.databases.engines.postgres.remote import RemotePostgres
-from kneebench.databases.engines.postgres.restoring import restore
 from kneebench.databases.engines.postgres.runtime import SOCKET
 from kneebench.databases.engines.postgres.server import PostgresServer
-from kneebench.databases.engines.postgres.server_address import DATABASE
+from kneebench.databases.engines.postgres.server_address import DATABASE, PostgresAddress
 from kneebench.databases.engines.postgres.server_settings import (
     check_settings,
     complaint,
@@ -32,17 +33,17 @@ from kneebench.databases.engines.postgres.server_settings import (
     setting_bytes,
 )
 from kneebench.databases.engines.postgres.table import PostgresDatabase, postgres_table
-from kneebench.databases.engines.postgres.temporary import TABLESPACE, make_tablespace
-from kneebench.databases.managed.account import Account
+from kneebench.databases.managed.account import Account, unprivileged_account
 from kneebench.databases.managed.base_image import BaseImage
+from kneebench.databases.managed.copying import drop_caches, duplicate, write_out
 from kneebench.databases.managed.engine import Names, OwnServers
-from kneebench.databases.managed.ownership import home
-from kneebench.databases.managed.process import Process
+from kneebench.databases.managed.ownership import admit, hand_over, home
 from kneebench.databases.managed.restore import Restore
-from kneebench.databases.managed.server_process import ServerProcess
+from kneebench.databases.managed.server_process import Process, ServerProcess
 from kneebench.databases.managed.sizing import Machine
-from kneebench.databases.tproc_c.recipe import Recipe
+from kneebench.databases.tproc_c.loading import Recipe
 from kneebench.lab.journal import Journal
+from kneebench.lab.removal import ours
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.records import Watch
 
@@ -166,3 +167,71 @@ class OwnPostgres(OwnServers[PostgresDatabase, PostgresBuild, PostgresFiles, Pos
         most = setting_bytes(self.settings["max_wal_size"])
         folder = (files.log or files.data) / "pg_wal"
         return LogSegments(folder, each, most, self.account, files.log_rate)
+
+
+# Whom PostgreSQL's programs run as: the server refuses to run as root.
+
+ACCOUNTS = ("postgres", "nobody")
+"""Accounts that root may lend the server, the preferred one first."""
+
+
+def server_account() -> Account | None:
+    """The account that the server runs as; None for our own, when we are not root."""
+    return unprivileged_account(ACCOUNTS)
+
+
+# A restore: the image's files put in place on a storage.
+#
+# They are ours and out of the account's reach until all of them are there.
+
+LEFT_BEHIND = frozenset(["postmaster.pid", "postmaster.opts"])
+
+
+def restore(
+    image: BaseImage,
+    data: Path,
+    log: Path | None,
+    how: Literal["copy", "clone"],
+    settings: Mapping[str, str],
+    account: Account | None,
+    watch: Watch,
+    doing: str,
+    *,
+    warm: bool = False,
+) -> Path:
+    """The data directory, made in the directory `data` of ours, its log in `log` if that is given;
+    the account's at the end. Its files are not in the page cache, unless `warm`.
+    """
+    with contextlib.ExitStack() as opened:
+        places = [opened.enter_context(ours(place)) for place in (data, log) if place]
+        source, target = image.opened(opened), opened.enter_context(places[0].make("data"))
+        duplicate(source, target, how, watch, doing, LEFT_BEHIND)
+        parts = [target, *(opened.enter_context(move_log(target, place)) for place in places[1:])]
+        configure(target, settings, account)
+        for part in parts:
+            hand_over(part, account)
+        if warm:
+            write_out(parts)
+        else:
+            drop_caches([source, *parts])
+        for place in places:
+            admit(place, account)
+        for part in parts:
+            if account:
+                account.owns(part.handle)
+        return target.path
+
+
+# Temporary files in a place of their own: a tablespace, made in each restored server.
+#
+# It is no part of the base image, so an image serves storages with and without one.
+
+TABLESPACE = "kneebench_temporary"
+"""The server starts with it in temp_tablespaces, which may name one that does not exist yet."""
+
+
+def make_tablespace(address: PostgresAddress, directory: Path) -> None:
+    """Make the tablespace in an empty directory of the server's account."""
+    create = sql.SQL("CREATE TABLESPACE {} LOCATION {}")
+    with connect(address) as connection:
+        connection.execute(create.format(sql.Identifier(TABLESPACE), str(directory)))

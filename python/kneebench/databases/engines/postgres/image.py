@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kneebench.databases.engines.postgres.address import connect
-from kneebench.databases.engines.postgres.cluster import configure
-from kneebench.databases.engines.postgres.launcher import Launch, make_cluster, running_server
+from kneebench.databases.engines.postgres.launcher import (
+    ACCESS,
+    Launch,
+    make_cluster,
+    running_server,
+)
 from kneebench.databases.engines.postgres.loading import load
 from kneebench.databases.engines.postgres.server_address import DATABASE
-from kneebench.databases.engines.postgres.server_settings import loading
+from kneebench.databases.engines.postgres.server_settings import loading, settings_text
 from kneebench.databases.managed import base_image
+from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.base_image import DATA, BaseImage
-from kneebench.databases.tproc_c.recipe import Recipe
+from kneebench.databases.managed.copying import duplicate
+from kneebench.databases.tproc_c.loading import Recipe
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
+from kneebench.lab.removal import empty
 from kneebench.plan.plan import Workload
 from kneebench.records import Watch
 
@@ -65,3 +73,34 @@ def _fill(
         address = server.address.model_copy(update={"database": DATABASE})
         with server.with_crash_report():
             return load(address, recipe.workload, recipe.seed, watch)
+
+
+# A data directory that is ours from its first file: made by initdb, or put in place from an
+# image.
+
+
+def configure(data: Folder, settings: Mapping[str, str], account: Account | None) -> None:
+    """Write the cluster's configuration: ours as a whole, so that no default of a distribution
+    slips in.
+    """
+    texts = {
+        "postgresql.conf": settings_text(settings),
+        "postgresql.auto.conf": "",
+        "pg_hba.conf": ACCESS,
+        "pg_ident.conf": "",
+    }
+    for name, text in texts.items():
+        data.put(name, text, account and account.owner)
+
+
+def move_log(data: Folder, log: Folder) -> Folder:
+    """Put pg_wal (a few segments, after a clean shutdown) into `log` and leave a link to it, as
+    `initdb --waldir` does; the moved directory.
+    """
+    moved = log.make("pg_wal")
+    with data.inner("pg_wal") as found:
+        duplicate(found, moved, "copy", lambda event: None)
+        empty(found)
+    os.rmdir("pg_wal", dir_fd=data.handle)
+    os.symlink(moved.path, "pg_wal", dir_fd=data.handle)
+    return moved

@@ -10,20 +10,24 @@ import shlex
 import signal
 import subprocess
 from collections.abc import Iterator, Sequence
+from ipaddress import ip_address
 from pathlib import Path
 
-from kneebench.databases.engines.postgres.address import answers
+from psycopg import sql
+
+from kneebench.databases.engines.postgres.address import answers, connect
 from kneebench.databases.engines.postgres.builds import PostgresBuild
 from kneebench.databases.engines.postgres.error_hints import state_of
-from kneebench.databases.engines.postgres.listening import options
 from kneebench.databases.engines.postgres.properties import server_program
 from kneebench.databases.engines.postgres.runtime import PORT, socket_folder, socket_of
-from kneebench.databases.engines.postgres.server_address import USER, PostgresAddress
+from kneebench.databases.engines.postgres.server_address import DATABASE, USER, PostgresAddress
 from kneebench.databases.managed import launching
 from kneebench.databases.managed.crash_report import CrashSigns
 from kneebench.databases.managed.launching import answering, require_free
+from kneebench.databases.managed.listening import USERS, Listening
 from kneebench.databases.managed.server_process import ServerKind, ServerProcess, StopSignals
 from kneebench.errors import KneebenchError
+from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
 
 REMEDIES = {
@@ -145,3 +149,52 @@ def make_cluster(launch: Launch, data: Path, options: Sequence[str]) -> None:
             words,
             f"run it yourself, not as root: {by_hand}",
         )
+
+
+# A server that also listens for users on other machines: its options, who may log in, and their
+# role.
+
+ACCESS = (
+    "# Only who may enter the socket's directory comes this far: the server's account, and"
+    f" root.\nlocal all {USER} trust\n"
+)
+RIGHTS = """
+GRANT USAGE ON SCHEMA public, kneebench TO {role};
+GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role};
+GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {role};
+"""
+
+
+def access(listening: Listening) -> str:
+    """pg_hba.conf: the socket as before, and the users' role from the hosts' addresses."""
+    lengths = ((one, ip_address(one).max_prefixlen) for one in listening.admitted)
+    kind = "hostssl" if listening.certificate else "host"
+    lines = (f"{kind} {DATABASE} {USERS} {one}/{n} scram-sha-256\n" for one, n in lengths)
+    return ACCESS + "".join(lines)
+
+
+def options(listening: Listening, runtime: Path) -> list[str]:
+    """The server's options; the file of who may log in is put into the runtime directory."""
+    file = runtime / "pg_hba.conf"
+    with Folder.at(runtime) as place:
+        place.put(file.name, access(listening))
+        place.set_mode(file.name, 0o644)
+    given = {
+        "listen_addresses": listening.address,
+        "hba_file": str(file),
+        "password_encryption": "scram-sha-256",
+    }
+    if made := listening.certificate:
+        files = {"ssl_cert_file": str(made.certificate), "ssl_key_file": str(made.key)}
+        given |= {"ssl": "on", **files}
+    return [word for name, value in given.items() for word in ("-c", f"{name}={value}")]
+
+
+def users_address(server: PostgresAddress, listening: Listening) -> PostgresAddress:
+    """The address for users on other machines, once their role is made."""
+    with connect(server) as session:
+        role, password = sql.Identifier(USERS), sql.Literal(listening.password)
+        session.execute("SET log_statement = 'none'")
+        session.execute(sql.SQL("CREATE ROLE {} LOGIN PASSWORD {}").format(role, password))
+        session.execute(sql.SQL(RIGHTS).format(role=role))
+    return server.model_copy(update=listening.log_in)

@@ -24,8 +24,6 @@ from kneebench.databases.engines.postgres.address import address_of, connect, ex
 from kneebench.databases.engines.postgres.conditions import conditions
 from kneebench.databases.engines.postgres.image import recipe_of
 from kneebench.databases.engines.postgres.loading import load, require_loadable
-from kneebench.databases.engines.postgres.log_calls import SYNCED_BY_SETTINGS, log_calls
-from kneebench.databases.engines.postgres.remote_cleanup import psql_command
 from kneebench.databases.engines.postgres.rights import (
     LOGGED,
     obstacles,
@@ -35,14 +33,18 @@ from kneebench.databases.engines.postgres.rights import (
 )
 from kneebench.databases.engines.postgres.server import PostgresServer
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
-from kneebench.databases.engines.postgres.settings_in_force import values
+from kneebench.databases.engines.postgres.settings_in_force import (
+    SYNCED_BY_SETTINGS,
+    log_calls,
+    values,
+)
 from kneebench.databases.engines.postgres.sql_schema import facts as facts_of_load
 from kneebench.databases.engines.postgres.sql_schema import (
     install_functions,
     quiet_rollbacks,
 )
 from kneebench.databases.engines.postgres.table import PASSWORD, PostgresDatabase, postgres_table
-from kneebench.databases.engines.postgres.templates import Template
+from kneebench.databases.engines.postgres.templates import Template, psql_command
 from kneebench.databases.engines.postgres.whereabouts import whereabouts
 from kneebench.databases.external.engine import (
     LEFT,

@@ -4,39 +4,39 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
 import psycopg
 
+from kneebench import units
 from kneebench._core import GeneratorSpec, LoadGenerator
-from kneebench.databases.engine import LogCalls
+from kneebench.analysis.wording import number_of_users
+from kneebench.databases.engine import LogCalls, WireAddress
 from kneebench.databases.engines.postgres.address import (
+    PostgresTimeouts,
     answers,
     connect,
     core_address,
     explained,
     wire_address,
 )
-from kneebench.databases.engines.postgres.blocked import end_stuck, end_users, lockers
-from kneebench.databases.engines.postgres.client_timeouts import PostgresTimeouts
 from kneebench.databases.engines.postgres.conditions import conditions
 from kneebench.databases.engines.postgres.error_hints import error_hint
-from kneebench.databases.engines.postgres.log_calls import log_calls
 from kneebench.databases.engines.postgres.log_segments import LogSegments
 from kneebench.databases.engines.postgres.readings import METERS, PostgresReadings
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
 from kneebench.databases.engines.postgres.settings_in_force import (
     in_force,
+    log_calls,
     remarks,
     with_users_session,
 )
 from kneebench.databases.engines.postgres.waits import PostgresWaits
 from kneebench.databases.managed.crash_report import seen_of_its_end
-from kneebench.databases.managed.process import Process
+from kneebench.databases.managed.server_process import Process
 from kneebench.databases.server_sessions import ServerSessions
-from kneebench.databases.wire_address import WireAddress
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.records import Check, Setting, Watch
 
@@ -273,3 +273,124 @@ def _await_idle(session: psycopg.Connection[tuple[Any, ...]], own: Sequence[int]
         session.execute("SELECT pg_stat_clear_snapshot()")
     if session.info.server_version < 150000:
         time.sleep(1.0)
+
+
+# Who keeps sessions waiting for a lock: by process, application, state and lock, never by the text
+# of a statement, which may hold secrets.
+#
+# A user that waits for another user is the workload itself, however long the queue. So only waits
+# that lead to a session of somebody else count: one that holds the lock, or one that asked for it
+# first.
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+OURS = (
+    "datname = current_database() AND usename = current_user"
+    " AND application_name = 'kneebench' AND pid <> ALL(%(asking)s)"
+)
+WAITING = f"""
+SELECT pid, extract(epoch FROM clock_timestamp() - query_start)::float8 FROM pg_stat_activity
+WHERE {OURS} AND wait_event_type = 'Lock'"""  # noqa: S608
+USERS = f"SELECT pid FROM pg_stat_activity WHERE {OURS}"  # noqa: S608
+QUEUE = """
+WITH RECURSIVE queue (pid) AS (
+    SELECT unnest(pg_blocking_pids(first)) FROM unnest(%s::int[]) AS those (first)
+    UNION
+    SELECT unnest(pg_blocking_pids(pid)) FROM queue)
+SELECT pid FROM queue"""
+LOCKERS = """
+SELECT pid FROM pg_locks JOIN pg_class ON pg_class.oid = relation
+WHERE mode = 'AccessExclusiveLock' AND relnamespace = 'public'::regnamespace
+  AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
+WANTED = """
+SELECT DISTINCT relation FROM pg_locks
+WHERE pid = ANY(%s) AND NOT granted AND relation IS NOT NULL"""
+SEEN = """
+SELECT pid, coalesce(nullif(application_name, ''), backend_type), state,
+    extract(epoch FROM clock_timestamp() - state_change)::float8, pg_blocking_pids(pid),
+    (SELECT string_agg(DISTINCT format('%%s%%s on %%I.%%I',
+         CASE WHEN NOT granted THEN 'waits for ' END, mode, nspname, relname), ', ')
+     FROM pg_locks JOIN pg_class ON pg_class.oid = relation
+         JOIN pg_namespace ON pg_namespace.oid = relnamespace
+     WHERE pg_locks.pid = those.pid AND (relation = ANY(%s) OR NOT granted))
+FROM unnest(%s::int[]) AS those (pid) LEFT JOIN pg_stat_activity USING (pid) ORDER BY pid"""
+"""Without pg_monitor, another role's session shows neither application nor state."""
+
+
+def end_stuck(session: Connection, asking: Sequence[int], for_s: float) -> str:
+    """Who has kept our users waiting for so long; empty where nobody has.
+
+    `asking` are our own sessions that are no users.
+
+    Then all users that wait are ended: else what they ask for would happen once the lock is free,
+    long after us.
+    """
+    own = {"asking": list(asking)}
+    waiting: dict[int, float] = dict(session.execute(WAITING.encode(), own).fetchall())
+    long = [pid for pid, waited_s in waiting.items() if waited_s > for_s]
+    users = _pids(session, USERS, own) if long else []
+    others = [pid for pid in _pids(session, QUEUE, [long]) if pid not in users] if long else []
+    if not others:
+        return ""
+    seen = _described(session, others, _pids(session, WANTED, [[*long, *others]]))
+    session.execute(
+        "SELECT pg_terminate_backend(pid) FROM unnest(%s::int[]) AS those (pid)", [list(waiting)]
+    )
+    return (
+        f"{number_of_users(len(waiting))} waited up to {units.time(max(waiting.values()))} for a"
+        f" lock held by {seen}"
+    )
+
+
+def end_users(session: Connection, asking: Sequence[int]) -> int:
+    """Terminate the sessions of all users; how many there still are."""
+    left = _pids(session, USERS, {"asking": list(asking)})
+    session.execute(
+        "SELECT pg_terminate_backend(pid) FROM unnest(%s::int[]) AS those (pid)", [left]
+    )
+    return len(left)
+
+
+def lockers(session: Connection) -> str:
+    """Who holds or wants one of the workload's tables for itself alone, and whom that one waits
+    for; empty where nobody does.
+    """
+    first = _pids(session, LOCKERS)
+    others = (
+        [*first, *(pid for pid in _pids(session, QUEUE, [first]) if pid not in first)]
+        if first
+        else []
+    )
+    return _described(session, others, _pids(session, WANTED, [others])) if others else ""
+
+
+def _pids(session: Connection, query: str, given: Any = None) -> list[int]:
+    return [pid for (pid,) in session.execute(query.encode(), given).fetchall()]
+
+
+def _described(session: Connection, pids: Iterable[int], wanted: Sequence[int]) -> str:
+    rows = session.execute(SEEN.encode(), [list(wanted), sorted(set(pids))]).fetchall()
+    return "; ".join(_one(*row) for row in rows)
+
+
+def _one(
+    pid: int,
+    application: str | None,
+    state: str | None,
+    for_s: float | None,
+    behind: Sequence[int],
+    locks: str | None,
+) -> str:
+    """One session in words.
+
+    >>> _one(7, "psql", "idle in transaction", 75.0, [], "ShareLock on public.orders")
+    "process 7 (application 'psql', idle in transaction for 1.25 min, ShareLock on public.orders)"
+    """
+    if pid == 0:
+        return "a prepared transaction (pg_prepared_xacts)"
+    shown = [f"application {application!r}", f"{state} for {units.time(for_s or 0.0)}"]
+    facts = shown if state else ["details hidden from this role; grant pg_monitor"]
+    if locks:
+        facts.append(locks)
+    if behind:
+        facts.append(f"blocked by process {', '.join(map(str, sorted(set(behind))))}")
+    return f"process {pid} ({', '.join(facts)})"

@@ -10,24 +10,23 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shlex
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import psycopg
 from psycopg import sql
+from psycopg.conninfo import make_conninfo
 
-from kneebench.databases.engines.postgres.address import connect, explained
+from kneebench.databases.engines.postgres.address import connect, explained, parameters, runs_there
 from kneebench.databases.engines.postgres.loading import load
-from kneebench.databases.engines.postgres.remote_cleanup import (
-    once_it_answers,
-    psql_command,
-    undo_or_report,
-)
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
-from kneebench.databases.external.image_lock import KILLED_S, in_use, not_locked
-from kneebench.databases.tproc_c.recipe import Recipe
-from kneebench.errors import Refused
+from kneebench.databases.external.engine import KILLED_S, in_use, not_locked, once_it_is_back
+from kneebench.databases.tproc_c.loading import Recipe
+from kneebench.errors import PlanError, Refused
+from kneebench.lab import server_cleanup
+from kneebench.lab.changes.database import MadeOnServer
 from kneebench.lab.journal import Journal
 from kneebench.lab.programs import wait_until
 from kneebench.plan.plan import Workload
@@ -253,3 +252,25 @@ def _drop(connection: Connection, database: str) -> None:
     except psycopg.errors.InsufficientPrivilege:
         # Autovacuum works there, whom only a superuser may end by FORCE; a plain DROP ends it.
         connection.execute(sql.SQL("DROP DATABASE {}").format(name))
+
+
+# Cleanup on an external server: retried until the server has recovered; a failure is reported with
+# the command that fixes it.
+
+
+def undo_or_report(
+    undo: Callable[[], None], noted: MadeOnServer, journal: Journal, watch: Watch
+) -> None:
+    """Undo a journal entry and forget it, or report why it could not be undone."""
+    server_cleanup.undo_or_report(undo, noted, journal, watch, psycopg.Error)
+
+
+def once_it_answers(address: PostgresAddress, do: Callable[[], None]) -> None:
+    """Call `do`; on a server that accepts no sessions yet, as soon as it does."""
+    once_it_is_back(do, (psycopg.OperationalError, PlanError), lambda: runs_there(address))
+
+
+def psql_command(address: PostgresAddress, statements: str) -> str:
+    """A psql command that runs these statements, without the password."""
+    without = make_conninfo("", **parameters(address.model_copy(update={"password": None})))
+    return f"psql {shlex.quote(without)} -c {shlex.quote(statements)}"

@@ -11,11 +11,11 @@ from urllib.parse import unquote, urlsplit
 from pydantic import SecretStr
 
 from kneebench._core import Address as CoreAddress
+from kneebench.databases.engine import WireAddress
 from kneebench.databases.engines.sqlserver.error_hints import refusal
 from kneebench.databases.engines.sqlserver.server_address import SqlServerAddress
 from kneebench.databases.engines.sqlserver.session import SqlError
 from kneebench.databases.engines.sqlserver.table import PASSWORD, URL, SqlServerDatabase
-from kneebench.databases.wire_address import WireAddress
 from kneebench.errors import PlanError
 from kneebench.secrets import without_passwords
 

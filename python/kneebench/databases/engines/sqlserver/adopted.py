@@ -18,7 +18,7 @@ from kneebench.databases.engines.sqlserver.database import connect_to
 from kneebench.databases.engines.sqlserver.server_address import SqlServerAddress
 from kneebench.databases.engines.sqlserver.session import SqlError, SqlServerSession, quoted
 from kneebench.databases.engines.sqlserver.sql_files import batches, install_procedures
-from kneebench.databases.external.restarts import once_it_is_back
+from kneebench.databases.external.engine import once_it_is_back
 from kneebench.databases.tproc_c import adopted
 from kneebench.databases.tproc_c.adopted import Existing
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST

@@ -17,9 +17,8 @@ from kneebench.databases.engines.sqlserver.address import address_of, explained
 from kneebench.databases.engines.sqlserver.allowed_settings import of_database, of_instance
 from kneebench.databases.engines.sqlserver.conditions import Conditions, of_existing
 from kneebench.databases.engines.sqlserver.database import connect_to, drop, require_options, whose
-from kneebench.databases.engines.sqlserver.image import STAYS, Image
+from kneebench.databases.engines.sqlserver.image import STAYS, Image, in_journal, prepare_image
 from kneebench.databases.engines.sqlserver.placement import placement_of
-from kneebench.databases.engines.sqlserver.preparation import in_journal, prepare_image
 from kneebench.databases.engines.sqlserver.server import SqlServer
 from kneebench.databases.engines.sqlserver.server_address import SqlServerAddress
 from kneebench.databases.engines.sqlserver.server_findings import (

@@ -7,14 +7,18 @@ from typing import NamedTuple
 
 from kneebench.analysis.wording import plural
 from kneebench.databases.engines.sqlserver import footprint
-from kneebench.databases.engines.sqlserver.server_paths import joined, parent, within
+from kneebench.databases.engines.sqlserver.server_paths import (
+    SqlServerStorage,
+    joined,
+    parent,
+    within,
+)
 from kneebench.databases.engines.sqlserver.session import (
     SqlError,
     SqlServerSession,
     literal,
     quoted,
 )
-from kneebench.databases.engines.sqlserver.storage import SqlServerStorage
 from kneebench.databases.engines.sqlserver.table import SqlServerDatabase
 from kneebench.plan.storage import Storage
 

@@ -5,6 +5,11 @@ from __future__ import annotations
 import ntpath
 import posixpath
 from collections.abc import Iterable
+from typing import Annotated
+
+from pydantic import Field
+
+from kneebench.plan.values import Part, Text
 
 
 def joined(directory: str, name: str) -> str:
@@ -46,3 +51,24 @@ def folded(directory: str) -> str:
     if not is_windows(directory):
         return posixpath.normpath(directory)
     return ntpath.normcase(ntpath.normpath(directory))
+
+
+# The plan's table of a storage for SQL Server: directories on the server for the files of the
+# workload's database and of tempdb.
+
+Places = Annotated[tuple[Text, ...], Field(max_length=64)]
+
+
+class SqlServerStorage(Part):
+    """Directories on a SQL Server that this storage stands for; they override those of
+    `[database]`.
+    """
+
+    data: Annotated[
+        Places, Field(description="Directories for the data files, which are spread over them")
+    ] = ()
+    log: Annotated[Text, Field(description="Directory for the log file")] = ""
+    tempdb: Annotated[
+        Places,
+        Field(description="Directories that tempdb's files must be in; verified, not changed"),
+    ] = ()

@@ -10,8 +10,7 @@ from pydantic import Field, model_validator
 
 from kneebench.databases.engines.sqlserver.allowed_settings import DATABASE, fault, of_database
 from kneebench.databases.engines.sqlserver.properties import password_variable
-from kneebench.databases.engines.sqlserver.server_paths import folded
-from kneebench.databases.engines.sqlserver.storage import Places, SqlServerStorage
+from kneebench.databases.engines.sqlserver.server_paths import Places, SqlServerStorage, folded
 from kneebench.plan.database import Database, ExistingSchemaDatabase
 from kneebench.plan.server_url import UrlRule
 from kneebench.plan.values import Directory, Switch, Text, Whole, wrong
