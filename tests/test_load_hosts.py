@@ -369,7 +369,7 @@ def test_a_host_that_cannot_be_used_is_an_error_before_anything_changes(
 def test_check_warns_of_a_load_host_with_another_key_before_it_says_how_to_accept_that(
     lab: Lab,
 ) -> None:
-    lab.plan.write_text(PLAN.format(python=sys.executable))
+    lab.plan.write_text(PLAN.format(python="python3"))
     known = lab.folder / "known_hosts"
     kept, other = known.read_text(), (lab.folder / "key.pub").read_text()
     try:

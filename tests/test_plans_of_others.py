@@ -15,11 +15,13 @@ import pytest
 
 from kneebench.campaign.preflight import read_plan
 from kneebench.commands.trusting import require_trusted
+from kneebench.databases.engines.mariadb.builds import find_build
 from kneebench.directories import changeable_by_others
 from kneebench.errors import PlanError, Refused
 from kneebench.lab.host import host
 from kneebench.plan.preset import preset_text
 from kneebench.results import Store, load
+from kneebench.results.joining import find_joinable
 from kneebench.results.origin import NOT_OWN, is_own
 
 KNEEBENCH = [sys.executable, "-m", "kneebench"]
@@ -75,12 +77,43 @@ def test_check_starts_no_program_of_a_plan_and_names_each_with_arguments_and_acc
     assert "version 15.1 in" in printed
 
 
+def test_the_version_of_a_mariadb_is_read_and_not_asked_for(place: Path) -> None:
+    server = program(place / "bin" / "mariadbd", "echo mariadbd Ver 10.11.19-MariaDB")
+    with pytest.raises(PlanError, match="system_tables"):  # it has a version, and no messages
+        find_build(server.parent)
+    assert list(place.rglob("*.ran")) == []
+
+
+def plan_with_host(place: Path, host: str, python: str) -> Path:
+    """A plan of hosts that nobody can log in to."""
+    there = f'ssh = "ssh://root@127.0.0.1:1", python = "{python}"'
+    named = f"load = [{{ {there} }}]"
+    if host == "database":
+        named = f'database = {{ {there}, address = "127.0.0.1" }}'
+    database = 'url = "postgresql://bench@127.0.0.1:1/tpcc"' if host == "load" else ""
+    storage = "" if host == "load" else f'storages.disk.path = "{place}"\n'
+    file = place / "plan.toml"
+    file.write_text(f'hosts.{named}\n{storage}[database]\nengine = "postgres"\n{database}\n')
+    file.chmod(0o644)
+    return file
+
+
+@pytest.mark.parametrize("host", ["load", "database"])
+def test_check_starts_no_python_that_a_plan_names_for_its_hosts(place: Path, host: str) -> None:
+    file = plan_with_host(place, host, "/srv/theirs/python3")
+    _, printed, said = ran("check", file, "--json")
+    assert printed, said
+    levels = {one["subject"]: (one["level"], one["seen"]) for one in json.loads(printed)}
+    level, seen = levels["load hosts" if host == "load" else "database host"]
+    assert level == "warning" and "check starts none of those" in seen
+
+
 def test_power_starts_the_program_of_a_meter_only_where_its_user_agrees(place: Path) -> None:
     file = plan_with_programs(place)
     code, _, said = ran("power", file, "--seconds", "1", answer="y\n")
     assert (code, list(place.rglob("*.ran"))) == (Refused.exit_code, [])
-    assert "/meter --fast" in said and "--yes" in said
-    code, printed, said = ran("power", file, "--seconds", "2", "--yes", "--json")
+    assert "/meter --fast" in said and "--trust-plan" in said
+    code, printed, said = ran("power", file, "--seconds", "2", "--trust-plan", "--json")
     assert code == 0, said
     assert json.loads(printed)[0]["watts"] == 100
 
@@ -133,6 +166,32 @@ def test_root_runs_a_plan_of_another_user_only_if_told(place: Path, command: lis
 
 
 @needs_root
+def test_root_accepts_by_a_plan_of_another_user_only_if_told(folder: Path, place: Path) -> None:
+    os.chown(file := place / "plan.toml", SHORT, SHORT)
+    code, _, said = ran("accept", folder, file, "--yes")
+    assert code == Refused.exit_code, said
+    assert "--trust-plan" in said and f"{file} belongs to" in said
+
+
+@needs_root
+@pytest.mark.parametrize(
+    ("command", "host"), [(["hosts", "check"], "load"), (["clean"], "database")]
+)
+def test_root_is_asked_about_the_hosts_of_another_users_plan_if_it_names_their_python(
+    place: Path, command: list[str], host: str
+) -> None:
+    for python, option, asked in (
+        ("/srv/theirs/python3", (), True),
+        ("/srv/theirs/python3", ("--trust-plan",), False),
+        ("python3", (), False),
+    ):
+        os.chown(file := plan_with_host(place, host, python), SHORT, SHORT)
+        code, printed, said = ran(*command, file, *option)
+        assert (code == Refused.exit_code, "--trust-plan" in said) == (asked, asked), said
+        assert asked or "ssh" in printed + said, "it went there"
+
+
+@needs_root
 def test_root_runs_a_plan_of_another_user_with_an_option_and_its_own_without(place: Path) -> None:
     plan = read_plan(file := safe(place))
     require_trusted(plan, file, sure=False)
@@ -181,6 +240,22 @@ def test_only_a_folder_that_this_user_recorded_here_has_its_plan_run_unasked(
     code, _, said = ran("accept", folder)
     assert code == PlanError.exit_code, said
     assert "it is not your own; it would" in said and "--yes" in said
+
+
+def test_a_folder_of_others_gets_no_configurations_of_ours_and_does_not_become_ours(
+    folder: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = read_plan(place / "plan.toml")
+    storages = {**plan.storages, "third": plan.storages["fast drive"]}
+    machine, wider = host(plan.paths), plan.model_copy(update={"storages": storages})
+    assert find_joinable(folder.parent, wider, machine) == folder
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr("kneebench.results.origin.machine_number", lambda: "of another machine")
+        assert not is_ours(folder)
+        assert find_joinable(folder.parent, wider, machine) is None
+        with Store.open(folder) as store:
+            store.reopen(wider)
+        assert not is_ours(folder)
 
 
 def test_no_copy_of_an_origin_and_no_key_that_others_could_read_makes_a_folder_ours(

@@ -49,16 +49,25 @@ def findings_on(plan: Plan) -> tuple[Finding, ...]:
     from kneebench.campaign.machines.opening import machine_of
     from kneebench.campaign.power_meters import power_findings
     from kneebench.plan.borrowed import is_own_python
-    from kneebench.records import Finding
 
     programs = tuple(program_findings(plan))
-    if plan.hosts.database.ssh and is_own_python(plan.hosts.database.python):
-        seen = "not looked at: its Python is a program of the plan, and check starts none of those"
-        do = "use a Python that its system has, such as python3.12, or `kneebench hosts check`"
-        return (*programs, Finding(level="warning", subject="database host", seen=seen, do=do))
+    if (host := plan.hosts.database).ssh and is_own_python(host.python):
+        return (*programs, _not_looked_at("database host"))
     with machine_of(plan) as machine:
         found = (*programs, *machine.findings(plan, machine.engine(plan), (), ReadingProgress()))
         if plan.measures_real_hardware:
             found = (*found, *machine.load_now(plan))
-        of_hosts = planned_load_hosts(plan) if plan.hosts.load else ()
-        return (*found, *of_hosts, *power_findings(plan, machine.instruments))
+        load = plan.hosts.load if isinstance(plan.hosts.load, tuple) else ()
+        if any(one.ssh and is_own_python(one.python) for one in load):
+            found = (*found, _not_looked_at("load hosts"))
+        elif plan.hosts.load:
+            found = (*found, *planned_load_hosts(plan))
+        return (*found, *power_findings(plan, machine.instruments))
+
+
+def _not_looked_at(hosts: str) -> Finding:
+    from kneebench.records import Finding
+
+    seen = "not looked at: the plan names a program as Python, and check starts none of those"
+    do = "use a Python that the system has, such as python3.12, or `kneebench hosts check`"
+    return Finding(level="warning", subject=hosts, seen=seen, do=do)

@@ -9,13 +9,14 @@ import typer
 
 from kneebench.commands.options import Json
 from kneebench.commands.output import show_json, show_parts
+from kneebench.commands.trusting import TrustPlan, require_trusted
 
 PlanFile = Annotated[
     Path, typer.Argument(metavar="PLAN.TOML", help="Plan file with a table [hosts].")
 ]
 
 
-def check(plan: PlanFile, as_json: Json = False) -> None:
+def check(plan: PlanFile, as_json: Json = False, trust_plan: TrustPlan = False) -> None:
     """Say of each other machine whether it can be used, and what it is.
 
     Reachable by ssh, Python, cores, memory, rights, how far its clock is ahead, and whether load
@@ -37,6 +38,7 @@ def check(plan: PlanFile, as_json: Json = False) -> None:
     if not selected.hosts.apart:
         do = 'name some: [hosts] load = [{ ssh = "bench@load1" }]'
         raise PlanError("hosts", seen="the plan has no other machines", do=do)
+    require_trusted(selected, plan, sure=trust_plan, starts=("hosts.",))
     found = list(other_machines(selected))
     if as_json:
         show_json([finding.model_dump() for finding in found])

@@ -12,7 +12,7 @@ import typer
 from kneebench.commands.options import Json, PlanFile
 from kneebench.commands.output import print_line, show_json
 from kneebench.commands.run_options import SetKeys, overrides
-from kneebench.commands.trusting import TrustPlan
+from kneebench.commands.trusting import TrustPlan, require_trusted
 
 if TYPE_CHECKING:
     from kneebench.campaign.machines.machine import DatabaseMachine
@@ -65,7 +65,7 @@ def check(
     print_findings(plan, keys, as_json=as_json)
 
 
-def clean(plan: CleanedPlan = None) -> None:
+def clean(plan: CleanedPlan = None, trust_plan: TrustPlan = False) -> None:
     """Clean up what a killed run left on this machine, or on a plan's database host.
 
     Only what kneebench's journal lists is undone: servers are ended, directories and data removed,
@@ -79,8 +79,10 @@ def clean(plan: CleanedPlan = None) -> None:
     from kneebench.campaign.machines.opening import machine_of
     from kneebench.campaign.preflight import read_plan
 
-    warnings = list[str]()
-    with machine_of(read_plan(plan)) if plan else contextlib.nullcontext(ThisMachine()) as machine:
+    warnings, selected = list[str](), read_plan(plan) if plan else None
+    if selected:
+        require_trusted(selected, plan, sure=trust_plan, starts=("hosts.database.",))
+    with machine_of(selected) if selected else contextlib.nullcontext(ThisMachine()) as machine:
         undone = machine.clean(
             lambda event: warnings.append(event.doing) if event.kind == "warning" else None
         )

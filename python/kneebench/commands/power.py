@@ -9,7 +9,7 @@ import typer
 
 from kneebench.commands.options import Json
 from kneebench.commands.output import show_json, show_parts
-from kneebench.commands.trusting import require_agreed
+from kneebench.commands.trusting import TrustPlan, require_trusted
 
 if TYPE_CHECKING:
     from kneebench.measurement.power.now import PowerNow
@@ -27,13 +27,11 @@ Seconds = Annotated[
 ]
 
 
-Start = Annotated[
-    bool, typer.Option("--yes", "-y", help="Start the programs of the plan's meters; do not ask.")
-]
-
-
 def power(
-    plan: PlanFile = None, seconds: Seconds = 5.0, as_json: Json = False, yes: Start = False
+    plan: PlanFile = None,
+    seconds: Seconds = 5.0,
+    as_json: Json = False,
+    trust_plan: TrustPlan = False,
 ) -> None:
     """List meters of power, and what they say now.
 
@@ -41,7 +39,7 @@ def power(
     new value, and how old that is. Nothing is written. What cannot be read says why.
 
     A meter of type `command` is a program of the plan: it is started only once you agree to that,
-    at a terminal or with --yes.
+    at a terminal or with --trust-plan.
 
     \b
     Examples:
@@ -54,7 +52,9 @@ def power(
     from kneebench.errors import PlanError
     from kneebench.screen import power as screen
 
-    found, real = _of_plan(plan, seconds, yes) if plan else (meters_of_this_machine(seconds), True)
+    found, real = (
+        _of_plan(plan, seconds, trust_plan) if plan else (meters_of_this_machine(seconds), True)
+    )
     if as_json:
         show_json([one.model_dump() for one in found])
     else:
@@ -74,7 +74,8 @@ def _of_plan(plan: Path, seconds: float, sure: bool) -> tuple[list[PowerNow], bo
     if not selected.power.meters:
         do = 'name some: [power] meters = [{ name = "cpu", type = "rapl" }]'
         raise PlanError("power.meters", seen="the plan has no meters of power", do=do)
-    require_agreed(selected, plan, sure=sure)
+    starts = ("power meter ", "hosts.database.")
+    require_trusted(selected, plan, sure=sure, starts=starts, anybody=True)
     with machine_of(selected) as machine:
         found = meters_of_plan(selected, machine.instruments, seconds, start=True)
     return found, selected.measures_real_hardware

@@ -12,7 +12,7 @@ import typer
 from kneebench.commands.output import print_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from kneebench.plan import Plan
     from kneebench.records import Finding
@@ -22,47 +22,52 @@ TrustPlan = Annotated[
     bool,
     typer.Option(
         OPTION,
-        help="As root: run this plan file, which another user owns or could change. You have read"
-        " it.",
+        help="Start the plan's programs without asking: you have read it. Root is asked about a"
+        " plan file that another user owns or could change.",
     ),
 ]
 
 
-def require_trusted(plan: Plan, file: Path | None, *, sure: bool) -> None:
-    """Once root has agreed to run a plan file that another user could change, which asks at a
-    terminal. The plan is as it was read before: no later change of its file counts.
+def require_trusted(
+    plan: Plan,
+    file: Path | None,
+    *,
+    sure: bool,
+    starts: tuple[str, ...] = (),
+    anybody: bool = False,
+) -> None:
+    """Once root has agreed to run a plan file that another user could change, or `anybody` any plan
+    file; which asks at a terminal. The plan is as it was read before: no later change of its file
+    counts.
+
+    `starts`: how the keys of the programs begin that the command starts; it asks about no plan
+    without such programs. None: it runs the whole plan.
 
     Raises Refused without an agreement.
     """
     from kneebench.directories import changeable_by_others
 
-    if file is None or sure or os.geteuid() != 0:
+    found = [one for one in program_findings(plan) if one.subject.startswith(starts or "")]
+    if file is None or sure or (starts and not found):
         return
-    if why := changeable_by_others(file):
+    if why := changeable_by_others(file) if os.geteuid() == 0 else "":
         print_line(f"{file} is a plan that others could have written: {why}", err=True)
-        _require_agreed(plan, f"cannot run {file} as root", why, OPTION)
+        _require_agreed(found, f"cannot run {file} as root", why)
+    elif anybody:
+        seen = "it names programs, which were not started"
+        _require_agreed(found, f"cannot start the programs of {file}", seen)
 
 
-def require_agreed(plan: Plan, file: Path, *, sure: bool) -> None:
-    """Once the user has agreed that the programs of the plan's meters are started, if it has any.
-
-    Raises Refused without an agreement.
-    """
-    if not sure and any(getattr(one, "command", ()) for one in plan.power.meters):
-        seen = "its meters are programs, which were not started"
-        _require_agreed(plan, f"cannot read the meters of {file}", seen, "--yes")
-
-
-def _require_agreed(plan: Plan, what: str, seen: str, option: str) -> None:
-    """Print what the plan executes, and ask at a terminal; nowhere else can anybody agree."""
+def _require_agreed(programs: Sequence[Finding], what: str, seen: str) -> None:
+    """Print what the command executes, and ask at a terminal; nowhere else can anybody agree."""
     from kneebench.errors import Refused
 
-    for finding in program_findings(plan):
+    for finding in programs:
         print_line(f"{finding.subject}: {finding.seen}", err=True)
     asks = sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()
     question = "You have read the plan, and trust it?"
     if not (asks and typer.confirm(question, default=False, err=True)):
-        raise Refused(what, seen=seen, do=f"read the plan, then run again with {option}")
+        raise Refused(what, seen=seen, do=f"read the plan, then run again with {OPTION}")
 
 
 def program_findings(plan: Plan) -> Iterator[Finding]:

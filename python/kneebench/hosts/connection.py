@@ -138,12 +138,16 @@ class Connection(HostLine):
 
     def _greeted(self, program: str, package: Package) -> dict[str, Any]:
         """What the host is, once the program runs there."""
-        self._pipe.send_text(program_text())
+        to_one_that_ended = contextlib.suppress(BrokenPipeError)  # why is read next
+        with to_one_that_ended:
+            self._pipe.send_text(program_text())
         facts = self._said(CONNECT_S)
         require_fit(self.name, facts, package)
-        self._pipe.send({"package": package.name, "program": program})
+        with to_one_that_ended:
+            self._pipe.send({"package": package.name, "program": program})
         if not self._said(CONNECT_S)["there"]:
-            self._pipe.send({"files": package.packed()})
+            with to_one_that_ended:
+                self._pipe.send({"files": package.packed()})
         began = self._said(SEND_S)
         if words := began.get("failed"):
             room = size(package.size_bytes)
