@@ -357,6 +357,14 @@ def test_the_model_answers_all_meters_of_the_plan_but_those_of_a_real_machine() 
             assert names <= set(READ)
 
 
+def test_a_checkpoint_is_read_at_once_though_the_clock_stands() -> None:
+    with engine_of(plan(), Journal()).restored(CONFIGURATION, ignored) as server:
+        counted = "checkpoints.requested|database"
+        before = server.readings("checkpoints")[counted]
+        server.checkpoint()
+        assert server.readings("checkpoints")[counted] == before + 1
+
+
 def test_what_the_meters_count_is_what_was_done() -> None:
     seen = measured(6, window_s=60)
     counted, done, per_s = seen.counted, seen.tally.window.completed, seen.tally.throughput_per_s

@@ -10,6 +10,7 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from functools import cache
+from types import NoneType
 from typing import Any
 
 HIDDEN = "***"
@@ -78,6 +79,8 @@ def without_passwords(text: str) -> str:
     >>> without_passwords("PGPASSWORD=hush AWS_SECRET_ACCESS_KEY=hush ./restore.sh --token hush -v")
     'PGPASSWORD=*** AWS_SECRET_ACCESS_KEY=*** ./restore.sh --token *** -v'
     """
+    if not ("=" in text or "://" in text or "--" in text):  # each pattern needs one of them
+        return text
     return _OPTION.sub(rf"\g<1>{HIDDEN}", _KEY.sub(rf"\g<1>{HIDDEN}", _URL.sub(_user_only, text)))
 
 
@@ -150,10 +153,17 @@ def clean(document: Any) -> Any:
     if isinstance(document, str):
         return without_passwords(document)
     if isinstance(document, dict):
-        return {key: _clean_value(key, value, document) for key, value in document.items()}
+        return {
+            key: value if value.__class__ in _PLAIN else _clean_value(key, value, document)
+            for key, value in document.items()
+        }
     if isinstance(document, list | tuple):
-        return [clean(value) for value in document]
+        return [value if value.__class__ in _PLAIN else clean(value) for value in document]
     return document
+
+
+_PLAIN = {float, int, bool, NoneType}
+"""Most of a document: nothing in them to take out."""
 
 
 def _clean_value(key: Any, value: Any, document: dict[Any, Any]) -> Any:

@@ -60,6 +60,8 @@ def between(raw_series: Sequence[RawSeries], first: int, last: int) -> Values:
     found: Values = {}
     for raw in raw_series:
         samples = raw.values[first + 1 : last + 1]
+        before, after = raw.values[first], raw.values[last]
+        elapsed_s = raw.at_s[last] - raw.at_s[first]
         for key in dict.fromkeys(chain.from_iterable(samples)):
             name, source, quantity = _read(key)
             if quantity.kind == "histogram":
@@ -67,7 +69,7 @@ def between(raw_series: Sequence[RawSeries], first: int, last: int) -> Values:
             value = (
                 _mean(key, samples)
                 if quantity.kind == "gauge"
-                else _rate(raw, key, first, last, quantity)
+                else _rate(before.get(key), after.get(key), elapsed_s, quantity)
             )
             if value is not None:
                 found.setdefault(name, {})[source] = value
@@ -82,12 +84,12 @@ def _read(key: str) -> tuple[str, str, Quantity]:
 
 def _mean(key: str, samples: Sequence[dict[str, float]]) -> float:
     """A gauge that a sample does not have (a wait event that nobody is in) is 0 in it."""
-    return sum(sample.get(key, 0.0) for sample in samples) / len(samples)
+    return sum([sample.get(key, 0.0) for sample in samples]) / len(samples)
 
 
-def _rate(raw: RawSeries, key: str, first: int, last: int, quantity: Quantity) -> float | None:
-    before, after = raw.values[first].get(key), raw.values[last].get(key)
-    elapsed_s = raw.at_s[last] - raw.at_s[first]
+def _rate(
+    before: float | None, after: float | None, elapsed_s: float, quantity: Quantity
+) -> float | None:
     if before is None or after is None or elapsed_s <= 0:
         return None
     rate = (after - before) / elapsed_s
@@ -127,13 +129,11 @@ def quotient(values: Values, ratio: Ratio) -> float | None:
     >>> quotient(kernel, RATIOS["log.write_latency"])
     0.005
     """
-    above = [combined(values, name) for name in ratio.numerators]
-    below = [combined(values, name) for name in ratio.denominators]
-    if None in above or None in below:
+    if not all(map(values.get, (*ratio.numerators, *ratio.denominators))):
         return quotient(values, RATIOS[ratio.instead]) if ratio.instead else None
-    if not (divisor := sum(b for b in below if b)):
+    if not (divisor := sum(combined(values, name) or 0.0 for name in ratio.denominators)):
         return None
-    return sum(a for a in above if a) / divisor
+    return sum(combined(values, name) or 0.0 for name in ratio.numerators) / divisor
 
 
 def quotients(values: Values, ratio: Ratio) -> dict[str, float]:
@@ -189,9 +189,11 @@ def series(times_s: Sequence[float], seconds: Sequence[Values]) -> tuple[Series,
     for at_s, values in zip(times_s, seconds, strict=True):
         for name, sources in values.items():
             for source, value in sources.items():
-                # a gauge that most samples do not have is 0 in them
-                empty = dict.fromkeys(times_s, 0.0) if READ[name].kind == "gauge" else {}
-                courses.setdefault((name, source), empty)[at_s] = value
+                if (course := courses.get((name, source))) is None:
+                    # a gauge that most samples do not have is 0 in them
+                    gauge = READ[name].kind == "gauge"
+                    course = courses[name, source] = dict.fromkeys(times_s, 0.0) if gauge else {}
+                course[at_s] = value
         for name, ratio in RATIOS.items():
             if (whole := quotient(values, ratio)) is not None:
                 courses.setdefault((name, ""), {})[at_s] = whole

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from pydantic import ValidationError
+from pydantic_core import to_json
 
 from kneebench._core import merge_histograms
 from kneebench.errors import KneebenchError
@@ -206,7 +207,7 @@ def write_kept(file: Path, document: Record) -> None:
 def kept_text(document: Record) -> str:
     """A document as it is written, with no password in it."""
     found = clean(document.model_dump(mode="json"))
-    return json.dumps(found, ensure_ascii=False, indent=1) + "\n"
+    return to_json(found, indent=1, inf_nan_mode="constants").decode() + "\n"
 
 
 # Whether a kept rung agrees with itself: what its file says is worked out once more from the

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 from kneebench._core import GeneratorSpec, LoadGenerator, SimulatedServer
@@ -34,6 +35,7 @@ class Simulated:
 
     def __init__(self, server: SimulatedServer, storage: SimulatedStorage) -> None:
         self._server, self._storage = server, storage
+        self._read_at_s, self._read = -1.0, dict[str, dict[str, float]]()
         self.settings = _settings(storage)
         self.measures = frozenset(METERS)
         self.cores = tuple(range(storage.cores))
@@ -44,6 +46,7 @@ class Simulated:
 
     def load_generator(self, spec: GeneratorSpec) -> LoadGenerator:
         """A load generator on the simulated clock, after those before it."""
+        self._read_at_s = -1.0
         return self._server.load_generator(spec)
 
     def readings(self, meter: str) -> dict[str, float]:
@@ -55,20 +58,25 @@ class Simulated:
             return {"processes.io|others": 0.0}
         if meter == POWER:
             return {"server.energy|model": self._joules()}
-        beginnings = METERS[meter]
-        found = (
-            (name, value)
-            for name, value in self._server.readings().items()
-            if name.startswith(beginnings)
-        )
-        return {_classified(name): value for name, value in found}
+        return self._readings()[meter]
+
+    def _readings(self) -> dict[str, dict[str, float]]:
+        """Those of all meters. The model is read once per moment of its clock: a second's meters
+        share one reading.
+        """
+        if (now_s := self.now_s()) != self._read_at_s:
+            self._read_at_s, self._read = now_s, {name: {} for name in METERS}
+            for key, value in self._server.readings().items():
+                meter, name = _place(key)
+                self._read[meter][name] = value
+        return self._read
 
     def _joules(self) -> float:
         """Since the restore: idle power for all the time, more for each busy core and drive."""
-        found, model = self._server.readings(), self._storage
+        found, model = self._readings(), self._storage
         cores_s, drives_s = (
-            sum(value for name, value in found.items() if name.startswith(beginning))
-            for beginning in ("cores.busy|", "device.busy|")
+            sum(value for name, value in found[meter].items() if name.startswith(beginning))
+            for meter, beginning in (("cores", "cores.busy|"), ("devices", "device.busy|"))
         )
         return (
             model.idle_power * self.now_s()
@@ -103,6 +111,7 @@ class Simulated:
 
     def checkpoint(self) -> None:
         """Start a checkpoint; its pages are written as time goes on."""
+        self._read_at_s = -1.0
         self._server.checkpoint()
 
     def connection_hint(self, code: str, message: str) -> str:
@@ -112,6 +121,17 @@ class Simulated:
     def alive(self) -> str:
         """Empty, unless the model's time to die has come."""
         return self._server.ended()
+
+
+@cache
+def _place(key: str) -> tuple[str, str]:
+    """The meter that a reading of the model belongs to, and its name there.
+
+    >>> _place("database.commits|database")
+    ('log_writes', 'database.commits|database')
+    """
+    meter = next(meter for meter, begins in METERS.items() if begins and key.startswith(begins))
+    return meter, _classified(key)
 
 
 def _classified(name: str) -> str:
