@@ -14,11 +14,12 @@ from pathlib import Path
 import pytest
 
 from kneebench.campaign.preflight import read_plan
-from kneebench.commands.trusting import require_trusted
+from kneebench.commands.trusting import trusted
 from kneebench.databases.engines.mariadb.builds import find_build
 from kneebench.directories import changeable_by_others
 from kneebench.errors import PlanError, Refused
 from kneebench.lab.host import host
+from kneebench.plan import Plan
 from kneebench.plan.preset import preset_text
 from kneebench.results import Store, load
 from kneebench.results.joining import find_joinable
@@ -156,10 +157,10 @@ def test_a_plan_that_another_user_could_change_is_found_by_file_directory_and_li
 
 
 @needs_root
-@pytest.mark.parametrize("command", [["run"], ["noise"], ["check", "--try"]])
+@pytest.mark.parametrize("command", [["run"], ["noise"], ["check", "--try"], ["profile"]])
 def test_root_runs_a_plan_of_another_user_only_if_told(place: Path, command: list[str]) -> None:
     os.chown(file := safe(place), SHORT, SHORT)
-    code, _, said = ran(*command, file, "--yes" if "--try" not in command else "--json")
+    code, _, said = ran(*command, file, "--json")
     assert code == Refused.exit_code, said
     assert "--trust-plan" in said and f"{file} belongs to" in said
     assert not (place / "kneebench-results").exists()
@@ -193,13 +194,30 @@ def test_root_is_asked_about_the_hosts_of_another_users_plan_if_it_names_their_p
 
 @needs_root
 def test_root_runs_a_plan_of_another_user_with_an_option_and_its_own_without(place: Path) -> None:
-    plan = read_plan(file := safe(place))
-    require_trusted(plan, file, sure=False)
+    file = safe(place)
+    trusted(file, lambda: read_plan(file), sure=False)
     os.chown(file, SHORT, SHORT)
-    require_trusted(plan, file, sure=True)
+    trusted(file, lambda: read_plan(file), sure=True)
     pipe = [*KNEEBENCH, "run", "/dev/stdin", "--no-brief"]
     ended = subprocess.run(pipe, input=SIMULATED, capture_output=True, text=True)
     assert ended.returncode == Refused.exit_code, "who wrote a pipe is not known"
+
+
+@needs_root
+def test_a_plan_that_becomes_roots_own_once_it_was_read_is_still_that_of_another_user(
+    place: Path,
+) -> None:
+    os.chown(file := safe(place), SHORT, SHORT)
+    place.chmod(0o1777)
+
+    def read() -> Plan:
+        plan = read_plan(file)
+        shutil.copy(file, mine := place / "of-root")
+        mine.replace(file)  # as its owner may, in /tmp, with a file of root's
+        return plan
+
+    with pytest.raises(Refused, match="belongs to"):
+        trusted(file, read, sure=False)
 
 
 # --- whose folder it is ---------------------------------------------------------------------------
@@ -273,6 +291,21 @@ def test_no_copy_of_an_origin_and_no_key_that_others_could_read_makes_a_folder_o
     shutil.copy(other / "origin", folder / "origin")
     assert is_ours(folder)
     (place / "state" / "kneebench" / "origin.key").chmod(0o644)
+    assert not is_ours(folder)
+
+
+def test_no_other_word_in_place_of_a_password_that_was_taken_out_is_the_same_plan(
+    place: Path,
+) -> None:
+    file = plan_with_programs(place)
+    file.write_text(file.read_text().replace("--fast", "PASSWORD=hush"))
+    plan = read_plan(file)
+    with Store.create(Path("kneebench-results"), plan, host(plan.paths)) as store:
+        folder = store.folder
+    assert is_ours(folder)
+    head = (folder / "campaign.json").read_text()
+    assert "PASSWORD=***" in head
+    (folder / "campaign.json").write_text(head.replace("PASSWORD=***", "PASSWORD=`theirs`"))
     assert not is_ours(folder)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from kneebench.commands.following import _serve
 from kneebench.databases.engines.postgres.builds import find_build
 from kneebench.databases.engines.postgres.engine import server_account
 from kneebench.databases.managed.account import Account, may_replace
@@ -96,3 +97,35 @@ def test_the_runtime_directory_is_never_where_the_account_could_replace_it(
         may_replace(account, place)
         for place in (open_to_all, sticky, owned, owned / "..", Path("/tmp"))
     ] == [True, False, True, False, False]
+
+
+CLOSED = """
+import os, sys
+from kneebench import __main__, cli
+from kneebench.commands.measuring import confirm
+def main():
+    confirm(7200.0, sure=False)
+    handle = os.open("a-drive", os.O_RDWR)
+    assert handle > 2
+    os.write(1, b"x"), os.write(2, b"x")
+    sys.exit(os.read(0, 1) != b"")
+cli.main = main
+__main__.main()
+"""
+
+
+def test_no_file_gets_the_number_of_a_standard_stream_that_is_closed(tmp_path: Path) -> None:
+    (tmp_path / "a-drive").write_text("data")
+    shell = f'exec {sys.executable} -c "$0" <&- >&- 2>&-'
+    ended = subprocess.run(["sh", "-c", shell, CLOSED], cwd=tmp_path, check=False)
+    assert (ended.returncode, (tmp_path / "a-drive").read_text()) == (0, "data")
+
+
+def test_the_live_page_of_a_run_imports_nothing_from_the_directory_that_it_is_started_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("kneebench", "types", "typer"):
+        (tmp_path / f"{name}.py").write_text("open('theirs', 'w')\n")
+    monkeypatch.chdir(tmp_path)
+    assert _serve("nosuch", "127.0.0.1:0").wait() != 0
+    assert not (tmp_path / "theirs").exists()

@@ -5,12 +5,13 @@ imports.
 import sys
 
 from kneebench.errors import INTERRUPTED
-from kneebench.started import keep_command_line
+from kneebench.started import keep_command_line, open_standard_streams
 from kneebench.stopping_signals import end_at_once, stop_at_signals
 
 
 def main() -> None:
     """Import the command line, then run it."""
+    open_standard_streams()
     stop_at_signals()
     keep_command_line()
     try:

@@ -49,9 +49,9 @@ it comes from. Results contain only the first word of a command, and a hash.
 A plan is a program: it can name commands, a server's binaries, hosts and drives, and `run` executes
 them with your rights. Run only plans that you have read. Where root runs a plan file that another
 user owns or could change, also by its directory, kneebench prints why and what would be executed,
-and asks; without a terminal it refuses, unless you say `--trust-plan`. `hosts check` and `clean`
-ask where the plan names a Python for its hosts. Such a plan in your own home, run by sudo, is one
-of another user: keep plans for root in a directory of root.
+and asks; without a terminal it refuses, unless you say `--trust-plan`. So does `profile`;
+`hosts check` and `clean` ask where the plan names a Python for its hosts. Such a plan in your own
+home, run by sudo, is one of another user: keep plans for root in a directory of root.
 
 Limits: 256 KiB per plan, one week (`"168h"`) per warm-up or window, 30 days (`"720h"`) per climb,
 100 characters per name. Names, texts and paths are single lines without control characters.

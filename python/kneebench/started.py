@@ -5,6 +5,7 @@ pysnmp replaces the first word while a thread of its meter loads a MIB.
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import sys
@@ -17,6 +18,22 @@ _ARGV = [*sys.argv]
 def keep_command_line() -> None:
     """Keep the command line as it is now: the program begins."""
     _ARGV[:] = sys.argv
+
+
+def open_standard_streams() -> None:
+    """Open /dev/null in place of each standard stream that is closed. The next file that is opened
+    would get its number, and messages, of libraries too, would be written into it: it may be a
+    drive.
+    """
+    for number, (name, mode) in enumerate([("stdin", "r"), ("stdout", "w"), ("stderr", "w")]):
+        try:
+            os.fstat(number)
+        except OSError:
+            null = os.open(os.devnull, os.O_RDWR)
+            os.dup2(null, number)
+            if null != number:
+                os.close(null)
+            setattr(sys, name, os.fdopen(number, mode, closefd=False))
 
 
 def command_line(without: Sequence[str] = ()) -> str:

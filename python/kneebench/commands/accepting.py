@@ -25,7 +25,7 @@ from kneebench.commands.run_options import (
     Yes,
     overrides,
 )
-from kneebench.commands.trusting import TrustPlan, require_trusted
+from kneebench.commands.trusting import TrustPlan, trusted
 from kneebench.directories import CAMPAIGNS
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def accept(
         _check(given := (margin, latency_margin, p999_margin, power_margin))
         base = load_named(baseline, root)
         keys, agreed = overrides(set_keys, name, tag), tuple(erase_without_asking or ())
-        plan = _plan(judged or [], base, root, keys, sure=yes, trusted=trust_plan)
+        plan = _plan(judged or [], base, root, keys, sure=yes, trust=trust_plan)
         _require_none([WITHOUT_ASKING] if agreed and not plan else [])
         new = (out or root, fresh, brief, yes, agreed)
         found = [_measure(plan, base, *new)] if plan else load_all(judged or [], root)
@@ -106,7 +106,7 @@ def _plan(
     keys: tuple[Override, ...],
     *,
     sure: bool,
-    trusted: bool = False,
+    trust: bool = False,
 ) -> Plan | None:
     """The plan to run, at the baseline's fixed rate; None for campaigns that were measured."""
     from kneebench.campaign.preflight import overridden, preset, read_plan
@@ -123,8 +123,7 @@ def _plan(
     name, several = judged[0], len(judged) > 1
     if not several and not campaign_at(name, root):
         if Path(name).is_file():
-            plan = read_plan(name, keys)
-            require_trusted(plan, Path(name), sure=trusted)
+            plan = trusted(Path(name), lambda: read_plan(name, keys), sure=trust)
             return at_the_same_rate(plan, base)
         if name in (*presets(), *published_presets()):
             return at_the_same_rate(overridden(preset(name), keys), base)

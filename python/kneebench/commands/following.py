@@ -164,9 +164,11 @@ class LivePage:
 
 
 def _serve(folder: str, address: str) -> subprocess.Popen[bytes]:
-    """The page's process, which ends with this one, however that ends."""
+    """The page's process, which ends with this one, however that ends. It imports nothing from the
+    directory it is started in.
+    """
     from kneebench.lab.programs import ending_with_us
 
-    command = [sys.executable, "-m", "kneebench", "live", folder, "--listen", address]
+    command = [sys.executable, "-P", "-m", "kneebench", "live", folder, "--listen", address]
     silent = subprocess.DEVNULL  # the terminal is the run's
     return subprocess.Popen(ending_with_us(command), stdin=silent, stdout=silent, stderr=silent)

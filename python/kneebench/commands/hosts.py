@@ -9,7 +9,7 @@ import typer
 
 from kneebench.commands.options import Json
 from kneebench.commands.output import show_json, show_parts
-from kneebench.commands.trusting import TrustPlan, require_trusted
+from kneebench.commands.trusting import TrustPlan, trusted
 
 PlanFile = Annotated[
     Path, typer.Argument(metavar="PLAN.TOML", help="Plan file with a table [hosts].")
@@ -34,11 +34,10 @@ def check(plan: PlanFile, as_json: Json = False, trust_plan: TrustPlan = False) 
     from kneebench.errors import PlanError, Refused
     from kneebench.screen import tables
 
-    selected = read_plan(plan)
+    selected = trusted(plan, lambda: read_plan(plan), sure=trust_plan, starts=("hosts.",))
     if not selected.hosts.apart:
         do = 'name some: [hosts] load = [{ ssh = "bench@load1" }]'
         raise PlanError("hosts", seen="the plan has no other machines", do=do)
-    require_trusted(selected, plan, sure=trust_plan, starts=("hosts.",))
     found = list(other_machines(selected))
     if as_json:
         show_json([finding.model_dump() for finding in found])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +13,7 @@ import typer
 from kneebench.commands.options import Json, PlanFile
 from kneebench.commands.output import print_line, show_json
 from kneebench.commands.run_options import SetKeys, overrides
-from kneebench.commands.trusting import TrustPlan, require_trusted
+from kneebench.commands.trusting import TrustPlan, trusted
 
 if TYPE_CHECKING:
     from kneebench.campaign.machines.machine import DatabaseMachine
@@ -61,7 +62,7 @@ def check(
 
     keys = overrides(set_keys)
     if trial:
-        try_out(plan, keys, as_json=as_json, trusted=trust_plan)
+        try_out(plan, keys, as_json=as_json, sure=trust_plan)
     print_findings(plan, keys, as_json=as_json)
 
 
@@ -79,9 +80,10 @@ def clean(plan: CleanedPlan = None, trust_plan: TrustPlan = False) -> None:
     from kneebench.campaign.machines.opening import machine_of
     from kneebench.campaign.preflight import read_plan
 
-    warnings, selected = list[str](), read_plan(plan) if plan else None
-    if selected:
-        require_trusted(selected, plan, sure=trust_plan, starts=("hosts.database.",))
+    warnings, selected = list[str](), None
+    if plan:
+        read, starts = partial(read_plan, plan), ("hosts.database.",)
+        selected = trusted(plan, read, sure=trust_plan, starts=starts)
     with machine_of(selected) if selected else contextlib.nullcontext(ThisMachine()) as machine:
         undone = machine.clean(
             lambda event: warnings.append(event.doing) if event.kind == "warning" else None

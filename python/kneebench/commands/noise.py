@@ -11,7 +11,7 @@ from kneebench.commands.measuring import clean_up, confirm
 from kneebench.commands.output import print_line, show_json, show_json_line, show_parts
 from kneebench.commands.resuming import Resumable
 from kneebench.commands.run_options import JsonEvents, Out, Yes
-from kneebench.commands.trusting import TrustPlan, require_trusted
+from kneebench.commands.trusting import TrustPlan, trusted
 from kneebench.directories import CAMPAIGNS
 
 if TYPE_CHECKING:
@@ -66,8 +66,8 @@ def noise(
         _show(machine, as_json)
     else:
         clean_up()
-        plan = _plan(storage, machine)
-        require_trusted(plan, None if storage.is_dir() else storage, sure=trust_plan)
+        file = None if storage.is_dir() else storage
+        plan = trusted(file, lambda: _plan(storage, machine), sure=trust_plan)
         confirm(_expected_s(plan, machine, pairs), yes or as_json)
         _print_measured(_measure(plan, machine, pairs, out, as_json), plan, machine, as_json)
 

@@ -9,7 +9,7 @@ import typer
 
 from kneebench.commands.options import Json
 from kneebench.commands.output import show_json, show_parts
-from kneebench.commands.trusting import TrustPlan, require_trusted
+from kneebench.commands.trusting import TrustPlan, trusted
 
 if TYPE_CHECKING:
     from kneebench.measurement.power.now import PowerNow
@@ -70,12 +70,11 @@ def _of_plan(plan: Path, seconds: float, sure: bool) -> tuple[list[PowerNow], bo
     from kneebench.campaign.preflight import read_plan
     from kneebench.errors import PlanError
 
-    selected = read_plan(plan)
+    starts = ("power meter ", "hosts.database.")
+    selected = trusted(plan, lambda: read_plan(plan), sure=sure, starts=starts, anybody=True)
     if not selected.power.meters:
         do = 'name some: [power] meters = [{ name = "cpu", type = "rapl" }]'
         raise PlanError("power.meters", seen="the plan has no meters of power", do=do)
-    starts = ("power meter ", "hosts.database.")
-    require_trusted(selected, plan, sure=sure, starts=starts, anybody=True)
     with machine_of(selected) as machine:
         found = meters_of_plan(selected, machine.instruments, seconds, start=True)
     return found, selected.measures_real_hardware

@@ -14,6 +14,7 @@ from kneebench.commands.measuring import clean_up, confirm
 from kneebench.commands.options import Json
 from kneebench.commands.output import ReadingProgress, print_line, show_json, show_parts
 from kneebench.commands.run_options import SetKeys, Yes
+from kneebench.commands.trusting import TrustPlan, trusted
 from kneebench.directories import make_directory
 
 if TYPE_CHECKING:
@@ -90,12 +91,13 @@ def profile(
     precondition: Precondition = "",
     storage: StorageName = None,
     set_keys: SetKeys = None,
+    trust_plan: TrustPlan = False,
 ) -> None:
     """Measure what a drive can do without a database; `HELP` has the rest."""
     clean_up()
     unasked = tuple(erase_without_asking or ())
     asked = _Asked(seconds, datasheet, _outputs(out), as_json, yes, unasked)
-    if plan := plan_of(places or [], storage, set_keys):
+    if plan := plan_of(places or [], storage, set_keys, sure=trust_plan):
         _storages(plan, _size_bytes(size), asked)
         return
     options = DriveOptions(write, (*(erase or ()), *unasked), precondition)
@@ -362,9 +364,12 @@ StorageName = Annotated[
 ]
 
 
-def plan_of(places: list[str], storage: str | None, set_keys: list[str] | None) -> Plan | None:
+def plan_of(
+    places: list[str], storage: str | None, set_keys: list[str] | None, *, sure: bool
+) -> Plan | None:
     """The plan that was named in place of drives, with one of its storages if one was named; None
-    for drives. Raises PlanError and Refused where its storages cannot be measured here.
+    for drives. Raises PlanError and Refused where its storages cannot be measured here, and as
+    `trusted` does.
     """
     from kneebench.campaign.preflight import published_findings, read_plan, refuse
     from kneebench.commands.run_options import overrides
@@ -376,7 +381,8 @@ def plan_of(places: list[str], storage: str | None, set_keys: list[str] | None) 
             do = "name a plan, as in: kneebench profile plan.toml"
             raise PlanError("--storage and --set", seen="no plan", do=do)
         return None
-    plan = read_plan(places[0], overrides(set_keys))
+    file, keys = Path(places[0]), overrides(set_keys)
+    plan = trusted(file, lambda: read_plan(file, keys), sure=sure)
     if storage and storage not in plan.storages:
         do = f"use one of: {', '.join(plan.storages)}"
         raise PlanError(f"--storage {storage}", seen="no such storage in the plan", do=do)

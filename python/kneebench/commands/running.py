@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -32,7 +33,7 @@ from kneebench.commands.run_options import (
     Yes,
     overrides,
 )
-from kneebench.commands.trusting import TrustPlan, require_trusted
+from kneebench.commands.trusting import TrustPlan, trusted
 from kneebench.directories import CAMPAIGNS
 from kneebench.errors import PlanError
 
@@ -91,8 +92,9 @@ def run(
     reliefs, page = _reliefs(relieve or [], wanted=prove), page_address(prometheus, live=live)
     keys, load = overrides(set_keys, name, tag), single_load(users, window)
     clean_up()
-    selected = selected_plan(plan, None if fresh else out, load, brief=brief, overrides=keys)
-    require_trusted(selected, plan, sure=trust_plan)
+    campaigns = None if fresh else out
+    read = partial(selected_plan, plan, campaigns, load, brief=brief, overrides=keys)
+    selected = trusted(plan, read, sure=trust_plan)
     with flow.machine_of(selected) as machine, Resumable() as resumable:
         _write_missing_brief(machine, selected, out, wanted=brief and not fresh, as_json=as_json)
         expecting = confirmed_duration(machine, selected, sure=yes or as_json)

@@ -12,7 +12,7 @@ import typer
 from kneebench.commands.output import print_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from kneebench.plan import Plan
     from kneebench.records import Finding
@@ -28,17 +28,17 @@ TrustPlan = Annotated[
 ]
 
 
-def require_trusted(
-    plan: Plan,
+def trusted(
     file: Path | None,
+    read: Callable[[], Plan],
     *,
     sure: bool,
     starts: tuple[str, ...] = (),
     anybody: bool = False,
-) -> None:
-    """Once root has agreed to run a plan file that another user could change, or `anybody` any plan
-    file; which asks at a terminal. The plan is as it was read before: no later change of its file
-    counts.
+) -> Plan:
+    """The plan that `read` reads of a file, once root has agreed to run one that another user could
+    change, or `anybody` any; which asks at a terminal. The file is looked at before it is read:
+    afterwards its owner could put one of root's in its place.
 
     `starts`: how the keys of the programs begin that the command starts; it asks about no plan
     without such programs. None: it runs the whole plan.
@@ -47,15 +47,18 @@ def require_trusted(
     """
     from kneebench.directories import changeable_by_others
 
+    why = changeable_by_others(file) if file and not sure and os.geteuid() == 0 else ""
+    plan = read()
     found = [one for one in program_findings(plan) if one.subject.startswith(starts or "")]
     if file is None or sure or (starts and not found):
-        return
-    if why := changeable_by_others(file) if os.geteuid() == 0 else "":
+        return plan
+    if why:
         print_line(f"{file} is a plan that others could have written: {why}", err=True)
         _require_agreed(found, f"cannot run {file} as root", why)
     elif anybody:
         seen = "it names programs, which were not started"
         _require_agreed(found, f"cannot start the programs of {file}", seen)
+    return plan
 
 
 def _require_agreed(programs: Sequence[Finding], what: str, seen: str) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from kneebench.commands.output import print_line, show_json, show_parts
 from kneebench.commands.plan_selection import selected_plan
-from kneebench.commands.trusting import require_trusted
+from kneebench.commands.trusting import trusted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def try_out(
-    file: Path | None, overrides: Sequence[Override], *, as_json: bool, trusted: bool
+    file: Path | None, overrides: Sequence[Override], *, as_json: bool, sure: bool
 ) -> NoReturn:
     """Try the server out, print what works and what does not, and leave with the exit code."""
     from kneebench.campaign.preflight import require_alone
@@ -27,8 +27,8 @@ def try_out(
     from kneebench.lab.journal import Journal
     from kneebench.screen import tables
 
-    selected, journal = selected_plan(file, overrides=overrides), Journal()
-    require_trusted(selected, file, sure=trusted)
+    selected = trusted(file, lambda: selected_plan(file, overrides=overrides), sure=sure)
+    journal = Journal()
     require_alone()
     journal.clean(_warn)
     found: list[Finding] = []

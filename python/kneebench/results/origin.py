@@ -34,20 +34,23 @@ _KEY_BYTES = 32
 
 def sign(folder: Path, campaign: Campaign) -> None:
     """Record that a campaign, as its head has it now, is our own."""
-    write_text(folder / FILE, f"{_code(_key(make=True), campaign)}\n")
+    kept = clean(campaign.plan)
+    write_text(folder / FILE, f"{_code(_key(make=True), campaign, kept)}\n")
 
 
 def is_own(folder: Path | None, campaign: Campaign) -> bool:
-    """Whether this user recorded a campaign with this plan on this machine."""
+    """Whether this user recorded a campaign on this machine, with this plan as its head has it:
+    what others put in place of a password that was taken out is another plan.
+    """
     try:
         kept = content((folder or Path()) / FILE, 100).decode("ascii").strip()
-        return hmac.compare_digest(kept, _code(_key(make=False), campaign))
+        return hmac.compare_digest(kept, _code(_key(make=False), campaign, campaign.plan))
     except (KneebenchError, OSError, ValueError, RuntimeError):
         return False
 
 
-def _code(key: bytes, campaign: Campaign) -> str:
-    said = [machine_number(), os.geteuid(), campaign.id, campaign.started_at, clean(campaign.plan)]
+def _code(key: bytes, campaign: Campaign, plan: object) -> str:
+    said = [machine_number(), os.geteuid(), campaign.id, campaign.started_at, plan]
     text = json.dumps(said, sort_keys=True)
     return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
 
