@@ -10,7 +10,7 @@ from kneebench.analysis.control import control_caveats
 from kneebench.analysis.fixed_rate import rate_caveats
 from kneebench.analysis.outcome import never_steady_caveats
 from kneebench.brief import Brief
-from kneebench.records import Moved, Results, Rung, Setting
+from kneebench.records import Moved, Results, Rung, Setting, StopResult
 from kneebench.records.record import noted
 from tests.recordings import (
     each,
@@ -131,6 +131,23 @@ def test_configurations_that_never_became_steady_are_one_caveat(eight: Results) 
     assert caveat.startswith("Lower bounds in their sweep, as they were still warming: disk (128 M")
     assert "NOPM still rose by 30% in 3 final runs" in caveat
     assert caveat.count("still rose by 30%") < len(eight.climbs) / 2
+
+
+def test_a_doubt_of_a_knee_is_a_caveat() -> None:
+    results = recorded()
+    doubt = StopResult(
+        stop="warming",
+        fired=False,
+        seen="50% less",
+        limit="15%",
+        sentence="The knee is not to be trusted: rerunning the first rung gave 50% less",
+        severity="caveat",
+    )
+    first, *others = results.climbs
+    doubted = first.model_copy(update={"stop_results": (*first.stop_results, doubt)})
+    [caveat] = caveats(results.model_copy(update={"climbs": (doubted, *others)}), "trusted")
+    assert caveat == f"{first.configuration.name.capitalize()}: {doubt.sentence}."
+    assert caveats(results, "trusted") == []
 
 
 def test_one_configuration_has_a_sentence_of_its_own() -> None:

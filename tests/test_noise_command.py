@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from socket import gethostname
 from typing import Any
@@ -122,6 +128,23 @@ def test_a_damaged_pair_is_a_warning_of_the_next_run_and_does_not_stop_it(place:
     assert run.exit_code == 0
     assert "ignoring the A/A pair" in run.stderr
     assert "ignoring the A/A pair" in call("noise", "--show").stderr
+
+
+def test_the_command_that_an_interrupt_prints_ends_its_line_and_resumes(place: Path) -> None:
+    words = [sys.executable, "-m", "kneebench", "noise", "plan.toml", "--pairs", "2"]
+    process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+    while not [*place.glob("kneebench-results/*/rungs/*.json")]:
+        assert process.poll() is None, "no rung was kept"
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    [line] = re.findall(r"Resume with: (.*)\n", errors)
+    found = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    again = subprocess.run(
+        line, shell=True, env={**os.environ, "PATH": found}, capture_output=True, text=True
+    )
+    assert again.returncode == 0, again.stderr
+    assert "resuming " in again.stderr
 
 
 def test_an_interrupt_keeps_the_finished_pairs_and_says_how_many(

@@ -9,6 +9,8 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
+from rich.text import Text
 
 from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.comparison import compare
@@ -23,11 +25,11 @@ from kneebench.plan.duration import Expected
 from kneebench.plan.preset import preset_text
 from kneebench.plan.reader import parse_plan
 from kneebench.plan.resolve import campaign_plan
-from kneebench.records import Event, LiveSecond, Order, Results
+from kneebench.records import Event, Finding, LiveSecond, Order, Results
 from kneebench.screen.live import Picture
 from kneebench.screen.progress import Progress, RungLine, rung_line
 from kneebench.screen.tables import configuration_summaries as tables
-from kneebench.screen.tables import rungs
+from kneebench.screen.tables import findings, rungs
 from kneebench.screen.watching import PlainLines, plain
 from tests.recordings import recorded, recorded_plan
 from tests.terminal import drawn
@@ -282,3 +284,20 @@ def test_loading_is_shown_with_its_rate_beside_the_time_left() -> None:
     clock.now_s = 11.0
     watch(event)
     assert out.getvalue() == "  0:11 loading 20 warehouses 25%, 150 warehouses/min, 6 s remaining\n"
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_a_url_is_never_broken_in_a_narrow_terminal(columns: int) -> None:
+    url = "postgresql://bench@db.example:5432/tpcc?sslmode=verify-full&sslrootcert=/etc/ca.pem"
+    do = f'create it: psql "{url}" -c "CREATE DATABASE tpcc"'
+    found = [
+        Finding(level="error", subject=f"{url}: base image", seen="none", do=do),
+        Finding(level="ok", subject="machine", seen="2 cores"),
+    ]
+    console = Console(width=columns, file=(printed := StringIO()))
+    for part in findings(found):
+        console.print(part, soft_wrap=isinstance(part, Text))
+    lines = [line.strip() for line in printed.getvalue().splitlines()]
+    assert f"URL 1: {url}" in lines
+    assert f"URL 1: base image: {do}" in lines
+    assert [line for line in lines if "db.example" in line and url not in line] == []

@@ -77,7 +77,7 @@ class Commands(CommandList):
         try:
             return super().invoke(context)
         except KeyboardInterrupt as stop:
-            _print_message(" ".join(["Interrupted.", *_notes(stop)]))
+            _print_message(" ".join(["Interrupted.", "\n".join(_notes(stop))]).strip())
             raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:
             raise

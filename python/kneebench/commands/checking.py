@@ -32,7 +32,7 @@ def print_findings(
     else:
         from kneebench.screen import tables
 
-        show_parts(tables.findings(found), "", tables.readiness(found))
+        show_parts(*tables.findings(found), "", tables.readiness(found))
     levels = {finding.level for finding in found}
     raise typer.Exit(
         Refused.exit_code

@@ -42,7 +42,7 @@ def check(plan: PlanFile, as_json: Json = False, trust_plan: TrustPlan = False) 
     if as_json:
         show_json([finding.model_dump() for finding in found])
     else:
-        show_parts(tables.findings(found))
+        show_parts(*tables.findings(found))
     levels = {finding.level for finding in found}
     for level, kind in (("refused", Refused), ("error", PlanError)):
         if level in levels:

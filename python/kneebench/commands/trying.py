@@ -39,7 +39,7 @@ def try_out(
     if as_json:
         show_json([finding.model_dump() for finding in found])
     else:
-        show_parts(tables.findings(found), "", tables.trial_outcome(found))
+        show_parts(*tables.findings(found), "", tables.trial_outcome(found))
     raise typer.Exit(_exit_code(found))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from rich.markup import escape
@@ -33,6 +34,7 @@ _SUBJECT_COLUMNS = 24
 MARK = "*"
 """Beside a percentile that too few samples exceed."""
 MARK_MEANS = f"{MARK} {FEW_MEANS}"
+_URL = re.compile(r"\w+://\S*?(?=:?(?:\s|$))")
 LEVELS = {
     "ok": "[green]ok[/]",
     "note": "[cyan]note[/]",
@@ -73,16 +75,31 @@ def _explain(table: Table, certain: Iterable[bool], means: str = FEW_MEANS) -> N
         table.caption, table.caption_justify = means, "left"
 
 
-def findings(found: Iterable[Finding]) -> Table:
+def findings(found: Iterable[Finding]) -> Iterator[Table | Text]:
     """What `check` found; what to do about it stands below what was seen, so that 80 columns are
-    enough.
+    enough. A URL that is wider than its column, and what to do with one, stand below the table:
+    they are not broken there.
     """
     table = plain_table("", "subject", "finding")
     table.columns[1].max_width = _SUBJECT_COLUMNS
+    urls, below = dict[str, str](), list[str]()
     for finding in found:
-        do = f"\n[dim]-> {escape(finding.do)}[/]" if finding.do else ""
-        table.add_row(LEVELS[finding.level], escape(finding.subject), escape(finding.seen) + do)
-    return table
+        subject = _URL.sub(lambda url: _short(url[0], urls), finding.subject)
+        do = finding.do
+        if _URL.search(do):
+            below.append(f"{subject}: {do}")
+            do = "see below"
+        shown = f"\n[dim]-> {escape(do)}[/]" if do else ""
+        table.add_row(LEVELS[finding.level], escape(subject), escape(finding.seen) + shown)
+    yield table
+    yield from (Text(f"{name}: {url}") for url, name in urls.items())
+    yield from map(Text, below)
+
+
+def _short(url: str, urls: dict[str, str]) -> str:
+    """A name for a URL that is too wide."""
+    wide = len(url) > _SUBJECT_COLUMNS
+    return urls.setdefault(url, f"URL {len(urls) + 1}") if wide else url
 
 
 def readiness(found: Sequence[Finding]) -> Text:
