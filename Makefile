@@ -21,6 +21,7 @@ apt = test "$$(id -u)" = 0 && apt-get update -qq \
 	&& DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(1)
 
 BENCH :=
+LONG :=
 DIST := dist
 # Tools that build packages, in an environment of their own. Paths of this machine are left out of
 # what they compile.
@@ -32,8 +33,8 @@ WHEEL := build --release --locked --quiet --zig --compatibility manylinux_2_28 -
 ARCHITECTURES := x86_64 aarch64
 EXTRAS :=
 
-.PHONY: help demo install dist bench test test-rust test-python test-long check format lock docs
-.PHONY: notebook site samples clean ready debian ray
+.PHONY: help demo install dist bench test test-rust-and-rest test-rust test-doctests test-python
+.PHONY: test-long check format lock docs notebook site samples clean ready debian ray
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -71,16 +72,26 @@ target-%: .tools/packaging/ready
 	@test -d "$$(rustc --print target-libdir --target $*-unknown-linux-gnu)" \
 		|| { echo "make: run 'rustup target add $*-unknown-linux-gnu', then make again"; exit 1; }
 
-test: ready debian check test-rust test-python  ## every test, on real components
+test: ready debian  ## every test, on real components; what waits and what computes side by side
+	$(MAKE) --no-print-directory -j2 test-rust-and-rest test-python
+
+test-long: ready debian  ## every test in full: all seeds, steps, builds and benchmarks
+	$(MAKE) --no-print-directory test-python LONG=--long
+
+# One after the other, beside the tests in Python.
+test-rust-and-rest: ready
+	$(MAKE) --no-print-directory check
+	$(MAKE) --no-print-directory test-rust
+	$(MAKE) --no-print-directory test-doctests
 
 test-rust: ready
 	cargo test --release --locked --quiet --no-default-features
 
-test-python: ready
-	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
+test-doctests: ready
+	$(BIN)/python -m pytest --doctest-modules python tests --ignore-glob="*/test_*.py"
 
-test-long: ready debian  ## every test in full: all seeds, steps, builds and benchmarks
-	$(BIN)/python -m pytest --long -n 4 --dist loadfile --no-loadscope-reorder
+test-python: ready
+	$(BIN)/python -m pytest $(LONG) -n 4 --dist loadfile --no-loadscope-reorder
 
 bench: ready debian  ## what kneebench itself costs (make bench BENCH="loading restore" for some)
 	$(BIN)/python -m bench --page $(BENCH)

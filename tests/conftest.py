@@ -15,29 +15,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.cpu_time import CpuTime, Note
 from tests.loaded import Servers
 
 SLOWEST = (
-    "installed_wheel",
-    "power_peers",
-    "bench",
-    "power_campaign",
-    "campaign_drives",
-    "postgres_engine",
-    "loading",
-    "volumes",
-    "campaign_postgres",
-    "engine_contract",
-    "rounds",
-    "frozen",
-    "kills",
-    "md",
-    "hung_server",
-    "postgres_url",
-    "several_postgres",
-    "several_databases",
-    "cli",
-    "stopping",
+    *("installed_wheel", "campaign_drives", "campaign_postgres", "volumes", "database_host"),
+    *("load_hosts", "bench", "engine_contract", "postgres_url", "cli", "kills", "stopping"),
+    *("postgres_engine", "loading", "partitions", "frozen", "hung_server", "several_postgres"),
 )
 """Test files that take longest, in that order: of several processes none begins with one of them
 when the others are done."""
@@ -61,6 +45,18 @@ if "KNEEBENCH_TESTS_IMAGES" not in os.environ:
         prefix="kneebench-tests-images-", dir=_MEMORY if roomy else None
     )
     atexit.register(shutil.rmtree, os.environ["KNEEBENCH_TESTS_IMAGES"], ignore_errors=True)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    worker = hasattr(config, "workerinput")
+    if not worker:
+        os.environ["KNEEBENCH_TESTS_CPU"] = tempfile.mkdtemp(prefix="kneebench-tests-cpu-")
+        atexit.register(shutil.rmtree, os.environ["KNEEBENCH_TESTS_CPU"], ignore_errors=True)
+    folder = Path(os.environ["KNEEBENCH_TESTS_CPU"])
+    if not worker:
+        config.pluginmanager.register(CpuTime(folder, long=config.getoption("--long")))
+    if worker or not config.getoption("numprocesses"):
+        config.pluginmanager.register(Note(folder))
 
 
 @pytest.hookimpl(trylast=True)

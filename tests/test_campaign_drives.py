@@ -232,6 +232,7 @@ def kill_after(lines: int, place: Path, out: str) -> list[dict[str, Any]]:
     return recorded(place)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_a_campaign_on_drives_that_is_killed_at_eight_points_leaves_nothing(
     place: Path, campaign: Whole, drive: str, request: pytest.FixtureRequest

@@ -169,6 +169,7 @@ def test_after_kill_9_of_kneebench_clean_leaves_nothing_and_the_next_run_goes_on
         assert next((place / "killed").glob(f"*/rungs/{name}")).read_bytes() == content
 
 
+@pytest.mark.long
 def test_a_server_killed_in_mid_rung_is_a_clear_error_and_what_was_measured_stays(
     place: Path,
 ) -> None:

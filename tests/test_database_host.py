@@ -156,6 +156,7 @@ def test_a_campaign_on_a_database_host_is_as_one_here(lab: Lab) -> None:
     lab.await_nothing()
 
 
+@pytest.mark.long
 @apart
 def test_power_is_read_where_its_meter_is(lab: Lab) -> None:
     out, meter = lab.folder / "out-power", [sys.executable, str(MODELLED)]
@@ -218,6 +219,7 @@ def test_the_network_of_a_database_host_that_is_measured_is_not_tested(lab: Lab)
     lab.await_nothing()
 
 
+@pytest.mark.long
 @apart
 def test_a_link_that_is_full_is_named_as_the_bottleneck(lab: Lab) -> None:
     """A transaction takes some 300 bytes: only a slow link can be filled here. What is sent to the
@@ -253,6 +255,7 @@ def test_a_killed_controller_leaves_nothing_on_the_database_host(lab: Lab) -> No
     lab.await_nothing()
 
 
+@pytest.mark.long
 @apart
 def test_a_killed_agent_leaves_nothing_and_the_campaign_goes_on(lab: Lab) -> None:
     out = lab.folder / "agent"
@@ -272,6 +275,7 @@ def test_a_killed_agent_leaves_nothing_and_the_campaign_goes_on(lab: Lab) -> Non
     assert phases == {"fixed_load", "final_run", "fixed_rate"}, said
 
 
+@pytest.mark.long
 @apart
 def test_clean_puts_a_host_back_on_which_everything_was_killed(lab: Lab) -> None:
     plan = lab.plan(load=False)
@@ -291,6 +295,7 @@ def test_clean_puts_a_host_back_on_which_everything_was_killed(lab: Lab) -> None
     assert "nothing to clean up" in lab.kneebench("clean", plan).communicate(timeout=60)[0]
 
 
+@pytest.mark.long
 @apart
 def test_a_cut_link_leaves_nothing_on_the_database_host(lab: Lab) -> None:
     process = lab.kneebench("run", lab.plan(load=False), "--out", lab.folder / "cut", "--json")

@@ -76,6 +76,7 @@ def plan_of(place: Path, counted: Path) -> Plan:
     )
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_the_brief_has_the_power_per_nopm_of_two_storages(own_place: Path) -> None:
     counted = own_place / "counted"

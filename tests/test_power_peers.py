@@ -144,6 +144,7 @@ def words_of(folder: Path) -> str:
     return "\n".join(file.read_text() for file in texts)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.skipif(not shutil.which("ipmitool"), reason="needs ipmitool")
 def test_energy_is_that_of_the_peers_and_disturbed_windows_have_none(place: Path) -> None:
@@ -202,6 +203,7 @@ def fixed_watts(place: Path, seed: int) -> tuple[str, str]:
     return row.cells[3], power(own)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(not shutil.which("ipmitool"), reason="needs ipmitool")
 def test_another_curve_gives_another_brief(place: Path) -> None:
