@@ -7,6 +7,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -73,18 +74,27 @@ MODULES = sorted(HOUSE.rglob("*.py"))
 LONGEST_FILE, LONGEST_FUNCTION = 500, 40
 
 
+@cache
+def tree_of(file: Path) -> ast.Module:
+    return ast.parse(file.read_text())
+
+
+@cache
+def nodes(file: Path) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(tree_of(file)))
+
+
 def imports(file: Path) -> Iterator[tuple[str, bool]]:
     """The parts of kneebench that a module imports ("plan" of kneebench.plan.configurations), and
     whether only for types.
     """
-    tree = ast.parse(file.read_text())
     typing_only = {
         id(node)
-        for block in ast.walk(tree)
+        for block in nodes(file)
         if isinstance(block, ast.If) and "TYPE_CHECKING" in ast.dump(block.test)
         for node in ast.walk(block)
     }
-    for node in ast.walk(tree):
+    for node in nodes(file):
         names: list[str] = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -121,7 +131,7 @@ def modules_imported(file: Path) -> set[Path]:
     """The files of the modules that a module imports, also those for types alone."""
     names = [
         f"{node.module}.{alias.name}"
-        for node in ast.walk(ast.parse(file.read_text()))
+        for node in nodes(file)
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("kneebench.")
         for alias in node.names
     ]
@@ -331,7 +341,7 @@ def test_measuring_prints_nothing_at_all() -> None:
         f"{name_of(file)}:{node.lineno}"
         for room in ROOMS
         for file in (HOUSE / room).rglob("*.py")
-        for node in ast.walk(ast.parse(file.read_text()))
+        for node in nodes(file)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and node.func.id == "print"
@@ -347,9 +357,7 @@ def test_files_and_functions_are_short() -> None:
     ]
     for file in MODULES:
         functions = (
-            node
-            for node in ast.walk(ast.parse(file.read_text()))
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            node for node in nodes(file) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         )
         sizes = ((node.name, (node.end_lineno or 0) - node.lineno + 1) for node in functions)
         long += [
@@ -364,16 +372,14 @@ def test_a_public_class_has_its_name_for_itself() -> None:
     """A reader who meets the name anywhere knows which one it is."""
     files: dict[str, list[str]] = {}
     for file in MODULES:
-        for node in ast.walk(ast.parse(file.read_text())):
+        for node in nodes(file):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 files.setdefault(node.name, []).append(name_of(file))
     assert {name: places for name, places in files.items() if len(places) > 1} == {}
 
 
 def test_every_module_says_in_its_first_line_what_it_is() -> None:
-    assert [
-        name_of(file) for file in MODULES if not ast.get_docstring(ast.parse(file.read_text()))
-    ] == []
+    assert [name_of(file) for file in MODULES if not ast.get_docstring(tree_of(file))] == []
 
 
 def test_public_names_are_those_that_the_package_exports_and_each_is_documented() -> None:
@@ -390,7 +396,7 @@ def test_no_file_of_tests_imports_another_one_of_tests() -> None:
     modules = (
         (file, node.module)
         for file in TESTS
-        for node in ast.walk(ast.parse(file.read_text()))
+        for node in nodes(file)
         if isinstance(node, ast.ImportFrom)
     )
     assert [
@@ -402,10 +408,7 @@ def test_no_file_of_tests_imports_another_one_of_tests() -> None:
 
 def test_tests_have_names_of_four_words_or_more_and_their_functions_are_short() -> None:
     functions = [
-        (file, node)
-        for file in TESTS
-        for node in ast.walk(ast.parse(file.read_text()))
-        if isinstance(node, ast.FunctionDef)
+        (file, node) for file in TESTS for node in nodes(file) if isinstance(node, ast.FunctionDef)
     ]
     names = [
         f"{file.name}: {node.name}"
@@ -421,7 +424,7 @@ def test_tests_have_names_of_four_words_or_more_and_their_functions_are_short() 
 
 
 def test_every_file_of_tests_says_in_its_first_line_what_it_is() -> None:
-    assert [file.name for file in TESTS if not ast.get_docstring(ast.parse(file.read_text()))] == []
+    assert [file.name for file in TESTS if not ast.get_docstring(tree_of(file))] == []
 
 
 # --- lines ----------------------------------------------------------------------------------------
