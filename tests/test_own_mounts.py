@@ -141,6 +141,25 @@ def test_a_volume_is_unmounted_when_the_last_copy_of_its_mount_is_gone(
         assert are_all_ours(device)
 
 
+@pytest.mark.parametrize("restarted", [False, True])
+def test_what_others_mounted_where_a_volume_of_a_killed_run_was_stays(
+    restarted: bool, tmp_path: Path
+) -> None:
+    facts = {"point": str(point := tmp_path / "any"), "volume": "1234-5678"}
+    point.mkdir()
+    change = Journal(tmp_path / "journal").change(MountedFileSystem, "a volume", **facts)
+    done("mount", "-t", "tmpfs", "theirs", point)
+    try:
+        if restarted:
+            assert not change.model_copy(update={"boot": "the one before"}).undo()
+        else:
+            with pytest.raises(OSError, match="not kneebench's"):
+                change.undo()
+        assert os.path.ismount(point)
+    finally:
+        done("umount", point)
+
+
 HOLDS_FOR = """
 import os, sys, time
 os.open(sys.argv[1], os.O_RDONLY | os.O_EXCL)

@@ -14,7 +14,7 @@ from kneebench.lab.drives import Mount, devices_under, visible_mounts
 from kneebench.lab.inventory.holders import is_held
 from kneebench.lab.open_device import OpenDevice
 from kneebench.lab.own_writes import note_volume_writes, noted_devices
-from kneebench.lab.processes import end, living_in
+from kneebench.lab.processes import boot, end, living_in
 from kneebench.lab.programs import run_program, wait_until
 
 COPIED_S = 30.0
@@ -37,13 +37,14 @@ class MountedFileSystem(Change):
         return self.point
 
     def undo(self) -> bool:
-        """End the servers that work in it, and unmount it. Raises OSError while it is in use, or
-        where somebody else's file system is mounted in its place.
+        """End the servers that work in it, and unmount it. A restart has done so already: what is
+        mounted there since is not ours. Raises OSError while it is in use, or where somebody else's
+        file system is mounted in its place.
         """
-        found = mounted_on(self.point)
+        found = mounted_on(self.point) if self.boot == boot() else []
         if not found:
             return False
-        drives = [one.source for one in found if one.source.startswith("/dev/")]
+        drives = [one.source for one in found if self.volume or one.source.startswith("/dev/")]
         ids = [digits(volume_of(one)) for one in drives]
         self._require_ours(drives, ids)
         end(living_in(Path(self.point)))
@@ -62,7 +63,9 @@ class MountedFileSystem(Change):
         has none.
         """
         for drive, found in zip(drives, ids, strict=True):
-            if self.volume and found not in ("", digits(self.volume)):
+            if self.volume and (
+                found not in ("", digits(self.volume)) or not drive.startswith("/dev/")
+            ):
                 raise OSError(
                     f"{drive}, which is mounted on {self.point}, has a file system that is not"
                     " kneebench's: unmount it, then run `kneebench clean`"
