@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pty
+import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from kneebench.cli import app
+from kneebench.commands.completing import VARIABLE
 
 SHELLS = {
     "bash": ["bash", "--norc", "--noprofile", "-i"],
@@ -111,6 +113,24 @@ def test_fish_completes_commands_and_values(command: Path, tmp_path: Path) -> No
         check=True,
     )
     assert [one.split("\t")[0] for one in found.stdout.splitlines()] == ["simulated"]
+
+
+def test_an_answer_to_the_tab_key_waits_for_no_heavy_import() -> None:
+    variables = {
+        VARIABLE: "complete_bash",
+        "COMP_WORDS": "kneebench --version pl",
+        "COMP_CWORD": "2",
+    }
+    found = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "kneebench"],
+        env=os.environ | variables,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert found.stdout.split() == ["plan"]
+    assert "kneebench.cli" in found.stderr
+    assert not re.search(r"\| +(pydantic|rich|numpy|duckdb)\b", found.stderr)
 
 
 def test_another_shell_is_refused_with_those_there_are() -> None:

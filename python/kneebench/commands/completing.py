@@ -5,7 +5,7 @@ answers to a shell that completes.
 from __future__ import annotations
 
 import os
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -41,8 +41,18 @@ def answer_shells() -> None:
     """Prepare answers where a shell completes; otherwise nothing is imported for it."""
     if VARIABLE in os.environ:
         from typer.completion import completion_init  # type: ignore[attr-defined]
+        from typer.core import TyperArgument, TyperOption
 
         completion_init()
+        for kind in (TyperArgument, TyperOption):
+            kind.process_value = _as_typed  # type: ignore[method-assign]
+
+
+def _as_typed(parameter: object, context: typer.Context, value: Any) -> Any:
+    """A value before the cursor: to convert it typer imports pydantic, which takes longer than the
+    answer.
+    """
+    return value
 
 
 def preset_names(incomplete: str) -> list[str]:
