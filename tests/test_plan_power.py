@@ -6,6 +6,7 @@ import jsonschema
 import pytest
 
 from kneebench.plan import Plan
+from kneebench.plan.faults import PlanFaults
 from kneebench.plan.json_schema import plan_schema
 from kneebench.plan.reader import parse_plan
 from kneebench.plan.writer import to_bare_toml, to_toml
@@ -42,6 +43,11 @@ def test_power_is_read_with_its_units(plan: Plan) -> None:
     assert plan.power.leading == "both"
     assert plan.power.at_rest_s == 5 + 90 + 30
     assert plan.ladder.stops.power.limit == 450.0
+
+
+def test_a_time_of_a_meter_needs_a_unit_as_every_time_does() -> None:
+    with pytest.raises(PlanFaults, match=r"meters\.0\.every\n +found: +0\.5"):
+        parse_plan(PLAN.replace('every = "500ms"', "every = 0.5"))
 
 
 def test_a_plan_with_power_is_the_same_after_json_and_toml(plan: Plan) -> None:

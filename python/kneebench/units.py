@@ -9,7 +9,7 @@ from decimal import Decimal
 from math import ceil, floor, isfinite, log10
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, ValidationInfo, WithJsonSchema
 
 SIZE = {
     "B": 1,
@@ -70,6 +70,16 @@ def parse_time(text: Any) -> float:
     (0.005, 600.0)
     """
     return text if isinstance(text, float) else _parse(text, TIME, "time")
+
+
+AS_WRITTEN = {"as_written": True}
+"""Context that validates a plan's text: only results write seconds as a bare number."""
+
+
+def _seconds(given: Any, info: ValidationInfo) -> float:
+    if isinstance(given, float) and info.context == AS_WRITTEN:
+        raise ValueError("a time has a unit")
+    return parse_time(given)
 
 
 def parse_watts(text: Any) -> float:
@@ -277,7 +287,7 @@ Bytes = Annotated[
 ]
 Seconds = Annotated[
     float,
-    BeforeValidator(parse_time),
+    BeforeValidator(_seconds),
     WithJsonSchema({"type": "string", "pattern": r"^[0-9.]+\s*(ns|us|ms|s|min|h)$"}),
 ]
 Watts = Annotated[

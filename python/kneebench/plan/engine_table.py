@@ -10,7 +10,14 @@ from collections.abc import Mapping
 from inspect import getdoc
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, SerializeAsAny, create_model
+from pydantic import (
+    BeforeValidator,
+    Field,
+    GetJsonSchemaHandler,
+    SerializeAsAny,
+    ValidationInfo,
+    create_model,
+)
 from pydantic_core import CoreSchema
 
 from kneebench.plan.database import DEFAULT, Database
@@ -35,11 +42,12 @@ def default_database() -> Database:
     return table_of(DEFAULT)()
 
 
-def _by_its_engine(given: Any) -> Any:
+def _by_its_engine(given: Any, info: ValidationInfo) -> Any:
     if not isinstance(given, Mapping):
         return given
     name = given.get("engine", DEFAULT)
-    return table_of(name if isinstance(name, str) else DEFAULT).model_validate(given)
+    table = table_of(name if isinstance(name, str) else DEFAULT)
+    return table.model_validate(given, context=info.context)
 
 
 def _schema(engine: str) -> dict[str, Any]:

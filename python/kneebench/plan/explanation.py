@@ -60,16 +60,6 @@ class Document:
                 return Fault(option, 0, dotted(path), seen, allowed, meant)
         return Fault(self.file, self.lines.of(*path), dotted(path), seen, allowed, meant)
 
-    def bare_times(self, path: Path = ()) -> Iterator[Fault]:
-        """Times without a unit: the model takes floats as seconds when results are read back, a
-        plan shall not.
-        """
-        value = self.value(path)
-        if isinstance(value, float) and is_time(at(path)):
-            yield self.fault(path, _toml(value), allowed_text(at(path)))
-        for name in value if isinstance(value, dict) else ():
-            yield from self.bare_times((*path, name))
-
     def huge_numbers(self) -> Iterator[Fault]:
         """Whole numbers beyond TOML's 64 bits: of these even printing one may fail."""
         level: list[tuple[Path, Any]] = [((), self.values)]

@@ -15,6 +15,7 @@ from pydantic import (
     Field,
     GetJsonSchemaHandler,
     SerializeAsAny,
+    ValidationInfo,
     WithJsonSchema,
     model_validator,
 )
@@ -154,10 +155,10 @@ def table_of(kind: object) -> type[PowerMeter]:
     return table
 
 
-def _by_its_type(given: Any) -> Any:
+def _by_its_type(given: Any, info: ValidationInfo) -> Any:
     if not isinstance(given, Mapping):
         return given
-    return table_of(given.get("type")).model_validate(given)
+    return table_of(given.get("type")).model_validate(given, context=info.context)
 
 
 class _OneOfThem:

@@ -22,7 +22,7 @@ from kneebench.plan.plan import Plan
 from kneebench.plan.preset import presets, published_presets
 from kneebench.regular_file import named_content
 from kneebench.shelf import ENGINES, METERS
-from kneebench.units import size
+from kneebench.units import AS_WRITTEN, size
 
 Shelves = Mapping[str, Sequence[str]]
 """The names that stand on a shelf, by the key that takes them: {"meters": [...],
@@ -100,9 +100,9 @@ def parse_plan(
     document = Document(file, text, values, {one.path: one.option for one in overrides})
     if huge := list(document.huge_numbers()):
         raise PlanFaults(file, huge)
-    faults = [*_unknown_parts(document, shelves or {}), *document.bare_times()]
+    faults = list(_unknown_parts(document, shelves or {}))
     try:
-        plan = Plan.model_validate(document.values)
+        plan = Plan.model_validate(document.values, context=AS_WRITTEN)
     except ValidationError as error:
         raise PlanFaults(
             file, [*document.faults(error.errors(include_url=False)), *faults]
