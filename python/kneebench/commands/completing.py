@@ -48,7 +48,7 @@ def answer_shells() -> None:
             kind.process_value = _as_typed  # type: ignore[method-assign]
 
 
-def _as_typed(parameter: object, context: typer.Context, value: Any) -> Any:
+def _as_typed(parameter: object, context: object, value: Any) -> Any:
     """A value before the cursor: to convert it typer imports pydantic, which takes longer than the
     answer.
     """
