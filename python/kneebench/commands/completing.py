@@ -45,7 +45,7 @@ def answer_shells() -> None:
 
         completion_init()
         for kind in (TyperArgument, TyperOption):
-            kind.process_value = _as_typed  # type: ignore[method-assign]
+            kind.process_value = _as_typed  # type: ignore[assignment, method-assign]
 
 
 def _as_typed(parameter: object, context: object, value: Any) -> Any:
