@@ -45,7 +45,7 @@ def with_private_names(folder: Path) -> Path:
     """The same folder, with private names in its documents and tables."""
     changed(folder / "campaign.json", _name_in_head)
     rung = next((folder / "rungs").glob("*final_run*.json"))
-    remark = {"kind": "older", "severity": "note", "words": SENTENCE}
+    remark = {"kind": "other", "severity": "note", "words": SENTENCE}
     changed(rung, lambda kept: kept["rung"]["remarks"].append(remark))
     table = folder / "series" / f"{rung.stem}.parquet"
     series = [one.model_copy(update={"source": SENTENCE}) for one in read_series(table)[:2]]

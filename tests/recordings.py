@@ -8,15 +8,15 @@ import atexit
 import functools
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from kneebench.brief import Brief, chart_theme
 from kneebench.brief.section import Section
 from kneebench.plan import Plan
-from kneebench.plan.resolve import resolve_document
-from kneebench.records import Host, Phase, Results, Rung, Second, Series, Summary
+from kneebench.plan.resolve import resolve
+from kneebench.records import Host, Phase, ResolvedPlan, Results, Rung, Second, Series, Summary
 from kneebench.results import load
 from kneebench.results.campaign_reader import series
 from kneebench.shelf import SECTIONS
@@ -77,6 +77,11 @@ def with_campaign(results: Results, **fields: object) -> Results:
     if isinstance(plan := fields.get("plan"), dict):
         fields["resolved"] = resolve_document(plan)
     return results.model_copy(update={"campaign": results.campaign.model_copy(update=fields)})
+
+
+def resolve_document(document: Mapping[str, object]) -> ResolvedPlan:
+    """The plan of this JSON, resolved."""
+    return resolve(Plan.model_validate(document))
 
 
 def with_plan(results: Results, **tables: object) -> Results:

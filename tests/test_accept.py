@@ -29,14 +29,13 @@ from kneebench.commands.accepting import _plan
 from kneebench.commands.run_options import overrides
 from kneebench.errors import CANNOT_SAY, WORSE, CheckFailed, InvalidMeasurement, PlanError
 from kneebench.plan.preset import preset_text
-from kneebench.plan.resolve import resolve_document
 from kneebench.records import Check, NoiseFloor, Results, Rung
 from kneebench.results import load
 from kneebench.results.acceptance import Acceptance, accept, at_the_same_rate, plan_of, rate_warning
 from kneebench.results.campaign_folders import resumable
 from kneebench.screen.accepted import printed
 from kneebench.screen.junit import junit
-from tests.recordings import each, recorded, with_order, with_throughput
+from tests.recordings import each, recorded, resolve_document, with_order, with_throughput
 
 PLAN = preset_text("simulated")
 SLOWER = PLAN.replace('"1600us"', '"2200us"')

@@ -12,10 +12,9 @@ from kneebench.analysis.drift import drift
 from kneebench.analysis.headline import data_cached, headline, subtitle
 from kneebench.analysis.knee import knee
 from kneebench.analysis.quantity_ratio import NOPM, P999, paired, paired_rungs
-from kneebench.plan.resolve import resolve_document
 from kneebench.records import Campaign, Climb, Configuration, Host, Order, Results, Rung
 from tests.curves import latency, rung
-from tests.recordings import recorded
+from tests.recordings import recorded, resolve_document
 from tests.remarks import invalid
 
 RATE = 700.0

@@ -302,7 +302,6 @@ def test_what_measures_and_judges_names_no_object_of_one_database() -> None:
 MAY_NAME_AN_ENGINE = {
     "plan/database.py": "the default engine",
     "databases/engine.py": "the protocols of the core",
-    "results/upgrades.py": "the engines of old formats",
 }
 
 

@@ -35,7 +35,6 @@ from kneebench.results import load
 from kneebench.results.campaign_differences import differences
 from kneebench.results.logo import kept_logo, read_logo
 from kneebench.results.store import Store
-from kneebench.results.upgrades import UPGRADES
 from tests.recordings import (
     recorded,
     recorded_host,
@@ -129,18 +128,6 @@ def test_check_prints_facts_of_the_machine_as_the_authors_words(own_place: Path)
     assert (found["level"], found["seen"]) == ("ok", '"off [red]now[/]" (the author\'s words)')
     shown = " ".join(CliRunner().invoke(app, ["check", "plan.toml"]).stdout.split())
     assert 'brief.machine: VT "off [red]now[/]" (the author\'s words)' in shown
-
-
-def test_the_table_of_notes_that_plans_had_is_an_error_that_names_its_successor() -> None:
-    with pytest.raises(PlanError, match=r"renamed to \[brief.machine\]"):
-        parse_plan('[notes]\nVT = "off"\n[storages.disk]\npath = "."\n')
-
-
-def test_the_notes_of_an_old_campaign_are_read_as_facts_of_its_machine() -> None:
-    old = {"plan": {"notes": {"VT": "off"}, "brief": {"title": "x"}, "seed": 1}}
-    upgraded = {"brief": {"title": "x", "machine": {"VT": "off"}}, "seed": 1}
-    assert UPGRADES[4](old)["plan"] == upgraded
-    assert UPGRADES[4]({"plan": {"notes": {}, "seed": 1}})["plan"] == {"seed": 1}
 
 
 def test_compare_names_facts_of_the_machine_that_differ() -> None:

@@ -86,16 +86,16 @@ def test_it_is_the_mean_over_the_cores_of_the_database_and_over_its_final_runs()
     )
 
 
-def test_the_stop_reason_of_an_older_campaign_has_the_figure_of_the_final_runs(
+def test_the_stop_reason_of_a_fixed_load_has_the_figure_of_the_final_runs(
     results: Results,
 ) -> None:
     was = "Fixed load of 24 users, not a knee; the least busy database core was 12.3% busy"
     old = StopResult(stop="fixed_load", fired=True, seen="24 users", limit="24 users", sentence=was)
 
-    def older(climb: Climb) -> Climb:
+    def first_rung(climb: Climb) -> Climb:
         return climb.model_copy(update={"stop_results": (old,)})
 
-    found = results.model_copy(update={"climbs": tuple(map(older, results.climbs))})
+    found = results.model_copy(update={"climbs": tuple(map(first_rung, results.climbs))})
     said = section(Brief(found), "glance").stop_reasons
     assert not any("12.3%" in one.sentence for one in said)
 

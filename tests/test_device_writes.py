@@ -26,7 +26,6 @@ WRITERS = (
 """Programs that can write to a device, or change what one is."""
 NAMED_IN: dict[str, set[str]] = {
     "databases/engines/mariadb/engine.py": {"dd"},
-    "lab/changes/array.py": {"mdadm"},
     "lab/changes/drive.py": {"wipefs", "mdadm"},
     "lab/changes/mount.py": {"umount"},
     "lab/changes/table.py": {"wipefs", "partx"},
@@ -45,7 +44,6 @@ NAMED_IN: dict[str, set[str]] = {
 """Where commands begin with them: a new place must come through lab/device_writes.py, or be named
 in CHECKED_OTHERWISE. MariaDB's dd rewrites the log that its server has made; nvme reads logs."""
 CHECKED_OTHERWISE: dict[tuple[str, str], str] = {
-    ("lab/changes/array.py", "mdadm"): "stops an array of ours; old entries have its name alone",
     ("lab/changes/drive.py", "mdadm"): "stops an array that its members say is ours; examines them",
     ("lab/changes/mount.py", "umount"): "a mount point that only we have",
     ("lab/inventory/content.py", "wipefs"): "--no-act",

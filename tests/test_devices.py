@@ -131,7 +131,7 @@ def test_a_device_without_an_operation_has_no_await_and_its_rates_are_nought() -
     assert (load.flush_await_s, load.flushes_per_s) == (None, 0.0)
 
 
-def test_devices_of_one_directory_are_a_volume_and_in_old_files_each_is_one() -> None:
+def test_devices_of_one_directory_are_a_volume_and_those_of_a_model_are_one_each() -> None:
     rung, _ = measured(FOUR)
     log = rung.devices[1].model_copy(update={"directories": (1,)})
     apart = rung.model_copy(update={"devices": (log, *rung.devices[2:], rung.devices[0])})
@@ -179,7 +179,7 @@ def test_a_name_that_two_volumes_would_have_is_that_of_the_device() -> None:
     assert [*named(holding(sda=[DATA], sdb=[(1, "data")]))] == ["sda", "sdb"]
 
 
-def test_an_old_file_has_directories_only_and_names_no_more_than_the_data() -> None:
+def test_devices_without_roles_name_no_more_than_the_data() -> None:
     rung, _ = measured(("sda", "sdb"))
     log = rung.devices[1].model_copy(update={"directories": (1,)})
     old = rung.model_copy(update={"devices": (rung.devices[0], log)})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import tarfile
 from datetime import datetime
 from pathlib import Path
 
@@ -286,11 +285,3 @@ def test_results_without_a_folder_have_no_seconds(results: kneebench.Results) ->
     alone = results.model_copy(update={"folder": None})
     assert (len(alone.seconds()), len(alone.series())) == (0, 0)
     assert len(alone.rungs()) == len(results.rungs())
-
-
-def test_results_of_the_first_format_have_frames_too(tmp_path: Path) -> None:
-    with tarfile.open(Path(__file__).parent / "recorded" / "format-1.tar.xz") as archive:
-        archive.extractall(tmp_path, filter="data")
-    [head] = tmp_path.rglob("campaign.json")
-    old = kneebench.load(head.parent)
-    assert (len(old.rungs()), len(old.knees())) == (31, 2)

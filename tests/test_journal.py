@@ -348,6 +348,7 @@ def test_every_kind_of_change_is_read_back_as_it_was_written(name: str, tmp_path
         **dict.fromkeys(("before", "written"), "7"),
         pid=os.getpid(),
         by_hand="true",
+        uuid="a:b:c:d",
     )
     assert made.kind == name
     assert changes.read(made.model_dump_json().encode()) == made
@@ -375,7 +376,11 @@ def test_clean_says_of_each_kind_what_was_done_to_it(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     facts = {"path": "/run/a", "point": "/run/a/volume", "file": "/proc/sys/a", "pid": 1}
-    facts |= {"device": "/dev/md/a", **dict.fromkeys(("wwid", "volume", "table"), "a drive")}
+    facts |= {
+        "device": "/dev/md/a",
+        "uuid": "a:b:c:d",
+        **dict.fromkeys(("wwid", "volume", "table"), "a drive"),
+    }
     facts |= dict.fromkeys(("before", "written"), "7")
     made = Journal(tmp_path).change(changes.kind(name), "it", **facts)
     monkeypatch.setattr(Journal, "clean", lambda *words: [made])

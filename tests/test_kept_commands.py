@@ -47,8 +47,8 @@ def by_url(command: str, **settings: str) -> Plan:
 
 
 def with_command(command: str) -> Results:
-    """A recording as if it had been restored by a command, in the form of a folder of old: with
-    the command in it.
+    """A recording as if it had been restored by a command, with the command in its
+    plan.
     """
     return with_campaign(recorded(), plan=by_url(command).model_dump(mode="json"))
 
@@ -83,10 +83,6 @@ def test_a_campaign_is_gone_on_with_under_the_same_command_and_no_other(tmp_path
     store.close()
     assert find_unfinished(tmp_path, by_url(command)) == store.folder
     assert find_unfinished(tmp_path, by_url(command.replace("hunter2", "hunter3"))) is None
-    head = json.loads((store.folder / "campaign.json").read_text())
-    head["plan"]["database"]["restore_command"] = command  # as folders of old have it
-    (store.folder / "campaign.json").write_text(json.dumps(head))
-    assert find_unfinished(tmp_path, by_url(command)) == store.folder
 
 
 def test_the_brief_prints_that_a_command_must_be_replaced_and_what_it_prints_is_refused(

@@ -170,36 +170,6 @@ BAD = {
         "workload.load_generator_cores",
         "at most 1024 entries",
     ),
-    "the old image_path": (
-        DISK + 'database.image_path = "x"',
-        2,
-        "database.image_path",
-        "^renamed to base_image_path$",
-    ),
-    "the old client_cores": (
-        DISK + "workload.client_cores = [1]",
-        2,
-        "workload.client_cores",
-        "^renamed to load_generator_cores$",
-    ),
-    "the old client_workers": (
-        DISK + "workload.client_workers = 1",
-        2,
-        "workload.client_workers",
-        "^renamed to load_generator_threads$",
-    ),
-    "the old report_window": (
-        DISK + 'ladder.report_window = "5s"',
-        2,
-        "ladder.report_window",
-        "^renamed to final_window$",
-    ),
-    "the old latency_share": (
-        DISK + "ladder.latency_share = 0.5",
-        2,
-        "ladder.latency_share",
-        "^renamed to fixed_rate_share$",
-    ),
     "a rate without a unit": (
         DISK + "ladder.latency_rate = 800",
         2,

@@ -19,7 +19,7 @@ HOUSE = Path(kneebench.__file__).parent
 NAME = re.compile(r"[a-z_]+\.[a-z_0-9]+")
 OTHERS = {
     "server.log": "a file",
-    "waits.sessions": "what the model calls them, as old results did",
+    "waits.sessions": "what the model calls them",
 }
 """Names that look like a quantity's."""
 

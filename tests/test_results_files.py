@@ -1,4 +1,4 @@
-"""Files are whole or not there, whatever kills the writer; formats are upgraded or refused."""
+"""Files are whole or not there, whatever kills the writer; other formats are refused."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ from duckdb import DuckDBPyConnection
 from kneebench.errors import KneebenchError
 from kneebench.records import Second, Series
 from kneebench.results import Store, load, parquet
+from kneebench.results.archive import entries, write_archive
 from kneebench.results.atomic_write import write_atomically
 from kneebench.results.file_schemas import schemas
-from kneebench.results.formats import DOCUMENTS, FORMAT, current
+from kneebench.results.formats import DOCUMENTS, FORMAT
 from kneebench.results.parquet import connect, write_seconds, write_series
 from kneebench.results.tables import read_seconds, read_series
 from tests.recorded.record import unpack
@@ -140,25 +141,21 @@ def test_a_newer_format_is_refused_with_what_to_do(tmp_path: Path) -> None:
         load(folder)
 
 
+def test_an_older_format_is_refused_with_the_version_that_wrote_it(tmp_path: Path) -> None:
+    folder = unpack(PLATEAU, tmp_path)
+    head = json.loads((folder / "campaign.json").read_text())
+    (folder / "campaign.json").write_text(json.dumps({**head, "format": FORMAT - 1}))
+    said = rf"campaign\.json: format {FORMAT - 1} is that of a development version of kneebench"
+    with pytest.raises(KneebenchError, match=rf"{said} 0\.1\.0.*measure again"):
+        load(folder)
+    archive = tmp_path / "old.kneebench"
+    write_archive(archive, entries(folder))
+    with pytest.raises(KneebenchError, match=r"old\.kneebench/campaign.*the version that wrote it"):
+        load(archive)
+
+
 def test_every_document_is_written_in_the_current_format() -> None:
     assert {kind.model_fields["format"].default for kind in DOCUMENTS.values()} == {FORMAT}
-
-
-def test_an_older_format_is_upgraded_step_by_step() -> None:
-    steps = {
-        FORMAT - 2: lambda old: {**old, "first": True},
-        FORMAT - 1: lambda old: {**old, "second": old["first"]},
-    }
-    assert current({"format": FORMAT - 2}, Path("old.json"), steps) == {
-        "format": FORMAT,
-        "first": True,
-        "second": True,
-    }
-
-
-def test_an_older_format_that_nothing_upgrades_is_refused() -> None:
-    with pytest.raises(KneebenchError, match=r"old\.json.*no upgrade for format -3"):
-        current({"format": -3}, Path("old.json"), {})
 
 
 @pytest.mark.parametrize(
@@ -177,7 +174,7 @@ def test_every_document_of_a_campaign_fits_its_schema(kind: str, pattern: str) -
     files = sorted(folder.glob(pattern))
     assert files
     for file in files:
-        jsonschema.validate(current(json.loads(file.read_text()), file), schema)
+        jsonschema.validate(json.loads(file.read_text()), schema)
 
 
 def test_series_and_seconds_come_back_as_they_were_written_what_is_no_number_too(

@@ -28,7 +28,7 @@ from kneebench.plan.configurations import configurations, running_order
 from kneebench.plan.faults import PlanFaults
 from kneebench.plan.noise import same_twice
 from kneebench.plan.reader import parse_plan
-from kneebench.plan.resolve import database_plans, resolve_document
+from kneebench.plan.resolve import database_plans
 from kneebench.plan.writer import to_toml
 from kneebench.records import Event, Finding, Results
 from kneebench.results import compare_campaigns
@@ -36,7 +36,7 @@ from kneebench.results.acceptance import judgeable
 from kneebench.results.campaign_folders import measured_by_another
 from kneebench.results.compare_plans import compare_plans, plan_document
 from kneebench.screen.summary import printed, results_json
-from tests.recordings import section
+from tests.recordings import resolve_document, section
 from tests.terminal import drawn
 
 SLOW = {

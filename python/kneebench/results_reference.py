@@ -47,9 +47,14 @@ CONFIGURATION is the id of a configuration. KEY names a rung: `CONFIGURATION.PHA
 `bisection`, `drift_check`, `fixed_load`, `final_run` and `fixed_rate`.
 
 Each name ends with its unit: `_s` are seconds, `_w` watts, `_bytes` bytes, `_per_s` a rate per
-second; a share is from 0 to 1. Times of day are ISO 8601 with their zone. Each document has the
-number of its format. Older formats are read by every later kneebench. Where the tables below say
-None, the JSON has `null`.
+second; a share is from 0 to 1. Times of day are ISO 8601 with their zone. Where the tables below
+say None, the JSON has `null`.
+
+Each document has the number of its format. Version 0.1.0 writes format 5, the first that is kept:
+every later version reads it and all formats after it. Folders and archives of formats 1 to 4, of
+development versions, are refused with the version that wrote them. So is a newer format than the
+installed version knows. A release whose documents differ in any way has a new number
+([record](decisions/results-format.md)).
 
 A rung is used in a figure only if none of its `remarks` has the severity `invalid`. Rungs of the
 search are never quoted: figures come from the phases `final_run` and `fixed_rate`.

@@ -83,7 +83,7 @@ def writes_with_data(writes_per_s: float, flushes_per_s: float | None) -> float:
 def volumes(rung: Rung) -> tuple[Volume, ...]:
     """The devices that were read during a rung, by volume, the data's first.
 
-    Older files do not say what a device holds: there each is a volume.
+    Of a model nothing says what a device holds: there each is a volume.
     """
     read = rung.quantities[BUSY].sources if BUSY in rung.quantities else {}
     known = {device.name: device for device in rung.devices}
@@ -97,12 +97,12 @@ def volumes(rung: Rung) -> tuple[Volume, ...]:
 
 
 def directories_of(volume: Sequence[CountedDevice]) -> tuple[int, ...]:
-    """The server's directories on any of these devices; empty in older files."""
+    """The server's directories on any of these devices; empty of a model."""
     return tuple(sorted({number for device in volume for number in device.directories}))
 
 
 def roles_of(volume: Sequence[CountedDevice]) -> tuple[Role, ...]:
-    """What these devices hold; of older files only that a device holds nothing but data."""
+    """What these devices hold; where roles are unknown only that one has nothing but data."""
     held = {role for device in volume for role in device.roles}
     if not held and directories_of(volume) == (0,):
         return ("data",)

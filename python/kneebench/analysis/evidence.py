@@ -144,7 +144,7 @@ CLASSES = {
     "rest": "rest",
 }
 """In the order in which they are drawn, and what people read. "cpu": a session runs, or waits for a
-core. Older results have lightweight locks and data writes among the other waits."""
+core."""
 
 
 def counted_cpu_share(readings: KneeReadings) -> float | None:

@@ -52,8 +52,8 @@ class KneeReadings:
 
     @cached_property
     def samples(self) -> int | None:
-        """How often the sessions were looked at within the windows; None where older results do
-        not say.
+        """How often the sessions were looked at within the windows; None where nothing
+        says so.
         """
         rates = [(rung.quantity(SAMPLES), rung.tally.window_s) for rung in self._waited]
         known = [rate * window_s for rate, window_s in rates if rate is not None]
@@ -61,8 +61,8 @@ class KneeReadings:
 
     @property
     def waits_split(self) -> bool:
-        """Whether lightweight locks and data writes have classes of their own; older results have
-        them among the other waits.
+        """Whether lightweight locks and data writes have classes of their own; a model has them
+        among the other waits.
         """
         return any(SAMPLES in r.quantities for r in self.rungs)
 

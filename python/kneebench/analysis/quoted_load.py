@@ -7,7 +7,6 @@ final runs: by the mean log write over all of them at one number of users, as th
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
@@ -76,38 +75,17 @@ def with_quoted_load(climb: Climb) -> Climb:
     quoted = {rung.order.key for rung in (*(finals[-1] if finals else ()), *_at_last_rate(climb))}
     superseded = [r for r in climb.of(*REPEATED) if r.order.key not in quoted]
     others = {rung.order.key for rung in superseded}
-    stop_results = tuple(map(_reworded, climb.stop_results))
     update: dict[str, object] = {
-        "stop_results": stop_results,
         "rungs": tuple(rung for rung in climb.rungs if rung.order.key not in others),
         "superseded": tuple(superseded),
     }
     if len(finals) > 1:
         above, users = finals[-2][0].users, finals[-1][0].users
         found = _stepped_down(finals, climb.limits.log_write_s)
-        stop_results = (found, *(one for one in stop_results if one.stop != STOP))
+        stop_results = (found, *(one for one in climb.stop_results if one.stop != STOP))
         update |= {"knee_users": users, "bracket": (users, above)}
         update |= {"stopped_by": STOP, "stop_results": stop_results}
     return climb.model_copy(update=update)
-
-
-OLDER = (
-    ("; NOPM within the limit: .*", ""),
-    (" without another stop", ""),
-    ("; the true knee may be higher", ""),
-    (r"^Plateau at ([\d,]+ users?): (none|the best) of", r"Plateau: after \1 \2 of"),
-    (r"^Plateau at [\d,]+ users?:", "Plateau:"),
-    ("^Saturated at", "Saturation at"),
-)
-"""Of sentences in older results: what claims a figure or a knee that nothing supports. Where the
-knee is, the final runs say."""
-
-
-def _reworded(result: StopResult) -> StopResult:
-    sentence = result.sentence
-    for older, newer in OLDER:
-        sentence = re.sub(older, newer, sentence)
-    return result.model_copy(update={"sentence": sentence})
 
 
 def climb_end(climb: Climb) -> str:

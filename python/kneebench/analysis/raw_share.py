@@ -76,9 +76,9 @@ def raw_shares(readings: KneeReadings, raw: RawStorage) -> tuple[RawShare, ...]:
 
 def _of_the_data(readings: KneeReadings, raw: RawStorage) -> tuple[Asked, Asked]:
     """Reads and writes of all devices that hold data, or share their limits. Where these hold the
-    log as well, its writes are among them; where only some do, the writes are unknown. Results of
-    old do not say which devices hold what: there all count, and the writes are unknown where the
-    log has others. Flushes are not among the writes.
+    log as well, its writes are among them; where only some do, the writes are unknown. Where
+    nothing says which devices hold what, all count, and the writes are unknown if the log has
+    others. Flushes are not among the writes.
     """
     every = (one for volume in volumes(readings.rungs[0]) for one in volume)
     data = tuple(one for one in every if raw.shared or 0 in one.directories)

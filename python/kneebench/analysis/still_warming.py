@@ -33,7 +33,7 @@ from kneebench.units import size
 
 def still_warming(climb: Climb) -> str:
     """Why a configuration is not compared, as the end of a sentence; empty for one that is, and
-    where older files do not say how its load moved.
+    where nothing says how its load moved.
     """
     moving = still_moving(climb)
     return f"it never became steady within its warm-up limit: {moving.words}" if moving else ""

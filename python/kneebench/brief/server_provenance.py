@@ -29,8 +29,7 @@ def kinds(plan: Plan) -> set[Kind]:
 
 def restored(campaign: Campaign, database: str, plan: DatabasePlan) -> str:
     """How each climb and repeat got its database, that of this name: "copy", "clone", "template",
-    "backup", "load", "command", "none", "model"; empty where an old campaign did not keep it (its
-    plan has the default of a server of ours, whatever was done to one by URL)."""
+    "backup", "load", "command", "none", "model"; empty where nothing was restored yet."""
     found = {
         "simulated": "model",
         "own": plan.restore,
@@ -40,9 +39,7 @@ def restored(campaign: Campaign, database: str, plan: DatabasePlan) -> str:
 
 
 def is_here(campaign: Campaign) -> bool:
-    """True where every server was seen to run on the load generator's machine; False also where an
-    old campaign does not tell.
-    """
+    """Whether every server was seen to run on the load generator's machine."""
     return bool(campaign.servers) and all(server.here for server in campaign.servers.values())
 
 

@@ -319,7 +319,7 @@ def littles_law(tally: Tally, latency: Latency) -> Check:
 
 
 def _without_edges(tally: Tally, latency: Latency) -> Check:
-    """Where the edges were not counted (old results), or where users who wait for a connection at
+    """Where the edges were not counted, or where users who wait for a connection at
     the end are served no more: users / throughput = mean latency and delay.
 
     The limit is 2%, or in a short window what the remainders of `users` calls as long as the 99th

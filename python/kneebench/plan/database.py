@@ -234,8 +234,6 @@ class ServerDatabase(Database):
 class ExistingSchemaDatabase(ServerDatabase):
     """A database with servers; by URL also with a schema that is there already."""
 
-    default_by_url: ClassVar[tuple[str, ...]] = ("auto",)
-    """Values of `restore` that mean the engine's default by URL."""
     schema_from: Annotated[
         Literal["kneebench", "hammerdb"],
         Field(
@@ -253,7 +251,7 @@ class ExistingSchemaDatabase(ServerDatabase):
 
     def restored_by(self, urls: Mapping[str, str]) -> str:
         """By URL "auto" is a template, or nothing over HammerDB's schema."""
-        if not any(urls.values()) or self.restore not in self.default_by_url:
+        if not any(urls.values()) or self.restore != "auto":
             return super().restored_by(urls)
         return "none" if self.has_schema else "template"
 

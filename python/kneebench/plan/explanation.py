@@ -22,16 +22,6 @@ Path = tuple[str | int, ...]
 
 _OTHER_KINDS = ("model_type", "dict_type", "tuple_type", "list_type")
 """Errors of pydantic for a value that is none of a kind, which may be of another."""
-RENAMED: dict[tuple[str, str], str] = {
-    ("database", "image_path"): "base_image_path",
-    ("workload", "client_cores"): "load_generator_cores",
-    ("workload", "client_workers"): "load_generator_threads",
-    ("ladder", "report_window"): "final_window",
-    ("ladder", "latency_share"): "fixed_rate_share",
-}
-"""Old keys of plans by (table, key), with their names now; upgrades of old results use them too."""
-MOVED: dict[Path, str] = {("notes",): "[brief.machine]"}
-"""Old tables, with their names now."""
 
 
 class Document:
@@ -116,9 +106,6 @@ class Document:
     def _fault(self, path: Path, error: ErrorDetails) -> Fault:
         if error["type"] == "extra_forbidden":
             known = keys_of(path[:-1], str(self.value((*path[:-1], "engine"))))
-            renamed = (new for old, new in RENAMED.items() if old == path)
-            if new := MOVED.get(path) or next(renamed, ""):
-                return self.fault(path, f'unknown key "{path[-1]}"', f"renamed to {new}")
             return self.fault(
                 path,
                 f'unknown key "{path[-1]}"',

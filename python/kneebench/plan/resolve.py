@@ -4,11 +4,6 @@ measures it, and for those who read its results.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from pydantic import ValidationError
-
 from kneebench.plan.campaign_plan import CampaignPlan
 from kneebench.plan.configurations import configurations
 from kneebench.plan.database_plan import DatabasePlan
@@ -108,44 +103,3 @@ def _storage(plan: Plan, name: str) -> PlannedStorage:
         log_apart=storage.log_apart,
         shared=storage.shares_emulated_drives,
     )
-
-
-def resolve_document(document: Mapping[str, Any]) -> ResolvedPlan:
-    """The same of a plan's JSON; what can be read of one that this version does not know.
-
-    >>> resolve_document({"question": "Why?", "baseline": "disk", "unknown": 1}).baseline
-    'disk'
-    """
-    try:
-        return resolve(Plan.model_validate(document))
-    except ValidationError:
-        return _what_it_still_says(document)
-
-
-def _what_it_still_says(document: Mapping[str, Any]) -> ResolvedPlan:
-    storages = _table(document, "storages")
-    several = _table(document, "databases") or {"": _table(document, "database")}
-    databases = {
-        name: PlannedDatabase(engine=str(table.get("engine", "")))
-        for name, table in several.items()
-        if isinstance(table, Mapping)
-    }
-    volumes = [one for one in storages.values() if isinstance(one, Mapping)]
-    volumes += [_table(one, key) for one in volumes for key in ("log", "temporary")]
-    return ResolvedPlan(
-        question=str(document.get("question", "")),
-        baseline=str(document.get("baseline") or next(iter(storages), "")),
-        databases=databases,
-        fixed_load=isinstance(_table(document, "ladder").get("users"), int),
-        emulated=any(_has_emulated_drives(volume.get("drives")) for volume in volumes),
-    )
-
-
-def _table(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    found = document.get(key)
-    return found if isinstance(found, Mapping) else {}
-
-
-def _has_emulated_drives(drives: object) -> bool:
-    """Emulated drives are tables, others the names of devices."""
-    return isinstance(drives, list | tuple) and any(isinstance(one, Mapping) for one in drives)

@@ -82,7 +82,7 @@ class Campaign(Record):
     """Head of a results folder: everything except the rungs. A configuration is named by its id."""
 
     format: int = 5
-    """Number of the format; older ones are upgraded when they are read."""
+    """Number of the format."""
     id: str
     """Name of the campaign's folder when it was made."""
     kneebench: str
@@ -91,8 +91,8 @@ class Campaign(Record):
     """Time at which the campaign began."""
     plan: dict[str, object]
     """Plan with all defaults filled in, with the keys of plan.md, without secrets."""
-    resolved: ResolvedPlan = ResolvedPlan()
-    """Plan as the analysis reads it; older files are resolved when read."""
+    resolved: ResolvedPlan
+    """Plan as the analysis reads it."""
     host: Host
     """Machine that was measured."""
     simulated: bool
@@ -102,7 +102,7 @@ class Campaign(Record):
     base_image: dict[str, str] = Field(default_factory=dict)
     """Facts about the base image, by name; of several databases after "DATABASE: "."""
     servers: dict[str, Whereabouts] = Field(default_factory=dict)
-    """Location of each server, by configuration; in older files by storage, or empty."""
+    """Location of each server, by configuration."""
     link: Link | None = None
     """Network to users on other machines, before the first rung; None without any."""
     power: CampaignPower | None = None
@@ -120,9 +120,9 @@ class Campaign(Record):
     preconditioned: tuple[Preconditioned, ...] = ()
     """Last preconditioning of each drive of a volume."""
     drive_loads: tuple[DriveLoad, ...] = ()
-    """Latest burn-in, and all drains in order, per drive; older files: last drain."""
+    """Latest burn-in, and all drains in order, per drive."""
     drive_fills: tuple[DriveFill, ...] = ()
-    """Fullest state of each drive after a climb, database included; empty in older files."""
+    """Fullest state of each drive after a climb, database included."""
     proofs: dict[str, Proof] = Field(default_factory=dict)
     """Gain by relieving resources, by configuration; empty unless bottlenecks were to be proved."""
     joined: dict[str, str] = Field(default_factory=dict)
@@ -147,7 +147,7 @@ class Campaign(Record):
 
     @property
     def tags(self) -> dict[str, str]:
-        """Its tags by name; empty in older campaigns."""
+        """Its tags by name."""
         tags = self.plan.get("tags")
         return {str(key): str(one) for key, one in tags.items()} if isinstance(tags, dict) else {}
 

@@ -16,7 +16,7 @@ from kneebench.records.rung import Check, Rung
 
 class StopResult(Record):
     """The result of a stop condition on a climb. `value`, `limit_value` and `users` are None where
-    there is no such number, and in older files.
+    there is no such number.
     """
 
     stop: str

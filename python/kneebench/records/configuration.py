@@ -58,7 +58,7 @@ class Configuration(Record):
     io: IoAllowance | None = None
     """Limits of reads and writes on each drive."""
     other_limits: str = ""
-    """Siblings, NUMA node and I/O limits in words; older files have only these."""
+    """Siblings, NUMA node and I/O limits in words."""
     database: str = ""
     """Name of the database; empty where the plan has one."""
 

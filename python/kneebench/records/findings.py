@@ -136,7 +136,7 @@ class Comparison(Record):
 class ResourceEvidence(Record):
     """What one resource showed at the knee: utilization, saturation and errors in words with their
     numbers, "not measured" where nothing read them. `value` and `limit` are None where nothing was
-    measured, and in older files.
+    measured.
     """
 
     resource: str

@@ -40,9 +40,9 @@ class CountedDevice(Record):
     directories: tuple[int, ...] = ()
     """Numbers of the server's directories on it; 0 has the data."""
     roles: tuple[Role, ...] = ()
-    """Content of these directories, each kind once; empty if unknown, or in older files."""
+    """Content of these directories, each kind once; empty if unknown."""
     rotational: bool | None = None
-    """Whether it serves one request at a time; None: unknown, or in older files."""
+    """Whether it serves one request at a time; None: unknown."""
 
 
 class MemoryModule(Record):
@@ -78,8 +78,7 @@ class SystemDrive(Record):
 class Host(Record):
     """The measured machine, which the databases run on.
 
-    From `sockets` on, None or empty: not reported, not read for a simulated campaign, or in older
-    files.
+    From `sockets` on, None or empty: not reported, or not read for a simulated campaign.
     """
 
     cpu: str

@@ -71,8 +71,6 @@ invalid: the figures must not be used."""
 class Remark(Record):
     """What was seen of a rung. Its severity is "note" for how it was measured, "caveat" where a
     limit was exceeded and the figures stay, and "invalid" if the figures must not be used.
-
-    Remarks of older files have no numbers, and the kind "older", "not_steady" or "memory_backed".
     """
 
     kind: str

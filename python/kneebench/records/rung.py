@@ -48,15 +48,13 @@ class Summary(Record):
     value: float
     """Value over the whole window and all sources."""
     high: float | None
-    """Value of the highest second; None if not known, as in old formats."""
+    """Value of the highest second; None if not known."""
     sources: dict[str, float] = Field(default_factory=dict)
     """Value over the window by source, such as a device or a core."""
 
 
 class Check(Record):
-    """A self-check. `value` and `limit_value` are None where a check has no single number, and in
-    older files.
-    """
+    """A self-check. `value` and `limit_value` are None where a check has no single number."""
 
     name: str
     """Name of the check, such as `little` or `condition 1`."""
@@ -146,7 +144,7 @@ class Rung(Record):
     tpm: float
     """Transactions per minute of the window, by the database's counts if it has them."""
     counted: Counted | None = None
-    """Counts of the database itself; None in older files."""
+    """Counts of the database itself; None: not kept."""
     quantities: dict[str, Summary] = Field(default_factory=dict)
     """Summaries over the window by the name of the quantity."""
     log_histogram: LogHistogram | None = None
@@ -158,16 +156,16 @@ class Rung(Record):
     restore_s: float | None = None
     """Duration of the restore before it; None if an earlier rung used the restore."""
     age_s: float | None = None
-    """Seconds under load since the restore when the window began; None in older files."""
+    """Seconds under load since the restore when the window began; None: not kept."""
     age_transactions: int | None = None
     """Transactions since the restore, or since a checkpoint on all servers of a round, when the
-    window began; None in older files."""
+    window began; None: not kept."""
     devices: tuple[CountedDevice, ...] = ()
-    """Devices under the server's files; empty in older files, and where there are none."""
+    """Devices under the server's files; empty where there are none."""
     discarded: int | None = None
-    """Transactions completed in the warm-up: they are in no figure. None in older files."""
+    """Transactions completed in the warm-up: they are in no figure. None: not kept."""
     moved: Moved | None = None
-    """Move of a load that was not steady; None if it was, and in older files."""
+    """Move of a load that was not steady; None if it was."""
     power: PowerWindow | None = None
     """Power in the window; None without meters of power."""
 

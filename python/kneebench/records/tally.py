@@ -123,7 +123,7 @@ class Tally(Record):
     """Users who lost their connection."""
     edges_s: float | None = None
     """Time of the users at the window's edges: of transactions that began before it, their part in
-    it, less the part after it of those whose latencies count. None: not counted (old results)."""
+    it, less the part after it of those whose latencies count. None: not counted."""
     load_generator_cpu_s: float = 0.0
     """CPU time of the users' threads in the window."""
     load_generator_threads: int = 1

@@ -35,6 +35,7 @@ from kneebench.results.archive import is_archive, unpacked
 from kneebench.results.campaign_folders import folders_in
 from kneebench.results.formats import (
     NEWER,
+    OLDER,
     Finished,
     KeptClimb,
     KeptConditions,
@@ -43,7 +44,6 @@ from kneebench.results.formats import (
 )
 from kneebench.results.head import read_head
 from kneebench.results.tables import read_seconds, read_series, require_tables
-from kneebench.results.upgrades import old_key
 
 CLIMBING: tuple[Phase, ...] = ("search", "bisection", "drift_check")
 
@@ -110,7 +110,7 @@ def _from_archive(archive: Path) -> Results:
         return load(folder).model_copy(update={"archive": archive, "folder": folder})
     except KneebenchError as error:
         what, seen = (text.replace(str(folder), str(archive)) for text in (error.what, error.seen))
-        do = error.do if error.do == NEWER else "get the archive again"
+        do = error.do if error.do in (NEWER, OLDER) else "get the archive again"
         raise KneebenchError(what, seen=seen, do=do) from error
 
 
@@ -218,7 +218,7 @@ def rungs_in(
     allowance = allowance or Allowance()
     kept = {file: read_rung(file, workload, allowance) for file in rung_files(folder)}
     for file, one in kept.items():
-        if file.stem not in (one.rung.order.key, old_key(one.rung.order)):
+        if file.stem != one.rung.order.key:
             raise KneebenchError(
                 f"cannot read {file}",
                 seen=f"it contains the rung {one.rung.order.key}",
@@ -259,15 +259,9 @@ def seconds(results: Results, rung: Rung) -> tuple[Second, ...]:
 
 
 def table_of(results: Results, rung: Rung, directory: str) -> Path | None:
-    """The file of a rung's table, be it of an old format; None for results without a folder."""
-    if results.folder is None:
-        return None
-    file, old = (
-        results.folder / directory / f"{key}.parquet"
-        for key in (rung.order.key, old_key(rung.order))
-    )
-    there, old_there = os.path.lexists(file), os.path.lexists(old)
-    return old if old_there and not there else file
+    """The file of a rung's table; None for results without a folder."""
+    folder = results.folder
+    return folder and folder / directory / f"{rung.order.key}.parquet"
 
 
 def campaigns(folder: str | Path = CAMPAIGNS) -> list[Listed]:

@@ -1,15 +1,13 @@
-"""The documents on disk: their format number, how an old one becomes a current one, and what a
-damaged one says.
-"""
+"""The documents on disk: their format number, and what is said of another or a damaged one."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from math import isclose
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 from pydantic_core import to_json
@@ -43,12 +41,14 @@ from kneebench.records import (
 from kneebench.regular_file import content
 from kneebench.results.allowance import MOST_DOCUMENT_BYTES, Allowance
 from kneebench.results.atomic_write import write_text
-from kneebench.results.upgrades import UPGRADES, Document
 from kneebench.secrets import clean
+from kneebench.visible import is_plain
 
 FORMAT = 5
+"""That of 0.1.0, the first release (docs/decisions/results-format.md)."""
 NEWER = "install a newer kneebench"
-"""What to do about a newer format: in an archive, too."""
+OLDER = "read it with the version that wrote it, or measure again"
+"""What to do about a newer and an older format: in an archive, too."""
 LONGEST_WORDS = 300
 """Characters of a damaged file's own words that a message repeats."""
 
@@ -96,11 +96,11 @@ class Finished(Record):
     exit_code: int = 0
     """Exit code of the run, as on the command line (docs/cli.md)."""
     rungs: int = 0
-    """Number of files in rungs/ at that time; 0 in old formats."""
+    """Number of files in rungs/ at that time; 0: not counted."""
     awaits_brief: bool = False
     """Whether a brief was due; if it is missing, writing it was interrupted."""
     finding: str = ""
-    """Finding in a line, with its interval; empty in older campaigns."""
+    """Finding in a line, with its interval; empty without one."""
 
 
 DOCUMENTS: dict[str, type[Record]] = {
@@ -115,42 +115,29 @@ INNER = (KeptRung, KeptClimb, KeptConditions)
 Kept = TypeVar("Kept", bound=Record)
 
 
-def current(
-    document: Document,
-    file: Path,
-    upgrades: Mapping[int, Callable[[Document], Document]] = UPGRADES,
-) -> Document:
-    """The document in the current format; a newer format than ours, or one that nothing upgrades,
-    is refused.
+def require_format(document: Mapping[str, Any], file: Path) -> None:
+    """Raises KneebenchError for a document of another format than the current one, with the version
+    that wrote it where it says so.
     """
-    while (number := document.get("format")) != FORMAT:
-        what = f"cannot read {file}"
-        if not isinstance(number, int):
-            raise KneebenchError(
-                what,
-                seen=f"format {repr(number)[:LONGEST_WORDS]} is not a number",
-                do="restore the file from a copy, or remove it",
-            )
-        if number > FORMAT:
-            raise KneebenchError(
-                what,
-                seen=(
-                    f"format {number} is newer than {FORMAT}, the newest that this kneebench"
-                    " version reads"
-                ),
-                do=NEWER,
-            )
-        if number not in upgrades:
-            raise KneebenchError(
-                what,
-                seen=f"no upgrade for format {number}",
-                do="read it with the kneebench version that wrote it",
-            )
-        try:
-            document = {**upgrades[number](document), "format": number + 1}
-        except (KeyError, TypeError, AttributeError) as error:
-            raise damaged(file, f"{type(error).__name__}: {error}") from error
-    return document
+    number, version = document.get("format"), document.get("kneebench", "")
+    if number == FORMAT:
+        return
+    if not isinstance(number, int):
+        seen = f"format {repr(number)[:LONGEST_WORDS]} is not a number"
+        do = "restore the file from a copy, or remove it"
+    elif number > FORMAT:
+        seen = (
+            f"format {number} is newer than {FORMAT}, the newest that this kneebench version reads"
+        )
+        do = NEWER
+    else:
+        known = isinstance(version, str) and version and is_plain(version)
+        wrote = (
+            f"a development version of kneebench{f' {version}'[:LONGEST_WORDS] if known else ''}"
+        )
+        seen = f"format {number} is that of {wrote}; this version reads format {FORMAT}"
+        do = OLDER
+    raise KneebenchError(f"cannot read {file}", seen=seen, do=do)
 
 
 def damaged(file: Path, what: str) -> KneebenchError:
@@ -180,9 +167,9 @@ def read_kept(file: Path, kind: type[Kept], allowance: Allowance | None = None) 
         raise damaged(file, str(error)) from error
     if not isinstance(document, dict):
         raise damaged(file, "not a JSON object")
+    require_format(document, file)
     try:
-        upgraded = current(document, file)
-        return kind.model_validate_json(written if upgraded is document else json.dumps(upgraded))
+        return kind.model_validate_json(written)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
@@ -218,8 +205,8 @@ def kept_text(document: Record) -> str:
 # give TPM, and each self-check must find again what it found. A check that failed when it was
 # measured agrees with itself: what is compared is stored against recomputed.
 #
-# A kneebench that works out one of these differently needs a new format number (formats.py), with
-# an upgrade that recomputes it.
+# A kneebench that works out one of these differently needs a new format number, with an upgrade
+# that recomputes it.
 
 SAME, SAME_S = 2e-3, 1e-6
 """Relative difference, and time, up to which two values are one: a histogram keeps three digits,
@@ -339,16 +326,15 @@ def _again(rung: Rung, workload: Workload) -> Iterator[Check]:
 
 
 def _differ(before: Check, again: Check) -> bool:
-    """By their numbers, and by those that they show, as far as the stored one has digits: an older
-    file has no others. By their result where they show the same limit (campaigns of old have a
-    space before %).
+    """By their numbers, and by those that they show, as far as the stored one has digits. By their
+    result where they show the same limit.
     """
     if _apart(before.value, again.value):
         return True
     one, other = (NUMBER.search(check.seen) for check in (before, again))
     if one and other and abs(_value(one) - _value(other)) > _rounding(one):
         return True
-    return before.limit.replace(" %", "%") == again.limit and before.passed != again.passed
+    return before.limit == again.limit and before.passed != again.passed
 
 
 def _apart(one: float | None, other: float | None) -> bool:

@@ -1,4 +1,4 @@
-"""The head of a campaign's folder: made when the campaign begins, resolved when it is older."""
+"""The head of a campaign's folder: made when the campaign begins, read when others need it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from kneebench.errors import KneebenchError
 from kneebench.lab.host import kneebench_version
 from kneebench.plan import Plan
-from kneebench.plan.resolve import resolve, resolve_document
+from kneebench.plan.resolve import resolve
 from kneebench.records import Campaign, Host
 from kneebench.results.compare_plans import plan_document
 from kneebench.results.formats import read_kept
@@ -49,9 +49,7 @@ def read_head(folder: Path) -> Campaign:
     if not _names_a_folder(head.id):
         seen = f"its id is {head.id[:LONGEST_SHOWN]!r}, which is no folder's name"
         raise KneebenchError(f"cannot read {file}", seen=seen, do="restore the file from a copy")
-    if "resolved" in head.model_fields_set:
-        return head
-    return head.model_copy(update={"resolved": resolve_document(head.plan)})
+    return head
 
 
 def _names_a_folder(name: str) -> bool:

@@ -15,7 +15,6 @@ from kneebench.regular_file import names_in
 from kneebench.results.allowance import MOST_FILES
 from kneebench.results.atomic_write import remove_parts
 from kneebench.results.lock import Lock
-from kneebench.results.upgrades import rename_files
 
 _DIRECTORIES = ("climbs", "conditions", "rungs", "seconds", "series")
 
@@ -48,9 +47,6 @@ class MeasuredFiles:
             make_directory(directory)
         self._there = _files(folder)
         remove_parts([folder, *directories])
-        for directory in directories:
-            rename_files(directory)
-        self._there = _files(folder)
 
     def path(self, kind: str, name: str, ending: str) -> Path:
         """The file of this name in the directory of its kind; raises KneebenchError for a name that

@@ -172,9 +172,7 @@ def stop_reason_sentence(view: ViewModel, climb: Climb) -> str:
 
 
 def _climb_end(climb: Climb) -> str:
-    """Of a fixed load with the CPU utilization of the final runs, where older files have that of
-    the first rung.
-    """
+    """Of a fixed load with the CPU utilization of the final runs."""
     if climb.stopped_by != "fixed_load":
         return climb_end(climb)
     used = cpu_utilization(final_rungs(climb))

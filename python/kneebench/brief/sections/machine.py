@@ -154,7 +154,7 @@ COLUMNS = (
     Column(title="Scheduler", number=False),
 )
 STATE = (Column(title="Filled", number=False), Column(title="Trimmed before", number=False))
-"""Columns that older results have nothing for."""
+"""Columns that are left out where nothing is known."""
 FILLED = (
     " Filled: used share of the file systems on the drive at the end of a climb, with the database"
     " on it."

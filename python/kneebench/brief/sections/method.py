@@ -43,7 +43,7 @@ BEGAN = {
     ),
     "model": "Every climb and repeat started from a fresh model with a cold cache",
 }
-"""By how the database was really restored; nothing where an old campaign does not tell."""
+"""By how the database was really restored."""
 
 HAMMERDB = {
     "template": (

@@ -143,7 +143,7 @@ def _row(view: ViewModel, rung: Rung, others: Collection[str], notes: RungNotes)
 
 
 def _tpm_sources(rungs: Sequence[Rung]) -> Iterator[str]:
-    """Whose count TPM is; the database's in old results."""
+    """Whose count TPM is."""
     uncounted = [bool(rung.counted and rung.counted.commits is None) for rung in rungs]
     if not all(uncounted):
         yield BY_DATABASE

@@ -7,19 +7,17 @@ from typing import Literal
 
 from kneebench.lab.changes.change import Change
 from kneebench.lab.changes.drive import stop_arrays
-from kneebench.lab.drives import block_folder
-from kneebench.lab.programs import run_program
 
 
 class MadeArray(Change):
-    """An array by its UUID: after a restart it may be assembled under another name. `device` is the
-    path of ours, which entries of old have alone.
+    """An array by its UUID: after a restart it may be assembled under another name than `device`,
+    the path of ours.
     """
 
     VERBS = ("stop", "stopped")
     kind: Literal["array"] = "array"
     device: str
-    uuid: str = ""
+    uuid: str
 
     @property
     def where(self) -> str:
@@ -29,10 +27,7 @@ class MadeArray(Change):
     def undo(self) -> bool:
         """Stop it, whatever it is called now. Raises OSError while it is in use."""
         device = Path(self.device)
-        if self.uuid:
-            found = stop_arrays(self.uuid)
-        elif found := block_folder(device).exists():
-            run_program("mdadm", "--stop", self.device)
+        found = stop_arrays(self.uuid)
         if device.is_symlink():  # udev removes it, but not every machine has udev
             device.unlink()
         return found

@@ -23,7 +23,7 @@ class Change(Record):
     """
 
     model_config = ConfigDict(extra="ignore")
-    """Entries of earlier versions have the fields of every kind."""
+    """Entries of other versions may have more fields."""
     VERBS: ClassVar[tuple[str, str]] = ("remove", "removed")
     """What undoing it is called, before and after."""
 

@@ -11,7 +11,7 @@ from kneebench.lab.removal import Ground, is_away, is_ours, remove
 
 
 class MadeDirectory(Change):
-    """A directory, and the ground it lies on (None in entries of old).
+    """A directory, and the ground it lies on; None: unknown.
 
     `in_volume`: that is a volume of ours, which does not outlive its own entries.
     """

@@ -29,7 +29,7 @@ class MountedFileSystem(Change):
     kind: Literal["mount"] = "mount"
     point: str
     volume: str = ""
-    """The file system's UUID; empty in older entries."""
+    """The file system's UUID."""
 
     @property
     def where(self) -> str:

@@ -39,8 +39,6 @@ class PostgresDatabase(ManagedDatabase):
         "autovacuum_naptime",
     )
     huge_pages_setting: ClassVar[str] = "huge_pages"
-    default_by_url: ClassVar[tuple[str, ...]] = ("auto", "copy")
-    """Plans of old results say "copy", the default's old name."""
     url: Annotated[
         Text,
         Field(
