@@ -113,6 +113,7 @@ def test_a_thread_on_a_core_is_no_user_on_a_host() -> None:
         ("at 12:30:59 of a::Type", None),
         ("by 00:1B:44:11:3a:b7 or 00-1b-44-11-3a-b8.", "by mac2 or mac1."),
         ("enx001b44113ab7 and 001b.4411.3ab7", "enxmac2 and mac1"),
+        ("00:1b:44:11:3a:b7 is 001B44113AB7, not 001b44113ab8", "mac1 is mac1, not 001b44113ab8"),
     ],
 )
 def test_ip_addresses_are_found_beside_colons_and_within_one_another(
@@ -120,6 +121,14 @@ def test_ip_addresses_are_found_beside_colons_and_within_one_another(
 ) -> None:
     redaction = Redaction([one.name for one in by_form(text)])
     assert redaction.text(text) == (redacted or text)
+
+
+def test_a_name_is_found_in_capitals_too_but_not_a_path() -> None:
+    names = Name("host", "db.example"), Name("user", "alice"), Name("path", "/srv/secret")
+    redaction = Redaction([*names, Name("user", "DATABASE")])
+    text = "Alice on DB.Example, ALICES, /srv/secret, Secret \u017fecret of DATABASE, a database"
+    redacted = "user2 on host2, ALICES, /srv/p1, Secret \u017fecret of user1, a database"
+    assert redaction.text(text) == redacted
 
 
 def test_the_address_of_a_load_host_is_replaced_whole() -> None:

@@ -48,6 +48,8 @@ _PREFIX: dict[Kind, str] = {"WWID": "wwid", "MAC": "mac", "path": "p"}
 
 NO_TEXTS = ("histogram",)
 """Keys of what is no text: bytes in base64."""
+ANY_CASE: tuple[Kind, ...] = ("host", "user", "author", "MAC", "serial", "WWID", "id")
+"""Kinds of names that are the same in capitals."""
 SHORTEST, SHORTEST_NUMBER = 3, 5
 """Characters, and digits, of a name that is looked for in texts."""
 
@@ -66,13 +68,18 @@ class Redaction:
     def __init__(self, names: Iterable[Name]) -> None:
         whole = list(dict.fromkeys(names))
         found = {one.name: one for one in _replacements(whole)}
-        self._by_text = {slug(one.name): one for one in found.values() if _is_in_ids(one)} | found
+        self._by_text = {text: one for one in found.values() for text in _other_forms(one)} | found
         self._kinds = {text: kind for kind, text in whole} | {
             text: one.kind for text, one in self._by_text.items() if one.kind != "path"
         }
         self._known = _any_of(
-            text for text, kind in self._kinds.items() if _is_searched(text, kind)
+            {
+                text: _is_in_any_case(text, kind)
+                for text, kind in self._kinds.items()
+                if _is_searched(text, kind)
+            }
         )
+        self._in_small_letters = {text.lower(): text for text in self._kinds}
         self._used: set[Replacement] = set()
 
     @property
@@ -106,7 +113,10 @@ class Redaction:
 
     def text(self, text: str) -> str:
         """A text with stand-ins in place of names."""
-        found = [(match.span(), self._kinds[match[0]], match[0]) for match in self._known(text)]
+        found = []
+        for match in self._known(text):
+            name = match[0] if match[0] in self._kinds else self._in_small_letters[match[0].lower()]
+            found.append((match.span(), self._kinds[name], name))
         found += [((one.start, one.end), *one.name) for one in by_form(text)]
         made, done = [], 0
         for (start, end), kind, name in sorted(found, key=lambda one: (one[0][0], -one[0][1])):
@@ -297,9 +307,14 @@ def _single(name: Name) -> Iterator[Name]:
         yield from (Name(kind, one) for one in (short, domain) if one == short or "." in one)
 
 
-def _is_in_ids(one: Replacement) -> bool:
-    """Whether a name is looked for as ids have it, too, such as 10-9-8-7."""
-    return one.kind in ("host", "user", "author", "MAC") and len(slug(one.name)) >= SHORTEST
+def _other_forms(one: Replacement) -> Iterator[str]:
+    """What a name is looked for as, too: as ids have it, such as 10-9-8-7, and a MAC address
+    without separators.
+    """
+    if one.kind in ("host", "user", "author", "MAC") and len(slug(one.name)) >= SHORTEST:
+        yield slug(one.name)
+    if one.kind == "MAC":
+        yield re.sub("[:.-]", "", one.name)
 
 
 def _is_searched(text: str, kind: Kind) -> bool:
@@ -312,6 +327,10 @@ def _is_searched(text: str, kind: Kind) -> bool:
     return not short and text not in words_of_format()
 
 
+def _is_in_any_case(text: str, kind: Kind) -> bool:
+    return kind in ANY_CASE and not words_of_format() & {text.lower(), text.upper()}
+
+
 @cache
 def words_of_format() -> frozenset[str]:
     """The names of all fields and choices of a campaign's documents, and of a plan."""
@@ -322,12 +341,16 @@ def words_of_format() -> frozenset[str]:
     )
 
 
-def _any_of(texts: Iterable[str]) -> Any:
-    """Finds any of these texts, the longest first, where it is not part of a longer word."""
+def _any_of(texts: Mapping[str, bool]) -> Any:
+    """Finds any of these texts, or as some are in capitals and small letters, the longest first,
+    where it is not part of a longer word.
+    """
     longest = sorted((text for text in texts if text), key=len, reverse=True)
     if not longest:
         return lambda text: iter(())
-    alternatives = "|".join(map(re.escape, longest))
+    alternatives = "|".join(
+        f"(?ai:{re.escape(text)})" if texts[text] else re.escape(text) for text in longest
+    )
     return re.compile(rf"(?<![A-Za-z0-9])(?:{alternatives})(?![A-Za-z0-9])").finditer
 
 
