@@ -24,6 +24,7 @@ from kneebench.analysis.acceptance import Margins, judged
 from kneebench.analysis.fixed_rate import fixed_rate_latency
 from kneebench.analysis.judged import Judged
 from kneebench.brief.campaigns import AcceptancePage
+from kneebench.brief.terminal import told
 from kneebench.cli import app
 from kneebench.commands.accepting import _plan
 from kneebench.commands.run_options import overrides
@@ -33,7 +34,6 @@ from kneebench.records import Check, NoiseFloor, Results, Rung
 from kneebench.results import load
 from kneebench.results.acceptance import Acceptance, accept, at_the_same_rate, plan_of, rate_warning
 from kneebench.results.campaign_folders import resumable
-from kneebench.screen.accepted import printed
 from kneebench.screen.junit import junit
 from tests.recordings import each, recorded, resolve_document, with_order, with_throughput
 
@@ -581,7 +581,7 @@ def test_both_knees_are_shown_in_table_page_json_and_junit(root: Path, place: Pa
         r"users at the knee</td><td[^>]*>18 \(8 to 18\)</td><td[^>]*>12 \(8 to 18\)<", page
     )
     console = Console(width=160, file=io.StringIO(), record=True)
-    console.print(*printed([found]))
+    console.print(*told(AcceptancePage([found], base, [night])))
     said = console.export_text()
     assert re.search(r"slow drive +users at the knee +18 \(8 to 18\) +12 \(8 to 18\)", said), said
     assert said.count("Slow drive: the knee is at 12 (8 to 18) users, the baseline's at 18") == 1

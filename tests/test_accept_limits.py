@@ -17,13 +17,14 @@ from kneebench.analysis.accepted_limits import AcceptedLimits, against_limits, w
 from kneebench.analysis.fixed_rate import fixed_rate_latency
 from kneebench.analysis.judged import LIMITS, Judged, shown_margin
 from kneebench.analysis.knee import knee
+from kneebench.brief.campaigns import AcceptancePage
+from kneebench.brief.terminal import told
 from kneebench.campaign.preflight import read_plan
 from kneebench.errors import CANNOT_SAY, WORSE, PlanError
 from kneebench.plan.preset import preset_text
 from kneebench.records import Climb, Estimate, Phase, Results
 from kneebench.results.acceptance import accept
 from kneebench.results.redaction import pack
-from kneebench.screen.accepted import printed
 from tests.packed import small_campaign
 from tests.recordings import recorded, with_plan, without
 
@@ -170,7 +171,7 @@ def test_a_broken_limit_at_an_unchanged_level_is_not_called_worse_than_the_basel
     assert found.exit_code == WORSE
     assert found.sentence.startswith("Limits not met: 2 of 2 figures (otherwise ")
     console = Console(width=200, record=True, file=io.StringIO())
-    console.print(*printed([found]))
+    console.print(*told(AcceptancePage([found], one, [other(one)])))
     of = next(each.campaign for each in found.figures if each.quantity in LIMITS)
     assert of
     assert f"{of.value:,.0f} ({of.low:,.0f} to {of.high:,.0f})" in console.export_text()

@@ -22,11 +22,12 @@ from rich.console import Console
 from typer.testing import CliRunner, Result
 
 import kneebench
+from kneebench.brief.campaigns import AcceptancePage
+from kneebench.brief.terminal import told
 from kneebench.cli import app
 from kneebench.commands.junit_file import JUnitFile
 from kneebench.errors import CANNOT_SAY, WORSE, CheckFailed
 from kneebench.results.acceptance import accept, worst
-from kneebench.screen.accepted import printed
 from kneebench.screen.junit import junit
 from tests.packed import changed, small_campaign
 from tests.recordings import recorded
@@ -87,9 +88,10 @@ def test_the_exit_code_of_several_campaigns_is_that_of_the_worst(
 
 def test_several_campaigns_are_one_table_with_a_column_for_each(root: Path) -> None:
     answer = call("before", "alike", "narrow", "--in", root)
-    assert answer.stdout.startswith("alike: Simulated: Same as the baseline")
-    [head] = [line for line in answer.stdout.splitlines() if "baseline  " in line]
-    assert head.split() == ["storage", "figure", "baseline", "alike", "narrow", "margin"]
+    assert answer.stdout.startswith("Simulated: 2 campaigns: 1 cannot say and 1 same\n")
+    assert "\nalike: Same as the baseline" in answer.stdout
+    [head] = [line for line in answer.stdout.splitlines() if "Baseline  " in line]
+    assert head.split() == ["Storage", "Figure", "Baseline", "alike", "narrow", "Margin"]
     [row] = [line for line in answer.stdout.splitlines() if "slow drive  NOPM" in line]
     assert re.search(r"same +cannot say +5% or 0%", row), row
     assert "narrow: Slow drive: cannot say for NOPM" in answer.stdout
@@ -120,7 +122,7 @@ def test_the_worst_answer_is_found_among_real_campaigns() -> None:
     undecided = good.model_copy(update={"judgement": "cannot say"})
     assert worst([undecided, bad, good]) is bad
     assert worst([good.model_copy(update={"judgement": "same"}), undecided]) is undecided
-    assert list(printed([good, bad]))
+    assert AcceptancePage([good, bad], one, [one, one]).tone == "alarm"
 
 
 def test_the_names_of_several_campaigns_are_not_broken_where_a_terminal_is_narrow() -> None:
@@ -128,11 +130,10 @@ def test_the_names_of_several_campaigns_are_not_broken_where_a_terminal_is_narro
     found = accept(baseline=one, campaign=one)
     names = [f"2026-11-1{n}-the-first-campaign-of-the-night-with-a-long-name" for n in (1, 2)]
     console = Console(width=80, file=io.StringIO(), record=True)
-    parts = printed([found.model_copy(update={"campaign": name}) for name in names])
-    console.print(*parts, sep="\n")
+    several = [found.model_copy(update={"campaign": name}) for name in names]
+    console.print(*told(AcceptancePage(several, one, [one, one])), sep="\n")
     text = console.export_text()
-    assert all(text.count(f"{place}  {name}: ") == 1 for place, name in enumerate(names, 1)), text
-    assert re.search(r"storage +figure +baseline +1 +2 +margin", text), text
+    assert all(f"\n{name}: " in text for name in names), text
 
 
 # --- the JUnit file -------------------------------------------------------------------------------

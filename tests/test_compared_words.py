@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from kneebench.brief.campaigns import ComparisonPage
+from kneebench.brief.terminal import told
 from kneebench.records import Results, Rung
 from kneebench.results import compare_campaigns, differences
 from kneebench.results.trend import trends
-from kneebench.screen.compared import printed
 from tests.recordings import each, recorded, with_campaign, with_order, with_plan
 from tests.terminal import drawn
 
@@ -26,8 +26,8 @@ def second(factor: float = 1.0) -> Results:
 
 def terminal_and_page(*campaigns: Results) -> tuple[str, str]:
     rows, trend = compare_campaigns(campaigns), trends(campaigns)
-    text = drawn(*printed(rows, [], {}, trend), width=200)
-    return text, ComparisonPage(campaigns, rows, trend).html()
+    page = ComparisonPage(campaigns, rows, trend)
+    return drawn(*told(page), width=200), page.html()
 
 
 def test_each_reason_why_no_difference_is_claimed_is_said_once() -> None:

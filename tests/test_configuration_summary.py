@@ -12,6 +12,7 @@ import pytest
 from kneebench.analysis.configuration_summary import configuration_summaries
 from kneebench.analysis.fixed_rate import fixed_rate_latency
 from kneebench.analysis.knee import knee
+from kneebench.brief.terminal import Fitted
 from kneebench.records import Results
 from kneebench.screen.tables import configuration_summaries as tables
 from kneebench.units import time
@@ -33,7 +34,7 @@ def rate_of(results: Results) -> float:
 
 def test_the_latency_below_a_nopm_is_that_of_the_same_rungs(results: Results) -> None:
     rate = f"{rate_of(results):,.0f}/s"
-    text = drawn(*tables(configuration_summaries(results)))
+    text = drawn(Fitted(tables(configuration_summaries(results))))
     above, heading, below = text.partition(f"fixed rate, {rate}")
     assert heading
     mean = next(line for line in above.splitlines() if line.startswith("mean latency"))
@@ -47,7 +48,7 @@ def test_the_latency_below_a_nopm_is_that_of_the_same_rungs(results: Results) ->
 def test_the_latency_at_the_fixed_rate_stands_apart_with_its_rate_and_its_share_of_each_knee(
     results: Results,
 ) -> None:
-    text = drawn(*tables(configuration_summaries(results)))
+    text = drawn(Fitted(tables(configuration_summaries(results))))
     rate = f"{rate_of(results):,.0f}/s"
     shares = [
         f"{60 * rate_of(results) / geometric_mean(r.tpm for r in climb.of('final_run')):.0%}"
@@ -81,5 +82,5 @@ def test_without_a_fixed_rate_there_is_no_block_for_it(results: Results) -> None
         for climb in results.climbs
     )
     assert "fixed rate" not in drawn(
-        *tables(configuration_summaries(results.model_copy(update={"climbs": climbs})))
+        Fitted(tables(configuration_summaries(results.model_copy(update={"climbs": climbs}))))
     )

@@ -9,12 +9,13 @@ import pytest
 from typer.testing import CliRunner
 
 from kneebench.brief.profile import ProfilePage, datasheet
+from kneebench.brief.terminal import told
 from kneebench.cli import app
 from kneebench.errors import PlanError, UnknownPart
 from kneebench.measurement.profile import read_datasheet
 from kneebench.measurement.profile.datasheet import parse_datasheet, shipped
-from kneebench.screen.profile import document, printed
 from tests.profiles import made_up_profile
+from tests.terminal import drawn
 
 SHEET = """drive = "Example"
 source = "the maker"
@@ -127,10 +128,9 @@ def test_a_figure_without_a_valid_row_has_no_ratio() -> None:
 
 def test_the_page_the_terminal_and_the_json_have_the_same_comparison() -> None:
     found = made_up_profile().beside(parse_datasheet(SHEET))
-    assert document(found)["claims"][1]["ratio"] == pytest.approx(4.48, abs=0.01)
-    assert document(found)["datasheet"]["drive"] == "Example"
+    assert ProfilePage(found).document()["claims"][1]["ratio"] == pytest.approx(4.48, abs=0.01)
+    assert ProfilePage(found).document()["datasheet"]["drive"] == "Example"
     page = ProfilePage(found).html()
-    tables = [part for part in printed(found) if hasattr(part, "row_count")]
-    assert [getattr(part, "row_count", 0) for part in tables] == [len(found.rows), 2]
+    assert "4.5x" in drawn(*told(ProfilePage(found)))
     assert "<h2>Data sheet: Example</h2>" in page
     assert page.index("4.5x") < page.index("Fig. 1")

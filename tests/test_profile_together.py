@@ -11,6 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from kneebench.brief.profile import TogetherPage
+from kneebench.brief.profile.together import row_line
+from kneebench.brief.terminal import told
 from kneebench.cli import app
 from kneebench.errors import PlanError
 from kneebench.lab.drives import drive_of
@@ -18,8 +20,8 @@ from kneebench.lab.journal import Journal
 from kneebench.measurement import profile as measuring
 from kneebench.measurement.profile import DirectoryTarget, Job, profile_together, targets, together
 from kneebench.measurement.profile.together import require_different_drives
-from kneebench.screen.profile import printed_together, together_line
 from tests.profiles import made_up_together
+from tests.terminal import drawn
 
 MIB = 2**20
 FIO = pytest.mark.skipif(not shutil.which("fio"), reason="needs fio")
@@ -154,9 +156,9 @@ def test_the_page_and_the_terminal_have_each_alone_their_sum_and_all_together() 
         "2,930 MB/s",
         "50%",
     )
-    assert together_line(found.rows[2]).endswith("together 2,930 MB/s (50%)")
-    (drawn,) = (part for part in printed_together(found) if hasattr(part, "row_count"))
-    assert getattr(drawn, "row_count", 0) == len(found.rows)
+    assert row_line(found.rows[2]).endswith("together 2,930 MB/s (50%)")
+    text = drawn(*told(page), width=80)
+    assert text.count("50%\n") == len(found.rows)
     altair.Chart.from_dict(page.sections[2].figures[0].spec)
     assert "kneebench profile /mnt/nvme0n1 /mnt/nvme1n1 --size 64GiB" in page.html()
     assert "fio-3.33" in page.html()

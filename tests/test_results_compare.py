@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
+from kneebench.brief.campaigns import ComparisonPage
+from kneebench.brief.terminal import told
 from kneebench.errors import PlanError
 from kneebench.plan import Plan
 from kneebench.records import Phase, Results, Rung, Setting
 from kneebench.results import comparable, compare_campaigns, compare_plans
 from kneebench.results.campaign_differences import differences, differing_settings
 from kneebench.results.trend import trends
-from kneebench.screen.compared import document, printed
 from tests.recordings import (
     each,
     recorded,
@@ -166,6 +167,15 @@ def server(version: str) -> dict[str, tuple[Setting, ...]]:
     return {"disk": (Setting(name="server_version", value=version, matters=True),)}
 
 
+def page(*campaigns: Results) -> ComparisonPage:
+    return ComparisonPage(campaigns, compare_campaigns(campaigns), trends(campaigns))
+
+
+def text_of(*campaigns: Results) -> str:
+    """What a terminal of 200 columns shows."""
+    return drawn(*told(page(*campaigns)), width=200)
+
+
 def at_another_rate(results: Results, rate_per_s: float) -> Results:
     for climb in (0, 1):
         results = each(
@@ -176,55 +186,58 @@ def at_another_rate(results: Results, rate_per_s: float) -> Results:
 
 def test_the_latency_at_one_rate_stands_beside_every_relative_nopm() -> None:
     one = at_another_rate(with_equal_repeats(recorded()), 880.0)
-    rows = compare_campaigns([one, renamed(one, "second")])
+    both = one, renamed(one, "second")
+    rows = compare_campaigns(both)
     memory, expected = rows[3], ratio(one, "fixed_rate", mean_s)
     assert memory.mean_s and memory.rate_per_s == 880
     assert memory.latency_against and memory.latency_against.quantity == "latency.mean"
     assert memory.latency_against.ratio.value == pytest.approx(expected)
-    table = drawn(*printed(rows, []), width=200)
-    assert "mean latency at 880/s" in table
+    table = " ".join(text_of(*both).split())
+    assert "Mean latency at 880/s" in table
     assert (
         table.count(f"latency at 880/s {expected:.3g}x (") == 2
     )  # of the first campaign's memory, and of the second's
     assert (
-        document(rows, [])["storages"][3]["latency_against"]["ratio"]["value"]
+        page(*both).document()["storages"][3]["latency_against"]["ratio"]["value"]
         == memory.latency_against.ratio.value
     )
 
 
 def test_where_the_rates_differ_the_latency_is_that_at_the_knee_for_every_storage() -> None:
     one = with_equal_repeats(recorded())
-    rows = compare_campaigns([one, at_another_rate(renamed(one, "second"), 990.0)])
+    both = one, at_another_rate(renamed(one, "second"), 990.0)
+    rows = compare_campaigns(both)
     assert {row.rate_per_s for row in rows} == {None}
     assert all(row.knee and row.mean_s == row.knee.latency_s for row in rows)
     assert rows[3].latency_against and rows[3].latency_against.quantity == "latency.knee"
-    table = drawn(*printed(rows, []), width=200)
-    assert "mean latency at the knee" in table
+    table = " ".join(text_of(*both).split())
+    assert "Mean latency at the knee" in table
     expected = ratio(one, "final_run", mean_s)
     assert f"latency at the knee {expected:.3g}x (" in table
-    assert "/s" not in table.partition("Derived")[0]
+    assert not re.search(r"\d/s", table)
 
 
 def test_a_comparison_says_what_was_simulated_and_that_it_is_no_tpc_result() -> None:
     one = recorded()
     real = renamed(one, "real")
-    rows = compare_campaigns([real, renamed(one, "second", simulated=True)])
-    text, told = drawn(*printed(rows, []), width=200), document(rows, [])
-    assert text.startswith("SIMULATED: second\n")
+    both = real, renamed(one, "second", simulated=True)
+    text, said = text_of(*both), page(*both).document()
+    assert text.startswith("Simulated: ")
+    assert "\nSimulated: second measured a model, not hardware.\n" in text
     assert text.rstrip().endswith("Derived from TPC-C, not comparable with TPC results.")
-    assert (told["simulated"], [row["simulated"] for row in told["storages"]]) == (
+    assert (said["simulated"], [row["simulated"] for row in said["storages"]]) == (
         True,
         [False, False, True, True],
     )
-    assert told["derived"] == "Derived from TPC-C, not comparable with TPC results."
-    rows = compare_campaigns([real])
-    assert "SIMULATED" not in drawn(*printed(rows, []), width=200)
-    assert document(rows, [])["simulated"] is False
+    assert said["derived"] == "Derived from TPC-C, not comparable with TPC results."
+    assert "Simulated" not in text_of(real)
+    assert page(real).document()["simulated"] is False
 
 
 def test_a_comparison_of_two_campaigns_pairs_no_runs_and_its_intervals_leave_drift_out() -> None:
     one = recorded()
-    rows = compare_campaigns([one, renamed(one, "second")])
+    both = one, renamed(one, "second")
+    rows = compare_campaigns(both)
     assert [row.interleaved for row in rows] == [True, True, False, False]
     assert [bool(row.against and "paired" in row.against.ratio.method) for row in rows] == [
         False,
@@ -236,21 +249,20 @@ def test_a_comparison_of_two_campaigns_pairs_no_runs_and_its_intervals_leave_dri
         ("no interval covers drift between them" in row.sentence) == (not row.interleaved)
         for row in rows
     )
-    text, told = drawn(*printed(rows, []), width=200), document(rows, [])
+    text, said = text_of(*both), page(*both).document()
     assert (
         text.count("The campaigns were not interleaved, so no interval covers drift between them.")
         == 1
     )
     assert (
-        told["drift"]
+        said["drift"]
         == "the campaigns were not interleaved, so no interval covers drift between them"
     )
 
 
 def test_a_campaign_beside_nothing_but_itself_has_no_such_warning() -> None:
-    rows = compare_campaigns([recorded()])
-    assert "interleaved" not in drawn(*printed(rows, []), width=200)
-    assert document(rows, [])["drift"] == ""
+    assert "interleaved" not in text_of(recorded())
+    assert page(recorded()).document()["drift"] == ""
 
 
 def slower(results: Results, factor: float) -> Results:
@@ -306,12 +318,10 @@ def test_the_trend_is_each_storage_against_itself_in_the_first_campaign() -> Non
         False,
         True,
     ]
-    table = drawn(*printed(compare_campaigns(three), [], {}, found), width=200)
-    assert re.search(r"disk +NOPM at the knee +[0-9,]+ +1\.000x .* 0\.800x ", table), table
-    assert "3 third" in table
-    assert document(compare_campaigns(three), [], {}, found)["trend"][0]["points"][2][
-        "campaign"
-    ] == ("third")
+    table = text_of(*three)
+    assert re.search(r"disk +NOPM at the knee +second +[0-9,]+ +1\.000x ", table), table
+    assert re.search(r"disk +NOPM at the knee +third +[0-9,]+ +0\.800x ", table), table
+    assert page(*three).document()["trend"][0]["points"][2]["campaign"] == "third"
 
 
 def test_a_trend_has_no_latency_where_the_rates_differ_and_no_storage_that_is_alone() -> None:

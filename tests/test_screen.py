@@ -19,6 +19,8 @@ from kneebench.analysis.final_estimates import RoundsSoFar, Wanted
 from kneebench.analysis.fixed_rate import fixed_rate_latency
 from kneebench.analysis.headline import headline
 from kneebench.analysis.wording import FEW_MEANS
+from kneebench.brief.profile import ProfilePage
+from kneebench.brief.terminal import Fitted
 from kneebench.campaign.flow import run
 from kneebench.databases.tproc_c.loading import progress_of as loading
 from kneebench.plan.duration import Expected
@@ -31,6 +33,7 @@ from kneebench.screen.progress import Progress, RungLine, rung_line
 from kneebench.screen.tables import configuration_summaries as tables
 from kneebench.screen.tables import findings, rungs
 from kneebench.screen.watching import PlainLines, plain
+from tests.profiles import made_up_profile
 from tests.recordings import recorded, recorded_plan
 from tests.terminal import drawn
 
@@ -173,8 +176,8 @@ def test_the_interval_of_a_percentile_at_one_rate_holds_what_the_repeats_differ_
 
 
 def test_a_fixed_load_is_not_called_a_knee(results: Results, tmp_path: Path) -> None:
-    (table,) = tables(configuration_summaries(results))
-    assert "knee, users" in str(list(table.columns[0].cells))
+    table = tables(configuration_summaries(results))
+    assert "knee, users" in [row.cells[0] for row in table.rows]
     ladder = {
         "users": 24,
         "window": "10s",
@@ -194,9 +197,9 @@ def test_a_fixed_load_is_not_called_a_knee(results: Results, tmp_path: Path) -> 
         },
     )
     fixed = run(plan, tmp_path)
-    (table,) = tables(configuration_summaries(fixed))
-    assert "fixed load, users" in str(list(table.columns[0].cells))
-    assert "knee" not in str(list(table.columns[0].cells))
+    table = tables(configuration_summaries(fixed))
+    assert "fixed load, users" in [row.cells[0] for row in table.rows]
+    assert "knee, users" not in [row.cells[0] for row in table.rows]
     words = [sentence for said in told(fixed) for sentence in said]
     assert [one for one in words if "knee" in one.replace("not a knee", "").lower()] == []
     assert any("NOPM at 24 users" in one for one in words)
@@ -229,16 +232,16 @@ def test_a_percentile_with_too_few_samples_says_so_where_it_stands_and_what_that
 ) -> None:
     certain = RungLine("disk", "final_run", 8, 810.0, 0.001, 0.0123, None, "")
     doubtful = certain._replace(p999_certain=False)
-    marked = drawn(rungs([certain, doubtful, doubtful]))
+    marked = drawn(Fitted(rungs([certain, doubtful, doubtful])))
     assert marked.count("12.3 ms *") == 2
     assert marked.count(FEW_MEANS) == 1
     assert "?" not in marked
-    assert "n too small" not in drawn(rungs([certain]))
+    assert "n too small" not in drawn(Fitted(rungs([certain])))
     answered = [
         answer.model_copy(update={"p999_certain": False})
         for answer in configuration_summaries(results)
     ]
-    found = drawn(*tables(answered))
+    found = drawn(Fitted(tables(answered)))
     assert re.search(r"P99\.9 latency +[\d.]+ ms \([\d.]+ ms to [\d.]+ ms, n too small\)", found), (
         found
     )
@@ -301,3 +304,17 @@ def test_a_url_is_never_broken_in_a_narrow_terminal(columns: int) -> None:
     assert f"URL 1: {url}" in lines
     assert f"URL 1: base image: {do}" in lines
     assert [line for line in lines if "db.example" in line and url not in line] == []
+
+
+@pytest.mark.parametrize("columns", [40, 80, 160])
+def test_a_table_too_wide_for_a_terminal_is_in_parts_and_none_of_its_cells_is_cut(
+    columns: int,
+) -> None:
+    found = made_up_profile()
+    table = next(one for one in ProfilePage(found).told if one.name == "rows").tables[0]
+    text = drawn(Fitted(table), width=columns)
+    assert all(len(line) <= columns for line in text.splitlines())
+    words = text.replace("\N{NO-BREAK SPACE}", " ").split()
+    for row in table.rows:
+        for cell in row.cells[1:]:
+            assert all(word in words for word in cell.split()), (cell, text)

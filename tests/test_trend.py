@@ -15,13 +15,14 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
+from kneebench.brief.campaigns import TrendPage
+from kneebench.brief.terminal import parts
 from kneebench.campaign.flow import run
 from kneebench.cli import app
 from kneebench.records import Estimate
 from kneebench.results.badge import GREEN, GREY, RED, badge
 from kneebench.results.nights import LeftOut, Nights
 from kneebench.results.trend import Trend, TrendChange, TrendPoint, headline, hidden_latencies
-from kneebench.screen.trended import printed
 from tests.packed import changed
 from tests.recordings import each, recorded, with_order
 from tests.simulated_campaign import nightly
@@ -101,7 +102,7 @@ def test_a_change_point_is_marked_with_what_else_changed_there(root: Path) -> No
     assert "6.1 in night-3 and 6.5 in night-4" in said
     assert re.search(r"the tag half is 0 in \S+ and 1 in \S+", said)
     assert "the tag week" not in said
-    assert "left out: unfinished: it is unfinished" in said
+    assert "\nLeft out\n" in said and "\nunfinished: it is unfinished\n" in said
 
 
 def test_latencies_at_different_fixed_rates_are_missing_with_a_reason() -> None:
@@ -122,7 +123,7 @@ def test_the_name_of_a_campaign_is_not_broken_where_a_terminal_is_narrow(root: P
     named = tuple(one.model_copy(update={"campaign": f"{name}{n}"}) for n, one in enumerate(points))
     trend = Trend(storage="disk", quantity="nopm", called="NOPM at the knee", points=named)
     console = Console(width=80, file=io.StringIO(), record=True)
-    console.print(*printed(Nights(campaigns=()), [trend], {}))
+    console.print(*parts(TrendPage(Nights(campaigns=()), [trend], {}).told))
     assert f"{name}0" in console.export_text()
 
 

@@ -20,19 +20,40 @@ from kneebench.analysis.wording import DERIVED
 from kneebench.brief import drawing
 from kneebench.brief.drawing import PROGRAM
 from kneebench.brief.drawn_rows import as_csv, tables
-from kneebench.brief.section import Figure, Part, Section
+from kneebench.brief.section import Figure, Part, Section, Tone
 from kneebench.directories import make_directory
 from kneebench.errors import PlanError
 from kneebench.results.atomic_write import write_bytes, write_text, writing
 
 
 class Page(ABC):
-    """A page: its title, and its sections in order."""
+    """A page: its title, and its sections in order. `derived`: with what no figure compares."""
+
+    derived = ""
 
     @property
     @abstractmethod
     def title(self) -> str:
         """The finding."""
+
+    @property
+    @abstractmethod
+    def subtitle(self) -> str:
+        """What was measured, or compared with what."""
+
+    @property
+    def tone(self) -> Tone:
+        """The colour of the title in a terminal."""
+        return "plain"
+
+    @property
+    def told(self) -> tuple[Section, ...]:
+        """What a terminal shows: the answer, and nothing that must be drawn."""
+        return self.sections
+
+    @abstractmethod
+    def document(self) -> dict[str, Any]:
+        """All of it for programs."""
 
     @property
     @abstractmethod

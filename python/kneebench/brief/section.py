@@ -13,7 +13,8 @@ from kneebench.records import Campaign, Record
 
 Part = Literal["front", "method", "configuration", "appendix"]
 """The parts of a brief, in their order: the answer, how it was tested, on what, the rest."""
-Tone = Literal["plain", "strong", "light", "alarm"]
+Tone = Literal["plain", "strong", "light", "alarm", "doubt", "good"]
+"""The last two colour an answer in a terminal."""
 
 
 class Figure(Record):
@@ -36,6 +37,15 @@ class Column(Record):
     title: str
     number: bool = True
     unit: str = ""
+
+
+def columns(*titles: str) -> tuple[Column, ...]:
+    """Columns by their titles; those of numbers begin with >.
+
+    >>> [column.number for column in columns("meter", ">power")]
+    [False, True]
+    """
+    return tuple(Column(title=one.removeprefix(">"), number=one.startswith(">")) for one in titles)
 
 
 class Row(Record):

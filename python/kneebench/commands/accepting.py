@@ -14,7 +14,7 @@ from kneebench.commands.erasing import WITHOUT_ASKING, WithoutAsking, confirm_er
 from kneebench.commands.junit_file import JUnitFile
 from kneebench.commands.measuring import clean_up, confirmed_duration
 from kneebench.commands.options import CAMPAIGN_HELP, Json, PageFile, Root
-from kneebench.commands.output import checked_page, print_line, show_json, show_parts, write
+from kneebench.commands.output import checked_page, print_line, show_page, write
 from kneebench.commands.resuming import Resumable
 from kneebench.commands.run_options import (
     Fresh,
@@ -210,9 +210,9 @@ def _print_accepted(
     as_json: bool,
 ) -> NoReturn:
     """The answers; the exit code of a measurement itself counts first."""
+    from kneebench.brief.campaigns import AcceptancePage
     from kneebench.results.acceptance import accept as accepted
     from kneebench.results.given_campaigns import told_apart
-    from kneebench.screen import accepted as screen
 
     base, *campaigns = told_apart([base, *campaigns])
     found = [
@@ -221,14 +221,10 @@ def _print_accepted(
     ]
     caveats = _caveats(*campaigns, base)
     file.write(found, campaigns, base, caveats)
-    if as_json:
-        show_json(screen.document(found, caveats))
-    else:
-        show_parts(*screen.printed(found, caveats))
+    whole = AcceptancePage(found, base, campaigns, caveats)
+    show_page(whole, as_json=as_json)
     if page:
-        from kneebench.brief.campaigns import AcceptancePage
-
-        AcceptancePage(found, base, campaigns, caveats).write(page)
+        whole.write(page)
         print_line(f"page: {page}", err=True)
     raise typer.Exit(_exit_code(campaigns, found))
 

@@ -17,6 +17,7 @@ from kneebench.commands.output import (
     print_line,
     print_text,
     require_one,
+    show_campaigns,
     show_csv,
     show_json,
     show_parts,
@@ -169,27 +170,15 @@ def compare(
 def _show_compared(
     campaigns: list[Results], page: Path | None, *, as_json: bool, as_csv: bool, anyway: bool
 ) -> None:
+    from kneebench.brief.campaigns import ComparisonPage
     from kneebench.results import compare_campaigns, differences
     from kneebench.results.cross_campaign import caveats
     from kneebench.results.trend import trends
-    from kneebench.screen.compared import document, printed
 
     found, trend = compare_campaigns(campaigns, anyway=anyway), trends(campaigns)
     differing = [one for other in campaigns[1:] for one in differences(campaigns[0], other)]
-    disturbed = caveats(campaigns)
-    if page:
-        from kneebench.brief.campaigns import ComparisonPage
-
-        ComparisonPage(campaigns, found, trend, differing, disturbed).write(page)
-        print_line(f"page: {page}", err=True)
-    if as_json:
-        show_json(document(found, differing, disturbed, trend))
-    elif as_csv:
-        from kneebench.brief.campaigns.comparison_page import compared_rows
-
-        show_csv(compared_rows(found, disturbed))
-    else:
-        show_parts(*printed(found, differing, disturbed, trend))
+    whole = ComparisonPage(campaigns, found, trend, differing, caveats(campaigns))
+    show_campaigns(whole, page, as_csv=as_csv, as_json=as_json)
 
 
 Paper = Literal["a4", "us-letter"]

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.segment import Segment
 
+    from kneebench.brief.campaigns.campaigns_page import CampaignsPage
     from kneebench.brief.pdf import Paper
+    from kneebench.brief.rendering import Page
     from kneebench.records import Event, Results
 
 EVERY_S = 2.0
@@ -86,6 +88,27 @@ def show_parts(*parts: Any, file_columns: int = 160) -> None:
             console.print(Filtered(part), soft_wrap=isinstance(part, Text))
         if drawn:
             sys.stdout.write("".join(f"{line.rstrip()}\n" for line in drawn.get().splitlines()))
+
+
+def show_page(page: Page, *, as_json: bool = False) -> None:
+    """Print what a page says, without its charts; or all of it as JSON."""
+    from kneebench.brief.terminal import told
+
+    if as_json:
+        show_json(page.document())
+    else:
+        show_parts(*told(page))
+
+
+def show_campaigns(page: CampaignsPage, file: Path | None, *, as_csv: bool, as_json: bool) -> None:
+    """Write a page over several campaigns to the file, if one is wanted; print what it says."""
+    if file:
+        page.write(file)
+        print_line(f"page: {file}", err=True)
+    if as_csv:
+        print_text(page.csv())
+    else:
+        show_page(page, as_json=as_json)
 
 
 def show_json(document: Any) -> None:

@@ -81,7 +81,9 @@ def _checked(file: Path) -> Path:
 
 
 def _show_replaced(replaced: Sequence[Replacement]) -> None:
-    from kneebench.screen.packed import replacements
+    from kneebench.brief.section import Row, Table, columns
+    from kneebench.brief.terminal import Fitted
 
     if replaced:
-        show_parts(replacements(replaced))
+        rows = tuple(Row(cells=(one.kind, one.name, one.stand_in)) for one in replaced)
+        show_parts(Fitted(Table(columns=columns("kind", "name", "stand-in"), rows=rows)))

@@ -12,7 +12,7 @@ import typer
 from kneebench.commands.erasing import WITHOUT_ASKING, confirm_drives
 from kneebench.commands.measuring import clean_up, confirm
 from kneebench.commands.options import Json
-from kneebench.commands.output import ReadingProgress, print_line, show_json, show_parts
+from kneebench.commands.output import ReadingProgress, print_line, show_json, show_page
 from kneebench.commands.run_options import SetKeys, Yes
 from kneebench.commands.trusting import TrustPlan, trusted
 from kneebench.directories import make_directory
@@ -120,7 +120,6 @@ class _Asked(NamedTuple):
 def _one(targets: list[Target], asked: _Asked) -> None:
     from kneebench.brief.profile import ProfilePage
     from kneebench.measurement import profile as measuring
-    from kneebench.screen import profile as screen
 
     sheet = measuring.read_datasheet(asked.datasheet) if asked.datasheet else None
     [target] = targets
@@ -129,11 +128,8 @@ def _one(targets: list[Target], asked: _Asked) -> None:
 
     found = measuring.profile(target, asked.seconds, _print_row, progress=PreconditioningLines())
     found = found.beside(sheet) if sheet else found
-    if asked.as_json:
-        show_json(screen.document(found))
-    else:
-        show_parts(*screen.printed(found))
-    _write(found, ProfilePage(found), asked.files)
+    show_page(page := ProfilePage(found), as_json=asked.as_json)
+    _write(found, page, asked.files)
 
 
 def _storages(plan: Plan, size_bytes: int, asked: _Asked) -> None:
@@ -144,7 +140,6 @@ def _storages(plan: Plan, size_bytes: int, asked: _Asked) -> None:
     from kneebench.lab.volumes import Volumes
     from kneebench.measurement import profile as measuring
     from kneebench.plan.configurations import configuration_id
-    from kneebench.screen import profile as screen
 
     sheet = measuring.read_datasheet(asked.datasheet) if asked.datasheet else None
     if sheet and max(one.number_of_drives for one in plan.storages.values()) > 1:
@@ -164,26 +159,26 @@ def _storages(plan: Plan, size_bytes: int, asked: _Asked) -> None:
                 target = measuring.DirectoryTarget(there.paths[0], size_bytes)
                 found = measuring.profile(target, asked.seconds, _print_row).of_storage(name, plan)
             found = found.beside(sheet) if sheet else found
-            documents[name] = screen.document(found)
+            documents[name] = (page := ProfilePage(found)).document()
             if not asked.as_json:
-                show_parts(*screen.printed(found))
+                show_page(page)
             own = [one.with_stem(f"{one.stem}-{ids[name]}") for one in asked.files]
-            _write(found, ProfilePage(found), own if len(ids) > 1 else asked.files)
+            _write(found, page, own if len(ids) > 1 else asked.files)
     if asked.as_json:
         show_json({"storages": documents})
 
 
 def _print_row(row: ProfileRow) -> None:
-    from kneebench.screen import profile as screen
+    from kneebench.brief.profile.row_table import row_line
 
-    print_line(screen.row_line(row), err=True)
+    print_line(row_line(row), err=True)
 
 
 def _several(targets: list[Target], asked: _Asked) -> None:
     from kneebench.brief.profile import TogetherPage
+    from kneebench.brief.profile.together import row_line
     from kneebench.errors import PlanError
     from kneebench.measurement import profile as measuring
-    from kneebench.screen import profile as screen
 
     if asked.datasheet:
         raise PlanError("--datasheet", seen="a data sheet is of one drive", do="name one drive")
@@ -193,16 +188,13 @@ def _several(targets: list[Target], asked: _Asked) -> None:
     targets = _begin(targets, takes_s, writes_s, asked)
 
     def watch(row: TogetherRow) -> None:
-        print_line(screen.together_line(row), err=True)
+        print_line(row_line(row), err=True)
 
     found = measuring.profile_together(
         targets, asked.seconds, watch, progress=PreconditioningLines()
     )
-    if asked.as_json:
-        show_json(screen.document(found))
-    else:
-        show_parts(*screen.printed_together(found))
-    _write(found, TogetherPage(found), asked.files)
+    show_page(page := TogetherPage(found), as_json=asked.as_json)
+    _write(found, page, asked.files)
 
 
 def _begin(targets: list[Target], takes_s: float, writes_s: float, asked: _Asked) -> list[Target]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,9 +16,7 @@ from kneebench.commands.output import (
     print_line,
     require_directory,
     require_one,
-    show_csv,
-    show_json,
-    show_parts,
+    show_campaigns,
 )
 from kneebench.directories import CAMPAIGNS
 
@@ -84,6 +82,7 @@ def trend(
       kneebench trend january february march --csv
       kneebench trend --in /srv/results --badge kneebench.svg --last-night 0
     """
+    from kneebench.brief.campaigns import TrendPage
     from kneebench.results.nights import differing_at
     from kneebench.results.trend import trends
 
@@ -92,14 +91,10 @@ def trend(
     chosen = _chosen(campaigns or [], root, tag or [])
     found = trends(chosen.campaigns)
     differing = differing_at(chosen.campaigns, found)
-    if page:
-        from kneebench.brief.campaigns import TrendPage
-
-        TrendPage(chosen, found, differing).write(page)
-        print_line(f"page: {page}", err=True)
+    whole = TrendPage(chosen, found, differing)
     if badge:
         _write_badge(badge, chosen, found, last_night)
-    _show(chosen, found, differing, as_csv=as_csv, as_json=as_json)
+    show_campaigns(whole, page, as_csv=as_csv, as_json=as_json)
 
 
 def _write_badge(
@@ -111,27 +106,6 @@ def _write_badge(
     drawn = badge(found, chosen.label, last_night=last_night, left_out=chosen.left_out)
     write_where_named(file, drawn)
     print_line(f"badge: {file}", err=True)
-
-
-def _show(
-    chosen: Nights,
-    found: Sequence[Trend],
-    differing: Mapping[str, Sequence[str]],
-    *,
-    as_csv: bool,
-    as_json: bool,
-) -> None:
-    """The trend in the form that was chosen."""
-    from kneebench.screen import trended
-
-    if as_json:
-        show_json(trended.document(chosen, found, differing))
-    elif as_csv:
-        from kneebench.brief.campaigns.trend_page import trend_rows
-
-        show_csv(trend_rows(found))
-    else:
-        show_parts(*trended.printed(chosen, found, differing))
 
 
 def _check(page: Path | None, badge: Path | None, last_night: int | None) -> None:

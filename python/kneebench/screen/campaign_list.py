@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console, ConsoleOptions, RenderableType
-from rich.markup import escape
-from rich.measure import Measurement
-from rich.table import Table
 from rich.text import Text
 
 from kneebench.analysis.wording import plural
+from kneebench.brief.section import Row, Table, columns
+from kneebench.brief.terminal import Fitted
 from kneebench.results import Listed
-from kneebench.screen.tables import plain_table
 
 _FLAT = {"id", "name", "started_at", "simulated", "finished", "exit_code", "rungs", "finding"}
 """Fields that a flat row has as they are."""
@@ -30,7 +28,7 @@ class CampaignList:
         self, console: Console, options: ConsoleOptions
     ) -> Iterator[RenderableType]:
         table = _table(self._listed)
-        if Measurement.get(console, options.update(width=1000), table).maximum <= options.max_width:
+        if table.width <= options.max_width:
             yield table
         else:
             for one in self._listed:
@@ -60,11 +58,9 @@ def found(one: Listed) -> str:
     return f"{said} (exit {one.exit_code})" if one.exit_code else said
 
 
-def _table(listed: Sequence[Listed]) -> Table:
-    table = plain_table("campaign", "finding", "storages", "tags")
-    for one in listed:
-        table.add_row(*map(escape, (one.folder.name, *_behind(one))))
-    return table
+def _table(listed: Sequence[Listed]) -> Fitted:
+    rows = tuple(Row(cells=(one.folder.name, *_behind(one))) for one in listed)
+    return Fitted(Table(columns=columns("campaign", "finding", "storages", "tags"), rows=rows))
 
 
 def _behind(one: Listed) -> tuple[str, ...]:

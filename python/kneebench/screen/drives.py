@@ -6,14 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rich.console import RenderableType
-from rich.markup import escape
-from rich.table import Table
 from rich.text import Text
 
 from kneebench import units
+from kneebench.brief.section import Row, Section, Table, Tone, columns
+from kneebench.brief.terminal import Fitted, parts
 from kneebench.lab.inventory.erasable import State, content, drive_state
 from kneebench.records import DriveHealth, Host, WholeDrive
-from kneebench.screen.tables import plain_table
 
 UNKNOWN = "unknown"
 VOLATILE = {
@@ -22,45 +21,46 @@ VOLATILE = {
     True: "yes: writes survive a power loss only after a flush, unless the drive is protected",
 }
 WARNS = {None: "", False: "none", True: "yes: the drive reports itself at risk"}
-STYLES: dict[State, str] = {
-    "in use": "yellow",
-    "contains data": "yellow",
-    "blank": "green",
-    "read-only": "red",
-    "unknown": "red",
+TONES: dict[State, Tone] = {
+    "in use": "doubt",
+    "contains data": "doubt",
+    "blank": "good",
+    "read-only": "alarm",
+    "unknown": "alarm",
 }
 MEANS = (
     "in use: kneebench never writes to it; contains data: it must be erased first; blank: nothing"
-    " was found on it."
+    " was found on it. used: share of the rated endurance, as the drive reports it."
 )
 
 
 def printed(drives: Sequence[WholeDrive], machine: Host) -> Iterator[RenderableType]:
-    """All drives, one per row; then what the states mean, and the host."""
-    table = plain_table("drive", "model", ">size", "transport", ">used", ">temp", "state")
-    for drive in drives:
-        found, health = drive_state(drive), drive.health
-        table.add_row(
-            drive.name,
-            escape(drive.model or UNKNOWN),
-            units.size(drive.size_bytes),
-            escape(drive.transport or UNKNOWN),
-            _shown(health.percentage_used, "{:g}%"),
-            _shown(health.temperature_c, "{:g} °C"),
-            f"[{STYLES[found.state]}]{found.state}[/]: {escape(found.why)}",
-        )
-    yield table
-    yield Text(f"\n{MEANS}\nused: share of the rated endurance, as the drive reports it.")
+    """All drives, one per row, with what the states mean; then the host."""
+    titles = columns("state", "drive", "model", ">size", "transport", ">used", ">temp", "why")
+    yield Fitted(Table(caption=MEANS, columns=titles, rows=tuple(map(_row, drives))))
     yield Text(f"\n{_host(machine)}", style="dim")
+
+
+def _row(drive: WholeDrive) -> Row:
+    found, health = drive_state(drive), drive.health
+    cells = (
+        found.state,
+        drive.name,
+        drive.model or UNKNOWN,
+        units.size(drive.size_bytes),
+        drive.transport or UNKNOWN,
+        _shown(health.percentage_used, "{:g}%"),
+        _shown(health.temperature_c, "{:g} °C"),
+        found.why,
+    )
+    return Row(cells=cells, tone=TONES[found.state])
 
 
 def detailed(drives: Sequence[WholeDrive], machine: Host) -> Iterator[RenderableType]:
     """All facts of some drives."""
     for drive in drives:
-        yield Text(drive.path, style="bold")
-        yield _facts(drive)
-        yield Text()
-    yield Text(_host(machine), style="dim")
+        yield from parts([Section(name=drive.name, title=drive.path, tables=(_facts(drive),))])
+    yield Text(f"\n{_host(machine)}", style="dim")
 
 
 def document(drives: Sequence[WholeDrive], machine: Host) -> dict[str, Any]:
@@ -82,12 +82,13 @@ def _with_nulls(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _facts(drive: WholeDrive) -> Table:
-    table = plain_table("", "")
-    table.show_header = False
-    for name, text in (*_identity(drive).items(), *_health(drive.health).items()):
-        if text or name != "content":
-            table.add_row(f"[dim]{name}[/]", escape(text or UNKNOWN))
-    return table
+    facts = {**_identity(drive), **_health(drive.health)}
+    rows = (
+        Row(cells=(name, text or UNKNOWN))
+        for name, text in facts.items()
+        if text or name != "content"
+    )
+    return Table(columns=columns("", ""), rows=tuple(rows))
 
 
 def _identity(drive: WholeDrive) -> dict[str, str]:

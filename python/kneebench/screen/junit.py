@@ -18,10 +18,10 @@ from kneebench.analysis.acceptance import SURE, nothing_judged
 from kneebench.analysis.comparison import called
 from kneebench.analysis.judged import USERS, Judged
 from kneebench.analysis.outcome import exit_code, failed_checks, invalid_rungs, without_figure
-from kneebench.analysis.wording import DERIVED, as_sentence
+from kneebench.analysis.wording import DERIVED, as_sentence, behind_label
+from kneebench.brief.campaigns.acceptance_page import figures_of
 from kneebench.records import Climb, Results, Rung
 from kneebench.results.acceptance import Acceptance
-from kneebench.screen.accepted import figures_of, title
 from kneebench.units import size
 from kneebench.visible import visible
 
@@ -80,7 +80,7 @@ def _suite(
     if code := exit_code(results):
         _failed_measurement(suite, results, code)
     elif nothing_judged(found.figures):
-        _error(suite, ANSWER, as_sentence(title(found)), NOTHING_JUDGED)
+        _error(suite, ANSWER, as_sentence(_title(found)), NOTHING_JUDGED)
     outcomes = Counter(element.tag for case in suite.iter("testcase") for element in case)
     suite.set("tests", str(len(list(suite.iter("testcase")))))
     for name, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
@@ -88,9 +88,14 @@ def _suite(
     return suite
 
 
+def _title(found: Acceptance) -> str:
+    """The answer in a line, behind what must be known first, such as that it is simulated."""
+    return behind_label(found.label, found.sentence)
+
+
 def _said(found: Acceptance, caveats: Sequence[str]) -> Iterator[str]:
     """What the terminal prints beside the figures."""
-    yield as_sentence(title(found))
+    yield as_sentence(_title(found))
     yield from (f"CAVEAT  {sentence}" for sentence in caveats)
     knees = (one.sentence for one in found.figures if one.quantity == USERS and one.sentence)
     yield from map(as_sentence, (*knees, *found.matching, found.drift))

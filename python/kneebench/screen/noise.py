@@ -7,19 +7,24 @@ from datetime import UTC, datetime
 from typing import Any
 
 from rich.console import RenderableType
-from rich.markup import escape
-from rich.table import Table
 from rich.text import Text
 
 from kneebench.analysis.disturbance import campaigns_disturbed
 from kneebench.analysis.noise_floor import ENOUGH, QUANTITIES, NoisePair, noise_floor_of, noise_pair
 from kneebench.analysis.outcome import exit_code
 from kneebench.analysis.quantity_ratio import MEAN, NOPM, P999
-from kneebench.analysis.wording import DERIVED, percent, plural, times_with_interval
+from kneebench.analysis.wording import (
+    DERIVED,
+    behind_label,
+    percent,
+    plural,
+    times_with_interval,
+)
+from kneebench.brief.campaigns.comparison_page import as_documents, caveats_section
+from kneebench.brief.section import Row, Section, Table, columns
+from kneebench.brief.terminal import parts
 from kneebench.records import NoiseFloor, Results
 from kneebench.results.noise_pairs import MachinePairs
-from kneebench.screen.compared import as_documents, caveats
-from kneebench.screen.tables import plain_table
 from kneebench.units import rough_time
 
 CALLED = {quantity.name: called for quantity, called in QUANTITIES.items()}
@@ -34,18 +39,25 @@ COMPARED = (NOPM.name, MEAN.name, P999.name)
 def printed(found: Sequence[Results], floor: NoiseFloor | None) -> Iterator[RenderableType]:
     """The pairs that were measured, how many of them claimed a difference, and the noise floor."""
     pairs = [noise_pair(results) for results in found]
-    label = f"{found[0].campaign.label.upper()}: " if found[0].campaign.label else ""
-    yield Text(f"{label}{found[0].campaign.resolved.question}\n", style="bold")
-    yield from caveats(campaigns_disturbed(found))
-    yield _pairs(pairs, [exit_code(results) for results in found])
+    label, question = found[0].campaign.label, found[0].campaign.resolved.question
     claimed = sum(bool(pair.claimed) for pair in pairs)
-    yield Text(f"\n{claimed} of {plural(len(pairs), 'pair')} claimed a difference.")
-    if floor:
-        yield Text(f"\nNoise floor of this machine, from {plural(floor.pairs, 'pair')}:")
-        yield _floor(floor)
-        if floor.pairs < ENOUGH:
-            yield Text(FEW_PAIRS.format(ENOUGH - floor.pairs))
+    said = (f"{claimed} of {plural(len(pairs), 'pair')} claimed a difference.",)
+    table = _pairs(pairs, [exit_code(results) for results in found])
+    yield Text(behind_label(label.upper(), question), style="bold")
+    yield from parts(
+        (
+            caveats_section(campaigns_disturbed(found)),
+            Section(name="pairs", title="Pairs", sentences=said, tables=(table,)),
+            _floor_section(floor) if floor else None,
+        )
+    )
     yield Text(f"\n{DERIVED}", style="dim")
+
+
+def _floor_section(floor: NoiseFloor) -> Section:
+    few = (FEW_PAIRS.format(ENOUGH - floor.pairs),) if floor.pairs < ENOUGH else ()
+    title = f"Noise floor of this machine, from {plural(floor.pairs, 'pair')}"
+    return Section(name="floor", title=title, sentences=few, tables=(_floor(floor),))
 
 
 def document(found: Sequence[Results], floor: NoiseFloor | None) -> dict[str, Any]:
@@ -68,14 +80,13 @@ def known(machine: MachinePairs, host: str) -> Iterator[RenderableType]:
     yield Text(f"Noise floors of {host}")
     for measured, pairs in machine.series():
         floor = noise_floor_of(pairs)
-        where = measured.storage or measured.server or "model"
-        yield Text(where, style="bold")
-        yield Text(
+        said = (
             f"{measured.engine}, {measured.rounds} rounds; {plural(floor.pairs, 'pair')}, the"
             f" newest {_age(floor.measured_at)} old: {pairs[-1].campaign}"
         )
-        yield _floor(floor)
-        yield Text()
+        where = measured.storage or measured.server or "model"
+        tables = (_floor(floor),)
+        yield from parts([Section(name="known", title=where, sentences=(said,), tables=tables)])
 
 
 def known_document(machine: MachinePairs) -> dict[str, Any]:
@@ -92,24 +103,23 @@ def known_document(machine: MachinePairs) -> dict[str, Any]:
 
 
 def _pairs(pairs: Sequence[NoisePair], codes: Sequence[int]) -> Table:
-    table = plain_table("campaign", *(CALLED[name] for name in COMPARED), "claimed")
-    table.columns[0].no_wrap = True
+    rows = []
     for pair, code in zip(pairs, codes, strict=True):
         ratios = (pair.ratios.get(name) for name in COMPARED)
         claimed = ", ".join(CALLED[name] for name in pair.claimed) or "no difference"
-        table.add_row(
-            escape(pair.campaign),
+        cells = (
+            pair.campaign,
             *(times_with_interval(one.ratio) if one else "not measured" for one in ratios),
-            f"[red]not kept: exit code {code}[/]" if code else claimed,
+            f"not kept: exit code {code}" if code else claimed,
         )
-    return table
+        rows.append(Row(cells=cells, tone="alarm" if code else "plain"))
+    titles = columns("campaign", *(CALLED[name] for name in COMPARED), "claimed")
+    return Table(columns=titles, rows=tuple(rows))
 
 
 def _floor(floor: NoiseFloor) -> Table:
-    table = plain_table("quantity", ">noise floor")
-    for name, share in floor.shares.items():
-        table.add_row(CALLED.get(name, escape(name)), percent(share))
-    return table
+    rows = (Row(cells=(CALLED.get(name, name), percent(one))) for name, one in floor.shares.items())
+    return Table(columns=columns("quantity", ">noise floor"), rows=tuple(rows))
 
 
 def _age(measured_at: str) -> str:

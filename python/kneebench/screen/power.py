@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
-from rich.markup import escape
 from rich.text import Text
 
 from kneebench import units
+from kneebench.brief.section import Row, Table, columns
+from kneebench.brief.terminal import Fitted
 from kneebench.measurement.power.now import PowerNow
-from kneebench.screen.tables import plain_table
 
 NONE = (
     "This machine has no meter of power that kneebench can read: no RAPL (virtual machines have"
@@ -26,25 +26,21 @@ MEANS = (
 
 def meters(found: Sequence[PowerNow]) -> Iterator[RenderableType]:
     """A row for each, then what the words mean."""
-    if not found:
-        yield Text(NONE)
-        return
-    table = plain_table("meter", "type", "scope", "covers", ">power", ">new value", ">age", "reads")
-    for one in found:
-        facts, period = one.facts, units.NOTHING
-        if one.period_s:
-            period = f"every {units.time(one.period_s)}"
-        said = facts.source if not one.why or facts.rated_w is not None else one.why
-        colour = "yellow" if one.why and facts.rated_w is None else "default"
-        table.add_row(
-            escape(facts.name),
-            facts.type,
-            f"{facts.scope}: {escape(facts.caption)}",
-            escape(", ".join(facts.covers) or WHOLE),
-            units.power(one.watts),
-            period,
-            units.time(one.age_s),
-            f"[{colour}]{escape(said)}[/]",
-        )
-    yield table
-    yield Text(f"\n{MEANS}", style="dim")
+    titles = columns("meter", "type", "scope", "covers", ">power", ">new value", ">age", "reads")
+    table = Table(caption=MEANS, columns=titles, rows=tuple(map(_row, found)))
+    yield Fitted(table) if found else Text(NONE)
+
+
+def _row(one: PowerNow) -> Row:
+    facts, unread = one.facts, bool(one.why) and one.facts.rated_w is None
+    cells = (
+        facts.name,
+        facts.type,
+        f"{facts.scope}: {facts.caption}",
+        ", ".join(facts.covers) or WHOLE,
+        units.power(one.watts),
+        f"every {units.time(one.period_s)}" if one.period_s else units.NOTHING,
+        units.time(one.age_s),
+        one.why if unread else facts.source,
+    )
+    return Row(cells=cells, tone="doubt" if unread else "plain")

@@ -32,55 +32,54 @@ from kneebench.analysis.power import doubts
 from kneebench.analysis.proof import bottlenecks
 from kneebench.analysis.quoted_load import limit_caveats, quoted_loads
 from kneebench.analysis.sweep import sweeps
-from kneebench.analysis.wording import DERIVED, capital, plural
+from kneebench.analysis.wording import DERIVED, behind_label, capital, plural
+from kneebench.brief.campaigns.campaigns_page import said
+from kneebench.brief.section import Section
 from kneebench.brief.sections import cautions
+from kneebench.brief.terminal import parts
 from kneebench.brief.view_model import ViewModel
 from kneebench.errors import KneebenchError
 from kneebench.records import Results
 from kneebench.screen import tables
 from kneebench.screen.progress import rung_line
 
+DATABASES = "Databases, each with its settings, on one storage"
+
 
 def printed(results: Results, *, every_rung: bool = False) -> Iterator[RenderableType]:
     """The parts to print, in order."""
-    label = f"{results.campaign.label.upper()}: " if results.campaign.label else ""
     unfinished = "" if results.finished else " (unfinished)"
-    yield Text(f"{label}{results.campaign.resolved.question}{unfinished}", style="bold")
-    yield from (Text(one.sentence, style="dim") for one in limited_memory(results))
-    yield from (
-        Text(f"FAILED CHECK  {sentence}", style="red") for sentence in failed_checks(results)
-    )
-    yield from (Text(f"INVALID  {sentence}", style="red") for sentence in invalid_rungs(results))
-    yield from (Text(f"NO FIGURE  {sentence}", style="red") for sentence in without_figure(results))
-    yield from (
-        Text(f"STILL WARMING  {one.words}", style="red") for one in never_steady(results).values()
-    )
-    yield from (Text(f"CAVEAT  {sentence}", style="yellow") for sentence in _caveats(results))
-    yield Text()
-    summaries = configuration_summaries(results)
-    if sweeps(results) or len(summaries) > tables.MOST_COLUMNS:
-        yield tables.configuration_rows(summaries)
-        yield Text()
-    else:
-        for table in tables.configuration_summaries(summaries):
-            yield table
-            yield Text()
-    yield from (Text(f"{comparison.sentence}.") for comparison in compare(results))
-    yield from _of_databases(results)
-    yield from (Text(sentence(levelling(sweep))) for sweep in sweeps(results))
-    if rounds := rounds_of(results):
-        yield Text(f"{capital(rounds.sentence)}.")
-    yield from _in_the_brief(results)
-    if every_rung:
-        yield Text()
-        yield tables.rungs(
-            [
-                rung_line(rung, {climb.id: climb.configuration})
-                for climb in results.climbs
-                for rung in climb.rungs
-            ]
-        )
+    question = f"{results.campaign.resolved.question}{unfinished}"
+    yield Text(behind_label(results.campaign.label.upper(), question), style="bold")
+    yield from parts(_sections(results, every_rung=every_rung))
     yield Text(f"\n{DERIVED}", style="dim")
+
+
+def _sections(results: Results, *, every_rung: bool) -> Iterator[Section | None]:
+    yield said("memory", "", (one.sentence for one in limited_memory(results)))
+    alarms = tuple(_alarms(results))
+    yield Section(name="alarms", title="", sentences=alarms, tone="alarm")
+    yield said("caveats", "", _caveats(results), caveats=True)
+    summaries = configuration_summaries(results)
+    table = tables.configuration_summaries(summaries, by_row=bool(sweeps(results)))
+    yield Section(name="summaries", title="", tables=(table,))
+    yield Section(name="answers", title="", sentences=("", *_answers(results)))
+    yield said("databases", DATABASES, _of_databases(results))
+    if every_rung:
+        lines = [
+            rung_line(rung, {climb.id: climb.configuration})
+            for climb in results.climbs
+            for rung in climb.rungs
+        ]
+        yield Section(name="rungs", title="", tables=(tables.rungs(lines),))
+
+
+def _alarms(results: Results) -> Iterator[str]:
+    """What must not be quoted."""
+    yield from (f"FAILED CHECK  {sentence}" for sentence in failed_checks(results))
+    yield from (f"INVALID  {sentence}" for sentence in invalid_rungs(results))
+    yield from (f"NO FIGURE  {sentence}" for sentence in without_figure(results))
+    yield from (f"STILL WARMING  {one.words}" for one in never_steady(results).values())
 
 
 def _caveats(results: Results) -> Iterator[str]:
@@ -93,19 +92,21 @@ def _caveats(results: Results) -> Iterator[str]:
     yield from control_caveats(results)
 
 
-def _in_the_brief(results: Results) -> Iterator[Text]:
-    """How many caveats the brief has; nothing where it has none, or cannot be written."""
-    with contextlib.suppress(KneebenchError):
+def _answers(results: Results) -> Iterator[str]:
+    yield from (f"{comparison.sentence}." for comparison in compare(results))
+    yield from (sentence(levelling(sweep)) for sweep in sweeps(results))
+    if rounds := rounds_of(results):
+        yield f"{capital(rounds.sentence)}."
+    with contextlib.suppress(KneebenchError):  # the brief cannot be written
         if found := cautions.section(ViewModel(results)):
-            yield Text(f"The brief lists {plural(len(found.sentences), 'caveat')}.")
+            yield f"The brief lists {plural(len(found.sentences), 'caveat')}."
 
 
-def _of_databases(results: Results) -> Iterator[Text]:
+def _of_databases(results: Results) -> Iterator[str]:
     """The comparison of databases, with what it means; nothing for one database."""
     if sentences := list(database_sentences(results)):
-        yield Text("\nDatabases, each with its settings, on one storage:", style="bold")
-        yield from (Text(f"{sentence}.") for sentence in sentences)
-        yield from (Text(sentence, style="dim") for sentence in MEANING)
+        yield from (f"{sentence}." for sentence in sentences)
+        yield from MEANING
 
 
 def results_json(results: Results) -> dict[str, Any]:

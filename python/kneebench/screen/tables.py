@@ -1,31 +1,22 @@
-"""The tables that people read: rungs, findings, the answer for each storage."""
+"""The tables of a terminal: rungs, findings, the answer for each storage."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from textwrap import fill
 
-from rich.markup import escape
-from rich.table import Table
 from rich.text import Text
 
 from kneebench import units
-from kneebench.analysis.configuration_summary import (
-    ConfigurationSummary,
-    rows,
-    shown_count,
-    shown_time,
-    shown_users,
-)
-from kneebench.analysis.undecided import unclaimed
-from kneebench.analysis.wording import FEW_MEANS, capital, named, times_with_interval
-from kneebench.records import Comparison, Finding
-from kneebench.results import CampaignRow
-from kneebench.results.cross_campaign import fixed_rate
+from kneebench.analysis.configuration_summary import ConfigurationSummary, rows
+from kneebench.analysis.wording import FEW_MEANS, capital, named
+from kneebench.brief.section import Row, Table, Tone, columns
+from kneebench.brief.terminal import Fitted
+from kneebench.records import Finding
 from kneebench.screen.progress import RungLine
 from kneebench.units import rough_time
 
-_STORAGES_A_TABLE = 3
 MOST_COLUMNS = 6
 """Configurations that are shown side by side; more have a row each."""
 _SUBJECT_COLUMNS = 24
@@ -35,31 +26,30 @@ MARK = "*"
 """Beside a percentile that too few samples exceed."""
 MARK_MEANS = f"{MARK} {FEW_MEANS}"
 _URL = re.compile(r"\w+://\S*?(?=:?(?:\s|$))")
-LEVELS = {
-    "ok": "[green]ok[/]",
-    "note": "[cyan]note[/]",
-    "warning": "[yellow]warning[/]",
-    "error": "[red]error[/]",
-    "refused": "[red]refused[/]",
+LEVELS: dict[str, Tone] = {
+    "ok": "good",
+    "note": "plain",
+    "warning": "doubt",
+    "error": "alarm",
+    "refused": "alarm",
 }
 
 
-def rungs(lines: Sequence[RungLine], title: str = "") -> Table:
+def rungs(lines: Sequence[RungLine]) -> Table:
     """The rungs measured, as they came."""
-    table = plain_table(
-        "storage", "phase", ">users", ">NOPM", ">mean", ">P99.9", ">log write", "note", title=title
-    )
-    for line in lines:
-        table.add_row(
-            escape(line.name),
-            named(line.phase),
-            str(line.users),
-            units.count(line.nopm),
-            *times_of(line),
-            f"[yellow]{escape(line.note)}[/]",
+    titles = ("storage", "phase", ">users", ">NOPM", ">mean", ">P99.9", ">log write", "note")
+    found = (
+        Row(
+            cells=(
+                *(line.name, named(line.phase), str(line.users), units.count(line.nopm)),
+                *times_of(line),
+                line.note,
+            )
         )
-    _explain(table, (line.p999_certain for line in lines), MARK_MEANS)
-    return table
+        for line in lines
+    )
+    few = not all(line.p999_certain for line in lines)
+    return Table(caption=MARK_MEANS * few, columns=columns(*titles), rows=tuple(found))
 
 
 def times_of(line: RungLine) -> Iterator[str]:
@@ -69,29 +59,25 @@ def times_of(line: RungLine) -> Iterator[str]:
     yield _time(line.log_write_s)
 
 
-def _explain(table: Table, certain: Iterable[bool], means: str = FEW_MEANS) -> None:
-    """Put what the words mean below the table, where they are in it."""
-    if not all(certain):
-        table.caption, table.caption_justify = means, "left"
-
-
-def findings(found: Iterable[Finding]) -> Iterator[Table | Text]:
+def findings(found: Iterable[Finding]) -> Iterator[Fitted | Text]:
     """What `check` found; what to do about it stands below what was seen, so that 80 columns are
     enough. A URL that is wider than its column, and what to do with one, stand below the table:
     they are not broken there.
     """
-    table = plain_table("", "subject", "finding")
-    table.columns[1].max_width = _SUBJECT_COLUMNS
-    urls, below = dict[str, str](), list[str]()
+    rows, urls, below = list[Row](), dict[str, str](), list[str]()
     for finding in found:
         subject = _URL.sub(lambda url: _short(url[0], urls), finding.subject)
         do = finding.do
         if _URL.search(do):
             below.append(f"{subject}: {do}")
             do = "see below"
-        shown = f"\n[dim]-> {escape(do)}[/]" if do else ""
-        table.add_row(LEVELS[finding.level], escape(subject), escape(finding.seen) + shown)
-    yield table
+        cells = (
+            finding.level,
+            fill(subject, _SUBJECT_COLUMNS, break_on_hyphens=False),
+            finding.seen + (f"\n-> {do}" if do else ""),
+        )
+        rows.append(Row(cells=cells, tone=LEVELS[finding.level]))
+    yield Fitted(Table(columns=columns("", "subject", "finding"), rows=tuple(rows)))
     yield from (Text(f"{name}: {url}") for url, name in urls.items())
     yield from map(Text, below)
 
@@ -149,116 +135,29 @@ def trial_outcome(found: Sequence[Finding]) -> Text:
     return Text(f"Everything that was tried works ({steps}).", style="green")
 
 
-def configuration_summaries(found: Sequence[ConfigurationSummary]) -> Iterator[Table]:
-    """One column per storage, a few to a table: what it reached, and what stopped it."""
-    for first in range(0, len(found), _STORAGES_A_TABLE):
-        some = found[first : first + _STORAGES_A_TABLE]
-        table = plain_table("", *(escape(summary.name) for summary in some))
-        for name, cells in rows(some):
-            table.add_row(f"[dim]{name}[/]", *(escape(cell) for cell in cells))
-        if first + _STORAGES_A_TABLE >= len(found):
-            _explain(
-                table,
-                (
-                    one.p999_certain
-                    for summary in found
-                    for one in (summary, summary.fixed_rate)
-                    if one
-                ),
-            )
-        yield table
-
-
-def configuration_rows(found: Sequence[ConfigurationSummary]) -> Table:
-    """One row per configuration, for more than fit side by side; a name is never broken."""
-    texts = [(name, cells) for name, cells in rows(found) if name]
-    table = plain_table("configuration", *(escape(name) for name, _ in texts))
-    table.columns[0].no_wrap = True
-    for one, cells in zip(found, zip(*(cells for _, cells in texts), strict=True), strict=True):
-        table.add_row(escape(one.name), *map(escape, cells))
-    _explain(table, (one.p999_certain for one in found))
-    return table
-
-
-def campaign_rows(rows: Iterable[CampaignRow]) -> Table:
-    """The knees (or fixed loads) of two campaigns with their latency, that at the one rate in a
-    column of its own, and all against the first one's baseline.
+def configuration_summaries(
+    found: Sequence[ConfigurationSummary], *, by_row: bool = False
+) -> Table:
+    """What each storage reached, and what stopped it: side by side, or a row each for many, and
+    `by_row`.
     """
-    rows = tuple(rows)
-    rate, point = fixed_rate(rows), rows[0].point
-    fixed = f"mean latency at {rate}" if rate else ""
-    table = plain_table(
-        "campaign",
-        "storage",
-        f"{point}, users",
-        f"NOPM\nmean latency at the {point}",
-        *filter(None, [fixed]),
-        "vs. the first baseline",
+    named_rows = [*rows(found)]
+    if len(found) <= MOST_COLUMNS and not by_row:
+        titles = ("", *(summary.name for summary in found))
+        cells = [(name, *texts) for name, texts in named_rows]
+    else:
+        named_rows = [(name, texts) for name, texts in named_rows if name]
+        titles = ("configuration", *(name for name, _ in named_rows))
+        names = [summary.name for summary in found]
+        cells = [*zip(names, *(texts for _, texts in named_rows), strict=True)]
+    certain = (
+        one.p999_certain for summary in found for one in (summary, summary.fixed_rate) if one
     )
-    table.columns[0].no_wrap = True
-    for row in rows:
-        found = row.knee
-        knee = (
-            (shown_users(found.users), f"{shown_count(found.nopm)}\n{shown_time(found.latency_s)}")
-            if found
-            else ("none", "none")
-        )
-        table.add_row(
-            *map(
-                escape,
-                (
-                    row.campaign,
-                    row.name,
-                    *knee,
-                    *([shown_time(row.mean_s)] if fixed else []),
-                    _against(row, rate),
-                ),
-            )
-        )
-    return table
-
-
-def differences(sentences: Sequence[str]) -> Iterator[Text]:
-    """What two campaigns differ in besides their storages, a line each; nothing where they are
-    alike.
-    """
-    if sentences:
-        yield Text("\nOther differences:", style="yellow")
-    yield from (Text(f"  {sentence}") for sentence in sentences)
-
-
-def _against(row: CampaignRow, rate: str) -> str:
-    if row.against is None:
-        return row.sentence
-    at = rate or f"the {row.point}"
-    return f"NOPM {_ratio(row.against)}\nlatency at {at} {_ratio(row.latency_against)}"
-
-
-def _ratio(found: Comparison | None) -> str:
-    if found is None:
-        return "not measured"
-    return ", ".join(filter(None, (times_with_interval(found.ratio), unclaimed(found))))
-
-
-def plain_table(*columns: str, title: str = "") -> Table:
-    """A table without lines; a column that begins with > holds numbers."""
-    table = Table(
-        title=title or None,
-        title_justify="left",
-        box=None,
-        pad_edge=False,
-        padding=(0, 2, 0, 0),
-        header_style="bold",
+    return Table(
+        caption=FEW_MEANS * (not all(certain)),
+        columns=columns(*titles),
+        rows=tuple(Row(cells=one) for one in cells),
     )
-    for column in columns:
-        number = column.startswith(">")
-        table.add_column(
-            column.removeprefix(">"),
-            justify="right" if number else "left",
-            no_wrap=number,
-            overflow="fold",
-        )
-    return table
 
 
 def _time(value_s: float | None) -> str:

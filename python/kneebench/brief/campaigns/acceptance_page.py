@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-from kneebench.analysis.acceptance import ratio_texts
+from kneebench.analysis.acceptance import ratio_text
 from kneebench.analysis.judged import Judged, shown, shown_margin
-from kneebench.analysis.wording import as_sentence
+from kneebench.analysis.wording import DERIVED, as_sentence
 from kneebench.brief import chart_theme
-from kneebench.brief.campaigns.campaigns_page import CampaignsPage, compared_section, flat
+from kneebench.brief.campaigns.campaigns_page import (
+    CampaignsPage,
+    compared_section,
+    flat,
+    present,
+    said,
+)
 from kneebench.brief.campaigns.trend_figure import trend_section
 from kneebench.brief.section import Column, Row, Section, Table, Tone
 from kneebench.records import Results
@@ -20,27 +26,29 @@ from kneebench.results.acceptance import (
     accepted_rows,
     answer_lines,
     answers_sentence,
+    worst,
 )
 from kneebench.results.trend import trends
 from kneebench.units import NOTHING
 
 NO_BREAK = "\u00a0"
 UNDECIDED = ("cannot say", "not judged")
-TONES: dict[str, Tone] = {"worse": "alarm", "not judged": "light"}
+"""Answers that need a sentence beside the table: what would decide, or why nothing was judged."""
+TONES: dict[str, Tone] = {"worse": "alarm", "cannot say": "doubt", "not judged": "light"}
+"""Of answers; every other is good."""
 COLUMNS = (
     Column(title="Answer", number=False),
     Column(title="Storage", number=False),
     Column(title="Figure", number=False),
     Column(title="Baseline"),
     Column(title="Now"),
-    Column(title="Ratio"),
-    Column(title="95% CI"),
+    Column(title="Ratio (95% CI)"),
     Column(title="Margin"),
 )
 CAPTION = (
-    "Ratio: now over baseline. Answers: same, where the 90% interval is within the margin (two"
-    " one-sided tests); better or worse, where the difference is shown and is probably larger than"
-    " the margin; cannot say, where neither holds."
+    "Ratio: now over baseline; of a limit: now. Answers: same, where the 90% interval is within the"
+    " margin (two one-sided tests); better or worse, where the difference is shown and is probably"
+    " larger than the margin; cannot say, where neither holds."
 )
 SIGNED = ("Accepted", "Name", "Date", "Signature")
 LINE = f"{NO_BREAK * 30}\n{NO_BREAK}\n{NO_BREAK}"
@@ -73,6 +81,11 @@ class AcceptancePage(CampaignsPage):
         return f"{names} vs. baseline {self.found[0].baseline}"
 
     @property
+    def tone(self) -> Tone:
+        """That of the worst answer."""
+        return TONES.get(worst(self.found).judgement, "good")
+
+    @property
     def figures(self) -> list[dict[str, Any]]:
         """A row for each figure that was judged."""
         return [
@@ -81,53 +94,82 @@ class AcceptancePage(CampaignsPage):
             for figure in one.figures
         ]
 
+    def document(self) -> dict[str, Any]:
+        """All of it for programs; of several campaigns the worst answer, and each under
+        `campaigns`.
+        """
+        answers = [
+            {**one.model_dump(mode="json"), "exit_code": one.exit_code} for one in self.found
+        ]
+        decisive = worst(self.found)
+        several = {
+            "judgement": decisive.judgement,
+            "exit_code": decisive.exit_code,
+            "campaigns": answers,
+        }
+        found = several if len(answers) > 1 else answers[0]
+        return {"derived": DERIVED, **found, "caveats": list(self.caveats)}
+
+    @cached_property
+    def told(self) -> tuple[Section, ...]:
+        """The figures, what they leave open, and what else differs."""
+        differing = (
+            f"{self._start(one)}{sentence}" for one in self.found for sentence in one.differences
+        )
+        return present(
+            said("caveats", "Caveats", self.caveats, caveats=True),
+            self._answers(),
+            said("open", "What is left open", self._open()),
+            said("differences", "What else differs", differing),
+        )
+
     @cached_property
     def sections(self) -> tuple[Section, ...]:
-        """The figures first, then what was compared, the trend, and room to sign."""
+        """The same, then the trend, what was compared, and room to sign."""
         with chart_theme.without_validation():
             trend = trend_section(trends(self.campaigns), "Baseline and now")
-        made = (
-            self._caveats(),
-            self._answers(),
-            self._open(),
-            trend,
-            compared_section(self.campaigns),
-        )
-        return (*(one for one in made if one), *self._differences(), _signature())
-
-    def _caveats(self) -> Section | None:
-        if not self.caveats:
-            return None
-        sentences = tuple(map(as_sentence, self.caveats))
-        return Section(name="caveats", title="Caveats", sentences=sentences, tone="note")
+        return (*self.told, *present(trend, compared_section(self.campaigns), _signature()))
 
     def _answers(self) -> Section:
-        one = Table(caption=CAPTION, columns=COLUMNS, rows=tuple(map(_row, self.found[0].figures)))
-        table = one if len(self.found) == 1 else _side_by_side(self.found)
-        return Section(name="answers", title="Each figure", tables=(table,))
+        several = len(self.found) > 1
+        table = _side_by_side(self.found) if several else _figures(self.found[0])
+        each = [f"{self._start(one)}{one.sentence}." for one in self.found if several]
+        return Section(name="answers", title="Each figure", sentences=tuple(each), tables=(table,))
 
-    def _open(self) -> Section | None:
+    def _open(self) -> Iterator[str]:
         """What would decide the figures that are undecided, and what no interval holds."""
-        undecided = (
-            sentence
-            for one in self.found
-            for sentence in (
-                *(
-                    each.sentence
-                    for each in one.figures
-                    if each.judgement in UNDECIDED and each.sentence
-                ),
-                *one.matching,
+        for one in self.found:
+            unclear = UNDECIDED[:1] if one.itself else UNDECIDED
+            undecided = (
+                each.sentence for each in one.figures if each.judgement in unclear and each.sentence
             )
-        )
-        said = tuple(map(as_sentence, (*undecided, self.found[0].drift)))
-        return Section(name="open", title="What is left open", sentences=said) if said else None
+            yield from (
+                f"{self._start(one)}{as_sentence(each)}" for each in (*undecided, *one.matching)
+            )
+        if not all(one.itself for one in self.found):
+            yield as_sentence(self.found[0].drift)
 
-    def _differences(self) -> tuple[Section, ...]:
-        said = tuple(dict.fromkeys(each for one in self.found for each in one.differences))
-        if not said:
-            return ()
-        return (Section(name="differences", title="What else differs", sentences=said),)
+    def _start(self, found: Acceptance) -> str:
+        """What a sentence begins with: the campaign, where there are several."""
+        return f"{found.campaign}: " if len(self.found) > 1 else ""
+
+
+def _figures(found: Acceptance) -> Table:
+    rows = (
+        Row(
+            cells=(one.judgement, one.storage, one.called, *figures_of(one)),
+            tone=TONES.get(one.judgement, "good"),
+        )
+        for one in found.figures
+    )
+    return Table(caption=CAPTION, columns=COLUMNS, rows=tuple(rows))
+
+
+def figures_of(one: Judged) -> Iterator[str]:
+    """A figure as the table has it: the baseline's, now, their ratio with its interval, margin."""
+    yield from (shown(one, side) for side in (one.baseline, one.campaign))
+    yield ratio_text(one.ratio) if one.ratio else NOTHING
+    yield shown_margin(one)
 
 
 def _side_by_side(found: Sequence[Acceptance]) -> Table:
@@ -149,14 +191,9 @@ def _side_by_side(found: Sequence[Acceptance]) -> Table:
 
 
 def _tone(row: AcceptedRow) -> Tone:
-    return "alarm" if any(one and one.judgement == "worse" for one in row.answers) else "plain"
-
-
-def _row(one: Judged) -> Row:
-    ratio, sure = ratio_texts(one.ratio) if one.ratio else (NOTHING, NOTHING)
-    sides = (shown(one, side) for side in (one.baseline, one.campaign))
-    cells = (one.judgement, one.storage, one.called, *sides, ratio, sure, shown_margin(one))
-    return Row(cells=cells, tone=TONES.get(one.judgement, "plain"))
+    """That of its worst answer."""
+    tones = [TONES.get(one.judgement, "good") for one in row.answers if one]
+    return next((tone for tone in TONES.values() if tone in tones), "good")
 
 
 def _flat(one: Judged) -> dict[str, Any]:

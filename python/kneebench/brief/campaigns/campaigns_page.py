@@ -5,12 +5,12 @@ figures.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from kneebench.analysis.wording import DERIVED, behind_label
+from kneebench.analysis.wording import DERIVED, behind_label, listed
 from kneebench.brief.drawn_rows import as_csv
 from kneebench.brief.pdf import Paper, compiled, plain_document
 from kneebench.brief.rendering import Page
@@ -23,30 +23,25 @@ COMPARED = tuple(
     for title in ("Campaign", "Measured", "Machine", "Kneebench", "Databases", "Question")
 )
 LABELS = {
-    "Simulated": "Simulated: at least one of these campaigns measured a model, not hardware.",
+    "Simulated": "Simulated: {} measured a model, not hardware.",
     "Emulated drives": (
-        "Emulated drives: at least one of these campaigns was measured on them. No figure here says"
-        " anything about a real drive."
+        "Emulated drives: {} measured them. No figure here says anything about a real drive."
     ),
 }
-"""What the banner says for the label of a campaign."""
+"""What the banner says of the campaigns with a label."""
 
 
 class CampaignsPage(Page):
     """A page over several campaigns. `what`: the command that makes it."""
 
     what: str
+    derived = DERIVED
     campaigns: Sequence[Results]
 
     @property
     def version(self) -> str:
         """The kneebench that compares."""
         return version("kneebench")
-
-    @property
-    @abstractmethod
-    def subtitle(self) -> str:
-        """What was compared with what."""
 
     @property
     @abstractmethod
@@ -61,9 +56,19 @@ class CampaignsPage(Page):
 
     @property
     def banner(self) -> str:
-        """That a model or emulated drives were measured; empty for hardware."""
-        labels = {one.campaign.label for one in self.campaigns}
-        return " ".join(said for label, said in LABELS.items() if label in labels)
+        """Which campaigns measured a model or emulated drives; empty for hardware."""
+        ids = {
+            label: list(
+                dict.fromkeys(c.campaign.id for c in self.campaigns if c.campaign.label == label)
+            )
+            for label in LABELS
+        }
+        every = len({one.campaign.id for one in self.campaigns})
+        return " ".join(
+            LABELS[label].format("all campaigns" if len(some) == every else listed(some))
+            for label, some in ids.items()
+            if some
+        )
 
     @property
     def label(self) -> str:
@@ -118,6 +123,19 @@ def flat(name: str, found: Estimate | None) -> dict[str, float | None]:
     if found is None:
         return dict.fromkeys((name, f"{name}_low", f"{name}_high"))
     return {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
+
+
+def said(
+    name: str, title: str, sentences: Iterable[str], *, caveats: bool = False
+) -> Section | None:
+    """A section of sentences; None without any."""
+    every, tone = tuple(sentences), "note" if caveats else "plain"
+    return Section(name=name, title=title, sentences=every, tone=tone) if every else None
+
+
+def present(*made: Section | None) -> tuple[Section, ...]:
+    """The sections that have something to say."""
+    return tuple(one for one in made if one)
 
 
 def compared_section(campaigns: Sequence[Results]) -> Section:

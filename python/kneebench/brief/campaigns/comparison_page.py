@@ -4,26 +4,28 @@ differs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from kneebench.analysis.wording import (
-    as_sentence,
-    capital,
-    ends,
-    percentile,
-    plural,
-)
+from kneebench.analysis.configuration_summary import shown_count, shown_time, shown_users
+from kneebench.analysis.wording import DERIVED, capital, plural
 from kneebench.brief import chart_theme
-from kneebench.brief.campaigns.campaigns_page import CampaignsPage, compared_section, flat
+from kneebench.brief.campaigns.campaigns_page import (
+    CampaignsPage,
+    compared_section,
+    flat,
+    present,
+    said,
+)
 from kneebench.brief.campaigns.trend_figure import trend_section, with_claim
 from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.records import Remark, Results
 from kneebench.results import CampaignRow
 from kneebench.results.cross_campaign import DRIFT, fixed_rate, notes
 from kneebench.results.trend import Trend
-from kneebench.units import NOTHING, count, significant, time
+
+ITSELF = "Trend: each storage against itself in the first campaign"
 
 
 class ComparisonPage(CampaignsPage):
@@ -46,7 +48,7 @@ class ComparisonPage(CampaignsPage):
     def title(self) -> str:
         """How many campaigns, and their question."""
         question = self.campaigns[0].campaign.resolved.question
-        return f"{plural(len(self.campaigns), 'campaign')} compared: {question}"
+        return self.labelled(f"{plural(len(self.campaigns), 'campaign')} compared: {question}")
 
     @property
     def subtitle(self) -> str:
@@ -58,61 +60,95 @@ class ComparisonPage(CampaignsPage):
         """A row for each configuration of each campaign."""
         return compared_rows(self.rows, self.disturbed)
 
+    def document(self) -> dict[str, Any]:
+        """All of it for programs; each row says of its own campaign what it was measured on."""
+        interleaved = all(row.interleaved for row in self.rows)
+        return {
+            "derived": DERIVED,
+            "simulated": any(row.simulated for row in self.rows),
+            "label": self.label,
+            "drift": "" if interleaved else DRIFT,
+            "disturbances": as_documents(self.disturbed),
+            "storages": [row.model_dump(mode="json") for row in self.rows],
+            "trend": [one.model_dump(mode="json") for one in self.trend],
+            "differences": list(self.differing),
+        }
+
+    @cached_property
+    def told(self) -> tuple[Section, ...]:
+        """The knees, the trend, and what else differs."""
+        trend = trend_section(self.trend, ITSELF, drawn=False)
+        banner = said("banner", "", filter(None, [self.banner]))
+        return present(banner, *self._first(), trend, self._differences())
+
     @cached_property
     def sections(self) -> tuple[Section, ...]:
-        """The knees first, then the trend, the campaigns, and what else differs."""
+        """The same with charts, and what was compared."""
         with chart_theme.without_validation():
-            trend = trend_section(self.trend, "Trend: each storage against itself")
-        made = (self._caveats(), self._knees(), trend, compared_section(self.campaigns))
-        return (*(one for one in made if one), *self._differences())
+            trend = trend_section(self.trend, ITSELF)
+        compared = compared_section(self.campaigns)
+        return present(*self._first(), trend, compared, self._differences())
 
-    def _caveats(self) -> Section | None:
-        said = tuple(
-            as_sentence(f"{campaign}: {one.words}")
-            for campaign, some in self.disturbed.items()
-            for one in some
-        )
-        return (
-            Section(name="caveats", title="Caveats", sentences=said, tone="note") if said else None
-        )
+    def _first(self) -> tuple[Section | None, Section]:
+        return caveats_section(self.disturbed), self._knees()
 
     def _knees(self) -> Section:
-        point = self.rows[0].point
-        at = f"at {fixed_rate(self.rows) or f'the {point}'}"
+        point, rate = self.rows[0].point, fixed_rate(self.rows)
+        at = f"at {rate or f'the {point}'}"
         drift = () if all(row.interleaved for row in self.rows) else (f"{capital(DRIFT)}.",)
         columns = (
             Column(title="Campaign", number=False),
             Column(title="Storage", number=False),
             Column(title=f"{capital(point)}, users"),
             Column(title="NOPM (95% CI)"),
+            Column(title="Vs. the first baseline", number=False),
             Column(title=f"Mean latency {at}"),
             Column(title=f"P99.9 {at}"),
             Column(title=f"Log write at the {point}"),
-            Column(title="Over the first baseline", number=False),
         )
+        rows = tuple(_row(row, at) for row in self.rows)
         return Section(
             name="knees",
             title=f"NOPM at each {point}",
             sentences=(*notes(self.rows, self.trend), *drift),
-            tables=(Table(columns=columns, rows=tuple(map(_row, self.rows))),),
+            tables=(Table(columns=columns, rows=rows),),
         )
 
-    def _differences(self) -> Iterator[Section]:
-        if self.differing:
-            title = "What else differs from the first campaign"
-            yield Section(name="differences", title=title, sentences=tuple(self.differing))
+    def _differences(self) -> Section | None:
+        return said("differences", "What else differs from the first campaign", self.differing)
 
 
-def _row(row: CampaignRow) -> Row:
-    users, nopm = NOTHING, NOTHING
-    if row.knee:
-        users, found = count(row.knee.users.value), row.knee.nopm
-        nopm = f"{significant(found.value)} ({ends(found, significant)}, n={found.n})"
-    against = with_claim(row.against) if row.against else row.sentence
-    mean, log_write = (time(one.value if one else None) for one in (row.mean_s, row.log_write_s))
-    p999 = percentile(row.p999_s.value, row.p999_certain) if row.p999_s else NOTHING
-    cells = (row.campaign, row.name, users, nopm, mean, p999, log_write, against)
-    return Row(cells=cells, tone="plain" if row.against else "light")
+def caveats_section(disturbed: Mapping[str, Sequence[Remark]]) -> Section | None:
+    """A sentence for each remark, with its campaign."""
+    found = (f"{campaign}: {one.words}" for campaign, some in disturbed.items() for one in some)
+    return said("caveats", "Caveats", found, caveats=True)
+
+
+def as_documents(disturbed: Mapping[str, Sequence[Remark]]) -> dict[str, list[dict[str, Any]]]:
+    """The same for programs."""
+    return {campaign: [one.model_dump() for one in some] for campaign, some in disturbed.items()}
+
+
+def _row(row: CampaignRow, at: str) -> Row:
+    found = row.knee
+    cells = (
+        row.campaign,
+        row.name,
+        shown_users(found.users if found else None),
+        shown_count(found.nopm if found else None),
+        _against(row, at),
+        shown_time(row.mean_s),
+        shown_time(row.p999_s, row.p999_certain),
+        shown_time(row.log_write_s),
+    )
+    return Row(cells=cells, tone="plain" if row.knee else "light")
+
+
+def _against(row: CampaignRow, at: str) -> str:
+    if row.against is None:
+        return row.sentence
+    latency = with_claim(row.latency_against) if row.latency_against else "not measured"
+    return f"NOPM {with_claim(row.against)}\nlatency {at} {latency}"
 
 
 def compared_rows(

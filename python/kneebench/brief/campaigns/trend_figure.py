@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from kneebench.analysis.judged import shown_as
 from kneebench.analysis.undecided import unclaimed
 from kneebench.analysis.wording import times_with_interval
 from kneebench.brief import chart_theme
 from kneebench.brief.section import Column, Figure, Row, Section, Table
 from kneebench.records import Comparison
 from kneebench.results.trend import Trend, TrendPoint
-from kneebench.units import NOTHING, significant, time
+from kneebench.units import NOTHING
 
 COLUMNS = (
     Column(title="Storage", number=False),
@@ -22,32 +23,27 @@ COLUMNS = (
 )
 
 
-def trend_section(found: Sequence[Trend], title: str) -> Section | None:
-    """A chart for each quantity, and its figures; None without a storage that two campaigns
+def trend_section(found: Sequence[Trend], title: str, *, drawn: bool = True) -> Section | None:
+    """The figures, with a chart for each quantity; None without a storage that two campaigns
     have.
     """
     if not found:
         return None
-    quantities = dict.fromkeys(one.quantity for one in found)
+    quantities = dict.fromkeys(one.quantity for one in found if drawn)
     figures = tuple(
         _figure([one for one in found if one.quantity == quantity], f"Fig. {number}")
         for number, quantity in enumerate(quantities, start=1)
     )
     rows = tuple(_row(one, point) for one in found for point in one.points)
-    return Section(
-        name="trend",
-        title=title,
-        figures=figures,
-        tables=(Table(columns=COLUMNS, rows=rows),),
-    )
+    table = Table(columns=COLUMNS, rows=rows)
+    return Section(name="trend", title=title, figures=figures, tables=(table,))
 
 
 def _row(trend: Trend, point: TrendPoint) -> Row:
-    shown = significant if trend.quantity == "nopm" else time
-    value = shown(point.value.value) if point.value else NOTHING
+    value = shown_as(trend.quantity, point.value.value) if point.value else NOTHING
     against = with_claim(point.against) if point.against else NOTHING
     cells = (trend.storage, trend.called, point.campaign, value, against)
-    return Row(cells=cells, tone="plain" if point.against else "light")
+    return Row(cells=cells)
 
 
 def with_claim(found: Comparison) -> str:

@@ -6,22 +6,33 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from kneebench.analysis.drift import FLOOR
 from kneebench.analysis.judged import shown_as
-from kneebench.analysis.wording import as_sentence, capital, plural
+from kneebench.analysis.wording import DERIVED, as_sentence, capital, percent, plural
 from kneebench.brief import chart_theme
-from kneebench.brief.campaigns.campaigns_page import CampaignsPage, compared_section, flat
-from kneebench.brief.section import Column, Figure, Row, Section, Table
-from kneebench.results.nights import Nights
-from kneebench.results.trend import Trend, change_sentence, headline, outlier_sentence
-
-COLUMNS = (
-    Column(title="Storage", number=False),
-    Column(title="Figure", number=False),
-    Column(title="Campaign", number=False),
-    Column(title="Measured", number=False),
-    Column(title="Value"),
-    Column(title="95% CI"),
+from kneebench.brief.campaigns.campaigns_page import (
+    CampaignsPage,
+    compared_section,
+    flat,
+    present,
+    said,
 )
+from kneebench.brief.section import Column, Figure, Row, Section, Table, Tone
+from kneebench.results.nights import Nights
+from kneebench.results.trend import (
+    Trend,
+    change_sentence,
+    headline,
+    hidden_latencies,
+    outlier_sentence,
+)
+from kneebench.units import NOTHING
+
+NONE_FOUND = "No change point was found."
+MARKS = {
+    "* ": "*: first campaign after a change point.",
+    "! ": "!: outlying, alone beyond the level beside it.",
+}
 
 
 class TrendPage(CampaignsPage):
@@ -41,6 +52,12 @@ class TrendPage(CampaignsPage):
         return self.labelled(headline(self.trends))
 
     @property
+    def tone(self) -> Tone:
+        """Whether what changed is worse."""
+        worse = {change.worse for one in self.trends for change in one.changes}
+        return "alarm" if True in worse else "good" if worse else "plain"
+
+    @property
     def subtitle(self) -> str:
         """How many campaigns, and their question."""
         question = self.campaigns[-1].campaign.resolved.question
@@ -51,56 +68,112 @@ class TrendPage(CampaignsPage):
         """A row for each storage, figure and campaign, in SI units."""
         return trend_rows(self.trends)
 
+    def document(self) -> dict[str, Any]:
+        """All of it for programs."""
+        return {
+            "derived": DERIVED,
+            "simulated": any(one.campaign.simulated for one in self.campaigns),
+            "label": self.label,
+            "headline": headline(self.trends),
+            "campaigns": [
+                one.campaign.model_dump(mode="json", include={"id", "started_at", "tags"})
+                for one in self.campaigns
+            ],
+            "left_out": [one.model_dump() for one in self.nights.left_out],
+            "trends": [one.model_dump(mode="json") for one in self.trends],
+            "differing_at": {name: list(some) for name, some in self.differing.items()},
+        }
+
+    @cached_property
+    def told(self) -> tuple[Section, ...]:
+        """The changes, every campaign, and who is left out."""
+        return present(self._changes(), self._outliers(), *self._values(), self._left_out())
+
     @cached_property
     def sections(self) -> tuple[Section, ...]:
-        """The changes, the figures, and what they were made of."""
+        """The same with charts, and what they were made of."""
         with chart_theme.without_validation():
-            figures = tuple(night_figures(self.trends))
-        drawn = Section(name="trend", title="By date", figures=figures)
-        made = (self._changes(), self._outliers(), drawn, self._values(), self._left_out())
-        return (*(one for one in made if one), compared_section(self.campaigns))
+            drawn = Section(
+                name="trend", title="By date", figures=tuple(night_figures(self.trends))
+            )
+        changes, *rest = self.told
+        return (changes, drawn, *rest, compared_section(self.campaigns))
 
     def _changes(self) -> Section:
-        changes = (change_sentence(one, each) for one in self.trends for each in one.changes)
+        changes = [change_sentence(one, each) for one in self.trends for each in one.changes]
         differing = (each for sentences in self.differing.values() for each in sentences)
-        said = tuple(map(as_sentence, (*changes, *differing)))
-        return Section(
-            name="changes", title="Change points", sentences=said or ("No change point was found.",)
+        floors = ", ".join(
+            dict.fromkeys(f"{one.called}: {percent(one.floor)}" for one in self.trends)
         )
+        least = f"{percent(FLOOR)} is assumed at least"
+        sentences = (
+            *(map(as_sentence, changes) if changes else [NONE_FOUND]),
+            *differing,
+            f"Noise floor ({floors}; {least}); a change point is beyond it.",
+            *map(as_sentence, filter(None, [hidden_latencies(self.campaigns)])),
+        )
+        return Section(name="changes", title="Change points", sentences=sentences)
 
     def _outliers(self) -> Section | None:
         found = (outlier_sentence(one, each) for one in self.trends for each in one.outliers)
-        if not (said := tuple(map(as_sentence, found))):
-            return None
-        return Section(name="outliers", title="Outlying campaigns", sentences=said)
+        return said("outliers", "Outlying campaigns", map(as_sentence, found))
 
-    def _values(self) -> Section:
-        rows = tuple(
-            Row(
-                cells=(
-                    one.storage,
-                    one.called,
-                    point.campaign,
-                    point.started_at[:16].replace("T", " "),
-                    shown_as(one.quantity, point.value.value),
-                    " to ".join(
-                        shown_as(one.quantity, end) for end in (point.value.low, point.value.high)
-                    ),
-                )
-            )
-            for one in self.trends
-            for point in one.points
-            if point.value
-        )
-        return Section(
-            name="values", title="Every campaign", tables=(Table(columns=COLUMNS, rows=rows),)
-        )
+    def _values(self) -> Iterator[Section]:
+        """The campaigns of each storage."""
+        by_storage: dict[str, list[Trend]] = {}
+        for one in self.trends:
+            by_storage.setdefault(one.storage, []).append(one)
+        for number, (storage, some) in enumerate(by_storage.items(), start=1):
+            title = f"{capital(storage)}: every campaign"
+            yield Section(name=f"values-{number}", title=title, tables=(_table(some),))
 
     def _left_out(self) -> Section | None:
-        if not self.nights.left_out:
-            return None
-        said = tuple(f"{one.campaign}: {one.reason}" for one in self.nights.left_out)
-        return Section(name="left-out", title="Left out", sentences=said)
+        found = (f"{one.campaign}: {one.reason}" for one in self.nights.left_out)
+        return said("left-out", "Left out", found)
+
+
+def _table(trends: Sequence[Trend]) -> Table:
+    """A row for each campaign, with all figures of one storage."""
+    marks = {one.campaign: "! " for trend in trends for one in trend.outliers}
+    marks |= {one.campaign: "* " for trend in trends for one in trend.changes}
+    points = {point.campaign: point.started_at for one in trends for point in one.points}
+    rows = (
+        Row(
+            cells=(
+                f"{marks.get(campaign, '')}{campaign}\n{started_at[:16].replace('T', ' ')}",
+                *(_value(one, campaign) for one in trends),
+            ),
+            tone="strong" if campaign in marks else "plain",
+        )
+        for campaign, started_at in points.items()
+    )
+    legend = (words for mark, words in MARKS.items() if mark in marks.values())
+    columns = (
+        Column(title="Campaign, measured", number=False),
+        *(Column(title=f"{one.called} (95% CI)") for one in trends),
+    )
+    return Table(caption=" ".join(legend), narrow=True, columns=columns, rows=tuple(rows))
+
+
+def _value(trend: Trend, campaign: str) -> str:
+    """The value, its interval, and what happened there."""
+    value = next((p.value for p in trend.points if p.campaign == campaign), None)
+    if not value:
+        return NOTHING
+    middle, low, high = (
+        shown_as(trend.quantity, one) for one in (value.value, value.low, value.high)
+    )
+    sure = f"{low} to {high}, n={value.n}" if value.n > 1 else "n=1"
+    return f"{middle}\n{sure}{_happened(trend, campaign)}"
+
+
+def _happened(trend: Trend, campaign: str) -> str:
+    outlying = {one.campaign: one.worse for one in trend.outliers}
+    worse = outlying | {one.campaign: one.worse for one in trend.changes}
+    if campaign not in worse:
+        return ""
+    said = "worse" if worse[campaign] else "better"
+    return f", outlying, {said}" if campaign in outlying else f", {said}"
 
 
 def trend_rows(trends: Sequence[Trend]) -> list[dict[str, Any]]:
@@ -131,7 +204,6 @@ def _rows_of(trend: Trend) -> Iterator[dict[str, Any]]:
 
 MARKED = "Dashed: a change point, at the first campaign after it."
 OUTLYING = " Ring: an outlying campaign, alone beyond the level beside it."
-UNCHANGED = "No change point was found."
 _MS = 1000.0
 """Latencies are drawn in milliseconds."""
 
@@ -152,7 +224,7 @@ def _figure(trends: Sequence[Trend], number: str) -> Figure:
         name=f"trend-{first.quantity.replace('.', '-')}",
         number=number,
         title=f"{capital(first.called)} by date",
-        caption=f"Each campaign with its 95% CI. {MARKED if changed else UNCHANGED}{outlying}",
+        caption=f"Each campaign with its 95% CI. {MARKED if changed else NONE_FOUND}{outlying}",
         alt=f"{capital(first.called)} of each storage by the date of its campaign.",
         spec=chart_theme.specification(_layers(trends, named)),
     )

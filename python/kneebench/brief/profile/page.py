@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import Any
 
+from kneebench import units
 from kneebench.brief import chart_theme
 from kneebench.brief.profile import (
     block_sizes,
@@ -34,6 +37,15 @@ PARTS = (
     method.repeat,
 )
 """In the order of the page."""
+TOLD = (
+    summary.invalid_rows,
+    summary.glance,
+    summary.caveats,
+    row_table.section,
+    datasheet.section,
+    datasheet.published,
+)
+"""In the order of a terminal."""
 
 
 class ProfilePage(Page):
@@ -50,7 +62,8 @@ class ProfilePage(Page):
     @property
     def subtitle(self) -> str:
         """What was measured, and how."""
-        return f"{self.profile.where}; {self.profile.how}"
+        found = self.profile
+        return f"{found.where}; {found.how}; about {units.size(found.written_bytes)} written"
 
     @property
     def version(self) -> str:
@@ -60,9 +73,21 @@ class ProfilePage(Page):
     @cached_property
     def sections(self) -> tuple[Section, ...]:
         """All parts that have something to say."""
+        return self._made(PARTS)
+
+    @property
+    def told(self) -> tuple[Section, ...]:
+        """Those that a terminal shows."""
+        return self._made(TOLD)
+
+    def _made(self, parts: Sequence[Callable[[Profile], Section | None]]) -> tuple[Section, ...]:
         with chart_theme.without_validation():
-            made = [part(self.profile) for part in PARTS]
+            made = [part(self.profile) for part in parts]
         return tuple(section for section in made if section)
+
+    def document(self) -> dict[str, Any]:
+        """All of it for programs, without fio's own documents."""
+        return self.profile.model_dump(mode="json", exclude={"fio"})
 
     def html(self) -> str:
         """The page: no script, no font, nothing from elsewhere."""

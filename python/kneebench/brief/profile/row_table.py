@@ -30,6 +30,13 @@ NAMES = {"log": "Log write", "mixes": "Mixes of drive reviews"}
 """Of groups, where their own name does not say what they are for."""
 
 
+def row_line(row: ProfileRow) -> str:
+    """A row as it is measured, on one line."""
+    mean = "" if row.mean_s is None else f", mean {units.time(row.mean_s)}"
+    count = f"{units.count(row.iops)} {'IOPS' if row.files_per_s is None else 'files/s'}"
+    return f"{row.name}: {count}, {units.rate(row.bytes_per_s)}{mean}"
+
+
 def section(found: Profile) -> Section:
     """Every row, by group."""
     rows = tuple(_rows(found.rows))

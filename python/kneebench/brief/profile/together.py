@@ -48,15 +48,32 @@ class TogetherPage(Page):
     @property
     def subtitle(self) -> str:
         """How it was measured."""
+        found = self.found
         return (
-            f"Each drive alone, then all at the same time; {self.found.span},"
-            f" {self.found.seconds} s per row"
+            f"Each drive alone, then all at the same time; {found.span}, {found.seconds} s per row,"
+            f" fio with {found.engine}; about {units.size(found.written_bytes)} written"
         )
 
     @property
     def version(self) -> str:
         """The kneebench that measured."""
         return self.found.kneebench
+
+    @property
+    def told(self) -> tuple[Section, ...]:
+        """The table, the caveats, and which drives they are."""
+        found = self.found
+        where = tuple(f"{one.directory}: {one.file_system} on {one.name}" for one in found.members)
+        return (
+            Section(name="drives", title="Drives", sentences=where),
+            Section(name="rows", title="Alone and together", tables=(_table(found),)),
+            Section(
+                name="caveats",
+                title="Caveats",
+                sentences=(*sentences(found), state(found)),
+                tone="alarm" if any(row.invalid for row in found.rows) else "note",
+            ),
+        )
 
     @cached_property
     def sections(self) -> tuple[Section, ...]:
@@ -70,13 +87,7 @@ class TogetherPage(Page):
         with chart_theme.without_validation():
             figures = (_figure(found),) if _shares(found) else ()
         return (
-            Section(name="rows", title="Alone and together", tables=(_table(found),)),
-            Section(
-                name="caveats",
-                title="Caveats",
-                sentences=(*sentences(found), state(found)),
-                tone="alarm" if any(row.invalid for row in found.rows) else "note",
-            ),
+            *self.told[1:],
             Section(name="shares", title="Shares", figures=figures),
             Section(
                 name="machine",
@@ -86,6 +97,10 @@ class TogetherPage(Page):
             ),
             method.command([one.directory for one in found.members], found),
         )
+
+    def document(self) -> dict[str, Any]:
+        """All of it for programs, without fio's own documents."""
+        return self.found.model_dump(mode="json", exclude={"fio"})
 
     def html(self) -> str:
         """The page: no script, no font, nothing from elsewhere."""
@@ -110,6 +125,12 @@ def cells(row: TogetherRow) -> tuple[str, ...]:
     )
     share = None if row.share is None else round(row.share, 2)
     return (row.name, *alone, *sums, "invalid" if row.invalid else percent(share))
+
+
+def row_line(row: TogetherRow) -> str:
+    """A row as it is measured, on one line."""
+    _, *alone, total, both, share = cells(row)
+    return f"{row.name}: alone {' + '.join(alone)} = {total}, together {both} ({share})"
 
 
 def sentences(found: Together) -> Iterator[str]:
