@@ -228,7 +228,7 @@ def replace():
         time.sleep(0.01)
     runpy.run_path("some-mib.py")
 threading.Thread(target=replace, daemon=True).start()
-sys.argv[0] = "kneebench"
+sys.argv[0] = sys.argv.pop(1)
 from kneebench.__main__ import main
 main()
 """
@@ -239,8 +239,12 @@ def test_ctrl_c_ends_cleanly_with_130_and_the_same_command_resumes(place: Path) 
     (place / "plan.toml").write_text(LONG)
     (place / "some-mib.py").write_text("import time; time.sleep(600)")
     kept, words = 0, ["run", "plan.toml", "--no-brief"]
-    for number in (signal.SIGINT, signal.SIGTERM):
-        command = [sys.executable, "-c", ARGV_REPLACED, *words]
+    module = f"{Path(sys.executable).name} -m kneebench"
+    for number, started, program in (
+        (signal.SIGINT, "kneebench", "kneebench"),
+        (signal.SIGTERM, "/there/kneebench/__main__.py", module),
+    ):
+        command = [sys.executable, "-c", ARGV_REPLACED, started, *words]
         process = subprocess.Popen(command, cwd=place, stderr=subprocess.PIPE, text=True)
         deadline = time.monotonic() + 60
         while len(rungs := list(place.glob("kneebench-results/*/rungs/*.json"))) <= kept:
@@ -250,7 +254,7 @@ def test_ctrl_c_ends_cleanly_with_130_and_the_same_command_resumes(place: Path) 
         process.send_signal(number)
         _, errors = process.communicate(timeout=60)
         assert process.returncode == 130, errors
-        assert "Resume with: kneebench run plan.toml --no-brief\n" in errors
+        assert f"Resume with: {program} run plan.toml --no-brief\n" in errors
         assert "Traceback" not in errors
     [folder] = place.glob("kneebench-results/*")
     head = json.loads((folder / "campaign.json").read_text())

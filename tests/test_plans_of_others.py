@@ -267,6 +267,9 @@ def test_a_folder_of_others_gets_no_configurations_of_ours_and_does_not_become_o
     storages = {**plan.storages, "third": plan.storages["fast drive"]}
     machine, wider = host(plan.paths), plan.model_copy(update={"storages": storages})
     assert find_joinable(folder.parent, wider, machine) == folder
+    with Store.open(shutil.copytree(folder, ours := place / "ours")) as store:
+        assert store.reopen(wider)
+    assert is_ours(ours), "with configurations that joined it here"
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr("kneebench.results.origin.machine_number", lambda: "of another machine")
         assert not is_ours(folder)
@@ -313,7 +316,8 @@ def test_an_unfinished_folder_of_others_is_not_resumed_and_a_warning_says_so(
     folder: Path, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan, said = read_plan(place / "plan.toml"), list[str]()
-    again = plan.model_copy(update={"notes": {"chassis": "the other one"}})
+    words = plan.brief.model_copy(update={"machine": {"chassis": "the other one"}})
+    again = plan.model_copy(update={"brief": words})
 
     def opened() -> Path:
         root, machine = folder.parent, host(plan.paths)
@@ -323,7 +327,7 @@ def test_an_unfinished_folder_of_others_is_not_resumed_and_a_warning_says_so(
             return store.folder
 
     assert (opened(), said) == (folder, [])
-    assert is_ours(folder), "also with other notes, as the plan that resumes it has them"
+    assert is_ours(folder), "also with other words, as the plan that resumes it has them"
     monkeypatch.setenv("XDG_STATE_HOME", str(place / "another"))
     assert opened() != folder
     assert said == [f"not resumed: {folder} {NOT_OWN}"]

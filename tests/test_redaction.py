@@ -280,6 +280,24 @@ def test_only_whole_names_are_replaced(text: str, left: str) -> None:
     assert Redaction(names).text(text.replace("db7.acme.example", "db7")) == left
 
 
+@pytest.mark.parametrize(
+    ("name", "as_in_ids", "stand_in"),
+    [
+        (Name("host", "10.9.8.7"), "10-9-8-7", "host1"),
+        (Name("host", "db7.acme.example"), "db7-acme-example", "host3"),
+        (Name("user", "Ann_Example"), "ann-example", "user1"),
+        (Name("author", "Ann Example"), "ann-example", "author1"),
+        (Name("MAC", "00:1B:44:11:3A:B7"), "00-1b-44-11-3a-b7", "mac1"),
+        (Name("path", "/srv/fast disk"), "fast-disk", "fast-disk"),
+    ],
+)
+def test_a_name_is_replaced_in_the_id_of_another_campaign_too(
+    name: Name, as_in_ids: str, stand_in: str
+) -> None:
+    redaction = Redaction([name])
+    assert redaction.text(f"2026-11-20-on-{as_in_ids}") == f"2026-11-20-on-{stand_in}"
+
+
 def test_a_logo_is_left_out_of_a_redacted_archive(folder: Path, tmp_path: Path) -> None:
     (folder / "logo.svg").write_text("<svg></svg>")
     file = tmp_path / "x.kneebench"
