@@ -106,17 +106,29 @@ def test_compare_accept_and_trend_have_frames_and_take_the_folder(tmp_path: Path
     shutil.copytree(first.folder, again)
     changed(again / "campaign.json", lambda head: head.update(id="again"))
     assert {one.id for one in kneebench.campaigns(folder=tmp_path)} == {name, "again"}
-    accepted = kneebench.accept(baseline=name, campaign="again", folder=tmp_path).frame()
-    found = {
-        "compare(...)": kneebench.compare(name, "again", folder=tmp_path).frame(),
-        "accept(...)": accepted,
-        "trend(...)": kneebench.trend(folder=tmp_path).frame(),
-    }
+    both = kneebench.compare(name, "again", folder=tmp_path)
+    judged = kneebench.accept(baseline=name, campaign="again", folder=tmp_path)
+    nights = kneebench.trend(folder=tmp_path)
+    calls = ("compare(...)", "accept(...)", "trend(...)")
+    found = dict(zip(calls, (one.frame() for one in (both, judged, nights)), strict=True))
     for call, frame in found.items():
         assert list(frame) == list(CALLS[call]) and len(frame) >= 2
         assert polars.DataFrame(frame).shape == pandas.DataFrame(frame).shape
-    assert accepted["answer"][0] == "same"
-    assert len(kneebench.trend("again", name, folder=tmp_path).frame()) == len(found["trend(...)"])
+    compared, accepted, trends = ([*frame.rows()] for frame in found.values())
+    assert [(row["users"], row["nopm"], row["ratio"]) for row in compared] == [
+        (one.knee.users.value, one.knee.nopm.value, one.against and one.against.ratio.value)
+        for one in both.rows
+    ]
+    assert accepted[0]["answer"] == "same"
+    figure = judged.figures[0]
+    apart = figure.model_copy(update={"baseline": kneebench.Estimate(value=7, low=6, high=8, n=3)})
+    [row] = judged.model_copy(update={"figures": (apart,)}).frame().rows()
+    figures = (7, figure.campaign.value, figure.ratio.value)
+    assert (row["baseline"], row["value"], row["ratio"]) == figures
+    assert [row["value"] for row in trends] == [
+        point.value and point.value.value for one in nights.trends for point in one.points
+    ]
+    assert len(kneebench.trend("again", name, folder=tmp_path).frame()) == len(trends)
 
 
 def test_an_unknown_column_and_a_file_that_cannot_be_written_are_kneebench_errors(
