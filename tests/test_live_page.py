@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import re
 import shutil
 import subprocess
 import sys
+import termios
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -278,17 +281,42 @@ def test_the_process_that_measures_imports_nothing_of_the_page() -> None:
     assert ended.stdout == "[]\n"
 
 
-def test_a_run_serves_its_page_until_it_ends(tmp_path: Path) -> None:
-    file = tmp_path / "plan.toml"
+def short_run(place: Path) -> list[str]:
+    """A run of seconds that serves a page."""
+    file = place / "plan.toml"
     file.write_text('[database]\nengine = "simulated"\n[storages]\na = { simulated = {} }\n')
-    command = [sys.executable, "-m", "kneebench", "run", str(file), "--out", str(tmp_path)]
-    short = ["--users", "2", "--for", "2s", "--no-brief", "--prometheus", "127.0.0.1:0"]
-    ended = subprocess.run([*command, *short], capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "kneebench", "run", str(file), "--out", str(place)]
+    short = ["--users", "2", "--for", "2s", "--no-brief", "--live", "--prometheus", "127.0.0.1:0"]
+    return [*command, *short]
+
+
+def test_a_run_serves_its_page_until_it_ends(tmp_path: Path) -> None:
+    ended = subprocess.run(short_run(tmp_path), capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     url = re.search(r"live page: (\S+)", ended.stderr)
     assert url
     with pytest.raises(OSError):
         urllib.request.urlopen(url[1], timeout=5)
+
+
+@pytest.mark.parametrize("command", ["live", "run"])
+def test_the_url_of_a_page_is_on_one_line_of_a_terminal_that_is_narrower(
+    folder: Path, tmp_path: Path, command: str
+) -> None:
+    follow = [sys.executable, "-m", "kneebench", "live", str(folder), "--listen", "127.0.0.1:0"]
+    words, printed = follow if command == "live" else short_run(tmp_path), b""
+    ours, its = pty.openpty()
+    termios.tcsetwinsize(its, (24, 30))
+    unset = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
+    with subprocess.Popen(words, stdin=its, stdout=its, stderr=its, env=unset) as process:
+        os.close(its)
+        with suppress(OSError):  # nobody has the terminal open any more
+            while read := os.read(ours, 4096):
+                printed += read
+                if command == "live" and re.search(rb"live page:.*\n", printed):
+                    process.terminate()
+    os.close(ours)
+    assert re.search(rb"live page: http://127\.0\.0\.1:\d+/\r\n", printed), printed
 
 
 # --- how it looks ---------------------------------------------------------------------------------
