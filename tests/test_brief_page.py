@@ -14,7 +14,8 @@ from pathlib import Path
 import altair
 import pytest
 
-from kneebench.brief import Brief, chart_theme
+from kneebench.brief import Brief, chart_theme, markdown
+from kneebench.brief.drawn_rows import as_csv
 from kneebench.brief.section import Figure
 from kneebench.databases.several import engine_of
 from kneebench.engine_properties import Quantity, engine_properties
@@ -482,6 +483,17 @@ def test_names_with_markup_are_shown_and_not_run(results: Results) -> None:
     text = Brief(results.model_copy(update={"climbs": climbs})).html()
     assert "<script>" not in text
     assert "&lt;script&gt;" in text
+
+
+def test_control_characters_of_a_machine_that_others_described_are_shown_and_never_sent(
+    results: Results,
+) -> None:
+    cpu = "\x1b]0;Xeon\x9b\u202e"
+    host = results.campaign.host.model_copy(update={"cpu": cpu, "kernel": cpu})
+    brief = Brief(with_campaign(results, host=host))
+    for said in (brief.html(), markdown.text(cpu), as_csv([{"cpu": cpu}]).decode()):
+        assert re.search(r"\\u001b\\?]0;Xeon\\+u009b\\+u202e", said)
+        assert not re.search("[\x1b\x9b\u202e]", said)
 
 
 def test_the_front_is_the_answer_and_the_appendix_is_folded_with_a_link_to_each_part(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import pty
@@ -25,7 +26,7 @@ from kneebench.campaign.flow import run
 from kneebench.errors import KneebenchError
 from kneebench.live.address import Address, parse_address
 from kneebench.live.campaign_state import CampaignState
-from kneebench.live.page_server import exposition
+from kneebench.live.page_server import Follower, exposition
 from kneebench.plan.ladder import Ladder
 from kneebench.plan.preset import preset_text
 from kneebench.plan.reader import parse_plan
@@ -244,6 +245,29 @@ def test_the_page_its_state_and_its_events_are_served_on_loopback(folder: Path) 
         assert get(url, Host="localhost:1")[0] == 200
         with urllib.request.urlopen(urllib.request.Request(url, method="HEAD")) as answer:
             assert (answer.status, answer.read()) == (200, b"")
+
+
+def test_a_state_is_made_once_for_all_who_ask_at_once_and_again_when_it_changes(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state, made = seen(folder), list[int]()
+    whole = state.whole
+    monkeypatch.setattr(state, "whole", lambda: made.append(1) or whole())
+    monkeypatch.setattr("kneebench.live.page_server.KEPT_S", 600.0)
+
+    async def two_events() -> list[str]:
+        follower = Follower(state)
+        assert len({follower.whole() for _ in range(900)}) == 1
+        events = follower.events()
+        before = [await anext(events), await anext(events)]
+        assert len(made) == 1
+        following = asyncio.create_task(follower.follow())
+        after = await anext(events)
+        following.cancel()
+        return [*before[1:], after]
+
+    assert [one.partition("\n")[0] for one in asyncio.run(two_events())] == ["event: state"] * 2
+    assert len(made) == 2
 
 
 def test_elsewhere_only_those_who_know_the_token_are_answered(folder: Path) -> None:

@@ -42,11 +42,15 @@ def escaped(text: str) -> str:
 def spreadsheet_cell(value: object) -> object:
     """A value as a cell of a CSV file. A spreadsheet runs a text that begins as a formula does;
     behind an apostrophe it stays a text. Numbers stay as they are, also those that are texts.
+    Control characters are shown.
 
     >>> [spreadsheet_cell(one) for one in ("=1+1", "@a", "-1.2", -1.2, "+5%", "a-b")]
     ["'=1+1", "'@a", '-1.2', -1.2, "'+5%", 'a-b']
     """
-    if not isinstance(value, str) or not value.startswith(("=", "+", "-", "@", "\t", "\r")):
+    if not isinstance(value, str):
+        return value
+    value = visible(value)
+    if not value.startswith(("=", "+", "-", "@")):
         return value
     return value if re.fullmatch(r"[+-]?\d+(\.\d+)?(e[+-]?\d+)?", value, re.I) else f"'{value}"
 

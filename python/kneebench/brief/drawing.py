@@ -16,6 +16,7 @@ from kneebench.brief import chart_theme
 from kneebench.brief.section import Figure
 from kneebench.errors import KneebenchError
 from kneebench.units import size
+from kneebench.visible import visible
 
 PROGRAM = Path(__file__).with_name("svg_program.py")
 
@@ -70,7 +71,7 @@ def within_page(figure: Figure, drawn: str) -> str:
     """A figure that was drawn, as it stands within a page: it scales, names its own parts by its
     own name, and says what it shows.
     """
-    drawn = drawn[drawn.index("<svg") :]
+    drawn = visible(drawn[drawn.index("<svg") :])
     drawn = _ID.sub(rf"\g<1>{figure.name}-", drawn)
     return _SIZE.sub(
         lambda found: (
@@ -89,7 +90,7 @@ def png(figure: Figure, says: str, scale: float = 2) -> bytes:
 
 def titled_svg(figure: Figure, says: str) -> bytes:
     """The same as SVG, a file of its own."""
-    return _converted("svg", titled(figure, says))
+    return visible(_converted("svg", titled(figure, says)).decode()).encode()
 
 
 def standing_alone(figure: Figure, within: str, says: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from kneebench.analysis.wording import DERIVED
 from kneebench.brief.page import WHOSE, Brief
 from kneebench.brief.section import Section, Table
+from kneebench.visible import visible
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|&#~$@])|^([-+]|\d+(?=[.)]\s))")
 """What Markdown reads as a mark: anywhere, or where a text begins."""
@@ -68,12 +69,12 @@ def _table(table: Table) -> str:
 
 
 def text(words: str) -> str:
-    """Words that Markdown leaves as they are, on one line.
+    """Words that Markdown leaves as they are, on one line, with control characters as text.
 
     >>> text("a*b | c\\nd")
     'a\\\\*b \\\\| c d'
     """
-    return _SPECIAL.sub(_escaped, " ".join(words.split()))
+    return _SPECIAL.sub(_escaped, visible(" ".join(words.split())))
 
 
 def _escaped(found: re.Match[str]) -> str:

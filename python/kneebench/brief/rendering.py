@@ -24,6 +24,7 @@ from kneebench.brief.section import Figure, Part, Section, Tone
 from kneebench.directories import make_directory
 from kneebench.errors import PlanError
 from kneebench.results.atomic_write import write_bytes, write_text, writing
+from kneebench.visible import visible
 
 
 class Page(ABC):
@@ -121,7 +122,10 @@ class Page(ABC):
         from jinja2 import Environment, PackageLoader, StrictUndefined
 
         shelf = Environment(
-            loader=PackageLoader("kneebench.brief", "."), autoescape=True, undefined=StrictUndefined
+            loader=PackageLoader("kneebench.brief", "."),
+            autoescape=True,
+            undefined=StrictUndefined,
+            finalize=lambda value: visible(value) if type(value) is str else value,
         )
         shelf.trim_blocks = shelf.lstrip_blocks = shelf.keep_trailing_newline = True
         style = (files("kneebench.brief") / "page.css").read_text(encoding="utf-8")

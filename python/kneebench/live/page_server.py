@@ -9,13 +9,14 @@ import asyncio
 import contextlib
 import json
 import secrets
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
 from importlib.resources import files
 
 import uvicorn
 from fastapi import FastAPI, Request, Response
-from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, StreamingResponse
+from fastapi.responses import HTMLResponse, PlainTextResponse, StreamingResponse
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
 from starlette.types import Receive, Scope, Send
 
@@ -25,6 +26,8 @@ from kneebench.live.campaign_state import CampaignState
 
 EVERY_S = 0.5
 """Between two looks at the folder."""
+KEPT_S = 0.25
+"""For which a state is sent as it was made, if nothing changes, to all who ask for it."""
 RETRY_MS = 1000
 """After which a page that lost its connection tries again."""
 MOST_STREAMS = 64
@@ -64,6 +67,7 @@ class Follower:
         """How many pages listen now."""
         self._changed = asyncio.Condition()
         self._number, self._whole = 0, 0
+        self._made, self._made_at_s = "", 0.0
 
     async def follow(self) -> None:
         """Until it is cancelled."""
@@ -87,6 +91,7 @@ class Follower:
         async with self._changed:
             self._number += 1
             self._whole = self._number if whole else self._whole
+            self._made = ""
             self._changed.notify_all()
 
     async def events(self) -> AsyncIterator[str]:
@@ -94,10 +99,17 @@ class Follower:
         seen, name = self._number, "state"
         yield f"retry: {RETRY_MS}\n\n"
         while True:
-            said = self.state.whole() if name == "state" else self.state.now()
-            yield f"event: {name}\ndata: {json.dumps(said)}\n\n"
+            said = self.whole() if name == "state" else json.dumps(self.state.now())
+            yield f"event: {name}\ndata: {said}\n\n"
             number = await self._after(seen)
             name, seen = "state" if self._whole > seen else "second", number
+
+    def whole(self) -> str:
+        """All of the state, as JSON. One is made for all who ask at once."""
+        now_s = time.monotonic()
+        if not self._made or now_s - self._made_at_s > KEPT_S:
+            self._made, self._made_at_s = json.dumps(self.state.whole()), now_s
+        return self._made
 
     async def _after(self, number: int) -> int:
         """Wait for the next change; its number."""
@@ -160,8 +172,8 @@ def _add_answers(app: FastAPI, state: CampaignState, follower: Follower) -> None
         return Response(_asset("live.js"), media_type="text/javascript")
 
     @app.api_route("/state", methods=GET)
-    async def whole() -> JSONResponse:
-        return JSONResponse(state.whole())
+    async def whole() -> Response:
+        return Response(follower.whole(), media_type="application/json")
 
     @app.get("/events")
     async def events() -> Response:
