@@ -74,7 +74,6 @@ class ConfigurationSummary(Record):
 
     @property
     def name(self) -> str:
-        """What people read."""
         return configuration_name(self.storage, self.constraint, self.database)
 
 

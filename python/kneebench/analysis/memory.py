@@ -72,7 +72,6 @@ def limited_memory(results: Results) -> tuple[LimitedMemory, ...]:
 
 
 def memory_document(results: Results) -> list[dict[str, Any]]:
-    """The same for programs."""
     return [
         {**one._asdict(), "data_to_memory": one.data_to_memory} for one in limited_memory(results)
     ]

@@ -117,7 +117,6 @@ def _text(y: float, words: str, weight: str, colour: str) -> str:
 
 
 def titled_pdf(figure: Figure, says: str) -> bytes:
-    """The same as PDF."""
     return _converted("pdf", titled(figure, says))
 
 

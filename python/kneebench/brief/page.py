@@ -58,17 +58,14 @@ class Brief(Page):
 
     @property
     def title(self) -> str:
-        """The campaign's finding."""
         return self.view.title
 
     @property
     def subtitle(self) -> str:
-        """The intervals behind the finding."""
         return self.view.subtitle
 
     @property
     def version(self) -> str:
-        """The kneebench that measured."""
         return self.view.campaign.kneebench
 
     @property
@@ -80,7 +77,6 @@ class Brief(Page):
 
     @property
     def sections(self) -> tuple[Section, ...]:
-        """What the shelf has to say, in the order of the page."""
         return tuple(self.each_section())
 
     def each_section(self) -> Iterator[Section]:
@@ -118,7 +114,6 @@ class Brief(Page):
 
     @property
     def setup(self) -> str:
-        """One line of conditions."""
         return setup_line(self.view)
 
     @property
@@ -136,7 +131,6 @@ class Brief(Page):
         )
 
     def html(self) -> str:
-        """The page: no script, no font, nothing from elsewhere."""
         logo = as_uri(self.logo) if self.logo else ""
         return self.render_page(
             "page.html.j2", view=self.view, derived=DERIVED, whose=WHOSE, logo=logo
@@ -157,7 +151,6 @@ class Brief(Page):
 
     @property
     def says(self) -> str:
-        """What goes wherever one of its figures goes: what it must not be taken for."""
         label = self.view.campaign.label
         return f"{label}. {DERIVED}" if label else DERIVED
 
@@ -206,7 +199,6 @@ class Brief(Page):
         }
 
     def json(self) -> str:
-        """`document` as text."""
         return json.dumps(self.document(), ensure_ascii=False, indent=1)
 
 

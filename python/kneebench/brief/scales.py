@@ -54,7 +54,6 @@ class Domain(NamedTuple):
 
     @property
     def scale(self) -> Any:
-        """The same for Altair."""
         import altair as alt
 
         return alt.Scale(

@@ -75,7 +75,6 @@ class Across(NamedTuple):
         return (value or self.apart or 1.0) * beside
 
     def x(self, title: bool = True) -> Any:
-        """The encoding for Altair."""
         import altair as alt
 
         texts = {**self.ticks, **({self.apart: "no limit"} if self.apart else {})}

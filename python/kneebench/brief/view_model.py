@@ -82,7 +82,6 @@ class ViewModel:
 
     @cached_property
     def title(self) -> str:
-        """The campaign's headline."""
         return headline(self.results)
 
     @cached_property
@@ -109,7 +108,6 @@ class ViewModel:
 
     @cached_property
     def comparisons(self) -> tuple[Comparison, ...]:
-        """Configurations against the baseline."""
         return compare(self.results)
 
     @cached_property
@@ -131,7 +129,6 @@ class ViewModel:
 
     @cached_property
     def failed(self) -> tuple[Failed, ...]:
-        """Every check that failed."""
         return tuple(Failed(where, check) for where, check in self._checks() if not check.passed)
 
     @cached_property
@@ -222,7 +219,6 @@ class ViewModel:
 
     @property
     def names(self) -> list[str]:
-        """Names of all configurations."""
         return [self.name(climb.id) for climb in self.climbs]
 
     @property

@@ -63,7 +63,6 @@ class JUnitFile:
         baseline: Results,
         caveats: Sequence[str],
     ) -> None:
-        """Write the answers."""
         from kneebench.screen.junit import junit
 
         self._write(junit(found, campaigns, baseline, caveats))

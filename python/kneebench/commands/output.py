@@ -47,7 +47,6 @@ class ReadingProgress:
         self._printed_s = time.monotonic()
 
     def __call__(self, event: Event) -> None:
-        """Take in what happened."""
         from kneebench.units import rough_time
 
         now_s = time.monotonic()

@@ -223,7 +223,6 @@ class PreconditioningLines:
         self._printed_s = time.monotonic()
 
     def __call__(self, event: Event) -> None:
-        """Take in what happened."""
         from kneebench.units import rough_time
 
         now_s, left = time.monotonic(), ""

@@ -51,7 +51,6 @@ class Stream(StreamingResponse):
         follower.streams += 1
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send them."""
         try:
             await super().__call__(scope, receive, send)
         finally:

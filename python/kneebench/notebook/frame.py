@@ -67,7 +67,6 @@ class Frame(dict[str, Any]):
         raise UnknownColumn(f"frame[{name!r}]", seen="no such column", do=do)
 
     def __len__(self) -> int:
-        """The number of rows."""
         return len(next(iter(self.values()))) if self.keys() else 0
 
     def __bool__(self) -> bool:

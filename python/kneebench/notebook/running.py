@@ -111,7 +111,6 @@ class _Line:
         self._handle.update(self._html("<br>".join(lines)))
 
     def end(self) -> None:
-        """Leave what was measured."""
         self.show(f"{plural(len(self._progress.lines), 'rung')} measured")
 
 

@@ -51,7 +51,6 @@ def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """`write_atomically` for a text."""
     write_bytes(path, text.encode())
 
 

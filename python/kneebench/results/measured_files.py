@@ -23,13 +23,13 @@ class StorableRung(Protocol):
     """One rung with its series and seconds, as measurement gives it."""
 
     @property
-    def rung(self) -> Rung: ...  # noqa: D102
+    def rung(self) -> Rung: ...
 
     @property
-    def series(self) -> Sequence[Series]: ...  # noqa: D102
+    def series(self) -> Sequence[Series]: ...
 
     @property
-    def seconds(self) -> Sequence[Second]: ...  # noqa: D102
+    def seconds(self) -> Sequence[Second]: ...
 
 
 class MeasuredFiles:

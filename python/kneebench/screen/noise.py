@@ -61,7 +61,6 @@ def _floor_section(floor: NoiseFloor) -> Section:
 
 
 def document(found: Sequence[Results], floor: NoiseFloor | None) -> dict[str, Any]:
-    """The same for programs."""
     pairs = [noise_pair(results) for results in found]
     return {
         "simulated": found[0].campaign.simulated,
@@ -90,7 +89,6 @@ def known(machine: MachinePairs, host: str) -> Iterator[RenderableType]:
 
 
 def known_document(machine: MachinePairs) -> dict[str, Any]:
-    """The same for programs."""
     series = [
         {
             **measured.model_dump(mode="json"),

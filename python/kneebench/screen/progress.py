@@ -127,7 +127,6 @@ class Progress:
         """Rungs of each climb so far, by the configuration's id, in the order begun."""
 
     def receive(self, event: Event) -> None:
-        """Take in what happened."""
         if event.kind in ("start", "progress", "end"):
             self.doing = event.doing
             self.share = 1.0 if event.kind == "end" else event.share

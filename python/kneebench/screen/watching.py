@@ -61,7 +61,6 @@ class JsonLines:
         self._progress, self._out = progress, out
 
     def __call__(self, event: Event) -> None:
-        """Write the event."""
         import json
 
         self._progress.receive(event)

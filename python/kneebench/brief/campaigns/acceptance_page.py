@@ -76,13 +76,11 @@ class AcceptancePage(CampaignsPage):
 
     @property
     def subtitle(self) -> str:
-        """The campaigns."""
         names = ", ".join(one.campaign for one in self.found)
         return f"{names} vs. baseline {self.found[0].baseline}"
 
     @property
     def tone(self) -> Tone:
-        """That of the worst answer."""
         return TONES.get(worst(self.found).judgement, "good")
 
     @property

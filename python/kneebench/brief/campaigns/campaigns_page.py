@@ -40,7 +40,6 @@ class CampaignsPage(Page):
 
     @property
     def version(self) -> str:
-        """The kneebench that compares."""
         return version("kneebench")
 
     @property
@@ -81,7 +80,6 @@ class CampaignsPage(Page):
 
     @property
     def says(self) -> str:
-        """What goes wherever one of its figures goes."""
         return f"{self.label}. {DERIVED}" if self.label else DERIVED
 
     @property
@@ -90,7 +88,6 @@ class CampaignsPage(Page):
         return [f"{DERIVED} Written from the campaign folders by kneebench {self.version}."]
 
     def html(self) -> str:
-        """The page: no script, no font, nothing from elsewhere."""
         return self.render_page("campaigns/page.html.j2")
 
     def pdf(self, paper: Paper = "a4") -> bytes:

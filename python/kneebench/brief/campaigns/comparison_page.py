@@ -46,18 +46,15 @@ class ComparisonPage(CampaignsPage):
 
     @property
     def title(self) -> str:
-        """How many campaigns, and their question."""
         question = self.campaigns[0].campaign.resolved.question
         return self.labelled(f"{plural(len(self.campaigns), 'campaign')} compared: {question}")
 
     @property
     def subtitle(self) -> str:
-        """What stands against what."""
         return f"Every storage vs. the baseline of {self.campaigns[0].campaign.id}"
 
     @property
     def figures(self) -> list[dict[str, Any]]:
-        """A row for each configuration of each campaign."""
         return compared_rows(self.rows, self.disturbed)
 
     def document(self) -> dict[str, Any]:
@@ -76,7 +73,6 @@ class ComparisonPage(CampaignsPage):
 
     @cached_property
     def told(self) -> tuple[Section, ...]:
-        """The knees, the trend, and what else differs."""
         trend = trend_section(self.trend, ITSELF, drawn=False)
         banner = said("banner", "", filter(None, [self.banner]))
         return present(banner, *self._first(), trend, self._differences())

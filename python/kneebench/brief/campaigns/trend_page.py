@@ -48,18 +48,15 @@ class TrendPage(CampaignsPage):
 
     @property
     def title(self) -> str:
-        """Whether something changed."""
         return self.labelled(headline(self.trends))
 
     @property
     def tone(self) -> Tone:
-        """Whether what changed is worse."""
         worse = {change.worse for one in self.trends for change in one.changes}
         return "alarm" if True in worse else "good" if worse else "plain"
 
     @property
     def subtitle(self) -> str:
-        """How many campaigns, and their question."""
         question = self.campaigns[-1].campaign.resolved.question
         return f"{plural(len(self.campaigns), 'campaign')}: {question}"
 
@@ -69,7 +66,6 @@ class TrendPage(CampaignsPage):
         return trend_rows(self.trends)
 
     def document(self) -> dict[str, Any]:
-        """All of it for programs."""
         return {
             "derived": DERIVED,
             "simulated": any(one.campaign.simulated for one in self.campaigns),
@@ -86,7 +82,6 @@ class TrendPage(CampaignsPage):
 
     @cached_property
     def told(self) -> tuple[Section, ...]:
-        """The changes, every campaign, and who is left out."""
         return present(self._changes(), self._outliers(), *self._values(), self._left_out())
 
     @cached_property

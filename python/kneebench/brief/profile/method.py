@@ -50,7 +50,6 @@ def place(found: Profile | Together) -> str:
 
 
 def repeat(found: Profile) -> Section:
-    """The command."""
     return command([found.directory], found)
 
 

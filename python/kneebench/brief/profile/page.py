@@ -56,28 +56,23 @@ class ProfilePage(Page):
 
     @property
     def title(self) -> str:
-        """The drive, with its random reads and its log writes."""
         return summary.title(self.profile)
 
     @property
     def subtitle(self) -> str:
-        """What was measured, and how."""
         found = self.profile
         return f"{found.where}; {found.how}; about {units.size(found.written_bytes)} written"
 
     @property
     def version(self) -> str:
-        """The kneebench that measured."""
         return self.profile.kneebench
 
     @cached_property
     def sections(self) -> tuple[Section, ...]:
-        """All parts that have something to say."""
         return self._made(PARTS)
 
     @property
     def told(self) -> tuple[Section, ...]:
-        """Those that a terminal shows."""
         return self._made(TOLD)
 
     def _made(self, parts: Sequence[Callable[[Profile], Section | None]]) -> tuple[Section, ...]:
@@ -90,7 +85,6 @@ class ProfilePage(Page):
         return self.profile.model_dump(mode="json", exclude={"fio"})
 
     def html(self) -> str:
-        """The page: no script, no font, nothing from elsewhere."""
         found = self.profile
         on = "the whole drive" if found.raw else "one file"
         return self.render_page(

@@ -38,7 +38,6 @@ class TogetherPage(Page):
 
     @property
     def title(self) -> str:
-        """The lowest share of the sum."""
         names = listed([one.name for one in self.found.members])
         shares = [share for _, share in _shares(self.found)]
         if not shares:
@@ -47,7 +46,6 @@ class TogetherPage(Page):
 
     @property
     def subtitle(self) -> str:
-        """How it was measured."""
         found = self.found
         return (
             f"Each drive alone, then all at the same time; {found.span}, {found.seconds} s per row,"
@@ -56,12 +54,10 @@ class TogetherPage(Page):
 
     @property
     def version(self) -> str:
-        """The kneebench that measured."""
         return self.found.kneebench
 
     @property
     def told(self) -> tuple[Section, ...]:
-        """The table, the caveats, and which drives they are."""
         found = self.found
         where = tuple(f"{one.directory}: {one.file_system} on {one.name}" for one in found.members)
         return (
@@ -77,7 +73,6 @@ class TogetherPage(Page):
 
     @cached_property
     def sections(self) -> tuple[Section, ...]:
-        """Figure, table, caveats, method."""
         found = self.found
         documents = [one for some in found.fio.values() for one in some]
         where = [
@@ -103,7 +98,6 @@ class TogetherPage(Page):
         return self.found.model_dump(mode="json", exclude={"fio"})
 
     def html(self) -> str:
-        """The page: no script, no font, nothing from elsewhere."""
         where = ", ".join(str(one.directory) for one in self.found.members)
         on = "the whole drives" if self.found.raw else "one file in each directory"
         return self.render_page(

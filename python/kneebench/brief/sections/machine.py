@@ -23,7 +23,6 @@ WORDS = tuple(Column(title=title, number=False) for title in ("Note", "In the au
 
 
 def section(view: ViewModel) -> Section:
-    """Host, drives and image."""
     host, image = view.campaign.host, view.campaign.base_image
     kinds = server_provenance.kinds(view.plan)
     facts = {

@@ -68,7 +68,6 @@ ALIGNED = (
 
 
 def section(view: ViewModel) -> Section:
-    """The method in sentences."""
     notes = said_once(view.campaign.notes, view.names)
     return Section(
         name="method",
