@@ -15,7 +15,7 @@ from bench.servers import SEED, Loaded, loaded
 from bench.turn import in_turn
 from kneebench import preset
 from kneebench._core import GeneratorSpec
-from kneebench.databases.engines.postgres.address import wire_address
+from kneebench.databases.engine import wire_address
 from kneebench.databases.engines.postgres.server import PostgresServer
 from kneebench.databases.several import engine_of
 from kneebench.hosts.load_hosts import LoadHosts, Way, connect

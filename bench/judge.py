@@ -32,7 +32,8 @@ from bench.servers import Loaded, loaded
 from bench.tcp import LISTENING, over_tcp, over_tls
 from bench.turn import generator_values, in_turn
 from kneebench._core import GeneratorSpec, LoadGenerator
-from kneebench.databases.engines.postgres.address import connect, core_address
+from kneebench.databases.engine import core_address
+from kneebench.databases.engines.postgres.address import connect
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
 from kneebench.plan.plan import Workload
 from kneebench.records import Tally

@@ -14,9 +14,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import fmean
-from typing import Literal
-
-from pydantic import Field
 
 from bench.mariadb_server import mariadb_server, missing
 from bench.ratio import Ratio, Size, at_most, turns
@@ -38,13 +35,6 @@ NOTE = "Unix socket, closed loop, one thread on a core of its own; drawn argumen
 SLAP_NOTE = f"{NOTE}; mariadb-slap has a thread for each connection and sends one constant call"
 
 
-class MysqlAddress(MariadbAddress):
-    """The same, as the core takes it."""
-
-    protocol: str = "mysql"
-    client: Literal["mariadb", "mysql"] = Field("mariadb", exclude=True)
-
-
 def unable() -> str:
     """A server is needed."""
     return missing()
@@ -64,7 +54,7 @@ def measure(size: Size) -> list[Ratio]:
         return [*beside_postgres, *(_slap_row(slap, mariadb, users, size) for users in USERS)]
 
 
-def _row(mariadb: MysqlAddress, postgres: PostgresAddress, users: int, size: Size) -> Ratio:
+def _row(mariadb: MariadbAddress, postgres: PostgresAddress, users: int, size: Size) -> Ratio:
     seconds, values = size.count(8, 1), generator_values(users, 1)
     ours, theirs = in_turn(
         size.count(8, 1),
@@ -85,7 +75,7 @@ def _row(mariadb: MysqlAddress, postgres: PostgresAddress, users: int, size: Siz
     )
 
 
-def _slap_row(slap: str, mariadb: MysqlAddress, users: int, size: Size) -> Ratio:
+def _slap_row(slap: str, mariadb: MariadbAddress, users: int, size: Size) -> Ratio:
     seconds, values = size.count(8, 1), generator_values(users, 1)
     ours, theirs = in_turn(
         size.count(8, 1),
@@ -126,11 +116,11 @@ def _slap_us(slap: str, address: MariadbAddress, users: int, calls: int) -> floa
 
 
 @contextlib.contextmanager
-def _stood_in() -> Iterator[MysqlAddress]:
+def _stood_in() -> Iterator[MariadbAddress]:
     """A server of the benchmark's own, whose five procedures do nothing; removed at the end."""
     with mariadb_server({"max_connections": "40"}, SERVER) as address:
         _stand_in(address)
-        yield MysqlAddress(**address.model_dump())
+        yield address
 
 
 def _stand_in(address: MariadbAddress) -> None:

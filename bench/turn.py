@@ -19,8 +19,8 @@ import psutil
 
 from bench.servers import SEED, Loaded, usable
 from kneebench._core import SESSION_SETTINGS
+from kneebench.databases.engine import ServerAddress, wire_address
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
-from kneebench.records import Record
 
 SETTLED_S = 1
 """Seconds at the start that do not count: connecting and preparing are no part of a transaction's
@@ -122,7 +122,7 @@ def generator_values(users: int, warehouses: int, **changes: object) -> dict[str
 
 
 def own_turn(
-    values: dict[str, Any], address: Record, seconds: int, cores: Sequence[int] = ()
+    values: dict[str, Any], address: ServerAddress, seconds: int, cores: Sequence[int] = ()
 ) -> Turn:
     """A turn of our own load generator."""
     return program_turn(LOAD_GENERATOR, values, address, seconds, cores)
@@ -131,7 +131,7 @@ def own_turn(
 def program_turn(
     program: Sequence[str],
     values: dict[str, Any],
-    address: Record,
+    address: ServerAddress,
     seconds: int,
     cores: Sequence[int] = (),
 ) -> Turn:
@@ -139,7 +139,7 @@ def program_turn(
     return _turn(_command(program, values, address, seconds + SETTLED_S), cores, _told_by_us)
 
 
-def resident_bytes(values: dict[str, Any], address: Record, seconds: int) -> int:
+def resident_bytes(values: dict[str, Any], address: ServerAddress, seconds: int) -> int:
     """The resident memory of a process with our load generator, after some seconds of load."""
     with _started(_command(LOAD_GENERATOR, values, address, seconds)) as (process, lines):
         return max(
@@ -148,9 +148,9 @@ def resident_bytes(values: dict[str, Any], address: Record, seconds: int) -> int
 
 
 def _command(
-    program: Sequence[str], values: dict[str, Any], address: Record, seconds: int
+    program: Sequence[str], values: dict[str, Any], address: ServerAddress, seconds: int
 ) -> list[str]:
-    given = json.dumps({**values, "address": address.model_dump() | {"password": None}})
+    given = json.dumps({**values, "address": {**wire_address(address), "password": None}})
     return [*program, given, str(seconds)]
 
 

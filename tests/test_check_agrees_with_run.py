@@ -23,9 +23,9 @@ from pydantic import SecretStr
 
 from kneebench._core import ConnectError, LoadGenerator
 from kneebench.campaign.preflight import preflight_checks
-from kneebench.databases.engine import LOG_HISTOGRAM, Server
+from kneebench.databases.engine import LOG_HISTOGRAM, Server, core_address
 from kneebench.databases.engines.mariadb import remote
-from kneebench.databases.engines.mariadb.address import address_of, core_address
+from kneebench.databases.engines.mariadb.address import address_of
 from kneebench.databases.engines.mariadb.error_hints import CERTIFY, error_hint
 from kneebench.databases.engines.mariadb.server_address import MariadbAddress
 from kneebench.databases.engines.mariadb.session import connect as mariadb_session

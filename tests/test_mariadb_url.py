@@ -17,7 +17,8 @@ from pymysql.connections import Connection
 from pymysql.constants import COMMAND
 
 from kneebench._core import ConnectError, GeneratorSpec, LoadGenerator
-from kneebench.databases.engines.mariadb.address import address_of, core_address
+from kneebench.databases.engine import core_address
+from kneebench.databases.engines.mariadb.address import address_of
 from kneebench.databases.engines.mariadb.copies import Copies
 from kneebench.databases.engines.mariadb.error_hints import error_hint
 from kneebench.databases.engines.mariadb.remote import RemoteMariadb

@@ -19,13 +19,8 @@ import pytest
 from pydantic import SecretStr
 
 from kneebench._core import ConnectError, GeneratorSpec, LoadGenerator, system_roots
-from kneebench.databases.engines.postgres.address import (
-    address_of,
-    connect,
-    core_address,
-    explained,
-    parameters,
-)
+from kneebench.databases.engine import core_address
+from kneebench.databases.engines.postgres.address import address_of, connect, explained, parameters
 from kneebench.databases.engines.postgres.loading import load
 from kneebench.databases.engines.postgres.remote import RemotePostgres
 from kneebench.databases.engines.postgres.sql_schema import note

@@ -8,14 +8,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol, runtime_checkable
+from typing import ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
+from pydantic import SecretStr
 from typing_extensions import TypedDict
 
+from kneebench._core import Address as CoreAddress
 from kneebench._core import GeneratorSpec, LoadGenerator
 from kneebench.engine_properties import EngineProperties, less_safe
 from kneebench.errors import KneebenchError, Refused
-from kneebench.records import Check, Configuration, Finding, Role, Setting, Watch, Whereabouts
+from kneebench.records import (
+    Check,
+    Configuration,
+    Finding,
+    Record,
+    Role,
+    Setting,
+    Watch,
+    Whereabouts,
+)
 
 UNLOCK = (
     "end those transactions or wait for them; completed rungs are saved, and the same command"
@@ -260,6 +271,38 @@ class WireAddress(TypedDict):
     database: str
     sslmode: str
     sslrootcert: str
+
+
+class ServerAddress(Record):
+    """Address of a server. It is never stored: results contain only the engine's settings."""
+
+    protocol: ClassVar[Literal["postgres", "mysql"]]
+    host: str
+    port: int
+    user: str = "kneebench"
+    password: SecretStr | None = None
+    database: str
+    sslmode: Literal["disable", "prefer", "require", "verify-ca", "verify-full"] = "disable"
+    sslrootcert: str = ""
+
+
+def core_address(address: ServerAddress) -> CoreAddress:
+    """The address as the Rust core takes it."""
+    return CoreAddress(**wire_address(address))
+
+
+def wire_address(address: ServerAddress) -> WireAddress:
+    """The address as plain data, which also goes to other hosts."""
+    return WireAddress(
+        protocol=address.protocol,
+        host=address.host,
+        port=address.port,
+        user=address.user,
+        password=address.password.get_secret_value() if address.password else None,
+        database=address.database,
+        sslmode=address.sslmode,
+        sslrootcert=address.sslrootcert,
+    )
 
 
 def checked_by(authority: str) -> dict[str, str]:

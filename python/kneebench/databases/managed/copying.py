@@ -173,6 +173,16 @@ def _explained(error: OSError, source: Path, target: Path, how: str) -> Exceptio
     )
 
 
+def settle(source: Folder, parts: Sequence[Folder], *, warm: bool) -> None:
+    """Write the parts of a restored database out; they and what they were copied from leave the
+    page cache, unless `warm`.
+    """
+    if warm:
+        write_out(parts)
+    else:
+        drop_caches([source, *parts])
+
+
 def drop_caches(folders: Sequence[Folder]) -> None:
     """Write everything out and drop the folders' files from the page cache, so that a climb starts
     cold.

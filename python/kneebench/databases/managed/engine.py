@@ -10,10 +10,10 @@ import contextlib
 import time
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from kneebench.databases.engine import finding_of, safety_findings
 from kneebench.databases.managed.account import Account
@@ -47,98 +47,67 @@ CLONED = "restored by reflink: the first write to each block includes its copy-o
 UNUSABLE = "check the permissions, the free space and the health of the storage"
 
 
-class Names(NamedTuple):
-    """What is called differently by each engine: the engine, its server's socket, and the settings
-    that size the log and the cache.
-    """
+class OwnKind(NamedTuple):
+    """What each engine knows of servers of its own."""
 
     engine: str
     socket: str
     log_setting: str
     cache_setting: str
+    """The settings that size the log and the cache."""
+    find_build: Callable[[DatabasePlan], Binaries]
+    find_account: Callable[[], Account | None]
+    recipe: Callable[[DatabasePlan, Any], Recipe]
+    """What shapes the image, of a plan and a build."""
+    rules: Callable[[DatabasePlan, Machine], dict[str, str]]
+    """The settings of a server on a share of the machine."""
+    cache_bytes: Callable[[int, int], int]
+    """The server's own cache by the rules, of bytes of memory and warehouses."""
+    setting_bytes: Callable[[str], int]
+    complaint: Callable[[Launch[Any], Mapping[str, str]], str]
+    """The server's words on settings that it refuses; empty where it takes them."""
+    build_image: Callable[[Path, Recipe, Launch[Any], Mapping[str, str], Journal, Watch], BaseImage]
+    """The image, found or built."""
 
 
-BuildOf = TypeVar("BuildOf", bound=Binaries)
-FilesOf = TypeVar("FilesOf")
-ServerOf = TypeVar("ServerOf", bound=OwnServer)
-TableOf = TypeVar("TableOf", bound=ManagedDatabase)
-
-
-class OwnServers(ListensForUsers, ABC, Generic[TableOf, BuildOf, FilesOf, ServerOf]):
+class OwnServers(ListensForUsers, ABC):
     """Servers that we start and stop."""
 
-    names: ClassVar[Names]
+    own: ClassVar[OwnKind]
 
-    def __init__(self, plan: DatabasePlan, journal: Journal, table: TableOf) -> None:
-        self.plan, self.journal, self.table, self.lab = plan, journal, table, Lab(plan, journal)
+    def __init__(self, plan: DatabasePlan, journal: Journal) -> None:
+        assert isinstance(plan.database, ManagedDatabase)
+        self.plan, self.journal, self.table = plan, journal, plan.database
+        self.lab = Lab(plan, journal)
         self._settings: dict[Resources, dict[str, str]] = {}
         self._image: BaseImage | None = None
 
-    # --- what each engine knows itself ------------------------------------------------------------
-
     @abstractmethod
-    def find_build(self) -> BuildOf:
-        """The binaries that the plan's table names."""
-
-    @abstractmethod
-    def find_account(self) -> Account | None:
-        """Whom the server runs as; None for ourselves."""
-
-    @property
-    @abstractmethod
-    def recipe(self) -> Recipe:
-        """What shapes the image."""
-
-    @property
-    @abstractmethod
-    def images(self) -> Path:
-        """The directory of the base images."""
-
-    @abstractmethod
-    def describe(self) -> str:
-        """The build's version and place, in words."""
-
-    @abstractmethod
-    def rules(self, machine: Machine) -> dict[str, str]:
-        """The settings of a server on this share of the machine."""
-
-    @abstractmethod
-    def cache_bytes(self, memory_bytes: int) -> int:
-        """The server's own cache by the rules, on so much memory."""
-
-    @abstractmethod
-    def setting_bytes(self, value: str) -> int:
-        """The bytes of a setting's value."""
-
-    @abstractmethod
-    def complaint(self, launch: Launch[BuildOf]) -> str:
-        """The server's words on settings that it refuses; empty where it takes them."""
-
-    @abstractmethod
-    def build_image(self, launch: Launch[BuildOf], watch: Watch) -> BaseImage:
-        """The image, found or built; raises PlanError for settings that the server refuses."""
-
-    @abstractmethod
-    def put_in_place(self, restore: Restore, launch: Launch[BuildOf]) -> FilesOf:
+    def put_in_place(self, restore: Restore, launch: Launch[Any]) -> Any:
         """The image's files on the storage; raises OSError where it takes none."""
 
     @abstractmethod
     def start(
-        self, launch: Launch[BuildOf], files: FilesOf, stack: contextlib.ExitStack
-    ) -> tuple[ServerProcess, Callable[[Process, float, list[str]], ServerOf]]:
+        self, launch: Launch[Any], files: Any, stack: contextlib.ExitStack
+    ) -> tuple[ServerProcess, Callable[[Process, float, list[str]], OwnServer]]:
         """A server over the files, until the stack ends; and what asks it, made of its processes,
         the seconds of the restore and notes.
         """
 
     @cached_property
-    def build(self) -> BuildOf:
-        """The binaries."""
-        return self.find_build()
+    def build(self) -> Binaries:
+        """The binaries that the plan's table names."""
+        return self.own.find_build(self.plan)
 
     @cached_property
     def account(self) -> Account | None:
-        """Whom the server runs as."""
-        return self.find_account()
+        """Whom the server runs as; None for ourselves."""
+        return self.own.find_account()
+
+    @property
+    def recipe(self) -> Recipe:
+        """What shapes the image."""
+        return self.own.recipe(self.plan, self.build)
 
     @property
     def settings(self) -> dict[str, str]:
@@ -158,34 +127,35 @@ class OwnServers(ListensForUsers, ABC, Generic[TableOf, BuildOf, FilesOf, Server
                 resources.cache_bytes,
                 resources.limited,
             )
-            self._settings[resources] = self.rules(machine)
+            self._settings[resources] = self.own.rules(self.plan, machine)
         return self._settings[resources]
 
     @cached_property
     def _log_space_bytes(self) -> int:
         memory = self.lab.resources.memory_bytes
         image = image_requirement(self.plan, self.image_path)
-        return log_space_bytes(self.plan, memory, self.cache_bytes(memory), image)
+        cache_bytes = self.own.cache_bytes(memory, self.plan.workload.warehouses)
+        return log_space_bytes(self.plan, memory, cache_bytes, image)
 
     @property
     def image_path(self) -> Path:
         """The base image's directory, there or not."""
-        return self.images / self.recipe.key
+        return self.table.base_image_path.absolute() / self.recipe.key
 
     @cached_property
     def directories(self) -> DirectoryFindings:
         """Findings on the plan's directories."""
-        log, cache = self.names.log_setting, self.names.cache_setting
-        of_log, of_cache = (self.setting_bytes(self.settings[name]) for name in (log, cache))
+        log, cache = self.own.log_setting, self.own.cache_setting
+        of_log, of_cache = (self.own.setting_bytes(self.settings[name]) for name in (log, cache))
         sizes = Sizes(of_log, log, of_cache, cache)
         return DirectoryFindings(self.plan, self.image_path, self.account, sizes)
 
     @contextlib.contextmanager
     def launch(
         self, resources: Resources, limits: DatabaseLimits | None = None
-    ) -> Iterator[Launch[BuildOf]]:
+    ) -> Iterator[Launch[Any]]:
         """What a start with this share of the machine needs; its runtime directory is removed."""
-        with runtime_directory(self.journal, self.account, self.names.socket) as runtime:
+        with runtime_directory(self.journal, self.account, self.own.socket) as runtime:
             yield Launch(self.build, self.account, runtime, resources.pinned_cores, limits)
 
     def findings(self) -> Sequence[Finding]:
@@ -196,7 +166,8 @@ class OwnServers(ListensForUsers, ABC, Generic[TableOf, BuildOf, FilesOf, Server
             return [finding_of(error)]
 
     def _findings(self) -> Iterator[Finding]:
-        yield Finding(level="ok", subject=self.names.engine, seen=self.describe())
+        seen = f"version {self.build.version} in {self.build.server.parent}"
+        yield Finding(level="ok", subject=self.own.engine, seen=seen)
         if self.account:
             seen = f"kneebench runs as root; the server runs as {self.account.name!r}"
             yield Finding(level="ok", subject="account", seen=seen)
@@ -216,12 +187,12 @@ class OwnServers(ListensForUsers, ABC, Generic[TableOf, BuildOf, FilesOf, Server
             yield Finding(level="note", subject="database.settings", seen=seen)
             return
         with self.launch(self.lab.resources) as launch:
-            if words := self.complaint(launch):
+            if words := self.own.complaint(launch, self.settings):
                 do = "correct the plan's settings"
                 yield Finding(level="error", subject="database.settings", seen=words, do=do)
         yield from safety_findings(self.plan.engine, self.settings, "database.settings")
-        name = self.names.cache_setting
-        yield from too_large_cache(self.lab, name, self.settings_for, self.setting_bytes)
+        name = self.own.cache_setting
+        yield from too_large_cache(self.lab, name, self.settings_for, self.own.setting_bytes)
 
     def where(self, configuration: Configuration) -> Whereabouts:
         """On this machine, as the plan says."""
@@ -244,7 +215,13 @@ class OwnServers(ListensForUsers, ABC, Generic[TableOf, BuildOf, FilesOf, Server
             what = f"cannot make room for the base image and its copy on {name!r}"
             require(list(self.directories.shortages(storage)), what)
         with self.launch(self.lab.resources) as launch:
-            self._image = self.build_image(launch, watch)
+            if words := self.own.complaint(launch, self.settings):
+                seen = f"{self.own.engine} {self.build.version} reports: {words}"
+                raise PlanError("database.settings", seen=seen, do="correct the plan's settings")
+            images = self.image_path.parent
+            self._image = self.own.build_image(
+                images, self.recipe, launch, self.settings, self.journal, watch
+            )
         return self._image
 
     def close(self) -> None:
@@ -254,7 +231,7 @@ class OwnServers(ListensForUsers, ABC, Generic[TableOf, BuildOf, FilesOf, Server
     @contextlib.contextmanager
     def restored(
         self, configuration: Configuration, watch: Watch, restore: int = 0
-    ) -> Iterator[ServerOf]:
+    ) -> Iterator[OwnServer]:
         """A server over a fresh copy of the image; its own cache is empty."""
         image = self._image or self._prepare_image(watch)
         with self.lab.prepared(configuration, watch) as prepared:
@@ -264,7 +241,7 @@ class OwnServers(ListensForUsers, ABC, Generic[TableOf, BuildOf, FilesOf, Server
                 yield server
 
     @contextlib.contextmanager
-    def _running(self, image: BaseImage, prepared: Prepared, watch: Watch) -> Iterator[ServerOf]:
+    def _running(self, image: BaseImage, prepared: Prepared, watch: Watch) -> Iterator[OwnServer]:
         doing = f"restoring the database to {prepared.configuration.name!r}"
         watch(Event(kind="start", doing=doing))
         began = time.monotonic()
@@ -297,7 +274,7 @@ class OwnServers(ListensForUsers, ABC, Generic[TableOf, BuildOf, FilesOf, Server
 
         return make
 
-    def _put_in_place(self, restore: Restore, launch: Launch[BuildOf]) -> FilesOf:
+    def _put_in_place(self, restore: Restore, launch: Launch[Any]) -> Any:
         try:
             return self.put_in_place(restore, launch)
         except OSError as error:

@@ -46,6 +46,11 @@ class Binaries(Protocol):
     """A build's programs."""
 
     @property
+    def version(self) -> str:
+        """Of the server, as it prints it."""
+        ...
+
+    @property
     def roots(self) -> tuple[Path, ...]:
         """The directories that the server's account must be able to enter."""
         ...

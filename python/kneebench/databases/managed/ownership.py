@@ -7,6 +7,7 @@ user and nothing is changed here.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from kneebench.databases.managed.account import Account
@@ -52,6 +53,19 @@ def hand_over(folder: Folder, account: Account | None) -> None:
             hand_over(inner, account)
     for name in folder.names():
         os.chown(name, *account.owner, dir_fd=folder.handle, follow_symlinks=False)
+
+
+def give(parts: Sequence[Folder], places: Sequence[Folder], account: Account | None) -> None:
+    """Make the parts of a database the account's once all of them are there; `places` are the
+    directories of ours that they are in.
+    """
+    for part in parts:
+        hand_over(part, account)
+    for place in places:
+        admit(place, account)
+    for part in parts:
+        if account:
+            account.owns(part.handle)
 
 
 def take_back(folder: Folder, account: Account | None, depth: int = 0) -> None:

@@ -15,9 +15,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from pydantic import SecretStr, ValidationError
 
-from kneebench._core import Address as CoreAddress
 from kneebench._core import system_roots
-from kneebench.databases.engine import WireAddress
 from kneebench.databases.engines.mariadb.server_address import MariadbAddress
 from kneebench.databases.engines.mariadb.table import PASSWORD
 from kneebench.errors import PlanError
@@ -74,25 +72,6 @@ def _password(passfile: str, what: str) -> str:
         raise PlanError(what, seen=seen, do=do) from None
     found = [options.get(section, "password", fallback="") for section in SECTIONS]
     return next((one.strip("'\"") for one in reversed(found) if one), "")
-
-
-def core_address(address: MariadbAddress) -> CoreAddress:
-    """The address as the Rust core takes it."""
-    return CoreAddress(**wire_address(address))
-
-
-def wire_address(address: MariadbAddress) -> WireAddress:
-    """The address as plain data, which also goes to other hosts."""
-    return WireAddress(
-        protocol="mysql",
-        host=address.host,
-        port=address.port,
-        user=address.user,
-        password=address.password.get_secret_value() if address.password else None,
-        database=address.database,
-        sslmode=address.sslmode,
-        sslrootcert=address.sslrootcert,
-    )
 
 
 TLS = {

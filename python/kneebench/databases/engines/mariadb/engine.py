@@ -31,20 +31,18 @@ from kneebench.databases.engines.mariadb.remote import RemoteMariadb
 from kneebench.databases.engines.mariadb.server import MariadbServer
 from kneebench.databases.engines.mariadb.server_address import SOCKET
 from kneebench.databases.engines.mariadb.server_settings import (
-    check_settings,
     complaint,
     given,
     rules,
 )
-from kneebench.databases.engines.mariadb.table import MariadbDatabase, mariadb_table
+from kneebench.databases.engines.mariadb.table import mariadb_table
 from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.base_image import BaseImage
-from kneebench.databases.managed.copying import drop_caches, duplicate, write_out
-from kneebench.databases.managed.engine import Names, OwnServers
-from kneebench.databases.managed.ownership import admit, hand_over
+from kneebench.databases.managed.copying import duplicate, settle
+from kneebench.databases.managed.engine import OwnKind, OwnServers
+from kneebench.databases.managed.ownership import give
 from kneebench.databases.managed.restore import Restore
 from kneebench.databases.managed.server_process import Process, ServerProcess
-from kneebench.databases.managed.sizing import Machine
 from kneebench.databases.tproc_c.loading import Recipe
 from kneebench.lab.drives import IN_MEMORY, file_system_of
 from kneebench.lab.folder import Folder
@@ -61,57 +59,31 @@ def open_engine(plan: DatabasePlan, journal: Journal) -> Engine:
     return OwnMariadb(plan, journal)
 
 
-class OwnMariadb(OwnServers[MariadbDatabase, MariadbBuild, MariadbFiles, MariadbServer]):
+def _find_build(plan: DatabasePlan) -> MariadbBuild:
+    return find_build(mariadb_table(plan.database).bin_dir)
+
+
+def _recipe(plan: DatabasePlan, build: MariadbBuild) -> Recipe:
+    return images.recipe_of(build.version, images.fixed(given(plan)), plan.workload, plan.seed)
+
+
+class OwnMariadb(OwnServers):
     """Servers that we start and stop."""
 
-    names = Names("MariaDB", SOCKET, "innodb_log_file_size", "innodb_buffer_pool_size")
-
-    def __init__(self, plan: DatabasePlan, journal: Journal) -> None:
-        super().__init__(plan, journal, mariadb_table(plan.database))
-
-    def find_build(self) -> MariadbBuild:
-        """The system's server, or the plan's."""
-        return find_build(self.table.bin_dir)
-
-    def find_account(self) -> Account | None:
-        """An unprivileged account, when we are root."""
-        return server_account()
-
-    @property
-    def recipe(self) -> Recipe:
-        """What shapes the image."""
-        fixed, workload, seed = images.fixed(given(self.plan)), self.plan.workload, self.plan.seed
-        return images.recipe_of(self.build.version, fixed, workload, seed)
-
-    @property
-    def images(self) -> Path:
-        """As the plan's table says."""
-        return self.table.base_image_path.absolute()
-
-    def describe(self) -> str:
-        """The build's version and place."""
-        return f"version {self.build.version} in {self.build.program.parent}"
-
-    def rules(self, machine: Machine) -> dict[str, str]:
-        """By server_settings.py."""
-        return rules(self.plan, machine)
-
-    def cache_bytes(self, memory_bytes: int) -> int:
-        """innodb_buffer_pool_size by the rules."""
-        return cache_bytes(memory_bytes, self.plan.workload.warehouses)
-
-    def setting_bytes(self, value: str) -> int:
-        """In MariaDB's units."""
-        return setting_bytes(value)
-
-    def complaint(self, launch: Launch) -> str:
-        """The server's words on the settings."""
-        return complaint(launch, self.settings)
-
-    def build_image(self, launch: Launch, watch: Watch) -> BaseImage:
-        """The image, found or built."""
-        check_settings(launch, self.settings)
-        return images.prepare(self.images, self.recipe, launch, self.settings, self.journal, watch)
+    own = OwnKind(
+        "MariaDB",
+        SOCKET,
+        "innodb_log_file_size",
+        "innodb_buffer_pool_size",
+        find_build=_find_build,
+        find_account=server_account,
+        recipe=_recipe,
+        rules=rules,
+        cache_bytes=cache_bytes,
+        setting_bytes=setting_bytes,
+        complaint=complaint,
+        build_image=images.prepare,
+    )
 
     def put_in_place(self, restored: Restore, launch: Launch) -> MariadbFiles:
         """The files from the image, with a log of the size that the settings say."""
@@ -127,7 +99,10 @@ class OwnMariadb(OwnServers[MariadbDatabase, MariadbBuild, MariadbFiles, Mariadb
             *(restored.watch, restored.doing),
         )
         make_log(launch, files)
-        settle(restored.image, files, warm=self.table.page_cache == "warm")
+        with contextlib.ExitStack() as opened:
+            parts = [opened.enter_context(Folder.at(place)) for place in dict.fromkeys(files)]
+            source = restored.image.opened(opened)
+            settle(source, parts, warm=self.table.page_cache == "warm")
         return files
 
     def start(
@@ -191,13 +166,7 @@ def put_in_place(
             parts.append(part)
             found = found._replace(**{name: part.path})
         configure(target, settings, account)
-        for part in parts:
-            hand_over(part, account)
-        for place in (data, *apart):
-            admit(place, account)
-        for part in parts:
-            if account:
-                account.owns(part.handle)
+        give(parts, [data, *apart], account)
     return found
 
 
@@ -228,14 +197,3 @@ def make_log(launch: Launch, files: MariadbFiles) -> None:
         words = done.stderr.strip()
         do = "check the free space and the health of the storage"
         raise KIND.ended_early(f"cannot write the log {file}", words, words, do)
-
-
-def settle(image: BaseImage, files: MariadbFiles, *, warm: bool) -> None:
-    """Write all out; what was copied leaves the page cache, unless `warm`."""
-    with contextlib.ExitStack() as opened:
-        places = dict.fromkeys((files.data, files.log, files.temporary))
-        parts = [opened.enter_context(Folder.at(place)) for place in places]
-        if warm:
-            write_out(parts)
-        else:
-            drop_caches([image.opened(opened), *parts])

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pymysql
 
 from kneebench._core import LoadError, TableLoad
-from kneebench.databases.engines.mariadb.address import core_address
+from kneebench.databases.engine import core_address
 from kneebench.databases.engines.mariadb.error_hints import refusal
 from kneebench.databases.engines.mariadb.server_address import MariadbAddress
 from kneebench.databases.engines.mariadb.session import MariadbSession, connect, words_of

@@ -11,8 +11,7 @@ from typing import NamedTuple
 import pymysql
 
 from kneebench._core import GeneratorSpec, LoadGenerator
-from kneebench.databases.engine import LogCalls, WireAddress
-from kneebench.databases.engines.mariadb.address import core_address, wire_address
+from kneebench.databases.engine import LogCalls, WireAddress, core_address, wire_address
 from kneebench.databases.engines.mariadb.blocked import end_stuck, end_users, holders
 from kneebench.databases.engines.mariadb.conditions import conditions
 from kneebench.databases.engines.mariadb.error_hints import error_hint

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
-from pydantic import SecretStr
-
-from kneebench.records import Record
+from kneebench.databases.engine import ServerAddress
 
 SOCKET = "mysqld.sock"
 
 
-class MariadbAddress(Record):
-    """Address of a server. It is never stored: results contain only the engine's settings.
+class MariadbAddress(ServerAddress):
+    """Address of a server. A host that begins with "/" is the directory of the server's socket."""
 
-    A host that begins with "/" is the directory of the server's socket.
-    """
-
-    host: str
+    protocol: ClassVar[Literal["mysql"]] = "mysql"
     port: int = 3306
-    user: str = "kneebench"
-    password: SecretStr | None = None
     database: str = ""
-    sslmode: Literal["disable", "prefer", "require", "verify-ca", "verify-full"] = "disable"
-    sslrootcert: str = ""
     client: Literal["mariadb", "mysql"] = "mariadb"
     """The command-line client of its product, for commands that a person runs."""
 

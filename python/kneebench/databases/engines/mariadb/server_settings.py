@@ -30,7 +30,6 @@ from kneebench.databases.engines.mariadb.allowed_settings import named
 from kneebench.databases.engines.mariadb.footprint import GIB, MIB, cache_bytes, log_bytes
 from kneebench.databases.engines.mariadb.launcher import SETTINGS_FILE, Launch
 from kneebench.databases.managed.sizing import Machine
-from kneebench.errors import PlanError
 from kneebench.lab.folder import Folder
 from kneebench.plan.database_plan import DatabasePlan
 
@@ -149,13 +148,3 @@ def _words(stderr: str) -> str:
     lines = [line.partition("[ERROR]")[2].strip() for line in stderr.splitlines()]
     said = [line.removeprefix("/usr/sbin/mariadbd: ") for line in lines if line]
     return "; ".join(one for one in said if one != "Aborting") or " ".join(stderr.split())
-
-
-def check_settings(launch: Launch, settings: Mapping[str, str]) -> None:
-    """Raises PlanError with the server's message for settings that it refuses."""
-    if words := complaint(launch, settings):
-        raise PlanError(
-            "database.settings",
-            seen=f"MariaDB {launch.build.version} reports: {words}",
-            do="correct the plan's settings",
-        )

@@ -23,8 +23,6 @@ from psycopg.waiting import Ready, Wait
 from pydantic import SecretStr, ValidationError
 
 from kneebench._core import NO_LIMITS, system_roots
-from kneebench._core import Address as CoreAddress
-from kneebench.databases.engine import WireAddress
 from kneebench.databases.engines.postgres.error_hints import error_hint, refusal
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
 from kneebench.databases.engines.postgres.table import URL
@@ -112,25 +110,6 @@ def _password(address: PostgresAddress, given: Mapping[str, str]) -> str:
         return attempt.password.decode()
     finally:
         attempt.finish()
-
-
-def core_address(address: PostgresAddress) -> CoreAddress:
-    """The address as the Rust core takes it."""
-    return CoreAddress(**wire_address(address))
-
-
-def wire_address(address: PostgresAddress) -> WireAddress:
-    """The address as plain data, which also goes to other hosts."""
-    return WireAddress(
-        protocol="postgres",
-        host=address.host,
-        port=address.port,
-        user=address.user,
-        password=address.password.get_secret_value() if address.password else None,
-        database=address.database,
-        sslmode=address.sslmode,
-        sslrootcert=address.sslrootcert,
-    )
 
 
 def parameters(address: PostgresAddress, database: str = "") -> dict[str, str]:

@@ -26,21 +26,19 @@ from kneebench.databases.engines.postgres.runtime import SOCKET
 from kneebench.databases.engines.postgres.server import PostgresServer
 from kneebench.databases.engines.postgres.server_address import DATABASE, PostgresAddress
 from kneebench.databases.engines.postgres.server_settings import (
-    check_settings,
     complaint,
     initdb_options,
     rules,
     setting_bytes,
 )
-from kneebench.databases.engines.postgres.table import PostgresDatabase, postgres_table
+from kneebench.databases.engines.postgres.table import postgres_table
 from kneebench.databases.managed.account import Account, unprivileged_account
 from kneebench.databases.managed.base_image import BaseImage
-from kneebench.databases.managed.copying import drop_caches, duplicate, write_out
-from kneebench.databases.managed.engine import Names, OwnServers
-from kneebench.databases.managed.ownership import admit, hand_over, home
+from kneebench.databases.managed.copying import duplicate, settle
+from kneebench.databases.managed.engine import OwnKind, OwnServers
+from kneebench.databases.managed.ownership import give, home
 from kneebench.databases.managed.restore import Restore
 from kneebench.databases.managed.server_process import Process, ServerProcess
-from kneebench.databases.managed.sizing import Machine
 from kneebench.databases.tproc_c.loading import Recipe
 from kneebench.lab.journal import Journal
 from kneebench.lab.removal import ours
@@ -66,58 +64,47 @@ class PostgresFiles(NamedTuple):
     temporary: Path | None = None
 
 
-class OwnPostgres(OwnServers[PostgresDatabase, PostgresBuild, PostgresFiles, PostgresServer]):
+def _find_build(plan: DatabasePlan) -> PostgresBuild:
+    return find_build(postgres_table(plan.database).bin_dir)
+
+
+def _recipe(plan: DatabasePlan, build: PostgresBuild) -> Recipe:
+    options = initdb_options(plan, build)
+    return images.recipe_of(build.version, options, plan.workload, plan.seed)
+
+
+# Whom PostgreSQL's programs run as: the server refuses to run as root.
+
+ACCOUNTS = ("postgres", "nobody")
+"""Accounts that root may lend the server, the preferred one first."""
+
+
+def server_account() -> Account | None:
+    """The account that the server runs as; None for our own, when we are not root."""
+    return unprivileged_account(ACCOUNTS)
+
+
+class OwnPostgres(OwnServers):
     """Servers that we start and stop."""
 
-    names = Names("PostgreSQL", SOCKET, "max_wal_size", "shared_buffers")
+    own = OwnKind(
+        "PostgreSQL",
+        SOCKET,
+        "max_wal_size",
+        "shared_buffers",
+        find_build=_find_build,
+        find_account=server_account,
+        recipe=_recipe,
+        rules=rules,
+        cache_bytes=cache_bytes,
+        setting_bytes=setting_bytes,
+        complaint=complaint,
+        build_image=images.prepare,
+    )
 
     def __init__(self, plan: DatabasePlan, journal: Journal) -> None:
-        super().__init__(plan, journal, postgres_table(plan.database))
+        super().__init__(plan, journal)
         self._log_rates: dict[str, LogRate] = {}
-
-    def find_build(self) -> PostgresBuild:
-        """The embedded PostgreSQL, or the plan's."""
-        return find_build(self.table.bin_dir)
-
-    def find_account(self) -> Account | None:
-        """An unprivileged account, when we are root."""
-        return server_account()
-
-    @property
-    def recipe(self) -> Recipe:
-        """What shapes the image."""
-        options = initdb_options(self.plan, self.build)
-        return images.recipe_of(self.build.version, options, self.plan.workload, self.plan.seed)
-
-    @property
-    def images(self) -> Path:
-        """As the plan's table says."""
-        return self.table.base_image_path.absolute()
-
-    def describe(self) -> str:
-        """The build's version and place."""
-        return f"version {self.build.version} in {self.build.bin_dir}"
-
-    def rules(self, machine: Machine) -> dict[str, str]:
-        """By server_settings.py."""
-        return rules(self.plan, machine)
-
-    def cache_bytes(self, memory_bytes: int) -> int:
-        """shared_buffers by the rules."""
-        return cache_bytes(memory_bytes, self.plan.workload.warehouses)
-
-    def setting_bytes(self, value: str) -> int:
-        """In PostgreSQL's units."""
-        return setting_bytes(value)
-
-    def complaint(self, launch: Launch) -> str:
-        """The server's words on the settings."""
-        return complaint(launch, self.settings)
-
-    def build_image(self, launch: Launch, watch: Watch) -> BaseImage:
-        """The image, found or built."""
-        check_settings(launch, self.settings)
-        return images.prepare(self.images, self.recipe, launch, self.settings, self.journal, watch)
 
     def put_in_place(self, restored: Restore, launch: Launch) -> PostgresFiles:
         """The data directory from the image, its log moved to where it belongs."""
@@ -169,17 +156,6 @@ class OwnPostgres(OwnServers[PostgresDatabase, PostgresBuild, PostgresFiles, Pos
         return LogSegments(folder, each, most, self.account, files.log_rate)
 
 
-# Whom PostgreSQL's programs run as: the server refuses to run as root.
-
-ACCOUNTS = ("postgres", "nobody")
-"""Accounts that root may lend the server, the preferred one first."""
-
-
-def server_account() -> Account | None:
-    """The account that the server runs as; None for our own, when we are not root."""
-    return unprivileged_account(ACCOUNTS)
-
-
 # A restore: the image's files put in place on a storage.
 #
 # They are ours and out of the account's reach until all of them are there.
@@ -208,17 +184,8 @@ def restore(
         duplicate(source, target, how, watch, doing, LEFT_BEHIND)
         parts = [target, *(opened.enter_context(move_log(target, place)) for place in places[1:])]
         configure(target, settings, account)
-        for part in parts:
-            hand_over(part, account)
-        if warm:
-            write_out(parts)
-        else:
-            drop_caches([source, *parts])
-        for place in places:
-            admit(place, account)
-        for part in parts:
-            if account:
-                account.owns(part.handle)
+        give(parts, places, account)
+        settle(source, parts, warm=warm)
         return target.path
 
 

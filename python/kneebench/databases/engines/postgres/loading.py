@@ -15,7 +15,8 @@ from collections.abc import Iterator, Sequence
 import psycopg
 
 from kneebench._core import LoadError, TableLoad
-from kneebench.databases.engines.postgres.address import connect, core_address
+from kneebench.databases.engine import core_address
+from kneebench.databases.engines.postgres.address import connect
 from kneebench.databases.engines.postgres.error_hints import refusal
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
 from kneebench.databases.engines.postgres.sql_schema import (

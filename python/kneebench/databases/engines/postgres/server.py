@@ -13,14 +13,12 @@ import psycopg
 from kneebench import units
 from kneebench._core import GeneratorSpec, LoadGenerator
 from kneebench.analysis.wording import number_of_users
-from kneebench.databases.engine import LogCalls, WireAddress
+from kneebench.databases.engine import LogCalls, WireAddress, core_address, wire_address
 from kneebench.databases.engines.postgres.address import (
     PostgresTimeouts,
     answers,
     connect,
-    core_address,
     explained,
-    wire_address,
 )
 from kneebench.databases.engines.postgres.conditions import conditions
 from kneebench.databases.engines.postgres.error_hints import error_hint

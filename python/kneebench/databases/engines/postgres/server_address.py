@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
-from pydantic import SecretStr
-
-from kneebench.records import Record
+from kneebench.databases.engine import ServerAddress
 
 USER = DATABASE = "kneebench"
 """The role that owns every cluster of ours, and the workload's database in it."""
 
 
-class PostgresAddress(Record):
-    """Address of a server. It is never stored: results contain only the engine's settings."""
+class PostgresAddress(ServerAddress):
+    """Address of a server."""
 
-    host: str
+    protocol: ClassVar[Literal["postgres"]] = "postgres"
     port: int = 5432
     user: str = USER
-    password: SecretStr | None = None
     database: str = DATABASE
-    sslmode: Literal["disable", "prefer", "require", "verify-ca", "verify-full"] = "disable"
-    sslrootcert: str = ""

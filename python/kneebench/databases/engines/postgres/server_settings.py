@@ -182,16 +182,6 @@ def _words(stderr: str) -> str:
     return "; ".join(messages) or " ".join(stderr.split())
 
 
-def check_settings(launch: Launch, settings: Mapping[str, str]) -> None:
-    """Raises PlanError with the server's message for settings that it refuses."""
-    if words := complaint(launch, settings):
-        raise PlanError(
-            "database.settings",
-            seen=f"PostgreSQL {launch.build.version} reports: {words}",
-            do="correct the plan's settings",
-        )
-
-
 def setting_bytes(value: str) -> int:
     """The bytes of a memory setting as PostgreSQL writes it; a bare number of shared_buffers counts
     8 kB blocks, of max_wal_size MB: give units.
