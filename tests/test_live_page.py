@@ -338,7 +338,7 @@ def test_the_url_of_a_page_is_on_one_line_of_a_terminal_that_is_narrower(
             while read := os.read(ours, 4096):
                 printed += read
                 if command == "live" and re.search(rb"live page:.*\n", printed):
-                    process.terminate()
+                    process.kill()
     os.close(ours)
     assert re.search(rb"live page: http://127\.0\.0\.1:\d+/\r\n", printed), printed
 

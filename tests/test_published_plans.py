@@ -146,12 +146,11 @@ def test_the_plan_for_sql_server_is_ready_for_a_server_with_8_tempdb_files(
 
 def test_a_published_figure_of_a_row_that_no_profile_has_is_an_error_of_check() -> None:
     assert [*published_findings(preset("register-9100"))] == []
-    row = (
-        '{name="4 KiB reads", kind="profile", value=1, unit="IOPS", storage="1 drive", source="x"}'
-    )
-    keys = [override(f"brief.published=[{row}]")]
-    plan = parse_plan(preset_text("register-9100"), overrides=keys)
-    [found] = published_findings(plan)
+    figure = 'name="4 KiB reads", kind="profile", value=1, unit="IOPS"'
+    keys = [override(f'brief.published=[{{{figure}, storage="fast drive", source="x"}}]')]
+    plan, journal = parse_plan(preset_text("simulated"), overrides=keys), Journal()
+    checked = preflight_checks(plan, engine_of(plan, journal), journal)
+    [found] = [one for one in checked if one.subject.startswith("brief.published")]
     assert (found.level, found.seen) == ("error", "no row of a profile is called '4 KiB reads'")
     assert "4 KiB random read, depth 256, 4 workers" in found.do
 
