@@ -69,7 +69,7 @@ def test_three_pairs_are_printed_with_their_intervals_and_give_the_machine_a_flo
     assert answer.stdout.count("how-noisy-is-disk") == 3
     assert answer.stdout.count("n=8)") >= 3
     assert "of 3 pairs claimed a difference." in answer.stdout
-    assert "Noise floor of this machine, from 3 pairs:" in answer.stdout
+    assert "Noise floor of this machine, from 3 pairs" in answer.stdout
     found = [load(one.folder) for one in campaigns(place / "kneebench-results")]
     assert {climb.configuration.storage for results in found for climb in results.climbs} == {
         "a",
