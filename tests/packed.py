@@ -8,12 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from kneebench.campaign.flow import run
 from kneebench.campaign.preflight import preset
 from kneebench.results.parquet import write_series
 from kneebench.results.tables import read_series
+from tests.simulated_campaign import finished
 
-HOST, SHORT, DOMAIN, ADDRESS = "db7.acme.example", "db7", "acme.example", "10.20.30.40"
+HOST, SHORT, DOMAIN, ADDRESS = "dbnode7.acme.example", "dbnode7", "acme.example", "10.20.30.40"
 USER, LOGIN, AUTHOR, COMPANY = "alice", "bench77", "Alice Liddell", "Acme Storage"
 SERIAL, WWID, UUID = "S4EWNF0M771", "eui.0025385771b0a1c4", "6c6b5a1e-7f3a-4d54-9d71-0a9b8c7d6e5f"
 PATH, SPACED, RELATIVE = "/mnt/acme-nvme/pg", "/srv/fast disk/pg", "results/secretplan.toml"
@@ -30,9 +30,14 @@ SENTENCE = (
 
 def small_campaign(root: Path) -> Path:
     """The folder of a finished campaign."""
-    folder = run(preset("simulated"), root, brief=False).folder
-    assert folder
-    return folder
+    return finished(preset("simulated"), root)
+
+
+def campaign_of_few_rungs(root: Path) -> Path:
+    """The same storages at one load."""
+    plan = preset("simulated")
+    ladder = plan.ladder.model_copy(update={"users": (8, 8), "final_window": 20.0})
+    return finished(plan.model_copy(update={"ladder": ladder}), root)
 
 
 def changed(file: Path, change: Callable[[Any], None]) -> None:

@@ -25,7 +25,7 @@ from kneebench.plan.resolve import campaign_plan
 from kneebench.records import Check, Event, Results, Watch, Whereabouts
 from kneebench.results import Store, load
 from kneebench.results.campaign_reader import kept_rungs
-from tests.simulated_campaign import FAST, SLOW, plan
+from tests.simulated_campaign import FAST, SLOW, finished, plan
 from tests.simulated_truth import bound
 
 
@@ -56,7 +56,7 @@ def test_long_final_runs_begin_after_as_many_transactions_on_a_slow_storage(
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    return run(plan(), tmp_path_factory.mktemp("campaigns"))
+    return load(finished(plan(), tmp_path_factory.mktemp("campaigns")))
 
 
 @pytest.fixture(scope="module")

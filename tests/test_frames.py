@@ -21,7 +21,7 @@ from kneebench.measurement.quantities import READ
 from kneebench.notebook.columns import CALLS, FRAMES
 from kneebench.notebook.frame import Frame, FrameColumn
 from tests.packed import changed
-from tests.simulated_campaign import nightly, plan
+from tests.simulated_campaign import finished, nightly, plan
 
 SAMPLES = Path(__file__).parent.parent / "docs" / "samples"
 ARCHIVES = sorted(SAMPLES.glob("*.kneebench"))
@@ -29,13 +29,13 @@ ARCHIVES = sorted(SAMPLES.glob("*.kneebench"))
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> kneebench.Results:
-    return kneebench.run(plan(), folder=tmp_path_factory.mktemp("campaigns"))
+    return kneebench.load(finished(plan(), tmp_path_factory.mktemp("campaigns")))
 
 
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory: pytest.TempPathFactory) -> kneebench.Results:
     cores = {"cores": [1, 2]}
-    return kneebench.run(plan(constraints=cores), folder=tmp_path_factory.mktemp("swept"))
+    return kneebench.load(finished(plan(constraints=cores), tmp_path_factory.mktemp("swept")))
 
 
 MIXED = {
@@ -100,7 +100,7 @@ def test_each_frame_has_its_documented_columns_in_all_three(
 
 
 def test_compare_accept_and_trend_have_frames_and_take_the_folder(tmp_path: Path) -> None:
-    first = kneebench.run(nightly("1ms"), folder=tmp_path)
+    first = kneebench.load(finished(nightly("1ms"), tmp_path))
     assert first.folder
     name, again = first.campaign.id, tmp_path / "again"
     shutil.copytree(first.folder, again)

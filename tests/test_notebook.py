@@ -19,7 +19,7 @@ from kneebench.brief import drawing
 from kneebench.notebook.running import in_notebook
 from kneebench.records import Remark
 from tests.recordings import recorded
-from tests.simulated_campaign import plan
+from tests.simulated_campaign import finished, plan
 
 ROOT = Path(__file__).parent.parent
 NOTEBOOK = ROOT / "docs" / "notebook.ipynb"
@@ -28,7 +28,7 @@ EXECUTE = runpy.run_path(str(ROOT / "docs" / "execute_notebook.py"))
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> kneebench.Results:
-    return kneebench.run(plan(), folder=tmp_path_factory.mktemp("campaigns"))
+    return kneebench.load(finished(plan(), tmp_path_factory.mktemp("campaigns")))
 
 
 # --- by name ------------------------------------------------------------------------------------
@@ -47,7 +47,7 @@ def test_a_climb_is_found_by_the_name_of_its_configuration(results: kneebench.Re
 
 def test_a_storage_with_several_configurations_is_none_of_them(tmp_path: Path) -> None:
     cores = {"cores": [1, 2]}
-    swept = kneebench.run(plan(constraints=cores), folder=tmp_path)
+    swept = kneebench.load(finished(plan(constraints=cores), tmp_path))
     with pytest.raises(kneebench.UnknownConfiguration, match=r"use one of: fast \(1 core\), fast"):
         swept["fast"]
     assert swept["fast (1 core)"].configuration.cores == 1

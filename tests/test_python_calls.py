@@ -13,14 +13,14 @@ import kneebench
 from kneebench.records import Series
 from kneebench.results.parquet import write_series
 from kneebench.results.tables import read_series
-from tests.simulated_campaign import plan
+from tests.simulated_campaign import finished, plan
 
 SEPARATE = r"quantities are separate texts: series\('a', 'b'\)"
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> kneebench.Results:
-    return kneebench.run(plan(), tmp_path_factory.mktemp("campaigns"))
+    return kneebench.load(finished(plan(), tmp_path_factory.mktemp("campaigns")))
 
 
 @pytest.mark.parametrize("given", [["log.write_latency", "cores.busy"], 5, None])

@@ -25,7 +25,7 @@ from kneebench.results.campaign_reader import series
 from kneebench.results.private_names import Name, by_form, by_key
 from kneebench.results.redaction import Redaction, Replacement, pack, redacted, redaction_of
 from tests.packed import PATH, PRIVATE, SERIAL, SHORT, changed, texts, with_private_names
-from tests.packed import small_campaign as campaign_in
+from tests.packed import campaign_of_few_rungs as campaign_in
 
 
 @pytest.fixture(scope="module")

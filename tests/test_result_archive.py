@@ -27,7 +27,7 @@ from kneebench.results.archive import entries
 from kneebench.results.campaign_reader import series
 from kneebench.results.lock import Lock
 from kneebench.results.redaction import pack
-from tests.packed import small_campaign
+from tests.packed import campaign_of_few_rungs
 
 HEAD = "campaign.json"
 Files = list[tuple[zipfile.ZipInfo | str, bytes]]
@@ -37,7 +37,7 @@ Files = list[tuple[zipfile.ZipInfo | str, bytes]]
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with one campaign, called before, and its archive."""
     root = tmp_path_factory.mktemp("archive")
-    small_campaign(root).rename(root / "before")
+    campaign_of_few_rungs(root).rename(root / "before")
     pack(kneebench.load(root / "before"), root / "before.kneebench")
     return root
 

@@ -17,7 +17,6 @@ from typer.testing import CliRunner, Result
 
 from kneebench.brief.campaigns import TrendPage
 from kneebench.brief.terminal import parts
-from kneebench.campaign.flow import run
 from kneebench.cli import app
 from kneebench.records import Estimate
 from kneebench.results.badge import GREEN, GREY, RED, badge
@@ -25,7 +24,7 @@ from kneebench.results.nights import LeftOut, Nights
 from kneebench.results.trend import Trend, TrendChange, TrendPoint, headline, hidden_latencies
 from tests.packed import changed
 from tests.recordings import each, recorded, with_order
-from tests.simulated_campaign import nightly
+from tests.simulated_campaign import finished, nightly
 
 NIGHTS = 7
 
@@ -42,14 +41,11 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """
     root = tmp_path_factory.mktemp("trend")
     for name, read_latency in (("fast", "1ms"), ("slow", "2ms")):
-        folder = run(nightly(read_latency), root / "one", brief=False, fresh=True).folder
-        assert folder
-        folder.rename(root / "one" / name)
+        finished(nightly(read_latency), root / "one").rename(root / "one" / name)
     for night in range(NIGHTS):
         _night(root, f"night-{night}", night, "fast" if night < 4 else "slow")
-    other = run(nightly("1ms", workload={"warehouses": 300}), root / "one", brief=False).folder
-    assert other
-    other.rename(root / "one" / "other")
+    other = nightly("1ms", workload={"warehouses": 300})
+    finished(other, root / "one").rename(root / "one" / "other")
     _night(root, "other", 2, "other")
     _night(root, "broken", 3, "fast")
     (root / "broken" / "campaign.json").write_text("{")

@@ -213,12 +213,14 @@ class Holders:
     @cached_property
     def _writers(self) -> Users:
         """Processes that may write to a device or a file."""
-        opened = (
-            (link, f"{self._sources.line(process, 'comm') or 'process'} (PID {process.name})")
-            for process in self._processes
-            for link in writable_files(process, self._is_a_drive)
-        )
-        return _by_what_it_is(opened)
+        found: Users = {}
+        for process in self._processes:
+            opened = map(_what_it_is, writable_files(process, self._is_a_drive))
+            if keys := {one: None for one in opened if one}:
+                name = f"{self._sources.line(process, 'comm') or 'process'} (PID {process.name})"
+                for key in keys:
+                    found.setdefault(key, []).append(name)
+        return found
 
     def _is_a_drive(self, path: Path) -> bool:
         """Whether a path leads to a block device, or to the file behind a loop device."""
@@ -338,6 +340,7 @@ def _file_at(path: Path) -> LoopFile:
 # io_uring keeps registered.
 
 WRITABLE = os.O_WRONLY | os.O_RDWR
+PATHLESS = ("socket:", "pipe:", "anon_inode:")
 
 
 def writable_files(process: Path, matters: Callable[[Path], bool]) -> Iterator[Path]:
@@ -345,10 +348,12 @@ def writable_files(process: Path, matters: Callable[[Path], bool]) -> Iterator[P
     one that we may not look into. What is mapped read-only and may be made writable is looked for
     among links that matter: most processes have such maps of their locale.
     """
-    for thread in _entries(process / "task"):  # one may have descriptors of its own (clone(2))
-        for link in _entries(thread / "fd"):
-            if _flags(thread, link.name) & WRITABLE:
-                yield link
+    threads = f"{process}/task"
+    for thread in _names(threads):  # one may have descriptors of its own (clone(2))
+        for number in _names(f"{threads}/{thread}/fd"):
+            file = f"{threads}/{thread}/fd/{number}"
+            if not _is_pathless(file) and _flags(f"{threads}/{thread}/fdinfo/{number}") & WRITABLE:
+                yield Path(file)
     read_only = {}
     for place, writable in _shared(process):
         link = process / "map_files" / place
@@ -361,17 +366,27 @@ def writable_files(process: Path, matters: Callable[[Path], bool]) -> Iterator[P
             yield read_only[place]
 
 
-def _entries(folder: Path) -> list[Path]:
+def _names(folder: str) -> list[str]:
     try:
-        return list(folder.iterdir())
+        return os.listdir(folder)  # noqa: PTH208 (paths of 20,000 descriptors take most of the time)
     except OSError:
         return []
 
 
-def _flags(thread: Path, number: str) -> int:
+def _is_pathless(link: str) -> bool:
+    """Whether a descriptor is none of a file or a device, by its name alone (proc(5), fd): most
+    are not, and the flags of each take three calls.
+    """
+    try:
+        return os.readlink(link).startswith(PATHLESS)  # noqa: PTH115
+    except OSError:
+        return True  # it was closed meanwhile
+
+
+def _flags(file: str) -> int:
     """How a file was opened (proc(5), fdinfo), in octal there; 0 if it was closed meanwhile."""
     try:
-        lines = (thread / "fdinfo" / number).read_text().splitlines()
+        lines = Path(file).read_text().splitlines()
     except OSError:
         return 0
     return next((int(line.split()[1], 8) for line in lines if line.startswith("flags:")), 0)
