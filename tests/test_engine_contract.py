@@ -297,7 +297,9 @@ def over_tds(folder: Path) -> Subject:
     )
 
 
-BY_URL = pytest.param("url", id="url-15-tls", marks=[pytest.mark.postgres15, WITHOUT_DEBIAN])
+BY_URL = pytest.param(
+    "url", id="url-15-tls", marks=[pytest.mark.long, pytest.mark.postgres15, WITHOUT_DEBIAN]
+)
 OVER_TDS = pytest.param("tds", marks=tds_server.WITHOUT_SERVER)
 
 

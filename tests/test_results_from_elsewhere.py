@@ -144,9 +144,11 @@ PLANTED: dict[str, tuple[Callable[[Path], object], str]] = {
         "it is a device, not a regular file",
     ),
 }
-KINDS = [
-    pytest.param(kind, marks=pytest.mark.root) if kind == "device" else kind for kind in PLANTED
-]
+MARKS = {
+    "device": pytest.mark.root,
+    **dict.fromkeys(("link to nowhere", "socket"), pytest.mark.long),
+}
+KINDS = [pytest.param(kind, marks=MARKS.get(kind, ())) for kind in PLANTED]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -368,7 +368,7 @@ def writable_files(process: Path, matters: Callable[[Path], bool]) -> Iterator[P
 
 def _names(folder: str) -> list[str]:
     try:
-        return os.listdir(folder)  # noqa: PTH208 (paths of 20,000 descriptors take most of the time)
+        return os.listdir(folder)  # noqa: PTH208 (of thousands, making paths takes longest)
     except OSError:
         return []
 
