@@ -25,9 +25,10 @@ from kneebench.lab.journal import Journal
 from kneebench.lab.programs import found, wait_until
 from kneebench.lab.volumes import Volumes
 from kneebench.lab.volumes.layouts import mkfs_command, mount_command
+from kneebench.plan.allowed import read_allowed
 from kneebench.plan.default import MEMORY
 from kneebench.plan.faults import PlanFaults
-from kneebench.plan.file_system import ANY, KINDS, KNOWN, LONG, OWN, fits, read_mkfs
+from kneebench.plan.file_system import KINDS, fits, read_mkfs
 from kneebench.plan.reader import parse_plan
 from kneebench.plan.volume import Volume
 from kneebench.records import Event
@@ -35,6 +36,8 @@ from tests.loop_devices import MIB, done, loop_device, put, volume_point
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: loop devices and mounts")
 FILE_SYSTEMS = ("xfs", "ext4", "btrfs")
+KNOWN, LONG, ANY = read_allowed().mkfs, read_allowed().mkfs_names, read_allowed().mount["any"]
+OWN = {kind: read_allowed().mount[kind] for kind in FILE_SYSTEMS}
 UUID = "11111111-2222-3333-4444-555555555555"
 
 

@@ -10,9 +10,11 @@ from typer.testing import CliRunner
 
 from kneebench.cli import app
 from kneebench.lab.sysctl_files import MOVED
-from kneebench.plan.kernel import COUNTS, RANGES, REFUSED, WORDS, Kernel, why_not
+from kneebench.plan.allowed import read_allowed
+from kneebench.plan.kernel import COUNTS, WORDS, Kernel, why_not
 
 PROC_SYS = Path("/proc/sys")
+RANGES, REFUSED = read_allowed().sysctls, read_allowed().refused_sysctls
 SAID = {
     "kernel.panic": r"a name among vm\.\*",
     "kernel.core_pattern": r"a name among vm\.\*",

@@ -16,8 +16,8 @@ from typing import Any
 
 from kneebench.directories import make_directory
 from kneebench.exit_handling import EXIT_CODES
+from kneebench.plan.allowed import read_allowed
 from kneebench.plan.explanation import dotted
-from kneebench.plan.file_system import ANY, KNOWN, LONG, OWN
 from kneebench.plan.json_schema import PlanKey, PlanTable, tables
 from kneebench.plan.value_text import POWER_ALLOWED, SIZE_ALLOWED, TIME_ALLOWED
 from kneebench.results.atomic_write import write_text
@@ -150,14 +150,14 @@ def _row(key: PlanKey) -> str:
 
 def _file_system_options() -> Iterator[str]:
     yield "| file system | option of mkfs | values |\n|---|---|---|"
-    for kind, options in KNOWN.items():
-        long = {short: name for name, short in LONG.get(kind, {}).items()}
+    for kind, options in read_allowed().mkfs.items():
+        long = {short: name for name, short in read_allowed().mkfs_names.get(kind, {}).items()}
         for option, forms in options.items():
             names = [f"`{name}`" for name in (option, long.get(option)) if name]
             listed = forms if isinstance(forms, tuple) else tuple(filter(None, [forms]))
             yield _cells(kind, ", ".join(names), _forms(listed))
     yield "\n| file system | mount options |\n|---|---|"
-    for kind, own in {"any": ANY, **OWN}.items():
+    for kind, own in read_allowed().mount.items():
         yield _cells(kind, _forms(own))
     yield ""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
+from kneebench.plan.allowed import read_allowed
 from kneebench.plan.values import Name, Part, Text, wrong
 
 
@@ -68,90 +69,8 @@ class FileSystem(Part):
         return read_mount(self.type, self.mount)
 
 
-# The options of mkfs that a plan may have, by file system: they shape it on the plan's own drives.
-#
-# Everything else is refused: a word that is no option, which mkfs takes for a drive; options that
-# name a file or a drive; what kneebench sets itself (UUID, layout, no discard, no force); the size,
-# which is that of the drives or of their partitions. Sources: mkfs.xfs(8) of xfsprogs 6.1 to 6.13,
-# mke2fs(8) of e2fsprogs 1.47, mkfs.btrfs(8) of btrfs-progs 6.2 to 6.14.
+# The options of mkfs (plan/allowed.toml).
 
-Known = Mapping[str, tuple[str, ...] | str]
-"""Options by name, each with the forms of the entries of its list, or with its kind of value; an
-empty kind is an option without a value."""
-XFS: Known = {
-    "-b": ("size=UNITS",),
-    "-d": (
-        *("agcount=NUMBER", "agsize=UNITS", "concurrency=NUMBER", "cowextsize=NUMBER"),
-        *("daxinherit[=0|1]", "extszinherit=NUMBER", "noalign[=0|1]", "sectsize=UNITS", "su=UNITS"),
-        *("sunit=NUMBER", "sw=NUMBER", "swidth=NUMBER"),
-    ),
-    "-i": (
-        *("align[=0|1]", "attr=1|2", "exchange[=0|1]", "maxpct=NUMBER", "nrext64[=0|1]"),
-        *("perblock=NUMBER", "projid32bit[=0|1]", "size=UNITS", "sparse[=0|1]"),
-    ),
-    "-l": (
-        *("agnum=NUMBER", "concurrency=NUMBER", "internal[=1]", "lazy-count[=0|1]"),
-        *("size=UNITS", "su=UNITS", "sunit=NUMBER", "version=1|2"),
-    ),
-    "-L": "LABEL",
-    "-m": (
-        *("autofsck[=0|1]", "bigtime[=0|1]", "crc[=0|1]", "finobt[=0|1]", "inobtcount[=0|1]"),
-        *("reflink[=0|1]", "rmapbt[=0|1]"),
-    ),
-    "-n": ("ftype[=0|1]", "parent[=0|1]", "size=UNITS", "version=2|ci"),
-    "-s": ("size=UNITS",),
-}
-EXT4: Known = {
-    "-b": "SIZE",
-    "-C": "SIZE",
-    "-E": (
-        *("num_backup_sb=0|1|2", "orphan_file_size=SIZE", "packed_meta_blocks[=0|1]"),
-        *("resize=NUMBER", "stride=NUMBER", "stripe_width=NUMBER", "stripe-width=NUMBER"),
-    ),
-    "-g": "NUMBER",
-    "-G": "NUMBER",
-    "-i": "SIZE",
-    "-I": "NUMBER",
-    "-J": ("fast_commit_size=NUMBER", "location=SIZE", "size=NUMBER"),
-    "-L": "LABEL",
-    "-m": "PERCENT",
-    "-N": "NUMBER",
-    "-O": (
-        *("64bit", "bigalloc", "dir_index", "dir_nlink", "ea_inode", "ext_attr", "extent"),
-        *("extents", "extra_isize", "fast_commit", "filetype", "flex_bg", "has_journal"),
-        *("huge_file", "inline_data", "large_dir", "large_file", "meta_bg", "metadata_csum"),
-        *("metadata_csum_seed", "orphan_file", "resize_inode", "sparse_super", "sparse_super2"),
-        "uninit_bg",
-    ),
-    "-T": "big|default|floppy|huge|largefile|largefile4|news|small",
-}
-BTRFS: Known = {
-    "-L": "LABEL",
-    "-m": "dup|raid0|raid1|raid1c3|raid1c4|raid10|single",
-    "-M": "",
-    "-n": "SIZE",
-    "-O": (
-        *("block-group-tree", "extref", "free-space-tree", "mixed-bg", "no-holes", "quota"),
-        *("raid-stripe-tree", "raid1c34", "skinny-metadata", "squota"),
-    ),
-    "-R": ("free-space-tree", "quota"),
-    "-s": "SIZE",
-    "--csum": "blake2|crc32c|sha256|xxhash",
-}
-KNOWN: Mapping[str, Known] = {"xfs": XFS, "ext4": EXT4, "btrfs": BTRFS}
-LONG: Mapping[str, Mapping[str, str]] = {
-    "btrfs": {
-        "--checksum": "--csum",
-        "--features": "-O",
-        "--label": "-L",
-        "--metadata": "-m",
-        "--mixed": "-M",
-        "--nodesize": "-n",
-        "--runtime-features": "-R",
-        "--sectorsize": "-s",
-    }
-}
-"""Other names of options."""
 FEATURES = ("-O", "-R")
 SWITCHED_OFF = "^"
 """Before a feature that is switched off, in these lists."""
@@ -170,7 +89,7 @@ def read_mkfs(kind: str, given: Sequence[str]) -> dict[str, str]:
     """
     found: dict[str, list[str]] = {}
     for option, value in _split(kind, given):
-        known, entries = KNOWN[kind][option], found.setdefault(option, [])
+        known, entries = read_allowed().mkfs[kind][option], found.setdefault(option, [])
         if isinstance(known, str) and entries:
             raise wrong(sentence=f"{shown(option)} only once")
         for entry in [value] if isinstance(known, str) else value.split(","):
@@ -189,7 +108,7 @@ def allowed_for_mkfs(kind: str) -> str:
     """
     every = (
         f"{name} {known}".strip() if isinstance(known, str) else f"{name} ({', '.join(known)})"
-        for name, known in KNOWN[kind].items()
+        for name, known in read_allowed().mkfs[kind].items()
     )
     return ", ".join(every)
 
@@ -204,8 +123,8 @@ def _split(kind: str, given: Sequence[str]) -> Iterator[tuple[str, str]]:
         if word.startswith("--"):
             name, equals, value = word.partition("=")
             attached = value if equals else None
-        option = LONG.get(kind, {}).get(name, name)
-        known = KNOWN[kind].get(option)
+        option = read_allowed().mkfs_names.get(kind, {}).get(name, name)
+        known = read_allowed().mkfs[kind].get(option)
         if known is None or (not known and attached is not None):
             raise wrong(sentence=f"not {shown(word)}; for {kind}: {allowed_for_mkfs(kind)}")
         if known and attached is None:
@@ -233,45 +152,7 @@ def _name(entry: str) -> str:
     return entry.removeprefix(SWITCHED_OFF).partition("=")[0].replace("-", "_")
 
 
-# The mount options that a plan may have, by file system: they shape its reads and writes.
-#
-# Everything else is refused: options that name a drive, a file or a subvolume; those that mount(8)
-# obeys itself (loop, bind, remount, helper, x-...); read-only, degraded and repairing mounts.
-# Sources: mount(8) of util-linux 2.38, xfs(5), ext4(5), btrfs(5), and the documentation of Linux
-# 6.18.
-
-ANY = (
-    *("async", "defaults", "dirsync", "lazytime", "noatime", "nodev", "nodiratime", "nolazytime"),
-    *("nosuid", "relatime", "rw", "strictatime", "sync"),
-)
-"""Those of every file system. Options on rights are harmless, and are copied from fstab."""
-OWN: Mapping[str, tuple[str, ...]] = {
-    "xfs": (
-        *("allocsize=SIZE", "dax[=always|inode|never]", "discard", "filestreams", "inode32"),
-        *("inode64", "largeio", "logbsize=SIZE", "logbufs=NUMBER", "max_atomic_write=SIZE"),
-        *("noalign", "nodiscard", "nolargeio", "noquota", "sunit=NUMBER", "swalloc"),
-        *("swidth=NUMBER", "wsync"),
-    ),
-    "ext4": (
-        *("auto_da_alloc", "barrier[=0|1]", "block_validity", "commit=NUMBER"),
-        *("data=journal|ordered|writeback", "data_err=abort|ignore", "dax[=always|inode|never]"),
-        *("delalloc", "dioread_lock", "dioread_nolock", "discard", "errors=continue|remount-ro"),
-        *("init_itable[=NUMBER]", "inode_readahead_blks=NUMBER", "journal_async_commit"),
-        *("journal_checksum", "journal_ioprio=NUMBER", "max_batch_time=NUMBER"),
-        *("mb_optimize_scan=0|1", "min_batch_time=NUMBER", "no_prefetch_block_bitmaps"),
-        *("noauto_da_alloc", "nobarrier", "noblock_validity", "nodelalloc", "nodiscard"),
-        *("noinit_itable", "nojournal_checksum", "nombcache", "stripe=NUMBER"),
-    ),
-    "btrfs": (
-        *("autodefrag", "barrier", "clear_cache", "commit=NUMBER"),
-        *("compress[=COMPRESSION]", "compress-force[=COMPRESSION]", "datacow", "datasum"),
-        *("discard[=async|sync]", "flushoncommit", "max_inline=SIZE", "metadata_ratio=NUMBER"),
-        *("noautodefrag", "nobarrier", "nodatacow", "nodatasum", "nodiscard"),
-        *("noflushoncommit", "nospace_cache", "nossd", "nossd_spread", "notreelog"),
-        *("space_cache[=v1|v2]", "ssd", "ssd_spread", "thread_pool=NUMBER", "treelog"),
-    ),
-}
-"""Those of one."""
+# The mount options (plan/allowed.toml).
 
 
 def read_mount(kind: str, given: Sequence[str]) -> list[str]:
@@ -282,7 +163,7 @@ def read_mount(kind: str, given: Sequence[str]) -> list[str]:
     >>> read_mount("ext4", ["noatime", "data=ordered,commit=30"])
     ['noatime', 'data=ordered', 'commit=30']
     """
-    known = sorted((*ANY, *OWN[kind]))
+    known = sorted((*read_allowed().mount["any"], *read_allowed().mount[kind]))
     options = [option for entry in given for option in entry.split(",")]
     for option in options:
         if not has_form(option, known):
