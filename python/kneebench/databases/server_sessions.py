@@ -22,17 +22,13 @@ KEPT = "see the server's log, then run again; completed rungs are saved"
 class Meters(Protocol):
     """What one session answers of the server's meters."""
 
-    def read(self, meter: str) -> dict[str, float]:
-        """The meter's counters and gauges by "quantity|source"."""
-        ...
+    def read(self, meter: str) -> dict[str, float]: ...
 
 
 class Waits(Protocol):
     """What another session samples of waits."""
 
-    def read(self) -> dict[str, float]:
-        """The samples so far by "quantity|source"."""
-        ...
+    def read(self) -> dict[str, float]: ...
 
 
 class ServerSessions(ABC):
@@ -102,5 +98,4 @@ class ServerSessions(ABC):
         return self._process.family()
 
     def now_s(self) -> float:
-        """The monotonic clock."""
         return time.monotonic()

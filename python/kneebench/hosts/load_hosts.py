@@ -112,7 +112,6 @@ class LoadHosts:
             time.sleep(TRY_S)
 
     def close(self) -> None:
-        """End what runs there."""
         for host in self._connected.values():
             host.close()
 

@@ -47,7 +47,6 @@ SETTINGS = {
 
 
 def kneebench_version() -> str:
-    """The kneebench that measures."""
     try:
         return version("kneebench")
     except PackageNotFoundError:

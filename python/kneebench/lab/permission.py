@@ -58,7 +58,6 @@ class WritableDevice:
 
     @property
     def path(self) -> str:
-        """Its path."""
         return self._opened.path
 
     @property

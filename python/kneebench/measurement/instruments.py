@@ -46,9 +46,7 @@ class Samples(Protocol):
         """Those of the meters, once they are closed."""
         ...
 
-    def close(self) -> None:
-        """Close all meters."""
-        ...
+    def close(self) -> None: ...
 
 
 class Instruments(Protocol):

@@ -158,7 +158,6 @@ class DirectReader:
         self._meter, self._now_s = meter, now_s
 
     def read(self) -> Reading:
-        """The meter's present values."""
         began_s = self._now_s()
         values = self._meter.read()
         ended_s = self._now_s()

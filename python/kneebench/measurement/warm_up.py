@@ -81,7 +81,6 @@ class Schedule(NamedTuple):
 
     @property
     def shortest_s(self) -> float:
-        """The shortest warm-up."""
         return self.minimum_s if self.warm_up_s is None else self.warm_up_s
 
     def most_s(self, now_s: float) -> float:

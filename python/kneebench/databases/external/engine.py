@@ -208,7 +208,6 @@ class ExternalServers(ABC, Generic[TableOf, AddressOf, SessionOf, ServerOf]):
             yield Finding(level="ok", subject=subject, seen=seen, writes_bytes=climb_bytes)
 
     def where(self, configuration: Configuration) -> Whereabouts:
-        """Where the server runs; determined once."""
         url, address = self.plan.urls[configuration.storage], self.address(configuration.storage)
         if url not in self._where:
             with self.explained("cannot locate the server", address):

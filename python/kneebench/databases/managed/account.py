@@ -34,7 +34,6 @@ class Account(NamedTuple):
 
     @property
     def owner(self) -> tuple[int, int]:
-        """Its user and group."""
         return self.uid, self.gid
 
     @property

@@ -49,7 +49,6 @@ class BaseImage(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """Of its files."""
         return int(self.facts["bytes"])
 
 

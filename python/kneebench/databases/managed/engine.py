@@ -225,7 +225,6 @@ class OwnServers(ListensForUsers, ABC):
         return self._image
 
     def close(self) -> None:
-        """Put back what was kept between restores."""
         self.lab.close()
 
     @contextlib.contextmanager

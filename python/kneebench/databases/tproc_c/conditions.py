@@ -26,7 +26,6 @@ class Condition(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Of its check."""
         return f"condition {self.number}"
 
 

@@ -21,7 +21,6 @@ class MadeArray(Change):
 
     @property
     def where(self) -> str:
-        """Its device."""
         return self.device
 
     def undo(self) -> bool:

@@ -81,7 +81,6 @@ class ChangeOnServer(Change):
 
     @property
     def where(self) -> str:
-        """On its server."""
         return "on its server"
 
     @property

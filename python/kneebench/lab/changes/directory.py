@@ -23,7 +23,6 @@ class MadeDirectory(Change):
 
     @property
     def where(self) -> str:
-        """Its path."""
         return self.path
 
     def undo(self) -> bool:
@@ -66,7 +65,6 @@ class MadeDirectory(Change):
             )
 
     def is_out_of_reach(self) -> bool:
-        """Whether its drive is not mounted now."""
         if self.in_volume or self.ground is None:
             return False
         return is_away(self.ground, self.boot)

@@ -39,7 +39,6 @@ class ChangedDrive(Change):
 
     @property
     def where(self) -> str:
-        """Its device."""
         return self.device
 
     @property

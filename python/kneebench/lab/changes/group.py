@@ -18,7 +18,6 @@ class MadeGroup(Change):
 
     @property
     def where(self) -> str:
-        """Its directory."""
         return self.path
 
     def undo(self) -> bool:

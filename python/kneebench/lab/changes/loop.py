@@ -24,7 +24,6 @@ class AttachedLoop(Change):
 
     @property
     def where(self) -> str:
-        """Its file."""
         return self.file
 
     def undo(self) -> bool:

@@ -33,7 +33,6 @@ class MountedFileSystem(Change):
 
     @property
     def where(self) -> str:
-        """Its mount point."""
         return self.point
 
     def undo(self) -> bool:

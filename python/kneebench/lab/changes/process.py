@@ -22,7 +22,6 @@ class StartedProcess(Change):
 
     @property
     def where(self) -> str:
-        """Its process id."""
         return f"process {self.pid}"
 
     def undo(self) -> bool:

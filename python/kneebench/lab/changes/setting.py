@@ -34,7 +34,6 @@ class WrittenSetting(Change):
 
     @property
     def where(self) -> str:
-        """Its file."""
         return self.file
 
     def undo(self) -> bool:

@@ -36,7 +36,6 @@ class Cores:
         self.notes = notes
 
     def read(self) -> dict[str, float]:
-        """Cumulative seconds by core."""
         found: dict[str, float] = {}
         for line in self._file.read().split(b"\n", 4096):
             if not line.startswith(b"cpu"):

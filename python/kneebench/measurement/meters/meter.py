@@ -27,9 +27,7 @@ class Meter(Protocol):
     """Reads counters (cumulative) and gauges; cheap enough to be asked every second."""
 
     @property
-    def name(self) -> str:
-        """Name in the plan."""
-        ...
+    def name(self) -> str: ...
 
     @property
     def quantities(self) -> tuple[str, ...]:

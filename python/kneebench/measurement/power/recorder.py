@@ -67,7 +67,6 @@ class PowerRecorder:
     # --- while time passes ------------------------------------------------------------------------
 
     def second(self, server: Server) -> None:
-        """A second has passed."""
         self.take()
 
     def take(self) -> None:
@@ -216,7 +215,6 @@ class ModelRecorder(PowerRecorder):
         return self._server.now_s() if self._server else 0.0
 
     def second(self, server: Server) -> None:
-        """Read the model's energy."""
         if server is not self._server:  # another restore: its clock begins at 0
             self._server = server
             self._records = {one.facts.name: self._record(one) for one in self._modelled}

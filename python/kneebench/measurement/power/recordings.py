@@ -161,7 +161,6 @@ class OwnRecordings:
         return NewSamples(time.monotonic(), samples, cpu_s)
 
     def close(self) -> None:
-        """End all threads."""
         with contextlib.ExitStack() as closing:
             for one in self._recordings:
                 one.end()

@@ -64,7 +64,6 @@ class Http(PlainSource):
         return PowerReading(watts=believed(number, UNITS[table.unit], table.most))
 
     def close(self) -> None:
-        """Close the connection."""
         self._web.close()
 
 

@@ -110,7 +110,6 @@ class Ptd(PlainSource):
         self._lines = None
 
     def close(self) -> None:
-        """End the sampling."""
         if self._lines:
             with contextlib.suppress(OSError, ValueError):
                 self._asked(self._lines, "Stop")

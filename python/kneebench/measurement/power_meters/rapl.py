@@ -111,7 +111,6 @@ class RaplDomain:
             self._judged_from = (now_s, self.joules)
 
     def close(self) -> None:
-        """Close its file."""
         os.close(self._energy)
 
 
@@ -134,7 +133,6 @@ class Rapl(PlainSource):
         return PowerReading(joules=sum(one.joules for one in self._domains.values()))
 
     def close(self) -> None:
-        """Close all files."""
         for one in self._domains.values():
             one.close()
 

@@ -77,7 +77,6 @@ class Redfish(PlainSource):
         return PowerReading(watts=watts)
 
     def close(self) -> None:
-        """Close the connection."""
         self._web.close()
 
 

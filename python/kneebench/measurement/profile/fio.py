@@ -47,7 +47,6 @@ class Fio(NamedTuple):
     drive: WritableDevice | None = None
 
     def running(self, job: Job, runtime_s: int) -> Running:
-        """One job, started."""
         limit_s = runtime_s + RAMP_S + GRACE_S
         return Running(self._command(job, runtime_s), self.folder, limit_s, self.drive)
 

@@ -52,17 +52,14 @@ class DirectoryTarget(NamedTuple):
 
     @property
     def what(self) -> str:
-        """Its file system."""
         return file_system_of(self.path)
 
     @property
     def drives(self) -> tuple[WholeDrive, ...]:
-        """The drives under it."""
         return drives_under([self.path])
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """Their names."""
         return whole_devices([self.path])
 
     @property
@@ -71,7 +68,6 @@ class DirectoryTarget(NamedTuple):
         return self.size_bytes / FILL_BYTES_PER_S
 
     def jobs(self, jobs: Sequence[Job]) -> Sequence[Job]:
-        """All of them."""
         return jobs
 
     def require(self, *, small_files: bool = True) -> None:
@@ -116,12 +112,10 @@ class DriveTarget(NamedTuple):
 
     @property
     def path(self) -> Path:
-        """Its device."""
         return Path(self.drive.path)
 
     @property
     def size_bytes(self) -> int:
-        """All of it."""
         return self.drive.size_bytes
 
     @property
@@ -131,12 +125,10 @@ class DriveTarget(NamedTuple):
 
     @property
     def drives(self) -> tuple[WholeDrive, ...]:
-        """Itself."""
         return (self.drive,)
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """Its name."""
         return (self.drive.name,)
 
     @property

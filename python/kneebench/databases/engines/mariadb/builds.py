@@ -41,7 +41,6 @@ class MariadbBuild(NamedTuple):
 
     @property
     def server(self) -> Path:
-        """The server's own binary."""
         return self.program
 
 

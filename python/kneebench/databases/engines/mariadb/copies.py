@@ -73,7 +73,6 @@ class Copies(NamedTuple):
 
     @property
     def image(self) -> str:
-        """The image database's name."""
         return self.source or f"kneebench_image_{self._digest}"
 
     @property

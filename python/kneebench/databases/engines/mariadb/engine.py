@@ -108,7 +108,6 @@ class OwnMariadb(OwnServers):
     def start(
         self, launch: Launch, files: MariadbFiles, stack: contextlib.ExitStack
     ) -> tuple[ServerProcess, Callable[[Process, float, list[str]], MariadbServer]]:
-        """A server over the files."""
         process = stack.enter_context(running_server(launch, files, self.journal))
         address = process.address.model_copy(update={"database": DATABASE})
         users = users_address(address, launch.listening) if launch.listening else None
@@ -140,7 +139,6 @@ class Places(NamedTuple):
 
     @property
     def all(self) -> list[Path]:
-        """Those that there are."""
         return [place for place in self if place]
 
 

@@ -79,7 +79,6 @@ class MariadbFiles(NamedTuple):
 
     @property
     def tables(self) -> Path:
-        """Where the server runs."""
         return self.data / FILES
 
 
@@ -113,7 +112,6 @@ class RunningMariadb(ServerProcess):
         self.address = MariadbAddress(host=str(socket_folder(launch.runtime)), user=USER)
 
     def answers(self) -> bool:
-        """True where it takes connections."""
         return answers(self.address)
 
     @contextlib.contextmanager
@@ -172,7 +170,6 @@ RIGHTS = "SELECT, INSERT, UPDATE, DELETE, EXECUTE, CREATE TEMPORARY TABLES"
 
 
 def options(listening: Listening) -> list[str]:
-    """The server's options."""
     made = listening.certificate
     return [
         "--skip-networking=0",

@@ -101,7 +101,6 @@ class RemoteMariadb(
         return session
 
     def explained(self, what: str, address: MariadbAddress) -> AbstractContextManager[None]:
-        """In the server's words."""
         return explained(what, address)
 
     def variables(self, address: MariadbAddress) -> dict[str, str]:
@@ -166,7 +165,6 @@ class RemoteMariadb(
         return KeptDatabase(name if copied else f"nine tables of {name}", there, place, drop)
 
     def reported(self, session: MariadbSession, address: MariadbAddress) -> dict[str, str]:
-        """All of its settings."""
         return values(session)
 
     def log_untraced(self, session: MariadbSession, address: MariadbAddress) -> str:
@@ -183,7 +181,6 @@ class RemoteMariadb(
         return None if log == Path(settings["datadir"]).resolve() else log
 
     def locate(self, address: MariadbAddress) -> Whereabouts:
-        """By its sockets, processes and directories."""
         with self.connected(address) as session:
             return whereabouts(session, values(session), address.host)
 
@@ -202,7 +199,6 @@ class RemoteMariadb(
         return {"reused": "no", **load(address, workload, seed, watch)}
 
     def remove(self, storage: str, address: MariadbAddress) -> str:
-        """Drop the image database (restore = "template")."""
         return f"dropped {self._copies(address).remove()}"
 
     def _copies(self, address: MariadbAddress, session: MariadbSession | None = None) -> Copies:

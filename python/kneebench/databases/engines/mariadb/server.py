@@ -239,13 +239,11 @@ class MariadbServer(ServerSessions):
         self.notes: Sequence[str] = (*notes, *_remarks(self.settings), *unmeasured)
 
     def close(self) -> None:
-        """End the sessions."""
         self._session.close()
         self._sampled.close()
 
     @contextlib.contextmanager
     def asking(self, what: str, limit_s: float | None = None) -> Iterator[MariadbSession]:
-        """The session of the meters."""
         with self._lock, self.losses_reported(what):
             self._session.limit(limit_s or self._timeouts.reading_s)
             yield self._session
@@ -261,7 +259,6 @@ class MariadbServer(ServerSessions):
             yield session
 
     def explained(self, what: str) -> AbstractContextManager[None]:
-        """In the server's words."""
         return explained(what)
 
     def is_lost(self, error: KneebenchError) -> bool:
@@ -275,15 +272,12 @@ class MariadbServer(ServerSessions):
         return holders(self._sampled, self._own)
 
     def load_generator(self, spec: GeneratorSpec) -> LoadGenerator:
-        """A load generator for this server."""
         return LoadGenerator(spec, core_address(self.address))
 
     def users_address(self) -> WireAddress:
-        """Where users on other hosts connect."""
         return wire_address(self._users)
 
     def sum_next_order_ids(self) -> int:
-        """sum D_NEXT_O_ID over all districts."""
         with self.asking("cannot add up the orders", self._timeouts.idle_s) as session:
             return int(session.value("SELECT sum(d_next_o_id) FROM district") or 0)
 
@@ -326,7 +320,6 @@ class MariadbServer(ServerSessions):
             return end_stuck(session, self._own, for_s)
 
     def end_users(self) -> int:
-        """By KILL."""
         with self.asking("cannot end the users' sessions") as session:
             return end_users(session, self._own)
 

@@ -36,7 +36,6 @@ class PostgresBuild(NamedTuple):
 
     @property
     def server(self) -> Path:
-        """The server's own binary."""
         return self.bin_dir / "postgres"
 
 

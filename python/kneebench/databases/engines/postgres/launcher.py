@@ -77,7 +77,6 @@ class RunningPostgres(ServerProcess):
         )
 
     def answers(self) -> bool:
-        """True where it takes connections."""
         return answers(self.address)
 
     @contextlib.contextmanager
@@ -174,7 +173,6 @@ def access(listening: Listening) -> str:
 
 
 def options(listening: Listening, runtime: Path) -> list[str]:
-    """The server's options; the file of who may log in is put into the runtime directory."""
     file = runtime / "pg_hba.conf"
     with Folder.at(runtime) as place:
         place.put(file.name, access(listening))

@@ -82,17 +82,14 @@ class RemotePostgres(
         super().__init__(plan, journal, postgres_table(plan.database))
 
     def address(self, storage: str) -> PostgresAddress:
-        """That of the URL."""
         return address_of(self.plan.urls[storage])
 
     def connected(
         self, address: PostgresAddress, limit_s: float | None = None
     ) -> AbstractContextManager[Connection]:
-        """A session in the URL's database."""
         return connect(address, limit_s=limit_s)
 
     def explained(self, what: str, address: PostgresAddress) -> AbstractContextManager[None]:
-        """In the server's words."""
         return explained(what, address)
 
     def variables(self, address: PostgresAddress) -> dict[str, str]:
@@ -147,7 +144,6 @@ class RemotePostgres(
         return calls if isinstance(calls, str) else ""
 
     def locate(self, address: PostgresAddress) -> Whereabouts:
-        """By its sockets, processes and directories."""
         with connect(address) as connection:
             return whereabouts(connection)
 
@@ -166,7 +162,6 @@ class RemotePostgres(
         return {"reused": "no", **load(address, self.plan.workload, self.plan.seed, watch)}
 
     def remove(self, storage: str, address: PostgresAddress) -> str:
-        """Drop the image database (restore = "template")."""
         return f"dropped {self._template(address).remove()}"
 
     def _template(self, address: PostgresAddress, session: Connection | None = None) -> Template:

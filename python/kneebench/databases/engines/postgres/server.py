@@ -91,7 +91,6 @@ class PostgresServer(ServerSessions):
             _settle(session, timeouts.lock_s)
 
     def close(self) -> None:
-        """End the sessions."""
         for session in (self._session, self._side, self._sampled):
             session.close()
 
@@ -116,7 +115,6 @@ class PostgresServer(ServerSessions):
             yield connection
 
     def explained(self, what: str) -> AbstractContextManager[None]:
-        """In the server's words."""
         return explained(what)
 
     def is_lost(self, error: KneebenchError) -> bool:
@@ -131,15 +129,12 @@ class PostgresServer(ServerSessions):
             return lockers(self._side)
 
     def load_generator(self, spec: GeneratorSpec) -> LoadGenerator:
-        """A load generator for this server."""
         return LoadGenerator(spec, core_address(self.address))
 
     def users_address(self) -> WireAddress:
-        """Where users on other hosts connect."""
         return wire_address(self._users)
 
     def sum_next_order_ids(self) -> int:
-        """sum D_NEXT_O_ID over all districts."""
         with self.asking("cannot add up the orders", self._timeouts.idle_s) as session:
             return int(
                 (

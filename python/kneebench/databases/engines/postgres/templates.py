@@ -62,7 +62,6 @@ class Template(NamedTuple):
 
     @property
     def image(self) -> str:
-        """The image database's name."""
         return self.source or f"kneebench_image_{self._digest}"
 
     @property

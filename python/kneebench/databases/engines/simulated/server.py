@@ -85,11 +85,9 @@ class Simulated:
         )
 
     def sum_next_order_ids(self) -> int:
-        """sum D_NEXT_O_ID over all districts."""
         return self._server.ledger()["next_order_ids"]
 
     def transaction_counts(self) -> tuple[int, int]:
-        """(committed, rolled back)."""
         ledger = self._server.ledger()
         return ledger["committed"], ledger["rolled_back"]
 
@@ -102,7 +100,6 @@ class Simulated:
         return ()
 
     def now_s(self) -> float:
-        """The simulated clock."""
         return self._server.now_s()
 
     def pass_time(self, seconds: float) -> None:

@@ -72,7 +72,6 @@ class RemoteSqlServer(
         super().__init__(plan, journal, sqlserver_table(plan.database))
 
     def address(self, storage: str) -> SqlServerAddress:
-        """That of the URL."""
         return address_of(self.plan.urls[storage], self.table)
 
     def connected(
@@ -82,7 +81,6 @@ class RemoteSqlServer(
         return connect(address, limit_s=limit_s)
 
     def explained(self, what: str, address: SqlServerAddress) -> AbstractContextManager[None]:
-        """In the server's words."""
         return explained(what, address)
 
     def variables(self, address: SqlServerAddress) -> dict[str, str]:

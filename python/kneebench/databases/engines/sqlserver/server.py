@@ -96,7 +96,6 @@ class SqlServer(ServerSessions):
             yield f"waits are not measured; {GRANT.format(quoted(self.address.user))}"
 
     def close(self) -> None:
-        """End the sessions."""
         self._stack.close()
 
     @property
@@ -110,7 +109,6 @@ class SqlServer(ServerSessions):
             yield self._session
 
     def explained(self, what: str) -> AbstractContextManager[None]:
-        """In the server's words."""
         return explained(what, self.address)
 
     def is_lost(self, error: KneebenchError) -> bool:
@@ -123,15 +121,12 @@ class SqlServer(ServerSessions):
         return isinstance(cause, SqlError) and cause.lost
 
     def load_generator(self, spec: GeneratorSpec) -> LoadGenerator:
-        """A load generator for this server."""
         return LoadGenerator(spec, core_address(self.address))
 
     def users_address(self) -> WireAddress:
-        """Where users on other hosts connect."""
         return wire_address(self.address)
 
     def sum_next_order_ids(self) -> int:
-        """sum D_NEXT_O_ID over all districts."""
         with self.losses_reported("cannot add up the orders"), self._whole() as inside:
             return int(inside.value("SELECT SUM(CAST(d_next_o_id AS bigint)) FROM dbo.district"))
 
@@ -149,12 +144,10 @@ class SqlServer(ServerSessions):
             yield inside
 
     def conditions(self, watch: Watch) -> Sequence[Check]:
-        """The twelve consistency conditions."""
         with self.losses_reported("cannot check the conditions"), self._whole() as inside:
             return self._conditions.checks(inside)
 
     def checkpoint(self) -> None:
-        """Run a checkpoint in the database."""
         with self.losses_reported("cannot run a checkpoint"):
             self._side.execute("CHECKPOINT")
 
@@ -170,7 +163,6 @@ class SqlServer(ServerSessions):
             return end_stuck(session, self.address.database, self._own, for_s)
 
     def end_users(self) -> int:
-        """By KILL."""
         with self.asking("cannot end the users' sessions") as session:
             return end_users(session, self.address.database, self._own)
 

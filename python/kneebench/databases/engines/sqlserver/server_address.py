@@ -25,5 +25,4 @@ class SqlServerAddress(Record):
 
     @property
     def server(self) -> str:
-        """Host and port."""
         return f"{self.host}:{self.port}"

@@ -62,16 +62,13 @@ class EncryptedTransport:
         self._received, self._sent = received, sent
 
     def gettimeout(self) -> float | None:
-        """The socket's."""
         limit: float | None = self._transport.gettimeout()
         return limit
 
     def settimeout(self, timeout: float | None) -> None:
-        """Set the socket's."""
         self._transport.settimeout(timeout)
 
     def sendall(self, data: bytes | bytearray | memoryview, flags: int = 0) -> None:
-        """Encrypt and send."""
         self._channel.write(bytes(data))
         self._transport.sendall(self._sent.read())
 
@@ -95,7 +92,6 @@ class EncryptedTransport:
         return len(data)
 
     def close(self) -> None:
-        """Close the socket."""
         self._transport.close()
 
     def shutdown(self, how: int = 0) -> None:
