@@ -15,7 +15,7 @@ Known = Mapping[str, tuple[str, ...] | str]
 empty kind is an option without a value."""
 
 
-class Allowed(NamedTuple):
+class AllowedOptions(NamedTuple):
     """What a plan may have; the reasons are in the file."""
 
     mkfs: Mapping[str, Known]
@@ -31,7 +31,7 @@ class Allowed(NamedTuple):
 
 
 @cache
-def read_allowed() -> Allowed:
+def read_allowed() -> AllowedOptions:
     """All of the file."""
     found = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
     mkfs = {
@@ -43,7 +43,7 @@ def read_allowed() -> Allowed:
         for key in ("mount", "refused_sysctls")
     )
     ranges = {name: _range(*one.split()) for name, one in found["sysctls"].items()}
-    return Allowed(mkfs, found["mkfs_names"], mount, refused, ranges)
+    return AllowedOptions(mkfs, found["mkfs_names"], mount, refused, ranges)
 
 
 def _words(text: str) -> tuple[str, ...]:
