@@ -41,7 +41,7 @@ def test_an_acceptance_shows_its_answer_each_figure_and_room_to_sign(
     page = AcceptancePage([found], both[0], both[1:], caveats=["monday: other processes were busy"])
     said = re.sub(r' data-title="[^"]*"', "", page.html())
     assert f"<h1>{found.sentence}</h1>" in said
-    assert "Monday: other processes were busy." in said
+    assert "monday: other processes were busy." in said
     for one in found.figures:
         assert f"<td>{one.judgement}</td><td>{one.storage}</td><td>{one.called}</td>" in said
     assert "Signature" in said and "tuesday" in said and "<script" not in said

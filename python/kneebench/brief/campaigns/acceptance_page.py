@@ -13,6 +13,7 @@ from kneebench.brief import chart_theme
 from kneebench.brief.campaigns.campaigns_page import (
     CampaignsPage,
     compared_section,
+    ended,
     flat,
     present,
     said,
@@ -115,7 +116,7 @@ class AcceptancePage(CampaignsPage):
             f"{self._start(one)}{sentence}" for one in self.found for sentence in one.differences
         )
         return present(
-            said("caveats", "Caveats", self.caveats, caveats=True),
+            said("caveats", "Caveats", map(ended, self.caveats), caveats=True),
             self._answers(),
             said("open", "What is left open", self._open()),
             said("differences", "What else differs", differing),

@@ -130,6 +130,11 @@ def said(
     return Section(name=name, title=title, sentences=every, tone=tone) if every else None
 
 
+def ended(text: str) -> str:
+    """A sentence that begins with a campaign's name, which stays as it is."""
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
 def present(*made: Section | None) -> tuple[Section, ...]:
     """The sections that have something to say."""
     return tuple(one for one in made if one)

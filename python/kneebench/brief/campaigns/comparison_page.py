@@ -14,6 +14,7 @@ from kneebench.brief import chart_theme
 from kneebench.brief.campaigns.campaigns_page import (
     CampaignsPage,
     compared_section,
+    ended,
     flat,
     present,
     said,
@@ -117,7 +118,7 @@ class ComparisonPage(CampaignsPage):
 def caveats_section(disturbed: Mapping[str, Sequence[Remark]]) -> Section | None:
     """A sentence for each remark, with its campaign."""
     found = (f"{campaign}: {one.words}" for campaign, some in disturbed.items() for one in some)
-    return said("caveats", "Caveats", found, caveats=True)
+    return said("caveats", "Caveats", map(ended, found), caveats=True)
 
 
 def as_documents(disturbed: Mapping[str, Sequence[Remark]]) -> dict[str, list[dict[str, Any]]]:
