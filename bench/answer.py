@@ -29,8 +29,8 @@ from kneebench.ladder.climb import climb, measure_orders
 from kneebench.measurement.measure import measure as measure_rung
 from kneebench.plan import Plan
 from kneebench.plan.configurations import configurations
-from kneebench.plan.resolve import campaign_plan
 from kneebench.plan.stops import Plateau
+from kneebench.plan.study import Study
 from kneebench.records import Climb, Estimate
 from tests.simulated_truth import alone_s, bound, rungs, throughput
 
@@ -135,8 +135,8 @@ def _make_climb(plan: Plan) -> tuple[Climb, float]:
     """The climb, and its seconds on the simulated clock."""
     (configuration,) = configurations(plan)
     storage = drives_of(plan.storages[configuration.storage])
-    own = campaign_plan(plan).rungs(configuration)
-    with engine_of(plan, Journal()).restored(configuration, unwatched) as server:
+    own = Study(plan).campaign.rungs(configuration)
+    with engine_of(Study(plan).databases, Journal()).restored(configuration, unwatched) as server:
         steps = climb(configuration, plan.ladder, storage.cores if storage else 1)
         climbed = measure_orders(
             steps,

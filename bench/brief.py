@@ -26,6 +26,7 @@ import psutil
 from bench.ratio import Ratio, Size, alone, at_most
 from kneebench.campaign.flow import run
 from kneebench.plan import Plan
+from kneebench.plan.study import Study
 from kneebench.records import Climb, Configuration
 from kneebench.results.formats import KeptClimb, KeptRung, read_kept, write_kept
 from kneebench.results.store import Store
@@ -141,7 +142,7 @@ def large_campaign(root: Path, size: Size) -> tuple[Path, int]:
     names = [
         f"storage {n}" for n in range(1, 1 + math.ceil(size.count(RUNGS, 16) / len(climb.rungs)))
     ]
-    with Store.create(root, _plan(names, ladder), one.campaign.host) as store:
+    with Store.create(root, Study(_plan(names, ladder)), one.campaign.host) as store:
         store.put_base_image(one.campaign.base_image)
         for place, name in enumerate(names):
             store.put_settings(

@@ -23,6 +23,7 @@ from kneebench.hosts.spread_load import merged_report
 from kneebench.lab.journal import Journal
 from kneebench.plan.configurations import configurations
 from kneebench.plan.hosts import LoadHost
+from kneebench.plan.study import Study
 from kneebench.plan.workload import Workload
 from kneebench.records import Order, Tally, unwatched
 from kneebench.workload import generator_spec, running_load
@@ -153,7 +154,7 @@ def _a_report() -> dict[str, Any]:
     """The report of a load on the simulated engine, as a host would send it."""
     plan = preset("simulated")
     configuration = configurations(plan)[0]
-    with engine_of(plan, Journal()).restored(configuration, unwatched) as server:
+    with engine_of(Study(plan).databases, Journal()).restored(configuration, unwatched) as server:
         generator = server.load_generator(_spec(32, plan.workload.warehouses))
         generator.ready()
         generator.go()

@@ -42,7 +42,7 @@ from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.plan.plan import Workload
-from kneebench.plan.resolve import only_database
+from kneebench.plan.study import Study
 
 NAME = "loading"
 ABOUT = "loading speed over psql's COPY BINARY of the same rows from files"
@@ -114,7 +114,7 @@ def _server(folder: Path, warehouses: int) -> Iterator[PostgresAddress]:
     )
     settings = loading(
         rules(
-            only_database(plan),
+            Study(plan).only_database,
             Machine(psutil.cpu_count() or 1, psutil.virtual_memory().total, 64 * GIB),
         )
     )

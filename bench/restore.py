@@ -30,7 +30,7 @@ from kneebench.lab.journal import Journal
 from kneebench.measurement.measure import measure as measure_rung
 from kneebench.plan import Plan
 from kneebench.plan.configurations import configurations
-from kneebench.plan.resolve import campaign_plan, only_database
+from kneebench.plan.study import Study
 from kneebench.records import Order
 
 NAME = "restore"
@@ -95,7 +95,7 @@ def _plan(
 
 
 def _engine(plan: Plan, journal: Path) -> OwnPostgres:
-    return OwnPostgres(only_database(plan), Journal(journal))
+    return OwnPostgres(Study(plan).only_database, Journal(journal))
 
 
 def _image(images: Path, folder: Path, warehouses: int) -> Path:
@@ -257,7 +257,7 @@ def _nopm(engine: OwnPostgres, plan: Plan, repeat: int) -> float:
         )
         rung = measure_rung(
             order,
-            campaign_plan(plan).rungs(configuration),
+            Study(plan).campaign.rungs(configuration),
             server,
             [path for path in [plan.storages[configuration.storage].path] if path],
             unwatched,

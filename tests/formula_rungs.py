@@ -12,7 +12,7 @@ from kneebench.campaign.restored import Context, Restored
 from kneebench.lab.host import host
 from kneebench.measurement.measure import measure
 from kneebench.plan import Plan
-from kneebench.plan.resolve import campaign_plan
+from kneebench.plan.study import Study
 from kneebench.records import Configuration, Order, Rung, Watch
 from kneebench.results import Store
 from tests.formula import Formula
@@ -52,9 +52,9 @@ class Engine:
 def kept(server: Formula, folder: Path, order: Order = SEARCH) -> tuple[Rung, list[str]]:
     """The rung that a campaign keeps, as its folder gives it back, and the warnings on the way."""
     told: list[str] = []
-    with Store.create(folder, plan(), host()) as store:
+    with Store.create(folder, Study(plan()), host()) as store:
         context = Context(
-            campaign_plan(plan()),
+            Study(plan()).campaign,
             Engine(server),
             store,
             lambda event: told.append(event.doing) if event.kind == "warning" else None,

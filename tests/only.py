@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from kneebench.plan import Plan
 from kneebench.plan.configurations import configurations
-from kneebench.plan.resolve import campaign_plan
 from kneebench.plan.rung_plan import RungPlan
+from kneebench.plan.study import Study
 
 
 def rungs_of(plan: Plan) -> RungPlan:
     """That of the first configuration."""
-    return campaign_plan(plan).rungs(configurations(plan)[0])
+    return Study(plan).campaign.rungs(configurations(plan)[0])

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from kneebench.brief import Brief, chart_theme
 from kneebench.brief.section import Section
 from kneebench.plan import Plan
-from kneebench.plan.resolve import resolve
+from kneebench.plan.study import Study
 from kneebench.records import (
     Host,
     Phase,
@@ -96,7 +96,7 @@ def resolve_document(document: Mapping[str, Any]) -> ResolvedPlan:
     no plan has, what it says.
     """
     try:
-        return resolve(Plan.model_validate(document))
+        return Study.kept(document).resolved
     except ValidationError:
         storages = document.get("storages") or {}
         several = document.get("databases") or {"": document.get("database") or {}}

@@ -164,7 +164,7 @@ def test_options_set_keys_of_the_plan_that_is_run(
     keys = overrides(["ladder.repeats=4"], "after", ["firmware=1.3"])
     plan = _plan([*judged_by], before(root), root, keys, sure=True)
     assert plan
-    assert (plan.name, plan.tags, plan.ladder.repeats) == ("after", {"firmware": "1.3"}, 4)
+    assert (plan.name, plan.written.tags, plan.ladder.repeats) == ("after", {"firmware": "1.3"}, 4)
     assert plan.ladder.latency_rate.startswith("884")
 
 
@@ -176,12 +176,12 @@ def test_a_key_cannot_be_set_where_nothing_is_run(root: Path) -> None:
 
 def test_the_rate_of_a_plan_is_kept_and_a_share_is_replaced(root: Path) -> None:
     base = before(root)
-    plan = plan_of(base)
-    own = plan.model_copy(update={"ladder": plan.ladder.model_copy(update={"latency_rate": "9/s"})})
+    study = plan_of(base)
+    own = study.changed(ladder=study.ladder.model_copy(update={"latency_rate": "9/s"}))
     assert at_the_same_rate(own, base).ladder.latency_rate == "9/s"
     assert "ladder.latency_rate is 9/s, the baseline's rate is 884/s" in rate_warning(own, base)
-    assert rate_warning(at_the_same_rate(plan, base), base) == ""
-    assert at_the_same_rate(plan, base).ladder.latency_rate.startswith("884")
+    assert rate_warning(at_the_same_rate(study, base), base) == ""
+    assert at_the_same_rate(study, base).ladder.latency_rate.startswith("884")
 
 
 def shown(found: Acceptance) -> list[Judged]:

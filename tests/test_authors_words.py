@@ -28,6 +28,7 @@ from kneebench.errors import KneebenchError, PlanError
 from kneebench.plan import Plan
 from kneebench.plan.authors_words import MOST_FACTS, UNITS
 from kneebench.plan.reader import parse_plan
+from kneebench.plan.study import Study
 from kneebench.plan.writer import to_bare_toml, to_toml
 from kneebench.records import Results
 from kneebench.records.campaign import PlannedDatabase
@@ -221,10 +222,10 @@ def test_a_published_figure_of_what_was_not_measured_stands_alone_and_says_so() 
 
 def test_a_campaign_is_resumed_with_other_words_and_keeps_the_latest(tmp_path: Path) -> None:
     before, host = recorded_plan(brief=WORDS), recorded_host()
-    Store.create(tmp_path, before, host).close()
+    Store.create(tmp_path, Study(before), host).close()
     after = Plan.model_validate({**before.model_dump(), "brief": {**WORDS, "title": "Another"}})
-    with Store.for_plan(tmp_path, after, host) as store:
-        store.reopen(after)
+    with Store.for_study(tmp_path, Study(after), host) as store:
+        store.reopen(Study(after))
     assert [one.name for one in tmp_path.iterdir()] == [store.folder.name]
     kept = load(store.folder).campaign.plan["brief"]
     assert isinstance(kept, dict) and kept["title"] == "Another"

@@ -22,6 +22,7 @@ from kneebench.engine_properties import Quantity, engine_properties
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.plan.reader import read_plan
+from kneebench.plan.study import Study
 from kneebench.records import (
     Check,
     Climb,
@@ -33,7 +34,6 @@ from kneebench.records import (
     Whereabouts,
 )
 from kneebench.results import Store, load
-from kneebench.results.compare_plans import plan_document
 from kneebench.shelf import SECTIONS
 from kneebench.units import time
 from tests.page_text import text_of
@@ -380,7 +380,7 @@ def test_title_big_numbers_and_first_figure_speak_of_the_same_storage(results: R
 
 
 def test_a_campaign_with_nothing_measured_renders(tmp_path: Path) -> None:
-    store = Store.create(tmp_path, recorded_plan(), recorded_host())
+    store = Store.create(tmp_path, Study(recorded_plan()), recorded_host())
     brief = Brief(load(store.folder))
     assert section(brief, "missing").sentences[1:] == (
         "disk: not measured yet.",
@@ -611,6 +611,7 @@ sys.path.insert(0, {str(Path(__file__).parents[1])!r})
 from pathlib import Path
 from kneebench.brief import Brief
 from kneebench.engine_properties import engine_properties
+from kneebench.plan.study import Study
 from tests.remarks import why_invalid, with_notes
 from tests.recordings import recorded, with_order
 results = recorded()
@@ -689,7 +690,7 @@ def served(
             "storages": storages,
         }
     )
-    return Brief(with_campaign(results, plan=plan_document(plan), base_image=image, servers={}))
+    return Brief(with_campaign(results, plan=Study(plan).document, base_image=image, servers={}))
 
 
 def simulated(results: Results) -> Results:
@@ -701,7 +702,7 @@ def simulated(results: Results) -> Results:
             "storages": {"disk": {"simulated": {}}, "memory": {"simulated": {"cores": 8}}},
         }
     )
-    return with_campaign(results, plan=plan_document(plan), simulated=True)
+    return with_campaign(results, plan=Study(plan).document, simulated=True)
 
 
 BY_URL: dict[str, object] = {
@@ -838,7 +839,9 @@ def test_what_the_brief_prints_to_repeat_it_is_the_plan_as_kneebench_reads_it(
     assert command == "kneebench run plan.toml"
     assert ("Relative paths" in " ".join(section(brief, "repeat").sentences)) == (place == "own")
     if place != "simulated":
-        engine_of(again, Journal(tmp_path))  # refuses what the plan may not say of such a server
+        engine_of(
+            Study(again).databases, Journal(tmp_path)
+        )  # refuses what the plan may not say of such a server
 
 
 def test_two_figures_of_the_log_write_latency_are_each_told_for_what_they_are(

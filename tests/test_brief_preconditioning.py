@@ -9,6 +9,7 @@ import pytest
 from kneebench import load, preset
 from kneebench.brief import Brief
 from kneebench.brief.section import Section
+from kneebench.plan.study import Study
 from kneebench.records import DriveLoad, LoadInterval, Preconditioned, Results
 from kneebench.results.store import Store
 from tests.recordings import recorded, recorded_host, section, with_campaign
@@ -132,7 +133,7 @@ def test_a_drain_without_a_fall_is_a_caveat_of_the_climb(
 
 def test_the_results_keep_every_drain_and_the_latest_burn_in(tmp_path: Path) -> None:
     plan = preset("simulated")
-    with Store.create(tmp_path, plan, recorded_host()) as store:
+    with Store.create(tmp_path, Study(plan), recorded_host()) as store:
         for n in (1.0, 2.0):
             store.put_drive_written(load_of("burn-in", [n] * 3))
             store.put_drive_written(load_of("drain", [n] * 3))

@@ -15,6 +15,7 @@ from kneebench.commands.completing import campaign_names
 from kneebench.errors import PlanError
 from kneebench.lab.host import host
 from kneebench.plan import Plan
+from kneebench.plan.study import Study
 from kneebench.results.atomic_write import write_text
 from kneebench.results.campaign_names import find_campaign
 from kneebench.results.formats import write_kept
@@ -31,7 +32,7 @@ def plan_named(name: str, question: str = "") -> Plan:
 
 def begun(root: Path, day: int, name: str = "", question: str = "") -> Path:
     """The folder of a campaign that began so many days after the first."""
-    with Store.create(root, plan_named(name, question), host()) as store:
+    with Store.create(root, Study(plan_named(name, question)), host()) as store:
         at = BEGUN + timedelta(days=day)
         head = read_head(store.folder).model_copy(update={"started_at": at.isoformat()})
         write_kept(store.folder / "campaign.json", head)

@@ -21,7 +21,7 @@ from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.plan.configurations import configurations
-from kneebench.plan.resolve import campaign_plan
+from kneebench.plan.study import Study
 from kneebench.records import Check, Event, Results, Watch, Whereabouts
 from kneebench.results import Store, load
 from kneebench.results.campaign_reader import kept_rungs
@@ -380,9 +380,9 @@ def test_the_climb_of_a_server_by_url_begins_at_one_user_and_says_so(
         "storages": {"there": {"url": "postgresql://bench@db.example/kneebench"}},
     }
     remote = plan(**{**url, "ladder": {"users": [0, 64]}})
-    store = Store.create(tmp_path, remote, host())
-    engine = engine_of(plan(), Journal(tmp_path / "journal"))
-    bench = Bench(Context(campaign_plan(remote), engine, store, lambda event: None, ThisMachine()))
+    store = Store.create(tmp_path, Study(remote), host())
+    engine = engine_of(Study(plan()).databases, Journal(tmp_path / "journal"))
+    bench = Bench(Context(Study(remote).campaign, engine, store, lambda event: None, ThisMachine()))
     assert bench._cores(configurations(remote)[0]) == 1
     assert "the climb started at 1 user" in store.finish().campaign.notes[0]
 

@@ -40,6 +40,7 @@ from kneebench.errors import InvalidMeasurement, KneebenchError
 from kneebench.lab.journal import Journal
 from kneebench.lab.programs import wait_until
 from kneebench.plan import Plan
+from kneebench.plan.study import Study
 from kneebench.records import Configuration, Event, Finding, Order
 from kneebench.screen.tables import readiness
 from kneebench.workload import generator_spec, running_load
@@ -83,12 +84,12 @@ class State(NamedTuple):
 
 
 def checked(there: There, plan: Plan) -> Sequence[Finding]:
-    return engine_of(plan, there.journal).findings()
+    return engine_of(Study(plan).databases, there.journal).findings()
 
 
 def run(there: There, plan: Plan) -> str:
     """Load, restore and put a short load on, whatever `check` says; why that failed."""
-    engine = engine_of(plan, there.journal)
+    engine = engine_of(Study(plan).databases, there.journal)
     try:
         engine.prepare(unwatched)
         with engine.restored(CONFIGURATION, unwatched) as server:
@@ -341,7 +342,7 @@ def test_a_tablespace_that_is_full_ends_a_run_as_the_exit_codes_say(postgres: Po
         postgres.execute(made, "CREATE DATABASE full_one OWNER tester TABLESPACE small")
         with pytest.raises(InvalidMeasurement, match=r"No space left on device.*free disk space"):
             plan = postgres.plan("full_one", restore="none")
-            engine_of(plan, postgres.journal).prepare(unwatched)
+            engine_of(Study(plan).databases, postgres.journal).prepare(unwatched)
         postgres.execute("DROP DATABASE full_one WITH (FORCE)", "DROP TABLESPACE small")
     finally:
         subprocess.run(["umount", place], check=True)
@@ -351,7 +352,7 @@ def test_what_stays_on_a_server_is_named_with_its_size_and_how_it_is_removed(
     postgres: Postgres,
 ) -> None:
     plan = postgres.plan()
-    engine_of(plan, postgres.journal).prepare(unwatched)
+    engine_of(Study(plan).databases, postgres.journal).prepare(unwatched)
     found = checked(postgres, plan)
     [image] = [one for one in found if one.subject.endswith(": base image")]
     [copy] = [one for one in found if one.writes_bytes]
@@ -542,12 +543,12 @@ def test_a_log_beside_the_data_is_said_to_have_no_histogram_before_the_run(
 ) -> None:
     """As the server's default is; this one has a directory for its log."""
     plan = mysql.plan()
-    engine = engine_of(plan, mysql.journal)
+    engine = engine_of(Study(plan).databases, mysql.journal)
     assert [one for one in engine.findings() if one.subject.endswith(LOG_HISTOGRAM)] == []
     monkeypatch.setattr(
         remote, "log_directory", lambda settings: Path(settings["datadir"]).resolve()
     )
-    every = preflight_checks(plan, engine, mysql.journal)
+    every = preflight_checks(Study(plan), engine, mysql.journal)
     found = [one for one in every if one.subject.endswith(LOG_HISTOGRAM)]
     assert [one.level for one in found if "shares its directory" in one.seen] == ["note"]
     assert [one for one in found if one.level == "ok"] == []
@@ -557,7 +558,7 @@ def test_a_log_beside_the_data_is_said_to_have_no_histogram_before_the_run(
 def test_each_setting_of_sessions_at_odds_alone_changes_nothing(mysql: Mysql) -> None:
     """On one restored database: those that users find in it, and those that `check` does."""
     plan = mysql.plan()
-    engine = engine_of(plan, mysql.journal)
+    engine = engine_of(Study(plan).databases, mysql.journal)
     engine.prepare(unwatched)
     before = [one.seen for one in engine.findings() if one.level != "ok"]
     with engine.restored(CONFIGURATION, unwatched) as server:

@@ -24,11 +24,12 @@ from typer.testing import CliRunner, Result
 from kneebench.campaign import flow
 from kneebench.cli import app, printing_plans
 from kneebench.commands import plans, running
-from kneebench.commands.plan_selection import selected_plan
+from kneebench.commands.plan_selection import selected_study
 from kneebench.errors import PlanError
 from kneebench.lab.host import host
 from kneebench.plan.default import sized_plan
 from kneebench.plan.preset import preset_text, presets
+from kneebench.plan.study import Study
 from kneebench.plan.writer import to_toml
 from kneebench.records import Check
 from kneebench.results import Store, load
@@ -347,7 +348,7 @@ def test_a_state_folder_that_cannot_be_used_is_a_message_and_a_traceback_goes_el
     answer = call("run", "plan.toml")
     assert answer.exit_code == 2
     assert "plan.toml" in answer.stderr
-    monkeypatch.setattr(plans, "selected_plan", fail)
+    monkeypatch.setattr(plans, "selected_study", fail)
     monkeypatch.setattr(tempfile, "tempdir", str(place))
     answer = call("plan", "default")
     assert answer.exit_code == 1
@@ -356,13 +357,13 @@ def test_a_state_folder_that_cannot_be_used_is_a_message_and_a_traceback_goes_el
 
 def test_run_without_a_plan_goes_on_with_the_default_plan_that_it_began(place: Path) -> None:
     begun = sized_plan(Path(), warehouses=7)
-    Store.create(place / "mine", begun, host()).close()
-    assert selected_plan(None, place / "mine").workload.warehouses == 7
+    Store.create(place / "mine", Study(begun), host()).close()
+    assert selected_study(None, place / "mine").workload.warehouses == 7
     elsewhere = begun.model_copy(
         update={"question": sized_plan(Path("/elsewhere"), warehouses=7).question}
     )
-    Store.create(place / "others", elsewhere, host()).close()
-    assert selected_plan(None, place / "others").workload.warehouses != 7
+    Store.create(place / "others", Study(elsewhere), host()).close()
+    assert selected_study(None, place / "others").workload.warehouses != 7
 
 
 def test_run_removes_what_a_killed_run_left_before_it_asks_what_is_free(
@@ -378,7 +379,7 @@ def test_run_removes_what_a_killed_run_left_before_it_asks_what_is_free(
         assert not left.exists()
         raise PlanError("cannot look", seen="enough")
 
-    monkeypatch.setattr(running, "selected_plan", free)
+    monkeypatch.setattr(running, "selected_study", free)
     answer = call("run")
     assert answer.exit_code == 2, answer.output
     assert f"cleaning up after an earlier run: data in memory ({left})" in answer.stderr

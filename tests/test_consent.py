@@ -40,6 +40,7 @@ from kneebench.lab.removal import remove
 from kneebench.lab.volumes import Volumes, building, erase_drives, to_be_erased, volume_findings
 from kneebench.plan import Plan
 from kneebench.plan.storage import Storage
+from kneebench.plan.study import Study
 from kneebench.records import Event
 from tests.loop_devices import (
     MIB,
@@ -312,7 +313,7 @@ def test_a_large_drive_that_seems_blank_needs_consent(
         levels = [
             next(
                 one.level
-                for one in volume_findings(each, erase=agreed)
+                for one in volume_findings(Study(each), erase=agreed)
                 if one.subject == str(large)
             )
             for each, agreed in ((Plan.model_validate(table), ()), (allowed, ()), (allowed, shown))

@@ -8,7 +8,7 @@ from kneebench.errors import PlanError
 from kneebench.plan import Plan
 from kneebench.plan.configurations import configurations, running_order
 from kneebench.plan.reader import parse_plan
-from kneebench.plan.resolve import only_database
+from kneebench.plan.study import Study
 
 GIB = 2**30
 STORAGE = '[storages.disk]\npath = "."\n'
@@ -42,7 +42,7 @@ def test_steps_and_lists_of_sizes_are_configurations_in_the_order_of_the_plan() 
 
 def test_shares_are_of_the_data_that_the_engine_expects() -> None:
     one = plan('memory = ["12.5%", "100%"]', "[workload]\nwarehouses = 100\n")
-    data_bytes = only_database(one).data_bytes
+    data_bytes = Study(one).only_database.data_bytes
     small, whole = configurations(one)
     assert (small.constraint, small.memory_bytes) == ("12.5% of the data", data_bytes // 8)
     assert whole.memory_bytes == data_bytes

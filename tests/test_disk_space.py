@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from kneebench.commands.plan_selection import selected_plan
+from kneebench.commands.plan_selection import selected_study
 from kneebench.databases.engines.postgres.engine import OwnPostgres
 from kneebench.databases.engines.postgres.footprint import GIB, MIB, climb_bytes, image_bytes
 from kneebench.databases.engines.postgres.image import find
@@ -24,9 +24,8 @@ from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.plan import default as default_plans
 from kneebench.plan.default import MEMORY, default_plan, is_default, sized_plan
-from kneebench.plan.resolve import only_database
+from kneebench.plan.study import Study
 from kneebench.records import Finding, Host
-from kneebench.results.compare_plans import plan_document
 from kneebench.results.store import Store
 
 Machine = Callable[..., Host]
@@ -63,7 +62,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
 
 
 def space_shortages(plan: Plan, folder: Path) -> list[Finding]:
-    engine = OwnPostgres(only_database(plan), Journal(folder / "journal"))
+    engine = OwnPostgres(Study(plan).only_database, Journal(folder / "journal"))
     return [
         finding
         for storage in plan.storages.values()
@@ -107,13 +106,13 @@ def test_an_unfinished_campaign_of_the_default_plan_keeps_its_size_when_less_mem
     machine: Machine, tmp_path: Path
 ) -> None:
     machine(24 * GIB, 20 * GIB)
-    begun = selected_plan(None, tmp_path / "campaigns")
+    begun = selected_study(None, tmp_path / "campaigns")
     Store.create(tmp_path / "campaigns", begun, host()).close()
     machine(24 * GIB, 9 * GIB)
-    assert selected_plan(None).workload.warehouses < begun.workload.warehouses
-    gone_on_with = selected_plan(None, tmp_path / "campaigns")
-    assert plan_document(gone_on_with) == plan_document(begun)
-    with Store.for_plan(tmp_path / "campaigns", gone_on_with, host(), fresh=False) as store:
+    assert selected_study(None).workload.warehouses < begun.workload.warehouses
+    gone_on_with = selected_study(None, tmp_path / "campaigns")
+    assert gone_on_with.document == begun.document
+    with Store.for_study(tmp_path / "campaigns", gone_on_with, host(), fresh=False) as store:
         assert [store.folder] == list((tmp_path / "campaigns").iterdir())
 
 
@@ -173,7 +172,7 @@ def test_an_image_and_a_copy_on_one_file_system_need_room_for_both(
     assert "on one file system" in error.seen
     assert "of base image" in error.seen
     with pytest.raises(PlanError, match="on one file system"):
-        OwnPostgres(only_database(together), Journal(tmp_path / "journal")).prepare(
+        OwnPostgres(Study(together).only_database, Journal(tmp_path / "journal")).prepare(
             lambda event: None
         )
     assert list((small / "images").iterdir()) == []
@@ -203,13 +202,13 @@ def test_the_log_gets_the_same_room_before_and_after_the_image_is_built(
     plan = plan_of(tmp_path / "images", path=tmp_path)
     plan = plan.model_copy(update={"database": plan.database.model_copy(update={"settings": {}})})
     machine(24 * GIB, 20 * GIB, disk_bytes=3 * GIB)
-    engine = OwnPostgres(only_database(plan), Journal(tmp_path / "journal"))
+    engine = OwnPostgres(Study(plan).only_database, Journal(tmp_path / "journal"))
     before = engine.settings["max_wal_size"]
     kept = tmp_path / "images" / engine.recipe.key
     (kept / "data").mkdir(parents=True)
     (kept / "facts.json").write_text('{"bytes": "1"}')
     machine(24 * GIB, 20 * GIB, disk_bytes=3 * GIB - image_bytes(1))
-    assert OwnPostgres(only_database(plan), engine.journal).settings["max_wal_size"] == before
+    assert OwnPostgres(Study(plan).only_database, engine.journal).settings["max_wal_size"] == before
     assert before == "768MB"
 
 
@@ -218,7 +217,8 @@ def test_an_image_whose_facts_are_damaged_is_named_with_the_command_that_removes
     tmp_path: Path, content: str
 ) -> None:
     engine = OwnPostgres(
-        only_database(plan_of(tmp_path / "images", path=tmp_path)), Journal(tmp_path / "journal")
+        Study(plan_of(tmp_path / "images", path=tmp_path)).only_database,
+        Journal(tmp_path / "journal"),
     )
     kept = tmp_path / "images" / engine.recipe.key
     (kept / "data").mkdir(parents=True)

@@ -21,7 +21,7 @@ from kneebench.campaign.restored import Context, Restored
 from kneebench.cli import app
 from kneebench.lab.host import host
 from kneebench.measurement.meters.cores import Cores
-from kneebench.plan.resolve import campaign_plan
+from kneebench.plan.study import Study
 from kneebench.records import Order, Results, Rung, Summary
 from kneebench.results import Store
 from kneebench.screen.summary import printed, results_json
@@ -206,9 +206,9 @@ def test_a_rung_of_a_climb_behind_a_checkpoint_is_measured_once_more(
 
 def climbing(server: Formula, folder: Path, users: Sequence[int]) -> list[Rung]:
     """Search rungs of one climb, on one restored database."""
-    with Store.create(folder, plan(), host()) as store:
+    with Store.create(folder, Study(plan()), host()) as store:
         context = Context(
-            campaign_plan(plan()), Engine(server), store, lambda event: None, ThisMachine()
+            Study(plan()).campaign, Engine(server), store, lambda event: None, ThisMachine()
         )
         with Restored(context, CONFIGURATION) as place:
             return [place.rung(SEARCH.model_copy(update={"users": one})) for one in users]

@@ -18,6 +18,7 @@ from kneebench.lab.volumes import Volumes, capacity_bytes, volume_findings
 from kneebench.lab.volumes.emulated import limits_of
 from kneebench.plan import Plan
 from kneebench.plan.storage import Storage
+from kneebench.plan.study import Study
 from kneebench.records import Event
 from tests.loop_devices import MIB, needs_emulation
 
@@ -95,7 +96,7 @@ def test_two_tables_of_like_drives_are_one_layout() -> None:
 def test_check_asks_for_no_md_and_for_no_more_space_than_the_device_needs(tmp_path: Path) -> None:
     table = {"drives": [sata(8)], "layout": "raid10"}
     plan = Plan.model_validate({"storages": {"new": table}, "emulated_path": str(tmp_path)})
-    findings = list(volume_findings(plan))
+    findings = list(volume_findings(Study(plan)))
     assert [one.level for one in findings] == ["note"]
     assert findings[0].writes_bytes == 4 * GIB
 

@@ -27,7 +27,7 @@ from kneebench.lab.journal import Journal
 from kneebench.measurement.measure import measure
 from kneebench.measurement.quantities import READ
 from kneebench.plan import Plan
-from kneebench.plan.resolve import only_database
+from kneebench.plan.study import Study
 from kneebench.records import Check, Configuration, Event, Finding, Order, Rung, Tally, Watch
 from kneebench.shelf import ENGINES
 from kneebench.workload import generator_spec
@@ -98,7 +98,7 @@ class Subject(NamedTuple):
         return Plan.model_validate({**one, "ladder": ladder, "storages": storages})
 
     def opened(self, fault: str = "") -> Engine:
-        return engine_of(self.plan(fault), self.journal)
+        return engine_of(Study(self.plan(fault)).databases, self.journal)
 
     def measured(
         self, server: Server, users: int = USERS, fault: str = "", watch: Watch = unwatched
@@ -380,7 +380,7 @@ def seen(subject: Subject) -> Seen:
         with_rollbacks = loaded(subject, server, lambda tally: tally.whole.rolled_back > 0)
         counts += [server.transaction_counts()]
         after, conditions = read(server), server.conditions(unwatched)
-        cycle_s = only_database(subject.plan()).engine.checkpoint_cycle_s(server.settings)
+        cycle_s = Study(subject.plan()).only_database.engine.checkpoint_cycle_s(server.settings)
         assert server.alive() == ""
     judged = (rung, with_rollbacks, conditions, cycle_s)
     return Seen(findings, facts, again, order_ids, counts, before, after, *judged)
@@ -458,7 +458,7 @@ def test_the_log_and_its_flushes_are_shared_out_by_the_users_transactions(seen: 
 def test_an_engine_has_a_name_for_people_and_a_checkpoint_cycle(
     subject: Subject, seen: Seen
 ) -> None:
-    assert only_database(subject.plan()).engine.label
+    assert Study(subject.plan()).only_database.engine.label
     assert seen.cycle_s > 0
 
 
@@ -482,7 +482,7 @@ def orders_commit(server: Server, plan: Plan, configuration: Configuration) -> b
 @pytest.mark.usefixtures("all_of_it")
 def test_two_databases_side_by_side_are_measured_in_turn_and_apart(subject: Subject) -> None:
     plan = subject.plan_of_two()
-    engine = engine_of(plan, subject.journal)
+    engine = engine_of(Study(plan).databases, subject.journal)
     assert [one for one in engine.findings() if one.level in ("error", "refused")] == []
     engine.prepare(unwatched)
     with engine.restored(CONFIGURATION, unwatched, 1) as first:
@@ -533,9 +533,9 @@ def test_a_conflict_is_retried_until_the_transaction_commits(subject: Subject) -
         with subject.conflicts(server):
             tally = loaded(subject, server, lambda tally: bool(retries(tally)), "conflicts")
         assert [check.sentence for check in server.conditions(unwatched) if not check.passed] == []
-    assert {only_database(subject.plan()).engine.error_class(code) for code in retries(tally)} == {
-        "retry"
-    }
+    assert {
+        Study(subject.plan()).only_database.engine.error_class(code) for code in retries(tally)
+    } == {"retry"}
     assert tally.whole.failed == 0
 
 

@@ -13,6 +13,7 @@ from kneebench.errors import PlanError
 from kneebench.lab.erase_findings import erase_findings
 from kneebench.lab.inventory import inventory, named
 from kneebench.plan.reader import parse_plan
+from kneebench.plan.study import Study
 from tests.loop_devices import loop_device
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="attaches loop devices: needs root")
@@ -64,7 +65,7 @@ def test_an_entry_by_another_name_of_a_drive_is_answered_with_its_wwid(tmp_path:
         wwid = named(inventory(), str(drive)).wwid
         storage = f'[storages.new]\ndrives = ["{drive}"]\n'
         right, wrong, short = (
-            list(erase_findings(parse_plan(f'erase = ["{entry}"]\n{storage}')))
+            list(erase_findings(Study(parse_plan(f'erase = ["{entry}"]\n{storage}'))))
             for entry in (wwid, drive, drive.name)
         )
     assert right == []

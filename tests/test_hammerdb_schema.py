@@ -16,6 +16,7 @@ from kneebench.databases.several import engine_of
 from kneebench.errors import PlanError
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
+from kneebench.plan.study import Study
 from kneebench.records import Configuration, Event, Finding
 from tests.loaded import Databases, Servers, unwatched, url_of
 
@@ -37,7 +38,7 @@ class Theirs(NamedTuple):
             "ladder": users,
             "storages": {"there": {}},
         }
-        return engine_of(Plan.model_validate(plan), self.journal)
+        return engine_of(Study(Plan.model_validate(plan)).databases, self.journal)
 
     def found(self, **database: Any) -> list[Finding]:
         return [

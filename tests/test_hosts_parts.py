@@ -19,9 +19,9 @@ from kneebench.brief import drawing
 from kneebench.brief.sections import load_hosts
 from kneebench.brief.sections.load_hosts import MOST_DRAWN, topology
 from kneebench.brief.view_model import ViewModel
-from kneebench.campaign.flow import measured_link
 from kneebench.campaign.machines.engine_orders import abilities_of
 from kneebench.campaign.machines.machine import ThisMachine
+from kneebench.campaign.machines.opening import Users
 from kneebench.databases.engine import AdmitsUsers, ReachedByUsers
 from kneebench.databases.managed.listening import USERS, free_port
 from kneebench.databases.several import engine_of
@@ -45,6 +45,7 @@ from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.plan.configurations import configurations
 from kneebench.plan.hosts import DatabaseHost
+from kneebench.plan.study import Study
 from kneebench.records import Event, Finding, HostTally, Link, Order, Setting, unwatched
 from kneebench.workload import generator_spec
 from tests.loaded import DEBIAN, WITHOUT_DEBIAN
@@ -170,12 +171,12 @@ def test_a_link_carries_its_line_rate_or_what_was_measured_where_that_is_less() 
 
 
 def test_the_link_of_this_machine_is_measured_where_users_are_elsewhere() -> None:
-    assert measured_link(DatabaseHost(), ThisMachine(), None) is None
-    link = measured_link(DatabaseHost(address="127.0.0.1"), ThisMachine(), None)
+    assert Users(DatabaseHost(), None).link(ThisMachine()) is None
+    link = Users(DatabaseHost(address="127.0.0.1"), None).link(ThisMachine())
     assert link is not None
     assert (link.interface, [*link.measured]) == ("lo", ["this machine"])
     with pytest.raises(KneebenchError, match="cannot listen"):
-        measured_link(DatabaseHost(address="192.0.2.77"), ThisMachine(), None)
+        Users(DatabaseHost(address="192.0.2.77"), None).link(ThisMachine())
 
 
 # --- the brief ------------------------------------------------------------------------------------
@@ -270,7 +271,7 @@ def listening(tmp_path: Path, engine: str, **more: str) -> Plan:
 @pytest.mark.skipif(not Path("/usr/sbin/mariadbd").exists(), reason="needs MariaDB")
 def test_a_mariadb_listens_for_the_hosts_of_the_plan_only(tmp_path: Path) -> None:
     plan = listening(tmp_path, "mariadb")
-    engine = engine_of(plan, Journal(tmp_path / "journal"))
+    engine = engine_of(Study(plan).databases, Journal(tmp_path / "journal"))
     assert isinstance(engine, AdmitsUsers)
     for admitted in (["127.0.0.1"], ["192.0.2.9"]):
         engine.admit(admitted)
@@ -299,16 +300,18 @@ def test_a_mariadb_listens_for_the_hosts_of_the_plan_only(tmp_path: Path) -> Non
 @WITHOUT_DEBIAN
 def test_a_server_whose_build_has_tls_lets_nobody_in_without_it(tmp_path: Path) -> None:
     plan = listening(tmp_path, "postgres", bin_dir=str(DEBIAN))
+    study = Study(plan)
+    engine = ThisMachine().engine(study.databases)
     (told,) = (
         one
-        for one in ThisMachine().findings(plan, ThisMachine().engine(plan), (), unwatched)
+        for one in ThisMachine().findings(study, engine, (), unwatched)
         if one.subject == "hosts.database.address"
     )
     assert "encrypted (TLS)" in told.seen
-    engine = engine_of(plan, Journal(tmp_path / "journal"))
+    engine = engine_of(study.databases, Journal(tmp_path / "journal"))
     assert isinstance(engine, AdmitsUsers)
     engine.admit(["127.0.0.1"])
-    with engine.restored(configurations(plan)[0], unwatched) as server:
+    with engine.restored(study.configurations[0], unwatched) as server:
         assert isinstance(server, ReachedByUsers)
         address: dict[str, Any] = {**server.users_address()}
         given = {name: address[name] for name in ("host", "port", "user", "password")}
@@ -338,7 +341,7 @@ def test_certificates_for_users_are_a_file_that_ends_with_its_process() -> None:
 
 def test_a_server_listens_for_the_hosts_of_the_plan_only(tmp_path: Path) -> None:
     plan = listening(tmp_path, "postgres")
-    engine = engine_of(plan, Journal(tmp_path / "journal"))
+    engine = engine_of(Study(plan).databases, Journal(tmp_path / "journal"))
     assert isinstance(engine, AdmitsUsers)
     assert "AdmitsUsers" in abilities_of(engine)
     for admitted in (["127.0.0.1"], ["192.0.2.9"]):

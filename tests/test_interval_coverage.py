@@ -14,7 +14,7 @@ from kneebench.databases.engines.simulated.storage import SimulatedStorage
 from kneebench.measurement.measure import measure
 from kneebench.plan import Plan
 from kneebench.plan.configurations import configurations
-from kneebench.plan.resolve import only_database
+from kneebench.plan.study import Study
 from kneebench.records import Configuration, Event, Order
 from tests.only import rungs_of
 from tests.parameters import some
@@ -80,7 +80,7 @@ def campaigns(seeds: Callable[[int], range]) -> list[dict[str, list[float]]]:
     return [
         {
             configuration.storage: nopms(
-                SimulatedEngine(only_database(asked)), asked, configuration
+                SimulatedEngine(Study(asked).only_database), asked, configuration
             )
             for configuration in configurations(asked)
         }

@@ -18,6 +18,7 @@ from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.plan.faults import PlanFaults
 from kneebench.plan.reader import parse_plan
+from kneebench.plan.study import Study
 from kneebench.records import Results
 from kneebench.results import Store
 from kneebench.results.campaign_folders import find_unfinished
@@ -57,7 +58,7 @@ def with_command(command: str) -> Results:
 def test_no_secret_of_a_command_gets_into_a_campaign_or_its_brief(
     command: str, tmp_path: Path
 ) -> None:
-    store = Store.create(tmp_path, by_url(command), recorded_host())
+    store = Store.create(tmp_path, Study(by_url(command)), recorded_host())
     kept = (store.folder / "campaign.json").read_text()
     brief = Brief(with_command(command))
     assert "hunter2" not in kept + brief.html() + brief.json()
@@ -72,17 +73,17 @@ def test_a_setting_that_is_a_command_is_kept_by_its_hash_too(tmp_path: Path) -> 
         }
     )
     settings = json.loads(
-        (Store.create(tmp_path, plan, recorded_host()).folder / "campaign.json").read_text()
+        (Store.create(tmp_path, Study(plan), recorded_host()).folder / "campaign.json").read_text()
     )["plan"]["database"]["settings"]
     assert settings == {"archive_command": kept_command("TOKEN=hunter2 push %p"), "jit": False}
 
 
 def test_a_campaign_is_gone_on_with_under_the_same_command_and_no_other(tmp_path: Path) -> None:
     command = HOLDING[0]
-    store = Store.create(tmp_path, by_url(command), recorded_host())
+    store = Store.create(tmp_path, Study(by_url(command)), recorded_host())
     store.close()
-    assert find_unfinished(tmp_path, by_url(command)) == store.folder
-    assert find_unfinished(tmp_path, by_url(command.replace("hunter2", "hunter3"))) is None
+    assert find_unfinished(tmp_path, Study(by_url(command))) == store.folder
+    assert find_unfinished(tmp_path, Study(by_url(command.replace("hunter2", "hunter3")))) is None
 
 
 def test_the_brief_prints_that_a_command_must_be_replaced_and_what_it_prints_is_refused(
@@ -95,7 +96,7 @@ def test_the_brief_prints_that_a_command_must_be_replaced_and_what_it_prints_is_
         parse_plan(repeat.code[0], "plan.toml")
     assert [fault.allowed for fault in caught.value.faults] == ["the command itself"]
     with pytest.raises(PlanError, match="placeholder that results keep in place of a command"):
-        engine_of(by_url(kept_command(HOLDING[0])), Journal(tmp_path))
+        engine_of(Study(by_url(kept_command(HOLDING[0]))).databases, Journal(tmp_path))
 
 
 @pytest.mark.parametrize("command", HOLDING[:-1])

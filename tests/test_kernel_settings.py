@@ -25,6 +25,7 @@ from kneebench.lab.volumes import Volumes
 from kneebench.plan import Plan
 from kneebench.plan.kernel import Kernel
 from kneebench.plan.storage import Storage
+from kneebench.plan.study import Study
 from kneebench.records import Event, Setting
 from kneebench.results.campaign_differences import differing_settings
 from tests.loop_devices import loop_device
@@ -258,6 +259,7 @@ import os, signal, sys
 from pathlib import Path
 from kneebench.lab.journal import Journal
 from kneebench.lab.kernel_settings import hold_setting
+from kneebench.plan.study import Study
 
 folder, file, value, *beside = sys.argv[1:]
 write = Path.write_text
@@ -338,7 +340,9 @@ def plan(sysctl: dict[str, object]) -> Plan:
 
 def test_check_names_what_is_now_and_what_does_not_exist_and_changes_nothing() -> None:
     before = now("vm.swappiness")
-    found = list(kernel_findings(plan({"vm.swappiness": 7, "vm.nosuch": 1, "net.core.x": 2})))
+    found = list(
+        kernel_findings(Study(plan({"vm.swappiness": 7, "vm.nosuch": 1, "net.core.x": 2})))
+    )
     assert [one.level for one in found] == ["ok", "error", "error"]
     assert found[0].seen == f"{before} now, 7 during the campaign"
     assert found[1].seen == "/proc/sys/vm/nosuch does not exist on this kernel"
@@ -349,14 +353,14 @@ def test_check_names_a_scheduler_that_a_drive_does_not_have(tmp_path: Path) -> N
     with loop_device(tmp_path / "drive.img") as drive:
         table = {"drives": [str(drive)], "drive_settings": {"scheduler": "nosuch"}}
         wrong = Plan.model_validate({"storages": {"new": table}})
-        [found] = kernel_findings(wrong)
+        [found] = kernel_findings(Study(wrong))
     assert (found.level, found.seen) == ("warning", "no scheduler 'nosuch' now")
     assert "none" in found.do
 
 
 def test_check_says_that_only_root_writes_kernel_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(findings_room.os, "geteuid", lambda: 1000)
-    [found] = kernel_findings(plan({"vm.swappiness": 7}))
+    [found] = kernel_findings(Study(plan({"vm.swappiness": 7})))
     assert (found.level, found.seen) == ("error", "kernel settings are written by root only")
 
 
@@ -364,7 +368,7 @@ def test_a_read_only_proc_as_in_a_container_is_an_error_of_check(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(findings_room.os, "access", lambda path, mode: False)
-    [found] = kernel_findings(plan({"vm.swappiness": 7}))
+    [found] = kernel_findings(Study(plan({"vm.swappiness": 7})))
     assert found.level == "error"
     assert "read-only here, as in a container" in found.seen
 

@@ -28,7 +28,7 @@ from kneebench.lab.programs import wait_until
 from kneebench.lab.topology import chosen, others
 from kneebench.plan import Plan
 from kneebench.plan.configurations import configurations
-from kneebench.plan.resolve import only_database
+from kneebench.plan.study import Study
 from kneebench.records import IoAllowance
 from kneebench.units import size
 from tests.loaded import shared_images
@@ -91,7 +91,7 @@ def test_a_configuration_gets_what_its_constraint_says_and_else_what_holds_for_a
     plan = planned(
         {"cores": [1, 2], "memory": ["1GiB"], "reference": True}, memory="4GiB", cores=[2, 3]
     )
-    shares = Shares(only_database(plan))
+    shares = Shares(Study(plan).only_database)
     one, two, reference = (
         shares.resources_of(configuration) for configuration in configurations(plan)
     )
@@ -102,14 +102,14 @@ def test_a_configuration_gets_what_its_constraint_says_and_else_what_holds_for_a
 
 
 def test_check_says_which_cores_are_used_and_what_is_missing(server: Path) -> None:
-    [found] = constraint_findings(only_database(planned({"cores": [2]})))
+    [found] = constraint_findings(Study(planned({"cores": [2]})).only_database)
     assert found.level == "ok" and "database on cores 0,4 by" in found.seen
     assert "the load generator on 1-3,5-7" in found.seen
-    [shared] = constraint_findings(only_database(planned({"cores": [8]})))
+    [shared] = constraint_findings(Study(planned({"cores": [8]})).only_database)
     assert shared.level == "note" and "shared with the load generator" in shared.seen
-    [many] = constraint_findings(only_database(planned({"many": {"cores": 9}})))
+    [many] = constraint_findings(Study(planned({"many": {"cores": 9}})).only_database)
     assert many.level == "error" and many.seen == "many: needs 9 cores, 8 available"
-    [node] = constraint_findings(only_database(planned({"far": {"numa_node": 7}})))
+    [node] = constraint_findings(Study(planned({"far": {"numa_node": 7}})).only_database)
     assert node.seen == "there is no NUMA node 7"
 
 
@@ -120,9 +120,9 @@ def test_check_refuses_io_limits_of_v1_and_memory_without_a_controller(
 
     monkeypatch.setattr(limit_findings, "hierarchy_of", lambda name: None)
     monkeypatch.setattr(limit_findings, "controller", lambda: None)
-    [io] = constraint_findings(only_database(planned({"slow": {"io": {"read_iops": 100}}})))
+    [io] = constraint_findings(Study(planned({"slow": {"io": {"read_iops": 100}}})).only_database)
     assert io.level == "error" and "v1 limits direct I/O alone" in io.seen
-    [memory] = constraint_findings(only_database(planned({"memory": ["256MiB", "512MiB"]})))
+    [memory] = constraint_findings(Study(planned({"memory": ["256MiB", "512MiB"]})).only_database)
     assert "may use no memory controller" in memory.seen and "run as root" in memory.do
 
 
@@ -130,7 +130,7 @@ def test_check_refuses_io_limits_of_v1_and_memory_without_a_controller(
 def test_check_refuses_more_memory_than_this_machine_has_in_words_for_people(key: str) -> None:
     there = size(psutil.virtual_memory().total)
     for constraints in ({key: ["60TiB"]}, {"large": {key: "60TiB"}}):
-        *_, found = constraint_findings(only_database(planned(constraints)))
+        *_, found = constraint_findings(Study(planned(constraints)).only_database)
         assert found.level == "error"
         assert found.seen == f"60 TiB of {key}, and this machine has {there}"
 
@@ -245,7 +245,10 @@ def test_a_real_server_has_the_cores_the_cache_and_the_memory_of_its_configurati
             "storages": {"disk": {"path": tmp_path / "disk"}},
         }
     )
-    engine, [configuration] = engine_of(plan, Journal(tmp_path / "journal")), configurations(plan)
+    engine, [configuration] = (
+        engine_of(Study(plan).databases, Journal(tmp_path / "journal")),
+        configurations(plan),
+    )
     assert [one.seen for one in engine.findings() if one.level == "error"] == []
     with engine.restored(configuration, lambda event: None) as server:
         settings = {one.name: one.value for one in server.settings}

@@ -36,6 +36,7 @@ from kneebench.measurement.rung_summary import log_flushes, log_notes
 from kneebench.measurement.sampler import RawSeries
 from kneebench.measurement.summaries import window
 from kneebench.plan.reader import parse_plan
+from kneebench.plan.study import Study
 from tests.loaded import cluster, first_process_of, session
 
 LACKING = missing()
@@ -183,7 +184,7 @@ def test_a_missing_bpftrace_is_said_by_the_check_and_by_the_rungs_note(
     monkeypatch.setattr(log_trace, "found", lambda program: None)
     plan, journal = parse_plan(f'storages.disk.path = "{tmp_path}"'), Journal(tmp_path / "journal")
     engine = SimpleNamespace(findings=tuple)
-    found = preflight_checks(plan, engine, journal)
+    found = preflight_checks(Study(plan), engine, journal)
     (finding,) = (one for one in found if one.subject == "log write histogram")
     assert finding.level == "note"
     assert finding.seen == "it will not be measured: bpftrace is missing"
@@ -252,6 +253,7 @@ import os, subprocess, sys, time
 from pathlib import Path
 from kneebench.databases.engine import LogCalls
 from kneebench.measurement.log_trace import LogTrace
+from kneebench.plan.study import Study
 folder = Path(sys.argv[1])
 log, data = (os.open(folder / name, os.O_CREAT | os.O_RDWR) for name in ("log", "up/data"))
 trace = LogTrace(LogCalls(folder, "pwrite64", "fdatasync"), os.getpid())

@@ -32,6 +32,7 @@ from kneebench.lab.journal import Journal
 from kneebench.lab.processes import living_in
 from kneebench.measurement.quantities import READ
 from kneebench.plan import Plan
+from kneebench.plan.study import Study
 from kneebench.records import Configuration, Event, Finding
 from tests.loaded import shared_images
 from tests.mariadb_elsewhere import SMALL_LOG, WITHOUT_MARIADB
@@ -66,7 +67,7 @@ class Bench:
         return Plan.model_validate(plan)
 
     def engine(self, storage: dict[str, Any] | None = None, **database: Any) -> OwnMariadb:
-        engine = engine_of(self.plan(storage, **database), self.journal)
+        engine = engine_of(Study(self.plan(storage, **database)).databases, self.journal)
         assert isinstance(engine, OwnMariadb)
         return engine
 
@@ -255,8 +256,10 @@ from pathlib import Path
 from kneebench.databases.several import engine_of
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
+from kneebench.plan.study import Study
 from kneebench.records import Configuration
-engine = engine_of(Plan.model_validate_json(sys.argv[1]), Journal(Path(sys.argv[2])))
+study = Study(Plan.model_validate_json(sys.argv[1]))
+engine = engine_of(study.databases, Journal(Path(sys.argv[2])))
 with engine.restored(Configuration(id="here", storage="here"), lambda event: None):
     print("restored", flush=True)
     time.sleep(600)

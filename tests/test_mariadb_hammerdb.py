@@ -18,7 +18,7 @@ from kneebench.databases.engines.mariadb.sql_schema import note
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST
 from kneebench.errors import PlanError, Refused
 from kneebench.plan import Plan
-from kneebench.plan.resolve import only_database
+from kneebench.plan.study import Study
 from kneebench.records import Check, Configuration, Event, Finding
 from tests.mariadb_elsewhere import (  # noqa: F401
     PASSWORD,
@@ -65,7 +65,7 @@ class Theirs(NamedTuple):
 
     def engine(self, database: str = "tpcc", warehouses: int = 1, **given: Any) -> RemoteMariadb:
         return RemoteMariadb(
-            only_database(self.plan(database, warehouses, **given)), self.there.journal
+            Study(self.plan(database, warehouses, **given)).only_database, self.there.journal
         )
 
     def found(self, database: str = "tpcc", **given: Any) -> list[Finding]:
@@ -92,7 +92,7 @@ class Theirs(NamedTuple):
 def theirs(mariadb_elsewhere: MariadbElsewhere) -> Iterator[Theirs]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MYSQL_PWD", PASSWORD)
-        plan = only_database(mariadb_elsewhere.plan(mariadb_elsewhere.url()))
+        plan = Study(mariadb_elsewhere.plan(mariadb_elsewhere.url())).only_database
         engine = RemoteMariadb(plan, mariadb_elsewhere.journal)
         engine.prepare(unwatched)
         image = engine._copies(engine.address("there")).image
@@ -112,8 +112,8 @@ def test_a_plan_needs_a_url_for_it_and_must_say_what_may_become_of_the_tables(
     managed = {"engine": "mariadb", "schema_from": "hammerdb"}
     with pytest.raises(ValueError, match='"hammerdb" needs a url'):
         Plan.model_validate({"database": managed, "storages": {"here": {"path": "/srv"}}})
-    assert only_database(theirs.plan()).restore == "none"
-    assert only_database(theirs.there.plan(theirs.there.url())).restore == "template"
+    assert Study(theirs.plan()).only_database.restore == "none"
+    assert Study(theirs.there.plan(theirs.there.url())).only_database.restore == "template"
 
 
 def test_check_says_what_becomes_of_the_tables_and_changes_nothing(theirs: Theirs) -> None:
@@ -139,7 +139,7 @@ def test_check_reports_what_is_not_such_a_schema(theirs: Theirs) -> None:
         "set workload.warehouses = 1",
     )
     [unnamed] = RemoteMariadb(
-        only_database(theirs.plan("", restore="template")), theirs.there.journal
+        Study(theirs.plan("", restore="template")).only_database, theirs.there.journal
     ).findings()
     assert "names no database, which contains HammerDB's schema" in unnamed.seen
     theirs.there.execute("CREATE DATABASE kneebench_empty")

@@ -13,6 +13,7 @@ from kneebench.databases.engines.mariadb.session import MariadbSession, Row, con
 from kneebench.databases.several import engine_of
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
+from kneebench.plan.study import Study
 from kneebench.records import Configuration, Event
 from tests.loaded import shared_images
 from tests.mariadb_elsewhere import SMALL_LOG, WITHOUT_MARIADB
@@ -48,7 +49,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariadbServer]:
         "ladder": {"users": (1, 16)},
         "storages": {"here": {"path": folder}},
     }
-    engine = engine_of(Plan.model_validate(plan), Journal(folder / "journal"))
+    engine = engine_of(Study(Plan.model_validate(plan)).databases, Journal(folder / "journal"))
     with engine.restored(Configuration(id="here", storage="here"), unwatched) as running:
         assert isinstance(running, MariadbServer)
         yield running

@@ -34,7 +34,7 @@ from kneebench.databases.tproc_c.loading import LARGEST_FIRST
 from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.lab.programs import wait_until
 from kneebench.plan import Plan
-from kneebench.plan.resolve import only_database
+from kneebench.plan.study import Study
 from kneebench.records import Configuration, Event, Finding
 from tests.mariadb_elsewhere import (  # noqa: F401
     PASSWORD,
@@ -56,7 +56,7 @@ def unwatched(event: Event) -> None:
 
 
 def found(there: MariadbElsewhere, plan: Plan) -> Sequence[Finding]:
-    return engine_of(plan, there.journal).findings()
+    return engine_of(Study(plan).databases, there.journal).findings()
 
 
 def faults(there: MariadbElsewhere, url: str) -> list[tuple[str, str, str]]:
@@ -359,7 +359,7 @@ def test_a_database_that_is_not_ours_is_refused_and_nothing_of_it_is_dropped(
     )
     try:
         with pytest.raises(Refused, match="did not create: stock; use an empty database"):
-            engine_of(plan, mariadb_elsewhere.journal).prepare(unwatched)
+            engine_of(Study(plan).databases, mariadb_elsewhere.journal).prepare(unwatched)
         assert mariadb_elsewhere.execute("SHOW TABLES IN kneebench_theirs") == [("stock",)]
     finally:
         mariadb_elsewhere.execute("DROP DATABASE kneebench_theirs")
@@ -369,7 +369,7 @@ def test_a_database_that_is_not_ours_is_refused_and_nothing_of_it_is_dropped(
 def test_the_base_image_has_the_version_of_the_server_without_what_old_replicas_are_told(
     mariadb_elsewhere: MariadbElsewhere,
 ) -> None:
-    plan = only_database(mariadb_elsewhere.plan(mariadb_elsewhere.url()))
+    plan = Study(mariadb_elsewhere.plan(mariadb_elsewhere.url())).only_database
     engine = RemoteMariadb(plan, mariadb_elsewhere.journal)
     [(version,)] = mariadb_elsewhere.execute("SELECT VERSION()")
     recipe = engine._copies(engine.address("there")).recipe
@@ -390,7 +390,7 @@ def test_what_a_killed_run_left_on_the_server_is_named_and_dropped_by_the_next_o
     mariadb_elsewhere: MariadbElsewhere,
 ) -> None:
     plan = mariadb_elsewhere.plan(mariadb_elsewhere.url())
-    engine = RemoteMariadb(only_database(plan), mariadb_elsewhere.journal)
+    engine = RemoteMariadb(Study(plan).only_database, mariadb_elsewhere.journal)
     copies = engine._copies(engine.address("there"))
     name = copies.work_database
     mariadb_elsewhere.execute(f"CREATE DATABASE {name}")  # as killed right after
@@ -416,7 +416,7 @@ def test_a_database_with_the_name_of_ours_and_another_table_is_not_dropped(
     mariadb_elsewhere: MariadbElsewhere,
 ) -> None:
     plan = mariadb_elsewhere.plan(mariadb_elsewhere.url())
-    engine = RemoteMariadb(only_database(plan), mariadb_elsewhere.journal)
+    engine = RemoteMariadb(Study(plan).only_database, mariadb_elsewhere.journal)
     name = engine._copies(engine.address("there")).work_database
     mariadb_elsewhere.execute(f"CREATE DATABASE {name}", f"CREATE TABLE {name}.theirs (x int)")
     try:
@@ -446,7 +446,7 @@ class Source(NamedTuple):
 @pytest.fixture
 def source(mariadb_elsewhere: MariadbElsewhere, password: None) -> Iterator[Source]:
     plan = mariadb_elsewhere.plan(mariadb_elsewhere.url())
-    copies = RemoteMariadb(only_database(plan), mariadb_elsewhere.journal)
+    copies = RemoteMariadb(Study(plan).only_database, mariadb_elsewhere.journal)
     mariadb_elsewhere.execute("CREATE DATABASE kneebench_source")
     for table in LARGEST_FIRST:
         mariadb_elsewhere.execute(f"CREATE TABLE kneebench_source.{table} (x int)")
@@ -509,7 +509,7 @@ def test_a_command_of_the_plan_restores_the_urls_database(
     url = mariadb_elsewhere.url("kneebench_back")
     plan = mariadb_elsewhere.plan(url, restore="command", restore_command=back)
     engine, configuration = (
-        engine_of(plan, mariadb_elsewhere.journal),
+        engine_of(Study(plan).databases, mariadb_elsewhere.journal),
         Configuration(id="there", storage="there"),
     )
     try:

@@ -12,7 +12,7 @@ from kneebench.analysis.memory import limited_memory
 from kneebench.brief import Brief
 from kneebench.campaign.preflight import data_findings
 from kneebench.plan import Plan
-from kneebench.plan.resolve import only_database
+from kneebench.plan.study import Study
 from kneebench.records import Results
 from kneebench.screen.summary import printed, results_json
 from tests.recordings import recorded, recorded_host, with_campaign, with_plan
@@ -90,7 +90,7 @@ def test_check_says_of_each_size_whether_its_drive_sees_reads(
             "storages": {"disk": {"path": tmp_path}},
         }
     )
-    (found,) = data_findings(only_database(plan), machine)
+    (found,) = data_findings(Study(plan).only_database, machine)
     from kneebench.units import size
 
     assert found.seen.endswith(ends.format(size(machine.memory_bytes)))

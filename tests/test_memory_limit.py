@@ -18,6 +18,7 @@ from kneebench.lab import limits
 from kneebench.lab.journal import Journal
 from kneebench.lab.limits import Allowed, DatabaseLimits, controller
 from kneebench.plan import Plan
+from kneebench.plan.study import Study
 from kneebench.records import Configuration, Event
 
 MIB = 2**20
@@ -98,7 +99,7 @@ def test_a_server_of_a_plan_with_a_limit_is_in_its_group_and_sized_for_it(tmp_pa
             "storages": {"disk": {"path": tmp_path / "disk"}},
         }
     )
-    engine = engine_of(plan, Journal(tmp_path / "journal"))
+    engine = engine_of(Study(plan).databases, Journal(tmp_path / "journal"))
     with engine.restored(Configuration(id="disk", storage="disk"), unwatched) as server:
         [settings] = [one for one in server.settings if one.name == "shared_buffers"]
         assert settings.value == "128MB"

@@ -22,7 +22,7 @@ from kneebench.databases.engines.mariadb.waits import MariadbWaits
 from kneebench.databases.engines.mariadb.whereabouts import log_directory
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
-from kneebench.plan.resolve import only_database
+from kneebench.plan.study import Study
 from tests.documented_mysql import DocumentedMysql
 
 NO_TABLE = pymysql.OperationalError(1109, "Unknown table 'SYSTEM_VARIABLES'")
@@ -193,7 +193,7 @@ def test_a_session_that_mysql_ended_is_lost() -> None:
 def test_commands_for_a_person_are_those_of_mysqls_client(tmp_path: Path) -> None:
     given = {"engine": "mysql", "url": "mysql://bench@db/?sslmode=verify-full"}
     plan = Plan.model_validate({"database": given, "storages": {"there": {}}})
-    engine = RemoteMariadb(only_database(plan), Journal(tmp_path), Product.MYSQL)
+    engine = RemoteMariadb(Study(plan).only_database, Journal(tmp_path), Product.MYSQL)
     command = client_command(engine.address("there"), "DROP DATABASE kneebench_work_1")
     assert command == (
         "mysql --host=db --port=3306 --user=bench --password --ssl-mode=VERIFY_IDENTITY"

@@ -22,6 +22,7 @@ from kneebench.lab.host import host, machine_key
 from kneebench.plan import Plan
 from kneebench.plan.noise import of_pair, same_twice
 from kneebench.plan.storage import Storage
+from kneebench.plan.study import Study
 from kneebench.records import (
     Campaign,
     Climb,
@@ -39,7 +40,7 @@ from kneebench.results.noise_pairs import (
     folder_of,
     forget,
     keep,
-    measured,
+    kind_of,
     noise_pairs,
 )
 from kneebench.results.store import Store
@@ -194,7 +195,7 @@ def test_a_difference_below_the_machine_s_floor_is_not_claimed_and_the_sentence_
 
 def test_a_campaign_keeps_the_floor_that_was_known_when_it_was_measured(tmp_path: Path) -> None:
     known = NoiseFloor(shares={NOPM.name: 0.5}, pairs=3, measured_at="2026-01-01")
-    with Store.create(tmp_path, plan(), MACHINE) as store:
+    with Store.create(tmp_path, Study(plan()), MACHINE) as store:
         store.put_known(known, None)
         results = store.finish()
     assert results.campaign.noise_floor == known
@@ -206,7 +207,7 @@ def test_a_campaign_keeps_the_floor_that_was_known_when_it_was_measured(tmp_path
 
 def kept(number: int, of: Plan, machine: Host = MACHINE) -> None:
     for seed in range(number):
-        keep(machine, of, aa_results(Noise("", 0.03), seed))
+        keep(machine, Study(of), aa_results(Noise("", 0.03), seed))
 
 
 def test_pairs_of_one_plan_add_up_and_the_newest_count() -> None:
@@ -214,9 +215,9 @@ def test_pairs_of_one_plan_add_up_and_the_newest_count() -> None:
     kept(NEWEST + 5, once)
     kept(1, once)
     ((what, pairs),) = noise_pairs(MACHINE).series()
-    assert what == measured(once)
+    assert what == kind_of(Study(once))
     assert [one.campaign for one in pairs] == [f"pair-{n}" for n in range(5, NEWEST + 5)]
-    found = noise_pairs(MACHINE).floor(once)
+    found = noise_pairs(MACHINE).floor(Study(once))
     assert found is not None
     assert found.pairs == NEWEST
 
@@ -224,9 +225,9 @@ def test_pairs_of_one_plan_add_up_and_the_newest_count() -> None:
 def test_a_floor_applies_to_its_engine_and_kind_of_rounds_only() -> None:
     kept(3, plan())
     known = noise_pairs(MACHINE)
-    assert known.floor(plan(users=[1, 64])) is not None
-    assert known.floor(plan(rounds="long")) is None
-    assert known.floor(Plan.model_validate({"storages": {"disk": {"path": "."}}})) is None
+    assert known.floor(Study(plan(users=[1, 64]))) is not None
+    assert known.floor(Study(plan(rounds="long"))) is None
+    assert known.floor(Study(Plan.model_validate({"storages": {"disk": {"path": "."}}}))) is None
 
 
 def test_a_floor_on_emulated_drives_says_nothing_about_real_ones() -> None:
@@ -234,8 +235,8 @@ def test_a_floor_on_emulated_drives_says_nothing_about_real_ones() -> None:
     on_emulated = plan().model_copy(update={"storages": {"new": emulated}})
     kept(3, on_emulated.model_copy(update={"baseline": "new"}))
     known = noise_pairs(MACHINE)
-    assert known.floor(on_emulated) is not None
-    assert known.floor(plan()) is None
+    assert known.floor(Study(on_emulated)) is not None
+    assert known.floor(Study(plan())) is None
 
 
 def test_a_floor_on_an_external_server_applies_to_that_server_only() -> None:
@@ -244,18 +245,18 @@ def test_a_floor_on_an_external_server_applies_to_that_server_only() -> None:
 
     kept(3, of("db1:5432/x"))
     known = noise_pairs(MACHINE)
-    assert known.floor(of("db1:5432/y")) is not None
-    assert known.floor(of("db2:5432/x")) is None
+    assert known.floor(Study(of("db1:5432/y"))) is not None
+    assert known.floor(Study(of("db2:5432/x"))) is None
 
 
 def test_pairs_of_another_machine_are_not_used(state: Path) -> None:
     other = MACHINE.model_copy(update={"cores": 4})
     kept(3, plan(), other)
     assert noise_pairs(MACHINE).kept == ()
-    assert noise_pairs(MACHINE.model_copy(update={"kernel": "7"})).floor(plan()) is None
+    assert noise_pairs(MACHINE.model_copy(update={"kernel": "7"})).floor(Study(plan())) is None
     folder_of(other).rename(folder_of(MACHINE))
     copied = noise_pairs(MACHINE)
-    assert copied.floor(plan()) is None
+    assert copied.floor(Study(plan())) is None
     assert all("another machine measured it" in sentence for sentence in copied.ignored)
     assert len(copied.ignored) == 3
 
@@ -301,13 +302,17 @@ def test_the_key_of_a_machine_changes_with_its_cores_and_not_with_its_kernel() -
 
 
 def test_the_plan_of_a_pair_has_the_baseline_under_two_names() -> None:
-    twice = same_twice(plan().model_copy(update={"baseline": "other"}))
+    twice = same_twice(Study(plan().model_copy(update={"baseline": "other"})))
     assert list(twice.storages) == ["a", "b"]
     assert twice.storages["a"] == twice.storages["b"] == plan().storages["other"]
     assert twice.base == "a"
 
 
 def test_simulated_pairs_have_seeds_of_their_own_and_real_ones_share_a_database() -> None:
-    assert [of_pair(plan(), number).seed for number in range(3)] == [9300, 9301, 9302]
-    real = Plan.model_validate({"storages": {"disk": {"path": "."}}})
+    assert [of_pair(Study(plan()), number).written.seed for number in range(3)] == [
+        9300,
+        9301,
+        9302,
+    ]
+    real = Study(Plan.model_validate({"storages": {"disk": {"path": "."}}}))
     assert of_pair(real, 3) == real

@@ -29,6 +29,7 @@ from kneebench.measurement.sampler import Sampler
 from kneebench.plan import Plan
 from kneebench.plan.configurations import configurations
 from kneebench.plan.ladder import Ladder
+from kneebench.plan.study import Study
 from kneebench.records import Climb, Configuration, Event, Order, Results, Rung, unwatched
 from kneebench.results import load
 from kneebench.screen.summary import printed
@@ -241,7 +242,7 @@ def share_of_reads(users: int) -> float:
         Order(configuration="fast", phase="fixed_rate", users=users, rate_per_s=300),
     )
     with (
-        contextlib.closing(engine_of(one, Journal())) as engine,
+        contextlib.closing(engine_of(Study(one).databases, Journal())) as engine,
         engine.restored(configuration, unwatched) as server,
     ):
         generator = server.load_generator(generator_spec(one.workload, one.seed, order))

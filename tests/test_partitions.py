@@ -34,6 +34,7 @@ from kneebench.lab.volumes.preconditioner import Preconditioner
 from kneebench.lab.volumes.preconditioning_time import capacity_bytes
 from kneebench.plan import Plan
 from kneebench.plan.storage import Storage
+from kneebench.plan.study import Study
 from kneebench.records import Event
 from tests.loop_devices import HOLDS, MIB, done, loop_device
 from tests.parameters import some
@@ -177,7 +178,7 @@ def test_partitions_that_do_not_fit_leave_nothing_and_are_an_error_of_check(
 ) -> None:
     large = {"drives": drives[:1], "size": 800 * MIB, "log": {"drives": drives[:1], "size": HALF}}
     plan = Plan.model_validate({"storages": {"new": large}})
-    [finding] = [one for one in volume_findings(plan) if one.subject == f"new: {drives[0]}"]
+    [finding] = [one for one in volume_findings(Study(plan)) if one.subject == f"new: {drives[0]}"]
     assert finding.level == "error"
     assert finding.seen == "partitions of 800 MiB for data, 320 MiB for log; the drive has 1 GiB"
     made = Volumes(journal, tmp_path).mounted("new", plan.storages["new"], unwatched)
@@ -206,7 +207,7 @@ def test_drives_that_volumes_share_are_preconditioned_once_and_before_the_partit
 
 def test_check_says_which_partitions_are_made_and_what_they_hold(drives: list[str]) -> None:
     plan = Plan.model_validate({"storages": {"new": table(drives)}})
-    seen = {one.subject: one.seen for one in volume_findings(plan)}
+    seen = {one.subject: one.seen for one in volume_findings(Study(plan))}
     parts = "partitions of 320 MiB for data, 320 MiB for log, 256 MiB for temporary files"
     assert seen[f"new: {drives[1]}"] == f"{parts}; 126 MiB unused"
     assert capacity_bytes(plan.storages["new"]) == int(HALF * 0.92)
@@ -235,9 +236,9 @@ def test_volumes_that_share_a_drive_by_two_names_must_want_it_alike(
     data = {"drives": drives[:1], "size": HALF, "precondition": "sequential 1"}
     log = {"drives": [Path(drives[0]).name], "size": HALF, "precondition": "sequential 1"}
     same = Plan.model_validate({"storages": {"new": {**data, "log": log}}})
-    assert "error" not in {one.level for one in volume_findings(same)}
+    assert "error" not in {one.level for one in volume_findings(Study(same))}
     other = Plan.model_validate({"storages": {"new": {**data, "log": {**log, key: value}}}})
-    [error] = [one for one in volume_findings(other) if one.level == "error"]
+    [error] = [one for one in volume_findings(Study(other)) if one.level == "error"]
     assert error.seen == f"volumes that share {drives[0]} differ in {key}"
     assert error.do == f"set the same {key} in each of them"
 
@@ -272,6 +273,7 @@ from pathlib import Path
 from kneebench.lab.journal import Journal
 from kneebench.lab.volumes import Volumes
 from kneebench.plan.storage import Storage
+from kneebench.plan.study import Study
 
 steps, place, table = int(sys.argv[1]), Path(sys.argv[2]), json.loads(sys.argv[3])
 start = subprocess.Popen.__init__

@@ -25,9 +25,9 @@ from kneebench.plan.json_schema import plan_schema, tables
 from kneebench.plan.lines import Lines
 from kneebench.plan.preset import preset_text, presets, published_presets
 from kneebench.plan.reader import parse_plan, read_plan
-from kneebench.plan.resolve import database_plans
 from kneebench.plan.server_url import UrlRule
 from kneebench.plan.storage import ROLES, Storage
+from kneebench.plan.study import Study
 from kneebench.plan.value_text import quoted, time_text, toml_text
 from kneebench.plan.writer import to_toml
 from kneebench.records import Host
@@ -361,7 +361,7 @@ def test_the_default_plan_is_expected_to_end_within_twelve_minutes_on_two_cores(
     tmp_path: Path,
 ) -> None:
     default = sized_plan(tmp_path, fitting_warehouses(2, 24 << 30, PLENTY))
-    assert 120 < expected(database_plans(default), SMALL).total_s < 720
+    assert 120 < expected(Study(default).databases, SMALL).total_s < 720
 
 
 def test_a_fixed_load_is_one_rung_and_longer_windows_take_longer() -> None:
@@ -369,7 +369,7 @@ def test_a_fixed_load_is_one_rung_and_longer_windows_take_longer() -> None:
     assert rungs(fixed.ladder, 32) == 1
     longer = parse_plan('ladder.window = "2min"\n' + DISK)
     longer_s, shorter_s = (
-        expected(database_plans(one), SMALL).total_s for one in (longer, parse_plan(DISK))
+        expected(Study(one).databases, SMALL).total_s for one in (longer, parse_plan(DISK))
     )
     assert longer_s > shorter_s
 
@@ -380,7 +380,7 @@ def test_aligned_windows_are_expected_to_wait_for_the_fastest_configuration() ->
     climbing = both.replace("users = 8", "users = [8, 64]")
     alone = ladder + '[storages]\na = { path = "." }\n'
     aligned_s, other_s, alone_s = (
-        expected(database_plans(parse_plan(text)), SMALL).final_runs_s
+        expected(Study(parse_plan(text)).databases, SMALL).final_runs_s
         for text in (both, climbing, alone)
     )
     assert alone_s < aligned_s / 2

@@ -26,7 +26,7 @@ from kneebench.plan.duration import expected
 from kneebench.plan.faults import MOST_SHOWN, Fault, PlanFaults
 from kneebench.plan.preset import preset_text, presets
 from kneebench.plan.reader import MOST_BYTES, parse_plan, read_plan
-from kneebench.plan.resolve import database_plans, only_database
+from kneebench.plan.study import Study
 from kneebench.plan.writer import to_toml
 
 DISK = 'storages.disk.path = "."\n'
@@ -318,7 +318,7 @@ def test_text_that_is_odd_but_plain_is_taken() -> None:
         'database = { url = "postgresql://[::1]:5433/x", restore = "command", restore_command ='
         ' """\n\tpg_restore \\\n  --clean\n""" }'
     )
-    assert only_database(parse_plan(command)).restore == "command"
+    assert Study(parse_plan(command)).only_database.restore == "command"
     for place in (
         "db_1.example",
         "10.0.0.1:5432",
@@ -327,7 +327,7 @@ def test_text_that_is_odd_but_plain_is_taken() -> None:
         "",
         "db.example.",
     ):
-        assert only_database(parse_plan(f'database.url = "postgresql://me@{place}/x"')).urls
+        assert Study(parse_plan(f'database.url = "postgresql://me@{place}/x"')).only_database.urls
 
 
 def test_ten_thousand_faults_are_told_in_twenty_and_a_count_within_seconds() -> None:
@@ -431,8 +431,8 @@ def mutant(text: str, chance: random.Random) -> str:
 
 def used(plan: Plan, journal: Journal) -> None:
     """What every command does with a plan before it asks the machine."""
-    engine_of(plan, journal)
-    assert expected(database_plans(plan), host()).total_s >= 0
+    engine_of(Study(plan).databases, journal)
+    assert expected(Study(plan).databases, host()).total_s >= 0
     constraints = sum(
         max(1, len(plan.constraints_of(one))) for one in plan.databases_by_name.values()
     )
@@ -480,8 +480,8 @@ def test_what_check_finds_of_a_plan_with_odd_places_is_a_finding(
             f" {json.dumps(place)}"
         )
         found = preflight_checks(
-            plan,
-            engine_of(plan, Journal(tmp_path / "journal")),
+            Study(plan),
+            engine_of(Study(plan).databases, Journal(tmp_path / "journal")),
             Journal(tmp_path / "journal"),
         )
         assert "error" in {one.level for one in found} or place == "", place

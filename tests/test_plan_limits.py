@@ -11,7 +11,7 @@ import pytest
 
 from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.knee import knee
-from kneebench.plan.resolve import resolve
+from kneebench.plan.study import Study
 from kneebench.records import Climb, Limits
 from kneebench.results import load
 from tests.recorded.record import unpack
@@ -52,7 +52,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_the_defaults_are_those_of_a_plan_that_names_no_limit() -> None:
     configuration = recorded().climbs[0].configuration
-    storages = resolve(recorded_plan(ladder={})).storages
+    storages = Study(recorded_plan(ladder={})).resolved.storages
     assert storages[configuration.storage].limits == Limits()
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from kneebench import preset
 from kneebench.lab.host import host
 from kneebench.plan.reader import parse_plan
-from kneebench.plan.resolve import resolve
+from kneebench.plan.study import Study
 from kneebench.records import PlannedDatabase
 from kneebench.results import Store, load
 
@@ -34,7 +34,7 @@ ssd = { path = "." }
 
 
 def test_a_plan_is_resolved_by_its_own_rules() -> None:
-    found = resolve(parse_plan(TWO))
+    found = Study(parse_plan(TWO)).resolved
     assert (found.question, found.baseline, found.warehouses) == ("Which?", "ssd", 7)
     assert (found.fewest_rounds, found.most_rounds) == (4, 9)
     assert found.databases == {
@@ -46,11 +46,11 @@ def test_a_plan_is_resolved_by_its_own_rules() -> None:
     ]
     assert found.storages["hdd"].limits.log_write_s == 0.005
     assert not found.emulated
-    assert resolve(preset("emulated")).emulated
+    assert Study(preset("emulated")).resolved.emulated
 
 
 def test_the_head_of_a_new_campaign_has_its_resolved_plan(tmp_path: Path) -> None:
     plan = parse_plan(TWO)
-    folder = Store.create(tmp_path, plan, host()).folder
+    folder = Store.create(tmp_path, Study(plan), host()).folder
     assert json.loads((folder / "campaign.json").read_text())["resolved"]["baseline"] == "ssd"
-    assert load(folder).campaign.resolved == resolve(plan)
+    assert load(folder).campaign.resolved == Study(plan).resolved

@@ -20,7 +20,7 @@ from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.plan.json_schema import plan_schema
 from kneebench.plan.reader import parse_plan
-from kneebench.plan.resolve import only_database
+from kneebench.plan.study import Study
 from kneebench.plan.writer import to_toml
 from kneebench.results import Store, load
 from kneebench.results.campaign_folders import find_unfinished
@@ -42,23 +42,28 @@ def test_the_default_is_resolved_by_the_kind_of_server_kept_so_and_may_be_writte
 ) -> None:
     text, done = CASES[case]
     plan = parse_plan(text)
-    assert only_database(plan).restore == done
+    assert Study(plan).only_database.restore == done
     for said in ("auto", done):
-        assert only_database(parse_plan(f'{text}database.restore = "{said}"\n')).restore == done
+        assert (
+            Study(parse_plan(f'{text}database.restore = "{said}"\n')).only_database.restore == done
+        )
     engine = engine_of(
-        parse_plan(f'{text}database.restore = "{done}"\n'), Journal(tmp_path / "journal")
+        Study(parse_plan(f'{text}database.restore = "{done}"\n')).databases,
+        Journal(tmp_path / "journal"),
     )
     assert not isinstance(engine, RemotePostgres) or engine.how == done
     kept = json.loads(
-        (Store.create(tmp_path, plan, recorded_host()).folder / "campaign.json").read_text()
+        (Store.create(tmp_path, Study(plan), recorded_host()).folder / "campaign.json").read_text()
     )["plan"]
     assert kept["database"]["restore"] == done
     assert (
-        compare_plans(kept, plan)
-        == compare_plans(plan, parse_plan(f'{text}database.restore = "{done}"\n'))
+        compare_plans(kept, Study(plan).document)
+        == compare_plans(
+            Study(plan).document, Study(parse_plan(f'{text}database.restore = "{done}"\n')).document
+        )
         == []
     )
-    assert only_database(parse_plan(to_toml(Plan.model_validate(kept)))).restore == done
+    assert Study(parse_plan(to_toml(Plan.model_validate(kept)))).only_database.restore == done
 
 
 @pytest.mark.parametrize("how", ["copy", "clone"])
@@ -71,7 +76,9 @@ def test_files_of_a_server_by_url_cannot_be_copied_and_the_plan_is_told_its_line
         parse_plan(f'{URL}database.restore = "{how}"\n')
     with pytest.raises(PlanError, match="needs the server's files"):
         engine_of(
-            Plan.model_validate({"database": {"url": "postgresql:///x", "restore": how}}),
+            Study(
+                Plan.model_validate({"database": {"url": "postgresql:///x", "restore": how}})
+            ).databases,
             Journal(tmp_path),
         )
 
@@ -82,22 +89,22 @@ def test_a_campaign_of_old_that_calls_a_template_copy_is_read_compared_and_gone_
     plan = recorded_plan(
         database={"url": "postgresql://me@db.example/x"}, storages={"disk": {}, "memory": {}}
     )
-    store = Store.create(tmp_path, plan, recorded_host())
+    store = Store.create(tmp_path, Study(plan), recorded_host())
     store.close()
     head = json.loads((store.folder / "campaign.json").read_text())
     head["plan"]["database"]["restore"] = "copy"
     (store.folder / "campaign.json").write_text(json.dumps(head))
     sign(store.folder, load(store.folder).campaign)
-    assert find_unfinished(tmp_path, plan) == store.folder
+    assert find_unfinished(tmp_path, Study(plan)) == store.folder
     results = load(store.folder)
-    assert only_database(ViewModel(results).plan).restore == "template"
-    assert compare_plans(results.campaign.plan, plan) == []
+    assert ViewModel(results).plan.only_database.restore == "template"
+    assert compare_plans(results.campaign.plan, Study(plan).document) == []
     assert [climb.configuration.storage for climb in results.climbs] == ["disk", "memory"]
 
 
 def test_a_plan_with_a_server_by_url_needs_no_storages() -> None:
     plan = parse_plan(URL)
-    assert only_database(plan).urls == {"server": "postgresql://me@db.example/x"}
+    assert Study(plan).only_database.urls == {"server": "postgresql://me@db.example/x"}
     assert plan.base == "server"
     assert parse_plan(to_toml(plan)) == plan
     assert parse_plan(f'baseline = "server"\n{URL}') == plan.model_copy(

@@ -19,8 +19,8 @@ from kneebench.databases.engines.mariadb.builds import find_build
 from kneebench.directories import changeable_by_others
 from kneebench.errors import PlanError, Refused
 from kneebench.lab.host import host
-from kneebench.plan import Plan
 from kneebench.plan.preset import preset_text
+from kneebench.plan.study import Study
 from kneebench.results import Store, load
 from kneebench.results.joining import find_joinable
 from kneebench.results.origin import NOT_OWN, is_own
@@ -195,9 +195,9 @@ def test_root_is_asked_about_the_hosts_of_another_users_plan_if_it_names_their_p
 @needs_root
 def test_root_runs_a_plan_of_another_user_with_an_option_and_its_own_without(place: Path) -> None:
     file = safe(place)
-    trusted(file, lambda: read_plan(file), sure=False)
+    trusted(file, lambda: Study(read_plan(file)), sure=False)
     os.chown(file, SHORT, SHORT)
-    trusted(file, lambda: read_plan(file), sure=True)
+    trusted(file, lambda: Study(read_plan(file)), sure=True)
     pipe = [*KNEEBENCH, "run", "/dev/stdin", "--no-brief"]
     ended = subprocess.run(pipe, input=SIMULATED, capture_output=True, text=True)
     assert ended.returncode == Refused.exit_code, "who wrote a pipe is not known"
@@ -210,8 +210,8 @@ def test_a_plan_that_becomes_roots_own_once_it_was_read_is_still_that_of_another
     os.chown(file := safe(place), SHORT, SHORT)
     place.chmod(0o1777)
 
-    def read() -> Plan:
-        plan = read_plan(file)
+    def read() -> Study:
+        plan = Study(read_plan(file))
         shutil.copy(file, mine := place / "of-root")
         mine.replace(file)  # as its owner may, in /tmp, with a file of root's
         return plan
@@ -227,7 +227,7 @@ def test_a_plan_that_becomes_roots_own_once_it_was_read_is_still_that_of_another
 def folder(place: Path) -> Path:
     """A campaign of our own that was just begun."""
     plan = read_plan(safe(place))
-    with Store.create(Path("kneebench-results"), plan, host(plan.paths)) as store:
+    with Store.create(Path("kneebench-results"), Study(plan), host(plan.paths)) as store:
         return store.folder
 
 
@@ -265,7 +265,7 @@ def test_a_folder_of_others_gets_no_configurations_of_ours_and_does_not_become_o
 ) -> None:
     plan = read_plan(place / "plan.toml")
     storages = {**plan.storages, "third": plan.storages["fast drive"]}
-    machine, wider = host(plan.paths), plan.model_copy(update={"storages": storages})
+    machine, wider = host(plan.paths), Study(plan).changed(storages=storages)
     assert find_joinable(folder.parent, wider, machine) == folder
     with Store.open(shutil.copytree(folder, ours := place / "ours")) as store:
         assert store.reopen(wider)
@@ -303,7 +303,7 @@ def test_no_other_word_in_place_of_a_password_that_was_taken_out_is_the_same_pla
     file = plan_with_programs(place)
     file.write_text(file.read_text().replace("--fast", "PASSWORD=hush"))
     plan = read_plan(file)
-    with Store.create(Path("kneebench-results"), plan, host(plan.paths)) as store:
+    with Store.create(Path("kneebench-results"), Study(plan), host(plan.paths)) as store:
         folder = store.folder
     assert is_ours(folder)
     head = (folder / "campaign.json").read_text()
@@ -322,8 +322,8 @@ def test_an_unfinished_folder_of_others_is_not_resumed_and_a_warning_says_so(
     def opened() -> Path:
         root, machine = folder.parent, host(plan.paths)
         watch = lambda event: said.append(event.doing)  # noqa: E731
-        with Store.for_plan(root, again, machine, watch=watch) as store:
-            store.reopen(again)
+        with Store.for_study(root, Study(again), machine, watch=watch) as store:
+            store.reopen(Study(again))
             return store.folder
 
     assert (opened(), said) == (folder, [])

@@ -37,6 +37,7 @@ from kneebench.lab.programs import wait_until
 from kneebench.lab.removal import MARKER
 from kneebench.measurement.quantities import READ
 from kneebench.plan import Plan
+from kneebench.plan.study import Study
 from kneebench.records import Configuration, Event
 from tests.loaded import BUILDS
 
@@ -78,7 +79,7 @@ class Bench:
         )
 
     def engine(self, **database: Any) -> Engine:
-        return engine_of(self.plan(**database), self.journal)
+        return engine_of(Study(self.plan(**database)).databases, self.journal)
 
     def left(self) -> list[Path]:
         return [
@@ -431,8 +432,10 @@ from kneebench.databases.several import engine_of
 from kneebench.databases.engines.postgres.launcher import make_cluster
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
+from kneebench.plan.study import Study
 from kneebench.records import Configuration
-engine = engine_of(Plan.model_validate_json(sys.argv[1]), Journal(Path(sys.argv[2])))
+study = Study(Plan.model_validate_json(sys.argv[1]))
+engine = engine_of(study.databases, Journal(Path(sys.argv[2])))
 with engine.restored(Configuration(id="split", storage="split"), lambda event: None):
     print("restored", flush=True)
     time.sleep(600)
@@ -542,7 +545,7 @@ def test_started_by_root_it_works_below_a_closed_home_whose_mode_stays(bench: Be
     disk.mkdir(parents=True)
     plan = bench.plan().model_dump()
     plan["storages"] = {"disk": {"path": disk}}
-    with engine_of(Plan.model_validate(plan), bench.journal).restored(
+    with engine_of(Study(Plan.model_validate(plan)).databases, bench.journal).restored(
         Configuration(id="disk", storage="disk"), unwatched
     ) as server:
         assert server.sum_next_order_ids() == 30_010
@@ -561,7 +564,9 @@ def test_every_bad_place_is_a_finding_with_what_to_do(bench: Bench) -> None:
     plan["storages"] = {name: {"path": path} for name, path in bad.items()}
     seen = {
         finding.subject.split()[0]: finding
-        for finding in engine_of(Plan.model_validate(plan), bench.journal).findings()
+        for finding in engine_of(
+            Study(Plan.model_validate(plan)).databases, bench.journal
+        ).findings()
         if finding.level == "error"
     }
     assert "does not exist" in seen[str(bad["gone"])].seen
@@ -573,7 +578,7 @@ def test_too_little_room_is_found_before_anything_is_written(bench: Bench) -> No
     plan = bench.plan().model_dump()
     plan["workload"]["warehouses"] = 90_000
     plan["storages"] = {"disk": {"path": bench.folder / "disk"}, "memory": {"path": "/dev/shm"}}
-    engine = engine_of(Plan.model_validate(plan), bench.journal)
+    engine = engine_of(Study(Plan.model_validate(plan)).databases, bench.journal)
     errors = [finding for finding in engine.findings() if finding.level == "error"]
     assert len(errors) == 3  # disk, memory, image
     assert all("needed" in finding.seen for finding in errors)
@@ -614,9 +619,13 @@ def test_cores_and_clones_that_cannot_be_had_are_found_before_anything_starts(be
 
 def test_binaries_that_are_not_there_are_named(bench: Bench) -> None:
     findings = engine_of(
-        bench.plan().model_copy(
-            update={"database": bench.plan().database.model_copy(update={"bin_dir": bench.folder})}
-        ),
+        Study(
+            bench.plan().model_copy(
+                update={
+                    "database": bench.plan().database.model_copy(update={"bin_dir": bench.folder})
+                }
+            )
+        ).databases,
         bench.journal,
     ).findings()
     assert [

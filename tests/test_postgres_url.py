@@ -29,6 +29,7 @@ from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.lab.journal import Journal
 from kneebench.lab.programs import wait_until
 from kneebench.plan import Plan
+from kneebench.plan.study import Study
 from kneebench.records import Configuration, Event
 from tests.elsewhere import (  # noqa: F401 (fixtures)
     PASSWORD,
@@ -69,7 +70,7 @@ def password(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_database_is_restored_from_a_template_over_tls_and_dropped_at_the_end(
     elsewhere: Elsewhere,
 ) -> None:
-    engine = engine_of(elsewhere.plan(elsewhere.url()), elsewhere.journal)
+    engine = engine_of(Study(elsewhere.plan(elsewhere.url())).databases, elsewhere.journal)
     assert [finding for finding in engine.findings() if finding.level != "ok"] == []
     first = engine.prepare(unwatched)
     assert (first["warehouses"], first["reused"], first["restored_by"]) == ("1", "no", "template")
@@ -92,7 +93,7 @@ def test_a_database_is_restored_from_a_template_over_tls_and_dropped_at_the_end(
 
 @pytest.mark.usefixtures("password")
 def test_virtual_users_come_in_over_tls_with_the_password(elsewhere: Elsewhere) -> None:
-    engine = engine_of(elsewhere.plan(elsewhere.url()), elsewhere.journal)
+    engine = engine_of(Study(elsewhere.plan(elsewhere.url())).databases, elsewhere.journal)
     engine.prepare(unwatched)
     with engine.restored(CONFIGURATION, unwatched) as server:
         generator = server.load_generator(ONE_USER)
@@ -156,7 +157,7 @@ def test_a_wrong_password_is_told_without_being_shown(
     elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PGPASSWORD", "wrong-horse")
-    engine = engine_of(elsewhere.plan(elsewhere.url()), elsewhere.journal)
+    engine = engine_of(Study(elsewhere.plan(elsewhere.url())).databases, elsewhere.journal)
     [finding] = [finding for finding in engine.findings() if finding.level == "error"]
     assert "password authentication failed" in finding.seen
     assert "PGPASSWORD" in finding.do
@@ -214,7 +215,9 @@ def test_a_role_without_the_rights_is_told_which_it_needs(
     elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
-    findings = engine_of(elsewhere.plan(elsewhere.url(user="poor")), elsewhere.journal).findings()
+    findings = engine_of(
+        Study(elsewhere.plan(elsewhere.url(user="poor"))).databases, elsewhere.journal
+    ).findings()
     assert {
         (finding.level, finding.do.split()[1])
         for finding in findings
@@ -225,14 +228,16 @@ def test_a_role_without_the_rights_is_told_which_it_needs(
 def test_a_copy_of_files_cannot_be_asked_of_a_server_by_url(elsewhere: Elsewhere) -> None:
     for how in ("copy", "clone"):
         with pytest.raises(PlanError, match="needs the server's files"):
-            engine_of(elsewhere.plan(elsewhere.url(), restore=how), elsewhere.journal)
+            engine_of(
+                Study(elsewhere.plan(elsewhere.url(), restore=how)).databases, elsewhere.journal
+            )
 
 
 @pytest.mark.usefixtures("password")
 def test_a_database_that_is_not_ours_is_never_dropped_whatever_its_name(
     elsewhere: Elsewhere,
 ) -> None:
-    engine = engine_of(elsewhere.plan(elsewhere.url()), elsewhere.journal)
+    engine = engine_of(Study(elsewhere.plan(elsewhere.url())).databases, elsewhere.journal)
     engine.prepare(unwatched)
     with engine.restored(CONFIGURATION, unwatched) as server:
         work = server.address.database
@@ -248,7 +253,7 @@ def test_a_database_that_is_not_ours_is_never_dropped_whatever_its_name(
 
 @pytest.mark.usefixtures("password")
 def test_a_work_database_that_a_killed_run_left_is_replaced(elsewhere: Elsewhere) -> None:
-    engine = engine_of(elsewhere.plan(elsewhere.url()), elsewhere.journal)
+    engine = engine_of(Study(elsewhere.plan(elsewhere.url())).databases, elsewhere.journal)
     engine.prepare(unwatched)
     with engine.restored(CONFIGURATION, unwatched) as server:
         work = server.address.database
@@ -265,7 +270,7 @@ def test_a_work_database_that_a_killed_run_left_is_replaced(elsewhere: Elsewhere
 def test_a_work_database_that_another_run_uses_is_not_dropped(elsewhere: Elsewhere) -> None:
     elsewhere.execute("CREATE DATABASE beside OWNER tester")
     first, second = (
-        engine_of(elsewhere.plan(elsewhere.url(name)), elsewhere.journal)
+        engine_of(Study(elsewhere.plan(elsewhere.url(name))).databases, elsewhere.journal)
         for name in ("postgres", "beside")
     )
     first.prepare(unwatched)
@@ -287,7 +292,8 @@ def test_a_work_database_that_another_run_uses_is_not_dropped(elsewhere: Elsewhe
 @pytest.mark.usefixtures("password")
 def test_what_the_server_refuses_is_told_in_its_words(elsewhere: Elsewhere) -> None:
     engine = engine_of(
-        elsewhere.plan(elsewhere.url(user="poor"), restore="none"), elsewhere.journal
+        Study(elsewhere.plan(elsewhere.url(user="poor"), restore="none")).databases,
+        elsewhere.journal,
     )
     assert [
         "GRANT CREATE" in finding.do for finding in engine.findings() if finding.level == "error"
@@ -310,7 +316,8 @@ def test_fewer_connections_than_the_ladder_has_users_are_found_before_it_climbs(
 ) -> None:
     def found(given: int | tuple[int, int], **workload: int) -> list[tuple[str, str]]:
         findings = engine_of(
-            users(elsewhere.plan(elsewhere.url()), given, **workload), elsewhere.journal
+            Study(users(elsewhere.plan(elsewhere.url()), given, **workload)).databases,
+            elsewhere.journal,
         ).findings()
         return [
             (finding.level, f"{finding.seen}; {finding.do}")
@@ -379,7 +386,7 @@ def test_limits_of_the_server_on_sessions_do_not_end_ours(elsewhere: Elsewhere) 
         "idle_session_timeout = '1s'",
         "idle_in_transaction_session_timeout = '1s'",
     )
-    engine = engine_of(elsewhere.plan(elsewhere.url()), elsewhere.journal)
+    engine = engine_of(Study(elsewhere.plan(elsewhere.url())).databases, elsewhere.journal)
     engine.prepare(unwatched)
     elsewhere.execute(*(f"ALTER ROLE tester SET {limit}" for limit in timeouts))
     try:
@@ -438,7 +445,8 @@ def test_a_command_of_the_plan_puts_the_database_back(elsewhere: Elsewhere, tmp_
         f" {tmp_path}/ran"
     )
     engine = engine_of(
-        elsewhere.plan(url, restore="command", restore_command=back), elsewhere.journal
+        Study(elsewhere.plan(url, restore="command", restore_command=back)).databases,
+        elsewhere.journal,
     )
     engine.prepare(unwatched)
     with connect(address_of(url)) as session:
@@ -458,7 +466,9 @@ def test_a_command_of_the_plan_puts_the_database_back(elsewhere: Elsewhere, tmp_
         broken = elsewhere.plan(
             url, restore="command", restore_command="echo no such snapshot >&2; exit 3"
         )
-        with engine_of(broken, elsewhere.journal).restored(CONFIGURATION, unwatched):
+        with engine_of(Study(broken).databases, elsewhere.journal).restored(
+            CONFIGURATION, unwatched
+        ):
             pass
     elsewhere.execute("DROP DATABASE theirs WITH (FORCE)")
 
@@ -474,7 +484,7 @@ def test_the_documented_command_dumps_a_fresh_database_once_and_restores_it_from
     command.chmod(0o700)
     elsewhere.execute("CREATE DATABASE theirs OWNER tester")
     plan = elsewhere.plan(elsewhere.url("theirs"), restore="command", restore_command=str(command))
-    engine = engine_of(plan, elsewhere.journal)
+    engine = engine_of(Study(plan).databases, elsewhere.journal)
     try:
         engine.prepare(unwatched)
         for _ in range(2):
@@ -492,7 +502,9 @@ def test_the_documented_command_dumps_a_fresh_database_once_and_restores_it_from
 def test_tables_of_another_are_neither_filled_nor_dropped(elsewhere: Elsewhere) -> None:
     elsewhere.execute("CREATE DATABASE shop OWNER tester")
     elsewhere.execute("CREATE TABLE orders (id int)", database="shop")
-    engine = engine_of(elsewhere.plan(elsewhere.url("shop"), restore="none"), elsewhere.journal)
+    engine = engine_of(
+        Study(elsewhere.plan(elsewhere.url("shop"), restore="none")).databases, elsewhere.journal
+    )
     with pytest.raises(Refused, match="did not create"):
         engine.prepare(unwatched)
     assert elsewhere.execute("SELECT count(*) FROM orders", database="shop") == [(0,)]
@@ -521,7 +533,7 @@ def test_a_schema_of_hammerdb_is_used_as_it_stands(elsewhere: Elsewhere) -> None
     url = elsewhere.url("tpcc")
     plan = elsewhere.plan(url, schema_from="hammerdb", restore="none")
     with pytest.raises(PlanError, match="no table order_line"):
-        engine_of(plan, elsewhere.journal).prepare(unwatched)
+        engine_of(Study(plan).databases, elsewhere.journal).prepare(unwatched)
     load(address_of(url), plan.workload, 1, unwatched)
     with connect(address_of(url)) as session:
         session.execute("DROP SCHEMA kneebench CASCADE")
@@ -530,7 +542,7 @@ def test_a_schema_of_hammerdb_is_used_as_it_stands(elsewhere: Elsewhere) -> None
             " c_id = 1"
         )  # as HammerDB's, conditions 10 and 12 fail
         session.execute(PARTITIONED)
-    engine = engine_of(plan, elsewhere.journal)
+    engine = engine_of(Study(plan).databases, elsewhere.journal)
     assert engine.prepare(unwatched)["schema_from"] == "hammerdb"
     with engine.restored(CONFIGURATION, unwatched) as server:
         assert server.address.database == "tpcc"
@@ -545,9 +557,11 @@ def test_a_schema_of_hammerdb_is_used_as_it_stands(elsewhere: Elsewhere) -> None
         assert [check.sentence for check in server.conditions(unwatched) if not check.passed] == []
     with pytest.raises(PlanError, match="has 1 warehouse;"):
         engine_of(
-            plan.model_copy(
-                update={"workload": plan.workload.model_copy(update={"warehouses": 2})}
-            ),
+            Study(
+                plan.model_copy(
+                    update={"workload": plan.workload.model_copy(update={"warehouses": 2})}
+                )
+            ).databases,
             elsewhere.journal,
         ).prepare(unwatched)
     elsewhere.execute("DROP DATABASE tpcc WITH (FORCE)")
@@ -559,7 +573,7 @@ def test_a_work_database_that_a_killed_run_left_is_told_with_the_command_that_dr
 ) -> None:
     journal, told = Journal(tmp_path / "journal"), []
     plan = elsewhere.plan(elsewhere.url())
-    engine_of(plan, journal).prepare(unwatched)
+    engine_of(Study(plan).databases, journal).prepare(unwatched)
     work = left_by_a_killed_run(plan, tmp_path)
     assert journal.clean(lambda event: told.append(event.doing)) == []
     assert work in databases(elsewhere)
@@ -577,7 +591,7 @@ def test_the_next_run_drops_the_work_database_of_a_killed_one_and_its_entry(
     elsewhere: Elsewhere, tmp_path: Path
 ) -> None:
     journal, plan = Journal(tmp_path / "journal"), elsewhere.plan(elsewhere.url())
-    engine = engine_of(plan, journal)
+    engine = engine_of(Study(plan).databases, journal)
     engine.prepare(unwatched)
     work = left_by_a_killed_run(plan, tmp_path)
     assert [work in entry.what for entry in journal.leftovers()] == [True]
@@ -610,9 +624,10 @@ from pathlib import Path
 from kneebench.databases.several import engine_of
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
+from kneebench.plan.study import Study
 from kneebench.records import Configuration
 plan = Plan.model_validate_json(Path(sys.argv[1]).read_text())
-engine = engine_of(plan, Journal(Path(sys.argv[2])))
+engine = engine_of(Study(plan).databases, Journal(Path(sys.argv[2])))
 with engine.restored(Configuration(id="there", storage="there"), lambda event: None) as server:
     print(server.address.database, flush=True)
     os._exit(9)

@@ -31,6 +31,7 @@ from kneebench.lab.volumes.preconditioning_time import write_drives
 from kneebench.lab.volumes.sustained_load import Sustained, load_drives
 from kneebench.plan import Plan
 from kneebench.plan.storage import Storage
+from kneebench.plan.study import Study
 from kneebench.plan.volume import EmulatedDevice, Preconditioning
 from kneebench.records import DriveLoad, Event, Preconditioned
 from tests.loop_devices import SIZE, done, loop_device, needs_emulation
@@ -231,7 +232,9 @@ class TestOnRealDrives:
         table = {"drives": drives, "layout": "stripe", "precondition": "snia", "burn_in": "24h"}
         plan = Plan.model_validate({"storages": {"two": table}})
         [finding] = [
-            one for one in volume_findings(plan, erase=()) if one.subject == "two: precondition"
+            one
+            for one in volume_findings(Study(plan), erase=())
+            if one.subject == "two: precondition"
         ]
         assert (
             "640 MiB to each of 2 drives, then 5 to 25 rounds of 1 min; burn-in 24 h"
@@ -241,7 +244,7 @@ class TestOnRealDrives:
         day_s = 24 * 3600
         loads = 2 * 500e6 * (300 + 0.3 * day_s)
         assert finding.writes_bytes == pytest.approx(4 * SIZE + loads)
-        assert day_s + 300 < expected_duration(plan, host()).drives_s < day_s + 600
+        assert day_s + 300 < expected_duration(Study(plan), host()).drives_s < day_s + 600
 
 
 @pytest.mark.skipif(not shutil.which("fio"), reason="needs fio")

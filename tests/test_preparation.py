@@ -13,7 +13,7 @@ from kneebench.lab.journal import Journal
 from kneebench.lab.preparation import Lab, Resources, Shares
 from kneebench.plan import Plan
 from kneebench.plan.configurations import configurations
-from kneebench.plan.resolve import only_database
+from kneebench.plan.study import Study
 from kneebench.records import Configuration
 
 GIB = 2**30
@@ -33,7 +33,7 @@ def test_a_configuration_without_a_constraint_has_the_plans_paths_and_the_whole_
     tmp_path: Path,
 ) -> None:
     one = plan(tmp_path)
-    lab = Lab(only_database(one), Journal(tmp_path / "journal"))
+    lab = Lab(Study(one).only_database, Journal(tmp_path / "journal"))
     with lab.prepared(configurations(one)[0], lambda event: None) as prepared:
         assert prepared.storage.paths == (tmp_path,)
         assert prepared.resources[:4] == (
@@ -48,7 +48,9 @@ def test_a_configuration_without_a_constraint_has_the_plans_paths_and_the_whole_
 
 def test_cores_that_the_plan_names_are_those_that_a_server_is_pinned_to(tmp_path: Path) -> None:
     core = max(os.sched_getaffinity(0))
-    assert Shares(only_database(plan(tmp_path, cores=[core]))).resources.pinned_cores == (core,)
+    assert Shares(Study(plan(tmp_path, cores=[core])).only_database).resources.pinned_cores == (
+        core,
+    )
 
 
 def test_settings_cores_and_the_start_of_the_climb_follow_the_share_of_the_configuration(
@@ -59,7 +61,7 @@ def test_settings_cores_and_the_start_of_the_climb_follow_the_share_of_the_confi
         "large": Resources(tuple(range(64)), 64 * GIB),
     }
     monkeypatch.setattr(Lab, "resources_of", lambda lab, configuration: shares[configuration.id])
-    own = only_database(plan(tmp_path, base_image_path=tmp_path / "images"))
+    own = Study(plan(tmp_path, base_image_path=tmp_path / "images")).only_database
     engine = OwnPostgres(own, Journal(tmp_path / "journal"))
     small, large = (Configuration(id=name, storage="disk", constraint=name) for name in shares)
     assert (engine.where(small).cores, engine.where(large).cores) == ((0,), tuple(range(64)))

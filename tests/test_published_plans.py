@@ -24,6 +24,7 @@ from kneebench.plan import Plan
 from kneebench.plan.overrides import Override, override
 from kneebench.plan.preset import preset_text, published_presets
 from kneebench.plan.reader import parse_plan
+from kneebench.plan.study import Study
 from tests.documented_server import one_server
 
 RELATIVE = {
@@ -116,8 +117,10 @@ def test_a_plan_is_ready_once_its_own_comments_put_emulated_drives_in_place(
     name: str, own_place: Path
 ) -> None:
     def errors(plan: Plan) -> list[str]:
-        engine = engine_of(plan, Journal())
-        found = [one for one in preflight_checks(plan, engine, Journal()) if one.level == "error"]
+        engine = engine_of(Study(plan).databases, Journal())
+        found = [
+            one for one in preflight_checks(Study(plan), engine, Journal()) if one.level == "error"
+        ]
         engine.close()
         return [f"{one.subject}: {one.seen}" for one in found]
 
@@ -134,7 +137,7 @@ def test_the_plan_for_sql_server_is_ready_for_a_server_with_8_tempdb_files(
     files = [(f"temp{n}", f"/tempdb/temp{n}.ndf", "ROWS") for n in range(1, 9)]
 
     def levels() -> dict[str, str]:
-        engine = engine_of(plan, Journal())
+        engine = engine_of(Study(plan).databases, Journal())
         assert isinstance(engine, sqlserver.RemoteSqlServer)
         return {one.seen: one.level for one in engine.findings() if one.level == "error"}
 
@@ -145,11 +148,11 @@ def test_the_plan_for_sql_server_is_ready_for_a_server_with_8_tempdb_files(
 
 
 def test_a_published_figure_of_a_row_that_no_profile_has_is_an_error_of_check() -> None:
-    assert [*published_findings(preset("register-9100"))] == []
+    assert [*published_findings(Study(preset("register-9100")))] == []
     figure = 'name="4 KiB reads", kind="profile", value=1, unit="IOPS"'
     keys = [override(f'brief.published=[{{{figure}, storage="fast drive", source="x"}}]')]
-    plan, journal = parse_plan(preset_text("simulated"), overrides=keys), Journal()
-    checked = preflight_checks(plan, engine_of(plan, journal), journal)
+    study, journal = Study(parse_plan(preset_text("simulated"), overrides=keys)), Journal()
+    checked = preflight_checks(study, engine_of(study.databases, journal), journal)
     [found] = [one for one in checked if one.subject.startswith("brief.published")]
     assert (found.level, found.seen) == ("error", "no row of a profile is called '4 KiB reads'")
     assert "4 KiB random read, depth 256, 4 workers" in found.do

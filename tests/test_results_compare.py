@@ -12,6 +12,7 @@ from kneebench.brief.campaigns import ComparisonPage
 from kneebench.brief.terminal import told
 from kneebench.errors import PlanError
 from kneebench.plan import Plan
+from kneebench.plan.study import Study
 from kneebench.records import Phase, Results, Rung, Setting
 from kneebench.results import comparable, compare_campaigns, compare_plans
 from kneebench.results.campaign_differences import differences, differing_settings
@@ -56,29 +57,38 @@ def renamed(results: Results, id_: str, **fields: object) -> Results:
     ],
 )
 def test_a_field_that_matters_is_named(changed: dict[str, dict[str, Any]], field: str) -> None:
-    assert compare_plans(PLAN, other(**changed)) == [field]
+    assert compare_plans(Study(PLAN).document, Study(other(**changed)).document) == [field]
 
 
 def test_storages_question_seed_budget_and_repeats_do_not_matter() -> None:
     plan = other(ladder={"budget": "1h", "repeats": 5}, storages={"ssd": {"path": "ssd"}})
-    assert compare_plans(PLAN, plan.model_copy(update={"question": "Else?", "seed": 1})) == []
+    assert (
+        compare_plans(
+            Study(PLAN).document,
+            Study(plan.model_copy(update={"question": "Else?", "seed": 1})).document,
+        )
+        == []
+    )
 
 
 def test_a_rate_in_one_plan_makes_the_share_of_the_other_irrelevant() -> None:
     share, rate = (
         other(ladder=keys) for keys in ({"fixed_rate_share": 0.5}, {"latency_rate": "880/s"})
     )
-    assert compare_plans(share, PLAN) == ["ladder.fixed_rate_share"]
-    assert compare_plans(share, rate) == []
+    assert compare_plans(Study(share).document, Study(PLAN).document) == ["ladder.fixed_rate_share"]
+    assert compare_plans(Study(share).document, Study(rate).document) == []
 
 
 def test_margins_of_acceptance_do_not_stop_a_comparison() -> None:
     plan = Plan.model_validate({**recorded().campaign.plan, "accept": {"margin": 0.2}})
-    assert compare_plans(PLAN, plan) == []
+    assert compare_plans(Study(PLAN).document, Study(plan).document) == []
 
 
 def test_fields_are_named_in_the_order_of_what_tells_most() -> None:
-    assert compare_plans(PLAN, other(ladder={"window": "11s"}, workload={"warehouses": 61})) == [
+    assert compare_plans(
+        Study(PLAN).document,
+        Study(other(ladder={"window": "11s"}, workload={"warehouses": 61})).document,
+    ) == [
         "workload.warehouses",
         "ladder.window",
     ]

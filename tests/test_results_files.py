@@ -20,6 +20,7 @@ import pytest
 from duckdb import DuckDBPyConnection
 
 from kneebench.errors import KneebenchError
+from kneebench.plan.study import Study
 from kneebench.records import Second, Series
 from kneebench.results import Store, load, parquet
 from kneebench.results.archive import entries, write_archive
@@ -106,7 +107,7 @@ def test_a_writer_that_fails_leaves_nothing(tmp_path: Path) -> None:
 def test_a_campaign_killed_while_it_keeps_rungs_has_only_whole_files_and_goes_on(
     tmp_path: Path,
 ) -> None:
-    folder = Store.create(tmp_path, recorded_plan(), recorded_host()).folder
+    folder = Store.create(tmp_path, Study(recorded_plan()), recorded_host()).folder
     measured = recorded_rung("final_run")
     assert measured.series
     for pause_s in (0.05, 0.11, 0.17):
@@ -219,7 +220,7 @@ def test_series_of_unequal_times_and_values_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_rung_whose_name_leaves_the_folder_is_refused(tmp_path: Path) -> None:
-    store = Store.create(tmp_path, recorded_plan(), recorded_host())
+    store = Store.create(tmp_path, Study(recorded_plan()), recorded_host())
     measured = recorded_rung("search")
     with pytest.raises(KneebenchError, match="not a valid file name"):
         store.put(measured._replace(rung=with_order(measured.rung, configuration=f"..{os.sep}out")))
@@ -228,7 +229,7 @@ def test_a_rung_whose_name_leaves_the_folder_is_refused(tmp_path: Path) -> None:
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     """A campaign with one rung, open for writing."""
-    store = Store.create(tmp_path / "campaigns", recorded_plan(), recorded_host())
+    store = Store.create(tmp_path / "campaigns", Study(recorded_plan()), recorded_host())
     store.put(recorded_rung("search"))
     return store
 

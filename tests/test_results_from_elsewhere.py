@@ -25,6 +25,7 @@ from typer.testing import CliRunner, Result
 from kneebench.cli import app
 from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.plan.reader import read_plan
+from kneebench.plan.study import Study
 from kneebench.records import Second
 from kneebench.results import Store, campaigns, load
 from kneebench.results.allowance import MOST_FILES, MOST_ROWS, MOST_SERIES
@@ -54,6 +55,7 @@ LIMITED = """
 import json, sys
 from typer.testing import CliRunner
 from kneebench.cli import app
+from kneebench.plan.study import Study
 
 for words in json.loads(sys.argv[1]):
     answer = CliRunner(env={"COLUMNS": "200"}).invoke(app, words)
@@ -383,16 +385,16 @@ def test_a_lock_that_is_no_file_is_refused_and_nothing_is_made_of_it(
     tmp_path: Path, kind: str
 ) -> None:
     plan = recorded_plan(question="What would faster storage buy?")
-    store = Store.create(tmp_path, plan, recorded_host())
+    store = Store.create(tmp_path, Study(plan), recorded_host())
     store.put(recorded_rung("search"))
     store.close()
-    assert find_unfinished(tmp_path, plan) == store.folder
+    assert find_unfinished(tmp_path, Study(plan)) == store.folder
     (store.folder / "lock").unlink()
     PLANTED[kind][0](store.folder / "lock")
     for look in (Store.open, held):
         with pytest.raises(Refused, match=r"cannot open .*/lock: it is a .*; remove it"):
             look(store.folder)
-    assert find_unfinished(tmp_path, plan) is None
+    assert find_unfinished(tmp_path, Study(plan)) is None
     assert not (store.folder / "nowhere").exists()
 
 

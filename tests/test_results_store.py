@@ -13,6 +13,7 @@ import pytest
 from kneebench.errors import KneebenchError, Refused
 from kneebench.lab.host import host
 from kneebench.plan.configurations import configurations
+from kneebench.plan.study import Study
 from kneebench.records import Configuration, Order, Second, Setting
 from kneebench.results import Store, campaigns, load
 from kneebench.results.campaign_folders import find_unfinished
@@ -51,7 +52,7 @@ SECONDS = tuple(
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    return Store.create(tmp_path, PLAN, HOST)
+    return Store.create(tmp_path, Study(PLAN), HOST)
 
 
 def test_a_rung_comes_back_with_its_series_and_seconds(store: Store) -> None:
@@ -109,13 +110,13 @@ def test_a_campaign_is_named_by_its_day_and_question_and_a_second_one_is_numbere
     store: Store, tmp_path: Path
 ) -> None:
     assert store.folder.name.endswith("-what-would-faster-storage")
-    assert Store.create(tmp_path, PLAN, HOST).folder.name == f"{store.folder.name}-2"
+    assert Store.create(tmp_path, Study(PLAN), HOST).folder.name == f"{store.folder.name}-2"
 
 
 def test_a_named_folder_that_exists_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     with pytest.raises(Refused, match="mine"):
-        Store.create(tmp_path, PLAN, HOST, name="mine")
+        Store.create(tmp_path, Study(PLAN), HOST, name="mine")
 
 
 def test_an_unfinished_campaign_of_the_same_plan_is_gone_on_with(
@@ -129,21 +130,21 @@ def test_an_unfinished_campaign_of_the_same_plan_is_gone_on_with(
             "ladder": PLAN.ladder.model_copy(update={"budget": 60.0}),
         }
     )
-    assert find_unfinished(tmp_path, asked, HOST) == store.folder
-    assert Store.for_plan(tmp_path, asked, HOST).folder == store.folder
-    assert Store.for_plan(tmp_path, asked, HOST, fresh=True).folder != store.folder
+    assert find_unfinished(tmp_path, Study(asked), HOST) == store.folder
+    assert Store.for_study(tmp_path, Study(asked), HOST).folder == store.folder
+    assert Store.for_study(tmp_path, Study(asked), HOST, fresh=True).folder != store.folder
 
 
 def test_another_directory_or_drive_under_the_same_name_is_not_gone_on_with(tmp_path: Path) -> None:
     there = HOST.model_copy(update={"places": {".": "/mnt/a on /dev/sda1 at /mnt/a (ext4)"}})
-    store = Store.create(tmp_path, PLAN, there)
+    store = Store.create(tmp_path, Study(PLAN), there)
     store.close()
     other = there.model_copy(update={"places": {".": "/mnt/a on /dev/sdb1 at /mnt/a (ext4)"}})
-    assert find_unfinished(tmp_path, PLAN, there) == store.folder
-    assert find_unfinished(tmp_path, PLAN, HOST) == store.folder, (
+    assert find_unfinished(tmp_path, Study(PLAN), there) == store.folder
+    assert find_unfinished(tmp_path, Study(PLAN), HOST) == store.folder, (
         "a campaign that does not tell its places"
     )
-    assert find_unfinished(tmp_path, PLAN, other) is None
+    assert find_unfinished(tmp_path, Study(PLAN), other) is None
 
 
 def test_a_place_is_told_with_its_directory_and_what_is_mounted_there(
@@ -166,10 +167,10 @@ def test_another_plan_another_machine_and_a_finished_campaign_are_not_gone_on_wi
     other = PLAN.model_copy(
         update={"workload": PLAN.workload.model_copy(update={"warehouses": 61})}
     )
-    assert find_unfinished(tmp_path, other) is None
-    assert find_unfinished(tmp_path, PLAN, HOST.model_copy(update={"cores": 8})) is None
+    assert find_unfinished(tmp_path, Study(other)) is None
+    assert find_unfinished(tmp_path, Study(PLAN), HOST.model_copy(update={"cores": 8})) is None
     Store.open(store.folder).finish()
-    assert find_unfinished(tmp_path, PLAN) is None
+    assert find_unfinished(tmp_path, Study(PLAN)) is None
 
 
 def test_another_process_is_kept_out_and_told_why(store: Store, tmp_path: Path) -> None:
@@ -191,7 +192,7 @@ def test_another_process_is_kept_out_and_told_why(store: Store, tmp_path: Path) 
 def test_looking_for_unfinished_campaigns_does_not_let_another_process_into_our_own(
     store: Store, tmp_path: Path
 ) -> None:
-    found = find_unfinished(tmp_path, PLAN)
+    found = find_unfinished(tmp_path, Study(PLAN))
     code = (
         "import sys; from pathlib import Path; from kneebench.results import Store;"
         " Store.open(Path(sys.argv[1]))"
@@ -236,7 +237,7 @@ def test_no_password_gets_into_a_campaign(tmp_path: Path) -> None:
     )
     store = Store.create(
         tmp_path,
-        plan,
+        Study(plan),
         HOST,
         command="kneebench run --url postgresql://bench:hunter2@db.example/kneebench",
     )
@@ -249,7 +250,7 @@ def test_no_password_gets_into_a_campaign(tmp_path: Path) -> None:
     assert "hunter2" not in text
     assert "postgresql://bench@db.example" in text
     store.close()
-    assert Store.for_plan(tmp_path, plan, HOST).folder == store.folder
+    assert Store.for_study(tmp_path, Study(plan), HOST).folder == store.folder
 
 
 def test_no_password_of_an_error_gets_into_a_rung(store: Store) -> None:
@@ -318,8 +319,8 @@ def test_a_damaged_campaign_does_not_keep_another_from_starting(
 ) -> None:
     (store.folder / "campaign.json").write_text("{")
     store.close()
-    assert find_unfinished(tmp_path, PLAN) is None
-    assert Store.for_plan(tmp_path, PLAN, HOST).folder != store.folder
+    assert find_unfinished(tmp_path, Study(PLAN)) is None
+    assert Store.for_study(tmp_path, Study(PLAN), HOST).folder != store.folder
 
 
 def test_a_folder_without_a_campaign_is_said_so(tmp_path: Path) -> None:

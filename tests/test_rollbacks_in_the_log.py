@@ -15,6 +15,7 @@ from kneebench.databases.engines.postgres.address import connect
 from kneebench.databases.several import engine_of
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
+from kneebench.plan.study import Study
 from kneebench.records import Configuration
 from tests.loaded import BUILDS, Databases, data_of, databases, unwatched, url_of
 
@@ -47,7 +48,7 @@ def engine(made: Databases, tmp_path_factory: pytest.TempPathFactory) -> Engine:
             "storages": {"there": {}},
         }
     )
-    return engine_of(plan, Journal(tmp_path_factory.mktemp("journal")))
+    return engine_of(Study(plan).databases, Journal(tmp_path_factory.mktemp("journal")))
 
 
 def logged(made: Databases, engine: Engine) -> tuple[str, list[str]]:

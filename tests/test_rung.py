@@ -18,7 +18,7 @@ from kneebench.measurement.delay import remarks
 from kneebench.measurement.measure import MeasuredRung, measure
 from kneebench.measurement.validity import invalid
 from kneebench.plan import Plan
-from kneebench.plan.resolve import only_database
+from kneebench.plan.study import Study
 from kneebench.records import Event, Moved, Order, Phase, Watch
 from kneebench.workload import generator_spec
 from tests.formula import Formula, FormulaLoad
@@ -357,8 +357,8 @@ def test_a_plan_may_have_users_share_connections() -> None:
         spec_of(shared, SEARCH).connections,
     ) == (0, 7)
     machine = Machine(cores=2, memory_bytes=8 * GIB, log_space_bytes=8 * GIB)
-    assert rules(only_database(shared), machine)["max_connections"] == "31"
-    assert int(rules(only_database(plan()), machine)["max_connections"]) > 31
+    assert rules(Study(shared).only_database, machine)["max_connections"] == "31"
+    assert int(rules(Study(plan()).only_database, machine)["max_connections"]) > 31
 
 
 def test_a_generator_spec_follows_from_the_plan_and_the_rungs_name() -> None:

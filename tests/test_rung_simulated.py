@@ -12,6 +12,7 @@ from kneebench.lab.journal import Journal
 from kneebench.measurement.measure import MeasuredRung, measure
 from kneebench.measurement.warm_up import COOL_DOWN_S, SLOWER, ColdStart, schedule
 from kneebench.plan import Plan
+from kneebench.plan.study import Study
 from kneebench.records import Configuration, Event, Order, Phase, Rung
 from tests.only import rungs_of
 from tests.simulated_truth import bound
@@ -43,7 +44,7 @@ def measured(
     asked: Plan, users: int = 16, phase: Phase = "search", rate_per_s: float | None = None
 ) -> MeasuredRung:
     order = Order(configuration="disk", phase=phase, users=users, rate_per_s=rate_per_s)
-    with engine_of(asked, Journal()).restored(CONFIGURATION, quiet) as server:
+    with engine_of(Study(asked).databases, Journal()).restored(CONFIGURATION, quiet) as server:
         return measure(order, rungs_of(asked), server, [], quiet)
 
 
@@ -125,7 +126,7 @@ def test_a_cold_database_with_limited_memory_is_not_steady_before_it_can_be_full
     order = Order(configuration="disk", phase="search", users=16)
 
     def warmed(memory_bytes: int) -> Rung:
-        with engine_of(asked, Journal()).restored(CONFIGURATION, quiet) as server:
+        with engine_of(Study(asked).databases, Journal()).restored(CONFIGURATION, quiet) as server:
             start = ColdStart(memory_bytes)
             return measure(order, rungs_of(asked), server, [], quiet, cold=True, start=start).rung
 
@@ -145,7 +146,7 @@ def test_a_long_final_run_waits_for_as_many_transactions_or_notes_how_many_it_la
     assert times.aligned_s == pytest.approx(longest_s)
 
     def run(transactions: int) -> Rung:
-        with engine_of(slow, Journal()).restored(CONFIGURATION, quiet) as server:
+        with engine_of(Study(slow).databases, Journal()).restored(CONFIGURATION, quiet) as server:
             return measure(order, rungs_of(slow), server, [], quiet, transactions=transactions).rung
 
     alone = run(0)

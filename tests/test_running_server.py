@@ -18,7 +18,7 @@ from kneebench.databases.several import engine_of
 from kneebench.plan import Plan
 from kneebench.plan.json_schema import tables
 from kneebench.plan.reader import parse_plan
-from kneebench.plan.resolve import only_database
+from kneebench.plan.study import Study
 from tests.elsewhere import (  # noqa: F401 (fixtures)
     PASSWORD,
     Elsewhere,
@@ -65,7 +65,7 @@ def test_the_defaults_that_the_page_on_hammerdb_names_are_those_of_the_plan() ->
 def test_the_example_plans_measure_one_load_and_a_schema_of_hammerdb_from_a_copy() -> None:
     one, foreign = (parse_plan(text) for text in blocks("hammerdb.md", "toml"))
     assert (one.ladder.users, one.ladder.repeats, one.workload.home) == (16, 0, "all")
-    assert (only_database(foreign).restore, foreign.database.schema_from) == (
+    assert (Study(foreign).only_database.restore, foreign.database.schema_from) == (
         "template",
         "hammerdb",
     )
@@ -124,7 +124,7 @@ def test_the_role_of_the_page_may_do_all_and_only_the_image_stays(
     url = granted.url("page", user="page")
     plan = small(kneebench.preset("running"), url)
     before = databases(granted)
-    found = engine_of(plan, granted.journal).findings()
+    found = engine_of(Study(plan).databases, granted.journal).findings()
     assert [finding for finding in found if finding.level in ("warning", "error", "refused")] == []
     results = kneebench.run(plan, folder=tmp_path)
     assert results.finished

@@ -22,6 +22,7 @@ from kneebench.databases.several import engine_of
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
+from kneebench.plan.study import Study
 from kneebench.records import Configuration, Event
 from tests import tds_server
 from tests.loaded import Servers, shared_images
@@ -115,7 +116,7 @@ def sums(
         "workload": {"warehouses": warehouses, "profile": profile},
         "storages": {"here": {"path": folder / "disk"}},
     }
-    engine = engine_of(Plan.model_validate(given), Journal(folder / "journal"))
+    engine = engine_of(Study(Plan.model_validate(given)).databases, Journal(folder / "journal"))
     with (
         engine.restored(CONFIGURATION, unwatched) as server,
         mariadb_session(server.address) as session,
@@ -160,7 +161,7 @@ def test_postgres_and_a_tds_server_hold_the_same_rows_of_all_nine_tables(
         "workload": {"warehouses": warehouses, "profile": profile},
         "storages": {"here": {}},
     }
-    engine = engine_of(Plan.model_validate(given), Journal(tmp_path / "journal"))
+    engine = engine_of(Study(Plan.model_validate(given)).databases, Journal(tmp_path / "journal"))
     try:
         engine.prepare(unwatched)
         with (

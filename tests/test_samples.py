@@ -12,9 +12,8 @@ import pytest
 import kneebench
 from kneebench.brief import Brief
 from kneebench.plan.duration import expected
-from kneebench.plan.resolve import database_plans
+from kneebench.plan.study import Study
 from kneebench.records import Host
-from kneebench.results.compare_plans import plan_document
 from tests.browser import BROWSER, Tab
 
 needs_browser = pytest.mark.skipif(not BROWSER, reason="needs Chromium")
@@ -31,14 +30,17 @@ HOST = Host(cpu="any", cores=2, memory_bytes=24 << 30, kernel="6", system="any")
 @pytest.mark.parametrize("path", PLANS, ids=lambda path: path.stem)
 def test_a_sample_is_measured_in_minutes(path: Path) -> None:
     plan = kneebench.read_plan(path)
-    assert expected(database_plans(plan), HOST).total_s < MOST_S
+    assert expected(Study(plan).databases, HOST).total_s < MOST_S
 
 
 @pytest.mark.parametrize("path", PLANS, ids=lambda path: path.stem)
 def test_a_sample_that_was_measured_is_small_and_of_its_plan(path: Path) -> None:
     archive = path.with_suffix(".kneebench")
     assert archive.stat().st_size < MOST_BYTES
-    measured, plan = kneebench.load(archive).campaign.plan, plan_document(kneebench.read_plan(path))
+    measured, plan = (
+        kneebench.load(archive).campaign.plan,
+        Study(kneebench.read_plan(path)).document,
+    )
     for key in ("question", "ladder", "workload", "constraints"):
         assert measured[key] == plan[key], f"{key} has changed: make samples SAMPLES={path.stem}"
     assert {*measured["storages"]} == {*plan["storages"]}

@@ -23,6 +23,7 @@ from kneebench.lab.kernel_settings import sysctls
 from kneebench.lab.sysctl_files import sysctl_file
 from kneebench.plan import Plan
 from kneebench.plan.kernel import Kernel
+from kneebench.plan.study import Study
 from kneebench.records import Event, Finding
 
 GRANULARITY, MIGRATION = "kernel.sched_min_granularity_ns", "kernel.sched_migration_cost_ns"
@@ -52,7 +53,7 @@ def found(**sysctl: int) -> Finding:
     named = {f"kernel.sched_{name}": value for name, value in sysctl.items()}
     storages = {"model": {"simulated": {"log_latency": "1ms"}}}
     table = {"database": {"engine": "simulated"}, "storages": storages}
-    [one] = kernel_findings(Plan.model_validate({**table, "kernel": {"sysctl": named}}))
+    [one] = kernel_findings(Study(Plan.model_validate({**table, "kernel": {"sysctl": named}})))
     return one
 
 
@@ -103,6 +104,7 @@ from kneebench.lab import sysctl_files
 from kneebench.lab.journal import Journal
 from kneebench.lab.kernel_settings import sysctls
 from kneebench.plan.kernel import Kernel
+from kneebench.plan.study import Study
 
 place = Path(sys.argv[1])
 sysctl_files.PROC_SYS, sysctl_files.DEBUGFS = place / "proc", place / "debug"

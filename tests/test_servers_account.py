@@ -28,6 +28,7 @@ from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.lab.journal import Journal
 from kneebench.lab.removal import MARKER
 from kneebench.plan import Plan
+from kneebench.plan.study import Study
 from kneebench.records import Configuration, Event
 
 pytestmark = [
@@ -90,7 +91,7 @@ def fields(folder: Path, images_in: Path | None = None, **database: object) -> d
 def engine(folder: Path, images_in: Path | None = None, **database: object) -> OwnPostgres:
     (folder / "disk").mkdir(exist_ok=True)
     plan = Plan.model_validate(fields(folder, images_in, **database))
-    opened = engine_of(plan, Journal(folder / "journal"))
+    opened = engine_of(Study(plan).databases, Journal(folder / "journal"))
     assert isinstance(opened, OwnPostgres)
     return opened
 
@@ -370,7 +371,7 @@ def test_a_directory_of_ours_that_was_swapped_for_a_link_is_neither_written_to_n
             )
 
     plan = Plan.model_validate({**fields(bench), "storages": {"disk": {"path": owned}}})
-    asked = engine_of(plan, Journal(tmp_path / "journal"))
+    asked = engine_of(Study(plan).databases, Journal(tmp_path / "journal"))
     with pytest.raises(KneebenchError), asked.restored(DISK, swap):
         pass
     assert swapped

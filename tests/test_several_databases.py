@@ -28,13 +28,13 @@ from kneebench.plan.configurations import configurations, running_order
 from kneebench.plan.faults import PlanFaults
 from kneebench.plan.noise import same_twice
 from kneebench.plan.reader import parse_plan
-from kneebench.plan.resolve import database_plans
+from kneebench.plan.study import Study
 from kneebench.plan.writer import to_toml
 from kneebench.records import Event, Finding, Results
 from kneebench.results import compare_campaigns
 from kneebench.results.acceptance import judgeable
 from kneebench.results.campaign_folders import measured_by_another
-from kneebench.results.compare_plans import compare_plans, plan_document
+from kneebench.results.compare_plans import compare_plans
 from kneebench.screen.summary import printed, results_json
 from tests.recordings import resolve_document, section
 from tests.terminal import drawn
@@ -118,12 +118,12 @@ def test_each_storage_is_measured_with_each_database_under_each_constraint() -> 
 def test_check_prints_the_configurations_of_all_databases_with_what_each_needs() -> None:
     several = plan()
     journal = Journal()
-    found = preflight_checks(several, engine_of(several, journal), journal)
+    found = preflight_checks(Study(several), engine_of(Study(several).databases, journal), journal)
     subjects = [one.subject for one in found]
     assert "configuration 4 of 4" in subjects
     assert subjects.count("storage slow") == 1, "what is the same for all is said once"
     alone = plan(databases={}, database=LEAN)
-    databases, parts = database_plans(alone), expected_duration(alone, host())
+    databases, parts = Study(alone).databases, expected_duration(Study(alone), host())
     assert not list(configuration_findings(configurations(alone), databases, parts)), (
         "one database without constraints: as before"
     )
@@ -131,15 +131,15 @@ def test_check_prints_the_configurations_of_all_databases_with_what_each_needs()
 
 def test_each_database_has_its_configurations_and_the_plan_reads_back_as_written() -> None:
     several = plan()
-    light, heavy = database_plans(several).values()
+    light, heavy = Study(several).databases.values()
     assert (light.database.settings, heavy.database.settings) == ({}, HEAVY["settings"])
     assert {*light.configurations, *heavy.configurations} == {*configurations(several)}
     assert not {*light.configurations} & {*heavy.configurations}
     assert parse_plan(to_toml(several)) == several
-    document = plan_document(several)
-    assert plan_document(Plan.model_validate(document)) == document
+    document = Study(several).document
+    assert Study(Plan.model_validate(document)).document == document
     assert "database" not in document
-    assert "databases" not in plan_document(plan(databases={}, database=LEAN))
+    assert "databases" not in Study(plan(databases={}, database=LEAN)).document
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_servers_by_url_need_no_storages_and_noise_is_measured_with_one_database
         "server, b",
     ]
     with pytest.raises(PlanError, match=r"several databases \(lean, heavy\)"):
-        same_twice(plan())
+        same_twice(Study(plan()))
 
 
 # --- findings -------------------------------------------------------------------------------------
@@ -233,7 +233,7 @@ def test_databases_side_by_side_need_space_together(own_place: Path) -> None:
 
     def errors(**databases: Any) -> list[str]:
         made = Plan.model_validate({**fields, **databases})
-        found = engine_of(made, Journal()).findings()
+        found = engine_of(Study(made).databases, Journal()).findings()
         return [one.seen for one in found if one.level == "error"]
 
     assert errors(database=own) == []
@@ -419,7 +419,7 @@ def test_campaigns_of_different_engines_are_not_compared_as_storages(results: Re
     assert "no difference between storages" in error.value.seen
     assert "[databases]" in error.value.do
     with pytest.raises(PlanError, match="no difference between storages"):
-        judgeable(plan(), configurations(plan()), theirs)
+        judgeable(Study(plan()), theirs)
 
 
 def test_two_campaigns_of_several_databases_are_compared_by_database(results: Results) -> None:
@@ -436,9 +436,9 @@ def test_two_campaigns_of_several_databases_are_compared_by_database(results: Re
 
 def test_the_fields_of_a_database_that_matter_are_those_of_the_only_one() -> None:
     other = {**HEAVY, "settings": {"cpu_per_transaction": "3ms"}}
-    assert compare_plans(plan(), plan(databases={"lean": LEAN, "heavy": other})) == [
-        "databases.heavy.settings.cpu_per_transaction"
-    ]
+    assert compare_plans(
+        Study(plan()).document, Study(plan(databases={"lean": LEAN, "heavy": other})).document
+    ) == ["databases.heavy.settings.cpu_per_transaction"]
 
 
 def test_a_base_image_that_changed_is_named_with_its_database(results: Results) -> None:

@@ -18,6 +18,7 @@ from kneebench.lab.journal import Journal
 from kneebench.measurement.quantities import READ
 from kneebench.plan import Plan
 from kneebench.plan.plan import Workload
+from kneebench.plan.study import Study
 from kneebench.records import (
     Configuration,
     Counts,
@@ -113,7 +114,7 @@ def measured(users: int, seed: int = 1, restore: int = 0, **changes: Any) -> See
     ours = {
         name: changes.pop(name) for name in list(changes) if name in SimulatedStorage.model_fields
     }
-    opened = engine_of(plan(seed, **ours), Journal())
+    opened = engine_of(Study(plan(seed, **ours)).databases, Journal())
     with opened.restored(CONFIGURATION, ignored, restore) as server:
         assert isinstance(server, Simulated)
         return rung(server, users, **changes)
@@ -259,7 +260,7 @@ def test_the_simulated_clock_jumps() -> None:
 
 
 def test_load_generators_follow_one_another_on_one_clock_and_one_database() -> None:
-    with engine_of(plan(), Journal()).restored(CONFIGURATION, ignored) as server:
+    with engine_of(Study(plan()).databases, Journal()).restored(CONFIGURATION, ignored) as server:
         assert server.now_s() == 0
         start = server.sum_next_order_ids()
         tallies = [rung(server, users, window_s=3).tally for users in (2, 4)]
@@ -275,7 +276,7 @@ def test_load_generators_follow_one_another_on_one_clock_and_one_database() -> N
 
 
 def test_what_leaves_the_core_has_exactly_the_fields_of_the_records() -> None:
-    with engine_of(plan(), Journal()).restored(CONFIGURATION, ignored) as server:
+    with engine_of(Study(plan()).databases, Journal()).restored(CONFIGURATION, ignored) as server:
         generator = server.load_generator(spec(4))
         generator.go()
         generator.mark("window")
@@ -295,7 +296,7 @@ def test_what_leaves_the_core_has_exactly_the_fields_of_the_records() -> None:
 
 
 def test_a_load_generator_reports_what_it_cannot_do_and_a_dropped_one_does_no_harm() -> None:
-    with engine_of(plan(), Journal()).restored(CONFIGURATION, ignored) as server:
+    with engine_of(Study(plan()).databases, Journal()).restored(CONFIGURATION, ignored) as server:
         generator, other = server.load_generator(spec(4)), server.load_generator(spec(4))
         with pytest.raises(RuntimeError, match="go"):
             generator.tick()
@@ -313,7 +314,7 @@ def test_a_load_generator_reports_what_it_cannot_do_and_a_dropped_one_does_no_ha
 
 
 def test_a_server_answers_from_any_thread() -> None:
-    with engine_of(plan(), Journal()).restored(CONFIGURATION, ignored) as server:
+    with engine_of(Study(plan()).databases, Journal()).restored(CONFIGURATION, ignored) as server:
         found: list[float] = []
         asking = threading.Thread(
             target=lambda: found.append(rung(server, 4, window_s=2).tally.window_s)
@@ -334,7 +335,9 @@ def test_a_tick_is_a_whole_second_with_all_five_transactions() -> None:
 
 
 def test_the_conditions_that_a_model_can_answer_hold_after_a_load() -> None:
-    with engine_of(plan(deadlocks=0.02), Journal()).restored(CONFIGURATION, ignored) as server:
+    with engine_of(Study(plan(deadlocks=0.02)).databases, Journal()).restored(
+        CONFIGURATION, ignored
+    ) as server:
         rung(server, 16, window_s=10)
         checks = server.conditions(ignored)
     assert [check.sentence for check in checks if not check.passed] == []
@@ -346,7 +349,7 @@ def test_the_conditions_that_a_model_can_answer_hold_after_a_load() -> None:
 
 
 def test_the_model_answers_all_meters_of_the_plan_but_those_of_a_real_machine() -> None:
-    opened = engine_of(plan(), Journal())
+    opened = engine_of(Study(plan()).databases, Journal())
     with opened.restored(CONFIGURATION, ignored) as server:
         of_a_machine = {"log_histogram", "threads", "scheduler", "network", "group", "thermal"}
         of_the_plan = {*Plan.model_fields["meters"].default} - of_a_machine
@@ -358,7 +361,7 @@ def test_the_model_answers_all_meters_of_the_plan_but_those_of_a_real_machine() 
 
 
 def test_a_checkpoint_is_read_at_once_though_the_clock_stands() -> None:
-    with engine_of(plan(), Journal()).restored(CONFIGURATION, ignored) as server:
+    with engine_of(Study(plan()).databases, Journal()).restored(CONFIGURATION, ignored) as server:
         counted = "checkpoints.requested|database"
         before = server.readings("checkpoints")[counted]
         server.checkpoint()
@@ -381,7 +384,7 @@ def test_what_the_meters_count_is_what_was_done() -> None:
 
 def test_every_counter_only_ever_rises() -> None:
     with engine_of(
-        plan(checkpoint_every="3s", full_after_users=6, deadlocks=0.1), Journal()
+        Study(plan(checkpoint_every="3s", full_after_users=6, deadlocks=0.1)).databases, Journal()
     ).restored(CONFIGURATION, ignored) as server:
         assert isinstance(server, Simulated)
         generator = server.load_generator(spec(8))
@@ -423,7 +426,9 @@ def test_a_full_server_refuses_and_the_clock_goes_on() -> None:
 
 
 def test_a_server_that_dies_loses_its_users_and_lets_nobody_in() -> None:
-    with engine_of(plan(dies_after="5s"), Journal()).restored(CONFIGURATION, ignored) as server:
+    with engine_of(Study(plan(dies_after="5s")).databases, Journal()).restored(
+        CONFIGURATION, ignored
+    ) as server:
         assert server.alive() == ""
         seen = rung(server, 8, window_s=8)
         assert seen.ticks[-1].alive == 0
@@ -435,7 +440,7 @@ def test_a_server_that_dies_loses_its_users_and_lets_nobody_in() -> None:
 
 def test_a_storage_without_a_model_is_an_error_of_the_plan() -> None:
     bare = Plan.model_validate({"database": {"engine": "simulated"}, "storages": {"drive": {}}})
-    opened = engine_of(bare, Journal())
+    opened = engine_of(Study(bare).databases, Journal())
     assert [finding.level for finding in opened.findings()] == ["error"]
     with pytest.raises(PlanError, match="no model"), opened.restored(CONFIGURATION, ignored):
         pass
@@ -448,7 +453,7 @@ def test_more_cores_than_the_model_has_are_an_error_of_the_plan() -> None:
         "ladder": {"users": 4},
         "constraints": {"cores": [2, 4, 6]},
     }
-    found = engine_of(Plan.model_validate(document), Journal()).findings()
+    found = engine_of(Study(Plan.model_validate(document)).databases, Journal()).findings()
     assert [one.seen for one in found if one.level == "error"] == [
         "drive (6 cores): needs 6 cores, 4 available in the model"
     ]

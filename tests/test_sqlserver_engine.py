@@ -23,7 +23,7 @@ from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.plan.configurations import configurations
-from kneebench.plan.resolve import only_database
+from kneebench.plan.study import Study
 from kneebench.records import Event
 from tests.documented_server import OneServer, one_server
 
@@ -52,7 +52,7 @@ def opened(
     given = {"database": {**DATABASE, **database}, "storages": {"drives": {"sqlserver": PLACES}}}
     rest = {"workload": {"warehouses": 1}, "constraints": constraints or {}}
     plan = Plan.model_validate({**given, **rest})
-    return RemoteSqlServer(only_database(plan), Journal(folder)), plan
+    return RemoteSqlServer(Study(plan).only_database, Journal(folder)), plan
 
 
 def image_of(made: RemoteSqlServer) -> Image:
@@ -453,7 +453,7 @@ def test_the_database_is_prepared_on_the_storage_that_is_measured_first(tmp_path
     url = {"url": "sqlserver://bench@other.example/tpcc"}
     storages = {"one": {}, "two": {}, "three": {}, "four": url, "five": url}
     given = {"database": DATABASE, "storages": storages, "baseline": "two"}
-    made = RemoteSqlServer(only_database(Plan.model_validate(given)), Journal(tmp_path))
+    made = RemoteSqlServer(Study(Plan.model_validate(given)).only_database, Journal(tmp_path))
     assert made._one_storage_per_url == ["two", "four"]
 
 

@@ -22,9 +22,8 @@ from kneebench.databases.tproc_c.loading import LARGEST_FIRST
 from kneebench.errors import PlanError
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
-from kneebench.plan.resolve import only_database
+from kneebench.plan.study import Study
 from kneebench.records import Check, Configuration, Event, Finding
-from kneebench.results.compare_plans import plan_document
 from tests import tds_server
 from tests.documented_server import ADDRESS, DocumentedSession
 from tests.short_load import short_load
@@ -69,7 +68,7 @@ def theirs(
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SQLCMDPASSWORD", tds_server.password())
         makers = Journal(tmp_path_factory.mktemp("makers"))
-        own = RemoteSqlServer(only_database(plan(schema_from="kneebench")), makers)
+        own = RemoteSqlServer(Study(plan(schema_from="kneebench")).only_database, makers)
         own.prepare(unwatched)
         address = own.address("there")
         try:
@@ -83,7 +82,7 @@ def theirs(
 
 def findings(journal: Journal, **given: Any) -> list[Finding]:
     """What `check` finds of the tables."""
-    every = RemoteSqlServer(only_database(plan(**given)), journal).findings()
+    every = RemoteSqlServer(Study(plan(**given)).only_database, journal).findings()
     return [one for one in every if "HammerDB" in f"{one.seen} {one.do}"]
 
 
@@ -115,7 +114,7 @@ def test_a_trial_has_a_schema_of_its_own_beside_hammerdbs() -> None:
 def test_the_plan_of_a_campaign_can_be_read_again_from_its_results() -> None:
     table = {"engine": "sqlserver", "url": URL, "schema_from": "hammerdb", "restore": "none"}
     given = Plan.model_validate({"database": table})
-    assert Plan.model_validate(plan_document(given)).database == given.database
+    assert Plan.model_validate(Study(given).document).database == given.database
 
 
 def documented(monkeypatch: pytest.MonkeyPatch, *, in_memory: bool = False) -> DocumentedSession:
@@ -142,7 +141,7 @@ def test_the_rights_that_a_login_lacks_in_the_database_are_an_error(
     documented(monkeypatch)
     table = {"engine": "sqlserver", "url": URL, "schema_from": "hammerdb", "restore": "none"}
     given = Plan.model_validate({"database": table, "workload": WAREHOUSES})
-    _, lacking = adopted.findings(ADDRESS, "server", only_database(given))
+    _, lacking = adopted.findings(ADDRESS, "server", Study(given).only_database)
     assert lacking.level == "error"
     assert lacking.do == "in [tpcc]: ALTER ROLE db_owner ADD MEMBER [bench]"
 
@@ -155,7 +154,7 @@ def test_files_that_no_command_can_move_must_be_where_the_plan_says(
     by = {"restore": how, **({"restore_command": "true"} if how == "command" else {})}
     table = {"engine": "sqlserver", "url": URL, "schema_from": "hammerdb", "data_dirs": ["X:\\"]}
     given = {"database": {**table, **by}, "storages": {"there": {}}, "workload": WAREHOUSES}
-    engine = RemoteSqlServer(only_database(Plan.model_validate(given)), Journal(tmp_path))
+    engine = RemoteSqlServer(Study(Plan.model_validate(given)).only_database, Journal(tmp_path))
     findings = [*engine.found(session, "there", ADDRESS, "server")]
     misplaced = [one for one in findings if "not in X:" in one.seen]
     assert [one.level for one in misplaced] == ["error"] * found
@@ -182,14 +181,14 @@ def test_check_says_what_becomes_of_the_tables_and_changes_nothing(
 def test_check_reports_what_is_not_such_a_schema(
     theirs: SqlServerAddress, journal: Journal
 ) -> None:
-    engine = RemoteSqlServer(only_database(plan(7, restore="none")), journal)
+    engine = RemoteSqlServer(Study(plan(7, restore="none")).only_database, journal)
     [wrong] = [one for one in engine.findings() if one.level == "error"]
     assert (wrong.seen, wrong.do) == ("it has 1 warehouse", "set workload.warehouses = 1")
     empty = f"{tds_server.DATABASE}_empty"
     with connect(theirs) as session:
         session.execute(f"CREATE DATABASE {empty}")
         elsewhere = RemoteSqlServer(
-            only_database(plan(restore="none", url=tds_server.url(empty))), journal
+            Study(plan(restore="none", url=tds_server.url(empty))).only_database, journal
         )
         [nothing] = [one for one in elsewhere.findings() if one.level == "error"]
         session.execute(f"DROP DATABASE {empty}")
@@ -202,7 +201,7 @@ def test_check_reports_what_is_not_such_a_schema(
 def test_with_consent_the_tables_are_measured_and_the_procedures_go_at_the_end(
     theirs: SqlServerAddress, journal: Journal
 ) -> None:
-    engine = RemoteSqlServer(only_database(plan(restore="none")), journal)
+    engine = RemoteSqlServer(Study(plan(restore="none")).only_database, journal)
     facts = engine.prepare(unwatched)
     assert (facts["schema_from"], facts["restored_by"]) == ("hammerdb", "none")
     with engine.restored(CONFIGURATION, unwatched) as server, connect_to(theirs) as inside:
@@ -227,7 +226,7 @@ def test_with_consent_the_tables_are_measured_and_the_procedures_go_at_the_end(
 def test_the_procedures_go_too_where_all_sessions_were_ended_and_by_hand(
     theirs: SqlServerAddress, journal: Journal
 ) -> None:
-    with RemoteSqlServer(only_database(plan(restore="none")), journal).restored(
+    with RemoteSqlServer(Study(plan(restore="none")).only_database, journal).restored(
         CONFIGURATION, unwatched
     ):
         tds_server.end_all_sessions(theirs)
@@ -242,7 +241,7 @@ def test_the_procedures_go_too_where_all_sessions_were_ended_and_by_hand(
 def test_what_was_broken_before_passes_only_while_it_stays_as_it_was(
     theirs: SqlServerAddress, journal: Journal
 ) -> None:
-    engine = RemoteSqlServer(only_database(plan(restore="none")), journal)
+    engine = RemoteSqlServer(Study(plan(restore="none")).only_database, journal)
     with engine.restored(CONFIGURATION, unwatched) as server, connect_to(theirs) as inside:
         assert failed(Conditions(1).checks(inside)) == BROKEN
         inside.execute("EXEC kneebench.payment 1, 1, 1, 1, 5, '', 700")
@@ -262,12 +261,12 @@ def test_a_command_restores_the_tables_which_must_be_the_plans(
     theirs: SqlServerAddress, journal: Journal, tmp_path: Path
 ) -> None:
     by_command = {"restore": "command", "restore_command": f"touch {tmp_path}/restored"}
-    with RemoteSqlServer(only_database(plan(**by_command)), journal).restored(
+    with RemoteSqlServer(Study(plan(**by_command)).only_database, journal).restored(
         CONFIGURATION, unwatched
     ) as server:
         assert failed(server.conditions(unwatched)) == set()
     assert (tmp_path / "restored").exists()
-    other = RemoteSqlServer(only_database(plan(2, **by_command)), journal)
+    other = RemoteSqlServer(Study(plan(2, **by_command)).only_database, journal)
     with (
         pytest.raises(PlanError, match="it has 1 warehouse"),
         other.restored(CONFIGURATION, unwatched),
@@ -282,7 +281,7 @@ def test_orders_of_the_bulk_load_are_left_out_until_they_are_delivered(
     with connect_to(theirs) as inside:
         inside.execute(BY_BCP)
     assert [one.level for one in findings(journal, restore="none")] == ["warning", "note"]
-    engine = RemoteSqlServer(only_database(plan(restore="none")), journal)
+    engine = RemoteSqlServer(Study(plan(restore="none")).only_database, journal)
     with engine.restored(CONFIGURATION, unwatched) as server:
         assert short_load(server, engine.plan, CONFIGURATION.id).whole.failed == 0
         checks = server.conditions(unwatched)

@@ -13,9 +13,8 @@ from kneebench.databases.engines.sqlserver.table import sqlserver_table
 from kneebench.plan import Plan
 from kneebench.plan.configurations import configurations
 from kneebench.plan.duration import expected
-from kneebench.plan.resolve import database_plans, only_database
+from kneebench.plan.study import Study
 from kneebench.records import Host
-from kneebench.results.compare_plans import plan_document
 
 MACHINE = Host(cpu="any", cores=2, memory_bytes=24 << 30, kernel="6", system="any")
 URL = "sqlserver://bench@db.example:1433/tpcc"
@@ -67,17 +66,21 @@ def test_all_storages_have_the_files_of_the_one_with_the_most_directories() -> N
 
 
 def test_the_restore_is_by_backup_where_the_plan_names_one() -> None:
-    kept = plan_document(plan())
-    assert only_database(Plan.model_validate(kept)).restore == kept["database"]["restore"] == "load"
-    assert only_database(plan(backup="B:\\x.bak")).restore == "backup"
-    assert only_database(plan()).restore == "load"
-    assert only_database(plan(restore="none", backup="B:\\x.bak")).restore == "none"
-    assert only_database(plan(restore="command", restore_command="back")).restore == "command"
+    kept = Study(plan()).document
+    assert (
+        Study(Plan.model_validate(kept)).only_database.restore
+        == kept["database"]["restore"]
+        == "load"
+    )
+    assert Study(plan(backup="B:\\x.bak")).only_database.restore == "backup"
+    assert Study(plan()).only_database.restore == "load"
+    assert Study(plan(restore="none", backup="B:\\x.bak")).only_database.restore == "none"
+    assert Study(plan(restore="command", restore_command="back")).only_database.restore == "command"
 
 
 def test_loading_again_before_each_climb_takes_longer_and_hammerdbs_schema_is_not_loaded() -> None:
     kept, by_load, existing = (
-        expected(database_plans(one), MACHINE)
+        expected(Study(one).databases, MACHINE)
         for one in (
             plan(restore="none"),
             plan(),

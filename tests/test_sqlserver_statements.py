@@ -31,7 +31,7 @@ from kneebench.lab.journal import Journal
 from kneebench.measurement.quantities import READ
 from kneebench.plan import Plan
 from kneebench.plan.plan import Workload
-from kneebench.plan.resolve import only_database
+from kneebench.plan.study import Study
 from kneebench.records import Event
 from tests.documented_server import (
     ADDRESS,
@@ -544,7 +544,7 @@ def found(session: DocumentedSession, **database: Any) -> dict[str, str]:
     given, made = plan(**database), image(session)
     findings = (
         *image_findings(session, made, "server"),
-        *server_findings(session, made, "server", only_database(given)),
+        *server_findings(session, made, "server", Study(given).only_database),
     )
     return {one.seen: f"{one.level}: {one.do}" for one in findings}
 
@@ -571,7 +571,9 @@ def test_more_warehouses_than_express_takes_are_a_warning(
     session = DocumentedSession()
     made = image(session, workload=Workload(warehouses=warehouses))
     made = made._replace(version=made.version._replace(engine_edition=edition))
-    seen = [one.seen for one in server_findings(session, made, "server", only_database(plan()))]
+    seen = [
+        one.seen for one in server_findings(session, made, "server", Study(plan()).only_database)
+    ]
     assert any("SQL Server Express has at most 10 GB" in one for one in seen) is warned
 
 
@@ -605,7 +607,7 @@ def test_a_database_that_stays_and_cannot_be_written_is_an_error(
 ) -> None:
     session = DocumentedSession().answer("is_read_only = 1", [(in_standby,)])
     findings = {
-        how: [*server_findings(session, image(session, how), "server", only_database(plan()))]
+        how: [*server_findings(session, image(session, how), "server", Study(plan()).only_database)]
         for how in ("none", "command", "backup")
     }
     [error] = findings["none"]

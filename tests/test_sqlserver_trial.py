@@ -21,6 +21,7 @@ from kneebench.databases.engines.sqlserver.session import SqlError, connect, quo
 from kneebench.databases.engines.sqlserver.table import SqlServerDatabase
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
+from kneebench.plan.study import Study
 from kneebench.records import Event, Finding
 from tests import tds_server
 from tests.documented_server import one_server
@@ -128,7 +129,7 @@ def test_a_backup_that_fails_is_a_step_and_the_others_are_tried(
 ) -> None:
     one_server(monkeypatch).answer("^BACKUP", SqlError("Access is denied.", 3201))
     plan = Plan.model_validate(WITH_BACKUP)
-    seen = by_subject([*try_databases(plan, Journal(tmp_path), unwatched)])
+    seen = by_subject([*try_databases(Study(plan), Journal(tmp_path), unwatched)])
     assert seen["load one warehouse"].startswith("ok: 499,000 rows")
     assert "Access is denied" in seen["backup"]
     assert "remains" not in seen["backup"], "it is removed in the end"
@@ -158,7 +159,7 @@ def test_each_trial_loads_and_writes_its_own_backup_again(
     plan = Plan.model_validate(WITH_BACKUP)
     for _ in range(2):
         there.sent.clear()
-        seen = by_subject([*try_databases(plan, Journal(tmp_path), unwatched)])
+        seen = by_subject([*try_databases(Study(plan), Journal(tmp_path), unwatched)])
         assert seen["backup"].startswith("ok: restored by backup")
         (written,) = [one for one in there.sent if one.startswith("BACKUP")]
         there.kept(written.partition("DESCRIPTION = N'")[2].rstrip("'"))
@@ -171,7 +172,9 @@ def test_of_several_databases_each_external_one_is_tried_in_turn(
     one_server(monkeypatch)
     databases = {"full": DATABASE, "ours": {}, "simple": {**DATABASE, "backup": BACKUP}}
     given = {"databases": databases, "storages": {"server": {"path": ".", "sqlserver": PLACES}}}
-    seen = by_subject([*try_databases(Plan.model_validate(given), Journal(tmp_path), unwatched)])
+    seen = by_subject(
+        [*try_databases(Study(Plan.model_validate(given)), Journal(tmp_path), unwatched)]
+    )
     assert seen["ours"] == "note: not tried: kneebench starts its servers"
     assert seen["full: load one warehouse"].startswith("ok")
     assert seen["simple: backup"].startswith("ok")

@@ -14,7 +14,7 @@ from kneebench.plan import Plan
 from kneebench.plan.configurations import configurations
 from kneebench.plan.duration import expected, steps
 from kneebench.plan.ladder import Ladder
-from kneebench.plan.resolve import database_plans, only_database
+from kneebench.plan.study import Study
 from kneebench.records import Climb, Finding, Host, Order, Results, Rung
 from kneebench.results import step_times
 from tests.recordings import recorded, recorded_host, recorded_plan
@@ -42,7 +42,9 @@ def lasted_s(results: Results) -> float:
 
 
 def foreseen_s(plan: Plan, host: Host) -> float:
-    parts = expected(database_plans(plan), host, step_times.as_before(host, plan))
+    parts = expected(
+        Study(plan).databases, host, step_times.StepTimes(host, Study(plan)).as_before()
+    )
     return parts.climbs_s + parts.final_runs_s
 
 
@@ -81,7 +83,7 @@ def _at(seconds: float) -> str:
 @pytest.mark.parametrize("times", [1.0, 3.0])
 def test_a_plan_that_ran_here_is_foreseen_as_it_was(times: float) -> None:
     ran, host, plan = slower(recorded(), times), recorded_host(), recorded_plan()
-    step_times.keep(host, plan, ran)
+    step_times.StepTimes(host, Study(plan)).keep(ran)
     assert foreseen_s(plan, host) == pytest.approx(lasted_s(ran), rel=0.1)
 
 
@@ -90,7 +92,7 @@ def test_another_plan_of_the_same_engine_is_foreseen_by_its_steps() -> None:
     ladder = {**plan.model_dump(mode="json")["ladder"], "repeats": 1}
     other = recorded_plan(ladder=ladder, question="another")
     before = foreseen_s(other, host)
-    step_times.keep(host, plan, slower(recorded(), 3.0))
+    step_times.StepTimes(host, Study(plan)).keep(slower(recorded(), 3.0))
     assert foreseen_s(other, host) > 1.5 * before
     assert foreseen_s(other, host) < foreseen_s(plan, host)
 
@@ -114,14 +116,16 @@ def test_the_turns_of_other_configurations_are_no_part_of_a_configurations_runs(
     every = [*by_configuration[first][:1], *by_configuration[second], *by_configuration[first][1:]]
     groups = step_times._groups(every, short=False)
     assert [len(group) for group in groups] == [1, 2, 1]
-    took = dict(step_times._final_steps(groups, every, only_database(plan)))
+    took = dict(step_times._final_steps(groups, every, Study(plan).only_database))
     assert took["run_s"] < 100.0
 
 
 def test_what_another_machine_took_says_nothing() -> None:
     host, plan = recorded_host(), recorded_plan()
     before = foreseen_s(plan, host)
-    step_times.keep(host.model_copy(update={"cpu": "another"}), plan, slower(recorded(), 3.0))
+    step_times.StepTimes(host.model_copy(update={"cpu": "another"}), Study(plan)).keep(
+        slower(recorded(), 3.0)
+    )
     assert foreseen_s(plan, host) == before
 
 
@@ -129,11 +133,11 @@ def test_counts_say_nothing_of_another_plan() -> None:
     """Rounds and rungs depend on the ladder, and on luck."""
     host, plan = recorded_host(), recorded_plan()
     ran = with_rungs_of(recorded(), lambda climb: (*climb.rungs, *climb.of("final_run")))
-    step_times.keep(host, plan, ran)
+    step_times.StepTimes(host, Study(plan)).keep(ran)
     other = recorded_plan(question="another", workload={"warehouses": 9})
     [configuration, *_] = configurations(other)
-    modelled = steps(only_database(other), configuration, host)
-    found = step_times.as_before(host, other)(configuration, modelled)
+    modelled = steps(Study(other).only_database, configuration, host)
+    found = step_times.StepTimes(host, Study(other)).as_before()(configuration, modelled)
     assert (found.rungs, found.runs, found.restores) == (
         modelled.rungs,
         modelled.runs,
@@ -171,14 +175,16 @@ def test_a_damaged_file_is_ignored_and_only_the_newest_are_kept(
     host, plan = recorded_host(), recorded_plan()
     for number in range(3):
         campaign = recorded().campaign.model_copy(update={"id": f"c{number}"})
-        step_times.keep(host, plan, recorded().model_copy(update={"campaign": campaign}))
+        step_times.StepTimes(host, Study(plan)).keep(
+            recorded().model_copy(update={"campaign": campaign})
+        )
     [folder] = (tmp_path / "kneebench" / "durations").iterdir()
     kept = list(folder.iterdir())
     assert len(kept) == 2
     assert folder.stat().st_mode & 0o077 == 0
     for file in kept:
         file.write_text("{")
-    unknown = expected(database_plans(plan), host)
+    unknown = expected(Study(plan).databases, host)
     assert foreseen_s(plan, host) == unknown.climbs_s + unknown.final_runs_s
 
 
@@ -203,10 +209,10 @@ def test_short_rounds_are_counted_by_restore() -> None:
                 one = {"order": order, "tally": tally, "started_at": _at(clock), "warm_up_s": 1.0}
                 by_configuration[configuration].append(model.model_copy(update=one))
                 clock += 5.0
-    step_times.keep(
-        host,
-        plan,
+    step_times.StepTimes(host, Study(plan)).keep(
         with_rungs_of(recorded(), lambda climb: by_configuration[climb.id]),
     )
-    found = expected(database_plans(plan), host, step_times.as_before(host, plan)).final_runs_s
+    found = expected(
+        Study(plan).databases, host, step_times.StepTimes(host, Study(plan)).as_before()
+    ).final_runs_s
     assert found == pytest.approx(2 * 20 + 8 * 5, rel=0.15)

@@ -15,11 +15,11 @@ from kneebench.plan import Plan
 from kneebench.plan.configurations import configurations
 from kneebench.plan.faults import Fault, PlanFaults
 from kneebench.plan.reader import parse_plan
-from kneebench.plan.resolve import campaign_plan
+from kneebench.plan.study import Study
 from kneebench.plan.writer import to_toml
 from kneebench.records import Limits
 from kneebench.results.campaign_folders import resumable
-from kneebench.results.compare_plans import compare_plans, plan_document
+from kneebench.results.compare_plans import compare_plans
 
 COMMON = """
 [database]
@@ -63,7 +63,7 @@ def test_a_storage_has_its_own_conditions_and_else_those_of_the_ladder() -> None
     assert limits(plan, "nvme") == Limits(elasticity=0.07, log_write_s=0.002, cores_busy=0.9)
     assert plan.ladder.stops.log_latency.limit == 0.008
     by_storage = {
-        configuration.storage: campaign_plan(plan).rungs(configuration).ladder.stops
+        configuration.storage: Study(plan).campaign.rungs(configuration).ladder.stops
         for configuration in configurations(plan)
     }
     assert by_storage["nvme"].limits == limits(plan, "nvme")
@@ -77,21 +77,21 @@ def test_a_key_that_a_storage_leaves_out_is_as_in_the_ladder() -> None:
 
 def test_results_keep_them_and_give_them_back() -> None:
     plan = parse_plan(OWN)
-    again = Plan.model_validate(plan_document(plan))
+    again = Plan.model_validate(Study(plan).document)
     assert [again.ladder_on(name).stops for name in ("sata", "nvme")] == [
         plan.ladder_on(name).stops for name in ("sata", "nvme")
     ]
     assert parse_plan(to_toml(plan)) == plan
-    assert resumable(plan_document(plan), plan)
-    assert not resumable(plan_document(parse_plan(COMMON)), plan)
+    assert resumable(Study(plan).document, Study(plan).document)
+    assert not resumable(Study(parse_plan(COMMON)).document, Study(plan).document)
 
 
 def test_a_plan_kept_before_storages_had_any_is_the_same_plan() -> None:
-    document: dict[str, Any] = plan_document(parse_plan(COMMON))
+    document: dict[str, Any] = Study(parse_plan(COMMON)).document
     for storage in document["storages"].values():
         del storage["stops"]
-    assert resumable(document, parse_plan(COMMON))
-    assert compare_plans(document, parse_plan(COMMON)) == []
+    assert resumable(document, Study(parse_plan(COMMON)).document)
+    assert compare_plans(document, Study(parse_plan(COMMON)).document) == []
 
 
 @pytest.mark.parametrize(
@@ -155,8 +155,8 @@ def test_check_prints_the_conditions_of_a_storage(tmp_path: Path) -> None:
 
 
 def test_plans_are_comparable_only_with_the_same_conditions_on_a_storage_of_both() -> None:
-    assert compare_plans(parse_plan(COMMON), parse_plan(OWN))[0] == (
-        "storages.nvme.stops.log_latency.limit"
-    )
+    assert compare_plans(Study(parse_plan(COMMON)).document, Study(parse_plan(OWN)).document)[
+        0
+    ] == ("storages.nvme.stops.log_latency.limit")
     other = parse_plan(OWN.replace("storages.nvme", "storages.optane"))
-    assert compare_plans(parse_plan(COMMON), other) == []
+    assert compare_plans(Study(parse_plan(COMMON)).document, Study(other).document) == []

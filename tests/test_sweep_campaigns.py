@@ -20,7 +20,7 @@ from kneebench.plan.configurations import configurations
 from kneebench.plan.duration import expected
 from kneebench.plan.preset import preset_text
 from kneebench.plan.reader import parse_plan
-from kneebench.plan.resolve import database_plans, only_database
+from kneebench.plan.study import Study
 from kneebench.records import Configuration, Event, Order, Results, Setting
 from kneebench.results import load
 from kneebench.results.joining import sized_otherwise, with_configurations
@@ -134,7 +134,9 @@ def test_check_prints_the_configurations_in_running_order_with_time_and_bytes(
     tmp_path: Path,
 ) -> None:
     swept = plan({"memory": SIZES, "reference": True})
-    found = preflight_checks(swept, engine_of(swept, Journal(tmp_path)), Journal(tmp_path))
+    found = preflight_checks(
+        Study(swept), engine_of(Study(swept).databases, Journal(tmp_path)), Journal(tmp_path)
+    )
     lines = [one for one in found if one.subject.startswith("configuration ")]
     assert [one.seen.partition(":")[0] for one in lines] == [
         "disk (10% of the data)",
@@ -148,7 +150,7 @@ def test_check_prints_the_configurations_in_running_order_with_time_and_bytes(
         database={},
         storages={"disk": {"path": tmp_path / "disk"}},
     )
-    databases, parts = database_plans(real), expected_duration(real, host())
+    databases, parts = Study(real).databases, expected_duration(Study(real), host())
     first, _ = configuration_findings(configurations(real), databases, parts)
     assert first.subject == "configuration 1 of 2" and "3 restores of up to" in first.seen
 
@@ -202,7 +204,7 @@ def test_configurations_join_at_the_rate_that_was_chosen_last(tmp_path: Path) ->
     again = last.order.model_copy(update={"rate_per_s": 1.0, "users": 7})
     chosen = with_configurations(
         results.campaign,
-        plan({"memory": SIZES}, ladder=ladder),
+        Study(plan({"memory": SIZES}, ladder=ladder)),
         [Configuration(id="late", storage="late")],
         [*kept, last.model_copy(update={"order": again})],
     )
@@ -273,6 +275,6 @@ def test_the_memory_preset_has_six_sizes_and_four_times_the_largest_as_data() ->
     swept = parse_plan(preset_text("memory"))
     found = configurations(swept)
     assert len(found) == 6 and swept.ladder.fixed and swept.ladder.repeats >= 3
-    data_bytes = only_database(swept).data_bytes
+    data_bytes = Study(swept).only_database.data_bytes
     assert data_bytes >= 4 * max(configuration.memory_bytes or 0 for configuration in found)
-    assert expected(database_plans(swept), host()).total_s < 65 * 60, "its first lines say an hour"
+    assert expected(Study(swept).databases, host()).total_s < 65 * 60, "its first lines say an hour"

@@ -20,6 +20,7 @@ from kneebench.databases.several import engine_of
 from kneebench.lab.journal import Journal
 from kneebench.lab.volumes.fio_on_drives import written_bytes
 from kneebench.plan import Plan
+from kneebench.plan.study import Study
 from kneebench.records import Configuration, Event
 from tests.loaded import shared_images, value
 from tests.loop_devices import MIB, done, loop_device
@@ -45,7 +46,7 @@ def plan(storage: dict[str, Any], **database: Any) -> Plan:
 
 @contextlib.contextmanager
 def restored(storage: dict[str, Any], journal: Journal) -> Iterator[PostgresServer]:
-    engine = engine_of(plan(storage), journal)
+    engine = engine_of(Study(plan(storage)).databases, journal)
     with (
         closing(engine),
         engine.restored(Configuration(id="new", storage="new"), unwatched) as server,

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from kneebench.campaign.trial import trial_plan, try_databases
+from kneebench.campaign.trial import trial_study, try_databases
 from kneebench.cli import app
 from kneebench.databases.engines.postgres.server import PostgresServer
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.plan import Plan
-from kneebench.plan.resolve import only_database
+from kneebench.plan.study import Study
 from kneebench.records import Event, Finding
 from tests.elsewhere import (  # noqa: F401 (fixtures)
     PASSWORD,
@@ -135,24 +135,26 @@ def test_a_login_that_is_refused_ends_the_trial_before_anything_is_made(
 def test_a_plan_without_a_running_server_cannot_be_tried() -> None:
     plan = Plan.model_validate({"storages": {"disk": {"path": "."}}})
     with pytest.raises(PlanError, match="no running server"):
-        trial_plan(plan)
+        trial_study(Study(plan))
 
 
 def test_a_trial_is_in_a_database_of_its_own_whatever_the_plan_measures() -> None:
     url = "postgresql://me@db/shop"
     database = {"url": url, "restore": "none", "schema_from": "hammerdb"}
-    own = trial_plan(Plan.model_validate({"database": database, "workload": {"warehouses": 500}}))
-    assert (only_database(own).restore, own.workload.warehouses) == ("template", 1)
+    own = trial_study(
+        Study(Plan.model_validate({"database": database, "workload": {"warehouses": 500}}))
+    )
+    assert (own.only_database.restore, own.workload.warehouses) == ("template", 1)
     server = {"engine": "sqlserver", "url": "sqlserver://me@db/tpcc", "backup": "/b/tpcc.bak"}
-    own = trial_plan(Plan.model_validate({"database": server}))
-    assert own.database.urls(own.storages) == {"server": "sqlserver://me@db/tpcc_try"}
-    assert own.database.backup == "/b/tpcc.bak.try"
+    own = trial_study(Study(Plan.model_validate({"database": server})))
+    assert own.only_database.urls == {"server": "sqlserver://me@db/tpcc_try"}
+    assert own.only_database.database.backup == "/b/tpcc.bak.try"
 
 
 def test_an_engine_without_a_way_to_remove_a_trial_is_not_tried(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     plan = Plan.model_validate({"database": {"url": "postgresql://me@db/x"}})
-    monkeypatch.setattr("kneebench.campaign.trial.engine_of", lambda plan, journal: object())
+    monkeypatch.setattr("kneebench.campaign.trial.engine_of", lambda databases, journal: object())
     with pytest.raises(PlanError, match="cannot remove a trial"):
-        next(try_databases(plan, None, unwatched))
+        next(try_databases(Study(plan), None, unwatched))

@@ -24,6 +24,7 @@ from kneebench.lab.permission import claim
 from kneebench.lab.volumes import Volumes, erase_drives, to_be_erased, volume_findings
 from kneebench.plan import Plan
 from kneebench.plan.storage import Storage
+from kneebench.plan.study import Study
 from kneebench.records import Event, Finding, WholeDrive, WriteCount
 from tests.loop_devices import MIB, done, loop_device, mounted, put, volume_point
 
@@ -81,7 +82,7 @@ def checksum(device: Path) -> str:
 def check(device: Path) -> Finding:
     """What `kneebench check` finds on a drive that may be erased, before anybody agrees."""
     table = {"storages": {"new": {"drives": [str(device)]}}, "erase": [look(device).wwid]}
-    findings = volume_findings(Plan.model_validate(table))
+    findings = volume_findings(Study(Plan.model_validate(table)))
     return next(one for one in findings if one.subject == str(device))
 
 
@@ -262,6 +263,7 @@ from kneebench.lab.inventory import inventory
 from kneebench.lab.inventory.erasable import drive_state
 from kneebench.lab.permission import claim
 from kneebench.lab.volumes import erase_drives
+from kneebench.plan.study import Study
 [drive] = inventory(["{drive}"])
 found = drive_state(drive)
 refusals = []

@@ -36,6 +36,7 @@ from kneebench.lab.volumes.layouts import has_md, md_command
 from kneebench.plan import Plan
 from kneebench.plan.default import MEMORY
 from kneebench.plan.storage import Storage
+from kneebench.plan.study import Study
 from kneebench.plan.volume import Volume
 from kneebench.records import Event, Signature, WholeDrive
 from tests.loop_devices import (
@@ -174,7 +175,7 @@ def test_an_array_is_made_without_a_resync_and_with_a_name_that_is_found_again()
 @pytest.mark.skipif(has_md(), reason="this kernel has md")
 def test_a_layout_that_needs_md_is_an_error_of_check_without_md(tmp_path: Path) -> None:
     with loop_device(tmp_path / "a.img") as a, loop_device(tmp_path / "b.img") as b:
-        seen = [one.seen for one in volume_findings(plan(str(a), str(b)), erase=())]
+        seen = [one.seen for one in volume_findings(Study(plan(str(a), str(b))), erase=())]
     assert any("no md" in sentence for sentence in seen)
 
 
@@ -195,7 +196,7 @@ def test_a_drive_with_data_is_refused_and_not_a_byte_of_it_changes(
     assert checksum(drive) == before
     [finding] = [
         one
-        for one in volume_findings(plan(drive), erase=[named(inventory(), drive)])
+        for one in volume_findings(Study(plan(drive)), erase=[named(inventory(), drive)])
         if one.subject == drive
     ]
     assert finding.level == "refused"
@@ -203,7 +204,7 @@ def test_a_drive_with_data_is_refused_and_not_a_byte_of_it_changes(
 
 def erasable(allowed: Plan) -> tuple[WholeDrive, ...]:
     """The drives that a run of the plan would show, to be erased."""
-    return to_be_erased(named_drives(allowed), allowed.erase)
+    return to_be_erased(named_drives(allowed.drives), allowed.erase)
 
 
 @pytest.mark.parametrize("what", some(HOLDS, HOLDS_ALWAYS))
@@ -214,7 +215,11 @@ def test_a_drive_that_plan_and_run_allow_to_erase_is_blank_afterwards(
     allowed = plan(drive, erase=(wwid(drive),))
     shown = erasable(allowed)
     levels = [
-        next(one.level for one in volume_findings(allowed, erase=agreed) if one.subject == drive)
+        next(
+            one.level
+            for one in volume_findings(Study(allowed), erase=agreed)
+            if one.subject == drive
+        )
         for agreed in ((), shown)
     ]
     assert levels == ["refused", "warning"]
@@ -232,12 +237,12 @@ def test_a_drive_without_a_wwid_is_never_erased() -> None:
 def test_one_drive_by_two_names_is_an_error_of_check(drive: str) -> None:
     table = {"drives": [drive], "log": {"drives": [Path(drive).name]}}
     twice = Plan.model_validate({"storages": {"new": table}})
-    seen = [one.seen for one in volume_findings(twice)]
+    seen = [one.seen for one in volume_findings(Study(twice))]
     assert f"{drive} is in 'new' already" in seen
 
 
 def test_a_missing_drive_is_one_finding_among_others() -> None:
-    found = [*volume_findings(plan("nosuchdrive", "another"), erase=())]
+    found = [*volume_findings(Study(plan("nosuchdrive", "another")), erase=())]
     assert "no such drive here" in [one.seen for one in found]
 
 
@@ -287,12 +292,12 @@ def test_a_job_that_nobody_watches_erases_only_the_drives_that_it_names_by_wwid(
         both = plan(drive, str(other), erase=(wwid(drive), wwid(str(other)), "wwn-3"))
         for word, why in (("all", "not in the plan's"), ("wwn-3", "no such drive here")):
             with pytest.raises(PlanError, match=why):
-                confirm_erasing(ThisMachine(), both, [word], wanted=True)
-        found = confirm_erasing(ThisMachine(), both, [wwid(drive)], wanted=False)
+                confirm_erasing(ThisMachine(), Study(both), [word], wanted=True)
+        found = confirm_erasing(ThisMachine(), Study(both), [wwid(drive)], wanted=False)
         assert [one.path for one in found] == [drive]
         with pytest.raises(Refused, match="not confirmed"):
-            confirm_erasing(ThisMachine(), both, [wwid(drive)], wanted=True)
-        found = confirm_erasing(ThisMachine(), both, both.erase[:2], wanted=True)
+            confirm_erasing(ThisMachine(), Study(both), [wwid(drive)], wanted=True)
+        found = confirm_erasing(ThisMachine(), Study(both), both.erase[:2], wanted=True)
         assert {one.path for one in found} == {drive, str(other)}
 
 
@@ -305,7 +310,7 @@ def test_a_wwid_that_two_drives_have_agrees_to_neither(
     second = done("losetup", "--find", "--show", wwid(drive)).strip()
     try:
         with pytest.raises(PlanError, match="several drives"):
-            confirm_erasing(ThisMachine(), allowed, allowed.erase, wanted=False)
+            confirm_erasing(ThisMachine(), Study(allowed), allowed.erase, wanted=False)
     finally:
         done("losetup", "--detach", second)
 
@@ -334,7 +339,9 @@ def test_a_drive_that_is_in_use_is_never_erased(drive: str, tmp_path: Path) -> N
         with pytest.raises(Refused, match=r"in use: .* is mounted on"):
             erase_drives(shown)
         assert erasable(allowed) == ()
-        [found] = [one for one in volume_findings(allowed, erase=shown) if one.subject == drive]
+        [found] = [
+            one for one in volume_findings(Study(allowed), erase=shown) if one.subject == drive
+        ]
         assert found.level == "refused"
         assert checksum(drive) == before
 
@@ -449,6 +456,7 @@ from kneebench.lab.volumes import Volumes
 from kneebench.plan.default import MEMORY
 from kneebench.plan.storage import Storage
 from kneebench.plan.volume import Volume
+from kneebench.plan.study import Study
 
 steps, place = int(sys.argv[1]), Path(sys.argv[2])
 start = subprocess.Popen.__init__

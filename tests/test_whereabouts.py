@@ -21,6 +21,7 @@ from kneebench.databases.several import engine_of
 from kneebench.lab.journal import Journal
 from kneebench.measurement.measure import measure
 from kneebench.plan import Plan
+from kneebench.plan.study import Study
 from kneebench.records import Configuration, Order
 from tests.loaded import DEBIAN, WITHOUT_DEBIAN, Databases, data_of, databases, unwatched, url_of
 from tests.only import rungs_of
@@ -50,7 +51,9 @@ def plan(url: str) -> Plan:
 
 @pytest.fixture(scope="module")
 def engine(made: Databases, tmp_path_factory: pytest.TempPathFactory) -> Engine:
-    return engine_of(plan(url_of(made.address)), Journal(tmp_path_factory.mktemp("journal")))
+    return engine_of(
+        Study(plan(url_of(made.address))).databases, Journal(tmp_path_factory.mktemp("journal"))
+    )
 
 
 def test_a_server_on_this_machine_is_known_by_its_process_and_its_directory(

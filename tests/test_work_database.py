@@ -23,6 +23,7 @@ from kneebench.lab.journal import Journal
 from kneebench.lab.processes import family, runs, started
 from kneebench.lab.programs import wait_until
 from kneebench.plan import Plan
+from kneebench.plan.study import Study
 from kneebench.records import Configuration, Event
 from tests.loaded import Cluster, Databases, cluster, unwatched, url_of
 
@@ -72,7 +73,7 @@ def there(kept: Cluster, tmp_path: Path) -> Iterator[There]:
             "ladder": {"users": (1, 8)},
             "storages": {"there": {}},
         }
-        engine = engine_of(Plan.model_validate(given), journal)
+        engine = engine_of(Study(Plan.model_validate(given)).databases, journal)
         engine.prepare(unwatched)
         yield There(made, engine, journal)
 

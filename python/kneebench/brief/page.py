@@ -368,7 +368,7 @@ def _database(view: ViewModel, database: str, engine: str) -> str:
     ]
     properties = engine_properties(engine)
     version = _common({properties.major_version(some) for some in settings})
-    setting = view.plan.databases_by_name[database].cache_setting
+    setting = view.databases.plans[database].database.cache_setting
     cache = _common({one.value for some in settings for one in some if one.name == setting})
     named = f"{properties.label} {version}".strip()
     return f"{named}, cache {cache}" if cache else named

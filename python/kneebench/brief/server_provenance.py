@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import Literal
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from kneebench.plan import Plan
 from kneebench.plan.database_plan import DatabasePlan
-from kneebench.plan.resolve import database_plans
+from kneebench.plan.study import Study
 from kneebench.records import Campaign
 
 Kind = Literal["own", "url", "simulated"]
@@ -22,9 +21,9 @@ def kind(plan: DatabasePlan) -> Kind:
     return "url" if any(plan.urls.values()) else "own"
 
 
-def kinds(plan: Plan) -> set[Kind]:
+def kinds(study: Study) -> set[Kind]:
     """Those of all databases of a plan."""
-    return {kind(one) for one in database_plans(plan).values()}
+    return {kind(one) for one in study.databases.values()}
 
 
 def restored(campaign: Campaign, database: str, plan: DatabasePlan) -> str:
@@ -54,7 +53,7 @@ def elsewhere(campaign: Campaign, names: Mapping[str, str]) -> list[str]:
     ]
 
 
-def hosts(plan: Plan) -> list[str]:
+def hosts(study: Study) -> list[str]:
     """Where the servers by URL of all databases were reached, as the URLs name it; a socket's
     directory is this machine.
 
@@ -63,7 +62,7 @@ def hosts(plan: Plan) -> list[str]:
     >>> hosts(Plan.model_validate({"database": database, "storages": storages}))
     ['db1', 'localhost']
     """
-    return list(dict.fromkeys(map(_host, plan.servers)))
+    return list(dict.fromkeys(map(_host, study.servers)))
 
 
 def _host(url: str) -> str:

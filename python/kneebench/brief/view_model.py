@@ -30,11 +30,10 @@ from kneebench.analysis.sweep import swept_configurations
 from kneebench.analysis.wording import named, number_of_users, plural, summed_up
 from kneebench.brief import chart_theme, server_provenance
 from kneebench.errors import KneebenchError
-from kneebench.plan import Plan
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.default import MEMORY
-from kneebench.plan.resolve import database_plans
 from kneebench.plan.storage import Storage
+from kneebench.plan.study import Study
 from kneebench.records import (
     Bottleneck,
     Check,
@@ -315,8 +314,8 @@ def in_memory(storage: Storage | None, climb: Climb) -> bool:
 class Databases:
     """`plans`: what the plan says of each database, by name; of one with one database, by ""."""
 
-    def __init__(self, results: Results, plan: Plan) -> None:
-        self._results, self.plans = results, database_plans(plan)
+    def __init__(self, results: Results, study: Study) -> None:
+        self._results, self.plans = results, study.databases
 
     def settings(self, name: str) -> tuple[Setting, ...]:
         """The settings in force on the first configuration that was measured with the database."""
@@ -337,7 +336,7 @@ class Databases:
         return [f"{name}: {sentence}" for name, sentence in found.items() if sentence]
 
 
-def measured_plan(results: Results) -> Plan:
+def measured_plan(results: Results) -> Study:
     """The measured plan.
 
     Raises KneebenchError for a plan of another version, and for names that no chart can draw.
@@ -345,7 +344,7 @@ def measured_plan(results: Results) -> Plan:
     what = f"cannot read the plan of {results.campaign.id}"
     do = "use the kneebench version that measured it, or measure again"
     try:
-        plan = Plan.model_validate(results.campaign.plan)
+        study = Study.kept(results.campaign.plan)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise KneebenchError(
@@ -359,4 +358,4 @@ def measured_plan(results: Results) -> Plan:
         raise KneebenchError(
             what, seen=f"control characters in the storage's name {odd[0]!r}", do=do
         )
-    return plan
+    return study

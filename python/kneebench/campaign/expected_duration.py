@@ -10,34 +10,33 @@ from kneebench.databases.several import engine_of
 from kneebench.errors import KneebenchError
 from kneebench.lab.journal import Journal
 from kneebench.lab.volumes import preconditioning_s
-from kneebench.plan import Plan
 from kneebench.plan.configurations import running_order
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.duration import Expected, expected
-from kneebench.plan.resolve import database_plans
+from kneebench.plan.study import Study
 from kneebench.records import Configuration, Finding, Host
-from kneebench.results.step_times import as_before
+from kneebench.results.step_times import StepTimes
 
 
-def expected_duration(plan: Plan, machine: Host, *, loaded: bool | None = None) -> Expected:
+def expected_duration(study: Study, machine: Host, *, loaded: bool | None = None) -> Expected:
     """The parts of the duration, as such steps took here before, with what the drives of volumes
     take; `loaded`: whether the databases are there, None if that is to be found out.
     """
-    parts = expected(database_plans(plan), machine, as_before(machine, plan))
-    there = _finds_loaded(plan) if loaded is None else loaded
+    parts = expected(study.databases, machine, StepTimes(machine, study).as_before())
+    there = _finds_loaded(study) if loaded is None else loaded
     load_s = 0.0 if there else parts.load_s
-    at_rest = len(plan.storages) * len(plan.databases_by_name)
-    at_rest_s = plan.power.at_rest_s * at_rest if plan.measures_real_hardware else 0.0
+    at_rest = len(study.storages) * len(study.databases)
+    at_rest_s = study.power.at_rest_s * at_rest if study.measures_real_hardware else 0.0
     climbs_s = parts.climbs_s + at_rest_s
-    return parts._replace(load_s=load_s, climbs_s=climbs_s, drives_s=preconditioning_s(plan))
+    return parts._replace(load_s=load_s, climbs_s=climbs_s, drives_s=preconditioning_s(study))
 
 
-def _finds_loaded(plan: Plan) -> bool:
+def _finds_loaded(study: Study) -> bool:
     """Whether the base images of managed servers are there; no external server is asked."""
-    if plan.servers:
+    if study.servers:
         return False
     try:
-        with closing(engine_of(plan, Journal())) as engine:
+        with closing(engine_of(study.databases, Journal())) as engine:
             return is_loaded(tuple(engine.findings()))
     except KneebenchError:  # the run will say so
         return False

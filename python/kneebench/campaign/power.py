@@ -15,7 +15,7 @@ from kneebench.measurement.power.idle import find_lags, idle_power
 from kneebench.measurement.power.recorder import ModelRecorder, PowerRecorder
 from kneebench.measurement.power.recordings import OwnRecordings, facts_of
 from kneebench.measurement.power_meters import model
-from kneebench.plan import Plan
+from kneebench.plan.study import Study
 from kneebench.records import CampaignPower, Configuration, MeterLag, Order, at_rest_on
 from kneebench.results.campaign_reader import rung_files
 from kneebench.results.store import Store
@@ -27,17 +27,17 @@ UNKNOWN_CORES = 4
 
 
 @contextlib.contextmanager
-def recorded_power(plan: Plan, instruments: Instruments) -> Iterator[PowerRecorder | None]:
+def recorded_power(study: Study, instruments: Instruments) -> Iterator[PowerRecorder | None]:
     """All meters of a plan, read until the end of the block; None without any.
 
     `instruments`: those of the database's machine. Raises PlanError for a meter that cannot be
     read.
     """
-    tables = plan.power.meters
+    tables = study.power.meters
     if not tables:
         yield None
-    elif not plan.measures_real_hardware:
-        yield _of_the_model(plan)
+    elif not study.measures_real_hardware:
+        yield _of_the_model(study)
     else:
         with contextlib.ExitStack() as opened:
             there = [one for one in tables if one.on_database_host]
@@ -46,23 +46,23 @@ def recorded_power(plan: Plan, instruments: Instruments) -> Iterator[PowerRecord
             for part in parts:
                 opened.callback(part.close)
             parts += [opened.enter_context(OwnRecordings(here))] if here else []
-            yield PowerRecorder(plan.power, parts)
+            yield PowerRecorder(study.power, parts)
 
 
-def _of_the_model(plan: Plan) -> PowerRecorder:
-    for one in model.of_machines(plan.power.meters):
+def _of_the_model(study: Study) -> PowerRecorder:
+    for one in model.of_machines(study.power.meters):
         seen = f"type {one.type} measures a machine, and a model runs on none"
         raise PlanError(f"power meter {one.name}", seen=seen, do=f'use type = "{model.TYPE}"')
-    facts = [facts_of(one) for one in plan.power.meters]
-    return ModelRecorder(plan.power, facts)
+    facts = [facts_of(one) for one in study.power.meters]
+    return ModelRecorder(study.power, facts)
 
 
-def campaign_power(plan: Plan, power: PowerRecorder | None) -> CampaignPower | None:
+def campaign_power(power: PowerRecorder | None) -> CampaignPower | None:
     """The meters, for the head of the results."""
     if not power:
         return None
-    sums, leading = plan.power.sums, plan.power.leading
-    return CampaignPower(meters=tuple(power.meters), sums=sums, leading=leading)
+    plan = power.plan
+    return CampaignPower(meters=tuple(power.meters), sums=plan.sums, leading=plan.leading)
 
 
 def use_kept(store: Store, power: PowerRecorder | None) -> None:

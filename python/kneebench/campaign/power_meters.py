@@ -12,8 +12,8 @@ from kneebench.measurement.power.now import PowerNow, own_meters, power_now
 from kneebench.measurement.power.recordings import OwnRecordings, Recordings, facts_of
 from kneebench.measurement.power_meters import model
 from kneebench.measurement.power_meters.command import CommandMeter
-from kneebench.plan import Plan
 from kneebench.plan.power import PowerMeter
+from kneebench.plan.study import Study
 from kneebench.records import Finding
 from kneebench.units import power, time
 
@@ -26,15 +26,15 @@ def meters_of_this_machine(seconds: float) -> list[PowerNow]:
 
 
 def meters_of_plan(
-    plan: Plan, instruments: Instruments, seconds: float, *, start: bool
+    study: Study, instruments: Instruments, seconds: float, *, start: bool
 ) -> list[PowerNow]:
     """What a plan's meters say; `instruments`: of its database's machine. A model's power is read
     while it runs. Without `start`, those that are programs of the plan are left out.
     """
-    if not plan.measures_real_hardware:
+    if not study.measures_real_hardware:
         why = "read from the model while a campaign runs"
-        return [PowerNow(facts=facts_of(one), why=why) for one in plan.power.meters]
-    meters = [one for one in plan.power.meters if start or not isinstance(one, CommandMeter)]
+        return [PowerNow(facts=facts_of(one), why=why) for one in study.power.meters]
+    meters = [one for one in study.power.meters if start or not isinstance(one, CommandMeter)]
     return _read(meters, instruments, seconds)
 
 
@@ -63,27 +63,27 @@ def _opened(table: PowerMeter, instruments: Instruments | None) -> Recordings:
     return OwnRecordings([table])
 
 
-def power_findings(plan: Plan, instruments: Instruments) -> Iterator[Finding]:
+def power_findings(study: Study, instruments: Instruments) -> Iterator[Finding]:
     """A finding on each meter of a plan that is no program: what it says now, or why nothing."""
-    budgets = [plan.ladder_on(name).stops.power.limit for name in plan.storages]
-    if any(budgets) and not plan.power.leading:
+    budgets = [study.ladder.on(one.stops).stops.power.limit for one in study.storages.values()]
+    if any(budgets) and not study.power.leading:
         seen = "no meter measures the power that it limits"
         do = "name a meter of scope wall in [power]"
         yield Finding(level="error", subject="ladder.stops.power", seen=seen, do=do)
-    if not plan.measures_real_hardware:
+    if not study.measures_real_hardware:
         seen, do = "it measures a machine, and a model runs on none", f'use type = "{model.TYPE}"'
-        for table in model.of_machines(plan.power.meters):
+        for table in model.of_machines(study.power.meters):
             yield Finding(level="error", subject=f"power meter {table.name}", seen=seen, do=do)
         return
-    if not plan.power.meters:
+    if not study.power.meters:
         return
-    found = meters_of_plan(plan, instruments, SECONDS, start=False)
+    found = meters_of_plan(study, instruments, SECONDS, start=False)
     yield from map(_finding, found)
-    if not plan.power.leading:
+    if not study.power.leading:
         seen = "no mW/NOPM: no meter, or several, of scope wall"
         yield Finding(level="note", subject="power", seen=seen, do="name one as power.headline")
     for one in found:
-        if one.period_s and (window_s := plan.ladder.window) < PERIODS * one.period_s:
+        if one.period_s and (window_s := study.ladder.window) < PERIODS * one.period_s:
             seen = (
                 f"it has a new value every {time(one.period_s)}: a window of {time(window_s)} has"
                 f" fewer than {PERIODS}, which is a caveat in the brief"

@@ -5,7 +5,7 @@ duration.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -36,21 +36,20 @@ from kneebench.measurement.meters import log_histogram
 from kneebench.measurement.present_load import load_findings, present_load
 from kneebench.measurement.profile.jobs import JOBS
 from kneebench.plan import Plan, reader
-from kneebench.plan.configurations import configurations
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.duration import rungs
 from kneebench.plan.ladder import WAREHOUSES_PER_USER
 from kneebench.plan.overrides import Override
 from kneebench.plan.preset import preset_text
 from kneebench.plan.reader import shelves as shelves
-from kneebench.plan.resolve import database_plans
+from kneebench.plan.study import Study
 from kneebench.plan.writer import to_toml
 from kneebench.records import Finding, Host, Watch, WholeDrive, unwatched
 from kneebench.results.logo import read_logo
 
 
 def preflight_checks(
-    plan: Plan,
+    study: Study,
     engine: Engine,
     journal: Journal,
     *,
@@ -61,43 +60,42 @@ def preflight_checks(
 
     `erase`: drives that this run may erase; `watch`: receives how far a drive has been read.
     """
-    machine, real = host(), plan.measures_real_hardware
-    databases = database_plans(plan)
-    each = partial(of_each_database, databases)
-    loaded = is_loaded(of_engine := _of_engine(plan, engine))
-    parts = expected_duration(plan, machine, loaded=loaded)
+    machine, real = host(), study.measures_real_hardware
+    each = partial(of_each_database, study.databases)
+    loaded = is_loaded(of_engine := _of_engine(study, engine))
+    parts = expected_duration(study, machine, loaded=loaded)
     return (
         *of_engine,
-        *volume_findings(plan, erase=erase, watch=watch),
-        *erase_findings(plan),
-        *kernel_findings(plan),
+        *volume_findings(study, erase=erase, watch=watch),
+        *erase_findings(study),
+        *kernel_findings(study),
         *(each(constraint_findings) if real else []),
-        *_parts(plan),
-        *logo_findings(plan),
-        *_facts(plan),
-        *published_findings(plan),
-        *_fio(plan),
+        *_parts(study),
+        *logo_findings(study),
+        *_facts(study),
+        *published_findings(study),
+        *_fio(study),
         *each(lambda one: core_findings(one, machine)),
         *(each(lambda one: data_findings(one, machine)) if real else []),
-        *(drive_findings(plan) if real else []),
-        *_users(plan, machine),
-        *stop_findings(plan),
-        *(_log_histogram(plan, of_engine) if real else []),
-        *(rounds_findings(next(iter(databases.values()))) if real else []),
+        *(drive_findings(study) if real else []),
+        *_users(study, machine),
+        *stop_findings(study),
+        *(_log_histogram(study, of_engine) if real else []),
+        *(rounds_findings(next(iter(study.databases.values()))) if real else []),
         *(others(journal) if real else []),
         *left_over(journal),
-        *configuration_findings(configurations(plan), databases, parts),
-        duration_finding(parts, databases=len(databases), real=real),
+        *configuration_findings(study.configurations, study.databases, parts),
+        duration_finding(parts, databases=len(study.databases), real=real),
     )
 
 
-def load_now(plan: Plan) -> tuple[Finding, ...]:
-    """Findings on the current load of the machine and of each of the plan's drives, measured for
-    about a second.
+def load_now(databases: Collection[DatabasePlan]) -> tuple[Finding, ...]:
+    """Findings on the current load of the machine and of each drive of these databases, measured
+    for about a second.
     """
-    databases = database_plans(plan).values()
     cores = sorted({core for one in databases for core in Shares(one).resources.cores})
-    return load_findings(present_load(cores, whole_devices(plan.paths)), len(cores))
+    paths = {path for one in databases for kept in one.storages.values() for path in kept.paths}
+    return load_findings(present_load(cores, whole_devices(paths)), len(cores))
 
 
 def read_plan(path: str | Path, overrides: Sequence[Override] = ()) -> Plan:
@@ -108,20 +106,21 @@ def read_plan(path: str | Path, overrides: Sequence[Override] = ()) -> Plan:
     return reader.read_plan(path, shelves(), overrides)
 
 
-def overridden(plan: Plan, overrides: Sequence[Override]) -> Plan:
+def overridden(study: Study, overrides: Sequence[Override]) -> Study:
     """A plan that no file has, with the keys that `overrides` sets; raises as `read_plan` does."""
     if not overrides:
-        return plan
-    return reader.parse_plan(to_toml(plan), "the default plan", shelves(), overrides)
+        return study
+    text = to_toml(study.written)
+    return Study(reader.parse_plan(text, "the default plan", shelves(), overrides))
 
 
-def as_plan(given: Plan | str | Path) -> Plan:
-    """A plan as it is, or the one in a file. Raises PlanError as `read_plan` does, and TypeError
-    for anything else.
+def as_study(given: Plan | str | Path, overrides: Sequence[Override] = ()) -> Study:
+    """What a plan asks, or the one in a file with the keys that `overrides` sets. Raises PlanError
+    as `read_plan` does, and TypeError for anything else.
     """
-    plan = read_plan(given) if isinstance(given, str | Path) else given
+    plan = read_plan(given, overrides) if isinstance(given, str | Path) else given
     require_kind(plan, Plan, "name its file, or make one with kneebench.Plan.model_validate()")
-    return plan
+    return Study(plan)
 
 
 def preset(name: str) -> Plan:
@@ -136,35 +135,35 @@ def preset(name: str) -> Plan:
     return reader.parse_plan(preset_text(name), f"preset {name}", shelves())
 
 
-def _parts(plan: Plan) -> Iterator[Finding]:
-    engines = [one.engine for one in plan.databases_by_name.values()]
+def _parts(study: Study) -> Iterator[Finding]:
+    engines = [one.database.engine for one in study.databases.values()]
     for key, known in shelves().items():
-        for name in plan.meters if key == "meters" else engines:
+        for name in study.meters if key == "meters" else engines:
             if name not in known:
                 seen, do = f"unknown component {name!r}", f"use one of: {', '.join(known)}"
                 yield Finding(level="error", subject=key, seen=seen, do=do)
 
 
-def logo_findings(plan: Plan) -> Iterator[Finding]:
+def logo_findings(study: Study) -> Iterator[Finding]:
     """An error for a logo that cannot be read."""
-    if plan.brief.logo:
+    if study.brief.logo:
         try:
-            read_logo(plan.brief.logo)
+            read_logo(study.brief.logo)
         except PlanError as error:
             yield Finding(level="error", subject=error.what, seen=error.seen, do=error.do)
 
 
-def _facts(plan: Plan) -> Iterator[Finding]:
+def _facts(study: Study) -> Iterator[Finding]:
     """What the author says of the machine, as the brief will show it."""
-    for name, text in plan.brief.machine.items():
+    for name, text in study.brief.machine.items():
         seen = f'"{text}" (the author\'s words)'
         yield Finding(level="ok", subject=f"brief.machine: {name}", seen=seen)
 
 
-def published_findings(plan: Plan) -> Iterator[Finding]:
+def published_findings(study: Study) -> Iterator[Finding]:
     """An error for each published figure that is to stand beside a row that no profile has."""
     rows = [job.name for job in JOBS]
-    for number, one in enumerate(plan.brief.published):
+    for number, one in enumerate(study.brief.published):
         if one.kind == "profile" and one.name not in rows:
             subject = f"brief.published.{number}.name"
             seen = f"no row of a profile is called {one.name!r}"
@@ -173,22 +172,22 @@ def published_findings(plan: Plan) -> Iterator[Finding]:
             )
 
 
-def _fio(plan: Plan) -> Iterator[Finding]:
-    if plan.raw_profile and not found("fio"):
+def _fio(study: Study) -> Iterator[Finding]:
+    if study.raw_profile and not found("fio"):
         do = "install fio, or set raw_profile = false"
         yield Finding(level="error", subject="raw_profile", seen="fio is missing", do=do)
 
 
-def _users(plan: Plan, machine: Host) -> Iterator[Finding]:
-    ladder = plan.ladder
-    enough = plan.workload.warehouses // WAREHOUSES_PER_USER
+def _users(study: Study, machine: Host) -> Iterator[Finding]:
+    ladder = study.ladder
+    enough = study.workload.warehouses // WAREHOUSES_PER_USER
     climb = number_of_users(ladder.last)
     if not ladder.fixed:
         climb = f"up to {climb}, about {rungs(ladder, machine.cores)} rungs per climb"
     if ladder.last > enough:
         enough_for = f"enough for {number_of_users(enough)}" if enough else "too few for any user"
-        are = "are" if plan.workload.warehouses > 1 else "is"
-        seen = f"{climb}; {plural(plan.workload.warehouses, 'warehouse')} {are} {enough_for}"
+        are = "are" if study.workload.warehouses > 1 else "is"
+        seen = f"{climb}; {plural(study.workload.warehouses, 'warehouse')} {are} {enough_for}"
         do = (
             f"the brief warns if a knee exceeds that; {WAREHOUSES_PER_USER} warehouses per user"
             " avoid it"
@@ -198,18 +197,18 @@ def _users(plan: Plan, machine: Host) -> Iterator[Finding]:
         yield Finding(level="ok", subject="users", seen=climb)
 
 
-def _of_engine(plan: Plan, engine: Engine) -> tuple[Finding, ...]:
+def _of_engine(study: Study, engine: Engine) -> tuple[Finding, ...]:
     """Without those on a meter that the plan does not have."""
     found = engine.findings()
-    wanted = log_histogram.NAME in plan.meters
+    wanted = log_histogram.NAME in study.meters
     return tuple(one for one in found if wanted or not one.subject.endswith(LOG_HISTOGRAM))
 
 
-def _log_histogram(plan: Plan, of_engine: Sequence[Finding]) -> Iterator[Finding]:
+def _log_histogram(study: Study, of_engine: Sequence[Finding]) -> Iterator[Finding]:
     """Whether the distribution of log writes will be measured, as far as this machine decides: a
     server by URL may decide otherwise.
     """
-    if log_histogram.NAME not in plan.meters:
+    if log_histogram.NAME not in study.meters:
         return
     if lacking := missing():
         seen = f"it will not be measured: {lacking.seen}"
@@ -312,12 +311,12 @@ def _memory(limits: Sequence[int], machine_bytes: int | None) -> str:
     return f"{sizes} of memory" + (f" (without a limit: {machine})" if machine else "")
 
 
-def drive_findings(plan: Plan) -> Iterator[Finding]:
+def drive_findings(study: Study) -> Iterator[Finding]:
     """Warnings for storages on the same drive: they compare nothing, unless that is intended (a
     setting, a file system).
     """
     on: dict[str, list[str]] = {}
-    for name, storage in plan.storages.items():
+    for name, storage in study.storages.items():
         if storage.path:
             on.setdefault(_place(storage.path), []).append(name)
     for place, names in on.items():

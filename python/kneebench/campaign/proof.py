@@ -18,14 +18,13 @@ from kneebench.analysis.proof import (
     with_gains,
 )
 from kneebench.analysis.wording import listed
-from kneebench.campaign.machines.opening import let_users_in
+from kneebench.campaign.machines.opening import Users
 from kneebench.campaign.restored import Context, Restored
 from kneebench.databases.engine import Engine
 from kneebench.errors import KneebenchError
-from kneebench.plan import Plan
 from kneebench.plan.duration import restored_run_s
 from kneebench.plan.relief import ReliefError, Side, Spare, as_it_was, relieved
-from kneebench.plan.resolve import campaign_plan, only_database
+from kneebench.plan.study import Study
 from kneebench.records import Climb, Configuration, Event, Order, Proof
 from kneebench.results import load
 from kneebench.results.store import Store
@@ -54,7 +53,7 @@ class Tried:
         self.sides = [one for one in self.sides if one[0] is not side]
 
 
-def prove(campaign: Context, plan: Plan, reliefs: Sequence[str] | None) -> None:
+def prove(campaign: Context, study: Study, reliefs: Sequence[str] | None) -> None:
     """Relieve what was short at every knee that was measured, and keep what that gained.
 
     `reliefs`: those to try; if empty, what looks short; None: nothing is proved. A relief that was
@@ -68,7 +67,7 @@ def prove(campaign: Context, plan: Plan, reliefs: Sequence[str] | None) -> None:
         kept = store.campaign.proofs.get(climb.id)
         users, wanted = users_to_prove(climb), still_to_try(climb, reliefs, kept)
         if users and wanted:
-            before = _as_it_was(campaign, plan, climb, users)
+            before = _as_it_was(campaign, study, climb, users)
             tried = _open_sides(campaign, before, climb, wanted)
             watch(Event(kind="start", doing=_announced(climb.configuration, tried)))
             found = _measure_sides(campaign, tried, climb.configuration, users)
@@ -81,24 +80,22 @@ def prove(campaign: Context, plan: Plan, reliefs: Sequence[str] | None) -> None:
 
 def _announced(configuration: Configuration, tried: Tried) -> str:
     """What is about to be measured, and how long that takes."""
-    plans = [
-        only_database(side.plan) for side, _ in tried.sides if side.plan.measures_real_hardware
-    ]
-    each_s = sum(map(restored_run_s, plans))
+    studies = [side.study for side, _ in tried.sides if side.study.measures_real_hardware]
+    each_s = sum(restored_run_s(one.only_database) for one in studies)
     least, most = (units.rough_time(runs * each_s) for runs in (LEAST_RUNS, MOST_RUNS))
     sides = listed([side.relief or "as it was" for side, _ in tried.sides])
     time = f" in {least} to {most}" if each_s else ""
     return f"proving what limits {configuration.name}{time}: {sides}, in turn"
 
 
-def _as_it_was(campaign: Context, plan: Plan, climb: Climb, users: int) -> Side:
+def _as_it_was(campaign: Context, study: Study, climb: Climb, users: int) -> Side:
     """The knee, with the sizes that the campaign's server had."""
     place = climb.configuration
     kept = campaign.store.campaign.settings.get(place.id, ())
     database = campaign.plan.database(place)
     names = () if database.urls[place.storage] else database.database.sized_settings
     sized = {one.name: one.value for one in kept if one.name in names}
-    return as_it_was(plan, place, users, sized)
+    return as_it_was(study, place, users, sized)
 
 
 def _open_sides(campaign: Context, before: Side, climb: Climb, reliefs: Sequence[Reliefs]) -> Tried:
@@ -119,11 +116,11 @@ def _open_sides(campaign: Context, before: Side, climb: Climb, reliefs: Sequence
 
 def _engine(campaign: Context, side: Side) -> Engine:
     """The side's engine with its base image. Raises ReliefError if something is in its way."""
-    engine = campaign.machine.engine(side.plan)
-    findings = campaign.machine.in_the_way(side.plan, engine)
+    engine = campaign.machine.engine(side.study.databases)
+    findings = campaign.machine.in_the_way(side.study, engine)
     if wrong := [one for one in findings if one.level in ("error", "refused")]:
         raise ReliefError(f"{wrong[0].subject}: {wrong[0].seen}")
-    let_users_in(engine, side.plan, campaign.load_hosts)
+    Users(side.study.hosts.database, campaign.load_hosts).let_into(engine)
     engine.prepare(campaign.watch)
     return engine
 
@@ -140,7 +137,7 @@ def _measure_sides(
     """All sides in turn until the gains are settled, or were measured often enough."""
     store = campaign.store
     root = store.folder / FOLDER / configuration.id
-    with Store.for_plan(root, tried.sides[0][0].plan, store.campaign.host) as kept:
+    with Store.for_study(root, tried.sides[0][0].study, store.campaign.host) as kept:
         for side, _ in tried.sides:
             kept.put_climb(Climb(configuration=side.configuration, rungs=(), knee_users=users))
         found = Proof(configuration=configuration.id, users=users, relieved=())
@@ -155,7 +152,7 @@ def _measure_sides(
 
 
 def _context(campaign: Context, side: Side, engine: Engine, store: Store) -> Context:
-    plan = campaign_plan(side.plan)
+    plan = side.study.campaign
     return campaign._replace(plan=plan, engine=engine, store=store, in_force=())
 
 

@@ -19,11 +19,10 @@ from kneebench.databases.several import engine_of
 from kneebench.errors import CheckFailed, KneebenchError, PlanError
 from kneebench.lab.journal import Journal
 from kneebench.measurement.quantities import READ
-from kneebench.plan import Plan
 from kneebench.plan.constraints import Constraints
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.plan import Workload
-from kneebench.plan.resolve import only_database
+from kneebench.plan.study import Study
 from kneebench.records import TRANSACTIONS, Check, Configuration, Finding, Order, Tally, Watch
 from kneebench.workload import generator_spec, running_load
 
@@ -37,65 +36,65 @@ READ_BY_SERVERS = ("log_writes", "checkpoints", "tables", "waits")
 """Meters that only a server can answer."""
 
 
-def trial_plan(plan: Plan) -> Plan:
+def trial_study(study: Study) -> Study:
     """The plan on one warehouse, in a database of its own, without constraints.
 
     Raises PlanError for a plan whose servers are managed: each of their runs is in directories of
     its own.
     """
-    if not _by_url(plan):
+    if not _by_url(study):
         raise PlanError(
             "--try",
             seen="the plan names no running server (url)",
             do="measure briefly instead: kneebench run --users 2 --for 10s",
         )
-    database = plan.database.for_trial()
+    database = study.only_database.database.for_trial()
     storages = {
         name: storage.model_copy(update={"url": database.trial_url(storage.url)})
-        for name, storage in plan.storages.items()
+        for name, storage in study.storages.items()
     }
-    workload = Workload(warehouses=1, profile=plan.workload.profile)
-    update = {"database": database, "storages": storages}
-    update |= {"constraints": Constraints()}
-    return plan.model_copy(update={**update, "workload": workload})
+    workload = Workload(warehouses=1, profile=study.workload.profile)
+    return study.changed(
+        database=database, storages=storages, constraints=Constraints(), workload=workload
+    )
 
 
-def _by_url(plan: Plan) -> bool:
+def _by_url(study: Study) -> bool:
     """Whether all servers of a plan with one database run already."""
-    return all(plan.database.urls(plan.storages).values())
+    return all(study.only_database.urls.values())
 
 
-def try_databases(plan: Plan, journal: Journal, watch: Watch) -> Iterator[Finding]:
+def try_databases(study: Study, journal: Journal, watch: Watch) -> Iterator[Finding]:
     """What works and what does not, step by step, while it is tried; of each database of the plan
     whose servers run already, in turn.
 
     Raises PlanError for a plan that cannot be tried. An error of level "refused" or of the first
     findings ends the trial of a database: nothing was made.
     """
-    if not any(_by_url(plan.alone(name)) for name in plan.databases_by_name):
-        trial_plan(plan)
-    for name in plan.databases_by_name:
-        for finding in _try_database(name, plan.alone(name), journal, watch):
+    if not any(_by_url(study.alone(name)) for name in study.databases):
+        trial_study(study)
+    for name in study.databases:
+        for finding in _try_database(name, study.alone(name), journal, watch):
             subject = ": ".join(filter(None, (name, finding.subject)))
             yield finding.model_copy(update={"subject": subject})
 
 
-def _try_database(name: str, plan: Plan, journal: Journal, watch: Watch) -> Iterator[Finding]:
+def _try_database(name: str, study: Study, journal: Journal, watch: Watch) -> Iterator[Finding]:
     """The trial of one database; beside others what keeps it from being tried is a finding."""
-    if not _by_url(plan):
+    if not _by_url(study):
         yield Finding(level="note", subject="", seen="not tried: kneebench starts its servers")
         return
     try:
-        yield from _try_server(plan, journal, watch)
+        yield from _try_server(study, journal, watch)
     except PlanError as error:
         if not name:
             raise
         yield finding_of(error)
 
 
-def _try_server(plan: Plan, journal: Journal, watch: Watch) -> Iterator[Finding]:
-    own = trial_plan(plan)
-    engine = engine_of(own, journal)
+def _try_server(study: Study, journal: Journal, watch: Watch) -> Iterator[Finding]:
+    own = trial_study(study)
+    engine = engine_of(own.databases, journal)
     if not isinstance(engine, RemovesImages):
         raise PlanError("--try", seen="this engine cannot remove a trial", do="use kneebench run")
     found = engine.findings()
@@ -113,12 +112,12 @@ def _try_server(plan: Plan, journal: Journal, watch: Watch) -> Iterator[Finding]
     yield removed
 
 
-def _steps(plan: Plan, engine: Engine, journal: Journal, watch: Watch) -> Iterator[Finding]:
+def _steps(study: Study, engine: Engine, journal: Journal, watch: Watch) -> Iterator[Finding]:
     """Load, back up, and the steps of each storage; on the loaded database where the backup
     fails.
     """
-    unsaved = plan.model_copy(update={"database": plan.database.before_backup()})
-    loading = engine if unsaved == plan else engine_of(unsaved, journal)
+    unsaved = study.changed(database=study.only_database.database.before_backup())
+    loading = engine if unsaved == study else engine_of(unsaved.databases, journal)
     loaded = _step(LOADED, lambda: _loaded(loading.prepare(watch)))
     yield loaded
     if loaded.level == "error":
@@ -127,8 +126,8 @@ def _steps(plan: Plan, engine: Engine, journal: Journal, watch: Watch) -> Iterat
         saved = _step(BACKED_UP, lambda: f"restored by {engine.prepare(watch)['restored_by']}")
         yield saved
         if saved.level == "error":
-            plan, engine = unsaved, loading
-    database = only_database(plan)
+            study, engine = unsaved, loading
+    database = study.only_database
     for configuration in {one.storage: one for one in reversed(database.configurations)}.values():
         yield from Trial(database, engine, configuration, watch).steps()
 

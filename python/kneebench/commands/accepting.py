@@ -30,8 +30,8 @@ from kneebench.directories import CAMPAIGNS
 
 if TYPE_CHECKING:
     from kneebench.analysis.acceptance import Margins
-    from kneebench.plan import Plan
     from kneebench.plan.overrides import Override
+    from kneebench.plan.study import Study
     from kneebench.records import Results
     from kneebench.results.acceptance import Acceptance
 
@@ -107,26 +107,26 @@ def _plan(
     *,
     sure: bool,
     trust: bool = False,
-) -> Plan | None:
+) -> Study | None:
     """The plan to run, at the baseline's fixed rate; None for campaigns that were measured."""
-    from kneebench.campaign.preflight import overridden, preset, read_plan
+    from kneebench.campaign.preflight import as_study, overridden, preset
     from kneebench.plan.preset import presets, published_presets
     from kneebench.results.acceptance import at_the_same_rate, plan_of
     from kneebench.results.campaign_names import campaign_at
     from kneebench.results.origin import is_own
 
     if not judged:
-        plan = plan_of(base)
+        study = plan_of(base)
         if base.archive or not is_own(base.folder, base.campaign):
-            _agree(plan, base.archive or base.folder, sure=sure)
-        return at_the_same_rate(overridden(plan, keys), base)
+            _agree(study, base.archive or base.folder, sure=sure)
+        return at_the_same_rate(overridden(study, keys), base)
     name, several = judged[0], len(judged) > 1
     if not several and not campaign_at(name, root):
         if Path(name).is_file():
-            plan = trusted(Path(name), lambda: read_plan(name, keys), sure=trust)
-            return at_the_same_rate(plan, base)
+            study = trusted(Path(name), lambda: as_study(name, keys), sure=trust)
+            return at_the_same_rate(study, base)
         if name in (*presets(), *published_presets()):
-            return at_the_same_rate(overridden(preset(name), keys), base)
+            return at_the_same_rate(overridden(as_study(preset(name)), keys), base)
     _require_none([one.option for one in keys])
     return None
 
@@ -140,7 +140,7 @@ def _require_none(options: Sequence[str]) -> None:
         raise PlanError(options[0], seen=seen, do=do)
 
 
-def _agree(plan: Plan, given: Path | None, *, sure: bool) -> None:
+def _agree(study: Study, given: Path | None, *, sure: bool) -> None:
     """Raises PlanError for a plan out of a result archive, or a folder of others, that does more
     than use a database of kneebench's own, and without --yes, with what it would do.
     """
@@ -148,20 +148,20 @@ def _agree(plan: Plan, given: Path | None, *, sure: bool) -> None:
     from kneebench.plan.borrowed import effects, reaches_further
 
     what = f"cannot run the plan of {given}"
-    if reason := reaches_further(plan):
+    if reason := reaches_further(study.written):
         raise PlanError(
             what, seen=f"it is not your own, and {reason}", do="name a plan file of your own"
         )
     if not sure:
         raise PlanError(
             what,
-            seen=f"it is not your own; it would {effects(plan)}",
+            seen=f"it is not your own; it would {effects(study.written)}",
             do="add --yes to run it, or name a plan file",
         )
 
 
 def _measure(
-    plan: Plan,
+    study: Study,
     base: Results,
     out: Path,
     fresh: bool,
@@ -170,20 +170,19 @@ def _measure(
     unasked: Sequence[str],
 ) -> Results:
     from kneebench.campaign import flow
-    from kneebench.plan.configurations import configurations
     from kneebench.results.acceptance import judgeable, rate_warning
     from kneebench.screen.watching import watching
 
-    judgeable(plan, configurations(plan), base)
-    if warning := rate_warning(plan, base):
+    judgeable(study, base)
+    if warning := rate_warning(study, base):
         print_line(f"warning: {warning}", err=True)
     clean_up()
-    with flow.machine_of(plan) as machine, Resumable() as resumable:
-        expecting = confirmed_duration(machine, plan, sure=yes)
-        drives = confirm_erasing(machine, plan, unasked, wanted=False)
-        with watching(plan, expecting) as watch:
-            followed = resumable.watcher(watch)
-            results = flow.run_on(machine, plan, out, followed, fresh, brief, drives)
+    with flow.machine_of(study) as machine, Resumable() as resumable:
+        expecting = confirmed_duration(machine, study, sure=yes)
+        drives = confirm_erasing(machine, study, unasked, wanted=False)
+        with watching(study, expecting) as watch:
+            asked = flow.RunOptions(out, fresh, brief, drives)
+            results = flow.run_on(machine, study, asked, resumable.watcher(watch))
         print_line(f"results: {results.folder}", err=True)
         if brief:
             print_line(f"brief:   {write(results)}", err=True)

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, NoReturn
 import typer
 
 from kneebench.commands.output import ReadingProgress, show_json, show_parts
-from kneebench.commands.plan_selection import selected_plan
+from kneebench.commands.plan_selection import selected_study
 from kneebench.commands.trusting import program_findings
 from kneebench.directories import CAMPAIGNS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kneebench.plan import Plan
     from kneebench.plan.overrides import Override
+    from kneebench.plan.study import Study
     from kneebench.records import Finding
 
 
@@ -26,7 +26,7 @@ def print_findings(
     """All findings on a plan, and the exit code by the worst of them."""
     from kneebench.errors import PlanError, Refused
 
-    found = findings_on(selected_plan(plan, CAMPAIGNS, overrides=overrides))
+    found = findings_on(selected_study(plan, CAMPAIGNS, overrides=overrides))
     if as_json:
         show_json([finding.model_dump() for finding in found])
     else:
@@ -43,26 +43,27 @@ def print_findings(
     )
 
 
-def findings_on(plan: Plan) -> tuple[Finding, ...]:
+def findings_on(study: Study) -> tuple[Finding, ...]:
     """All findings on a plan; the machine's present load is measured for one second."""
     from kneebench.campaign.machines.host_findings import planned_load_hosts
     from kneebench.campaign.machines.opening import machine_of
     from kneebench.campaign.power_meters import power_findings
     from kneebench.plan.borrowed import is_own_python
 
-    programs = tuple(program_findings(plan))
-    if (host := plan.hosts.database).ssh and is_own_python(host.python):
+    programs = tuple(program_findings(study))
+    if (host := study.hosts.database).ssh and is_own_python(host.python):
         return (*programs, _not_looked_at("database host"))
-    with machine_of(plan) as machine:
-        found = (*programs, *machine.findings(plan, machine.engine(plan), (), ReadingProgress()))
-        if plan.measures_real_hardware:
-            found = (*found, *machine.load_now(plan))
-        load = plan.hosts.load if isinstance(plan.hosts.load, tuple) else ()
+    with machine_of(study) as machine:
+        engine = machine.engine(study.databases)
+        found = (*programs, *machine.findings(study, engine, (), ReadingProgress()))
+        if study.measures_real_hardware:
+            found = (*found, *machine.load_now(study.databases.values()))
+        load = study.hosts.load if isinstance(study.hosts.load, tuple) else ()
         if any(one.ssh and is_own_python(one.python) for one in load):
             found = (*found, _not_looked_at("load hosts"))
-        elif plan.hosts.load:
-            found = (*found, *planned_load_hosts(plan))
-        return (*found, *power_findings(plan, machine.instruments))
+        elif study.hosts.load:
+            found = (*found, *planned_load_hosts(study))
+        return (*found, *power_findings(study, machine.instruments))
 
 
 def _not_looked_at(hosts: str) -> Finding:

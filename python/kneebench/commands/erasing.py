@@ -13,7 +13,7 @@ from kneebench.commands.output import ReadingProgress, print_line
 
 if TYPE_CHECKING:
     from kneebench.campaign.machines.machine import DatabaseMachine
-    from kneebench.plan import Plan
+    from kneebench.plan.study import Study
     from kneebench.records import WholeDrive
 
 WITHOUT_ASKING = "--erase-without-asking"
@@ -31,7 +31,7 @@ _LONGEST_ANSWER = 200
 
 
 def confirm_erasing(
-    machine: DatabaseMachine, plan: Plan, unasked: Collection[str], *, wanted: bool
+    machine: DatabaseMachine, study: Study, unasked: Collection[str], *, wanted: bool
 ) -> tuple[WholeDrive, ...]:
     """Print what is on the drives that this run will erase, if that is wanted, or they are among
     those `unasked`, by WWID; for others the words of consent are read from standard input. Those
@@ -43,14 +43,14 @@ def confirm_erasing(
     from kneebench.errors import PlanError
     from kneebench.lab.volumes import to_be_erased
 
-    if others := sorted({*unasked} - {*plan.erase}):
-        do = f"use WWIDs of that list: {', '.join(sorted(plan.erase)) or 'it is empty'}"
+    if others := sorted({*unasked} - {*study.erase}):
+        do = f"use WWIDs of that list: {', '.join(sorted(study.erase)) or 'it is empty'}"
         seen = "it is not in the plan's `erase`"
         raise PlanError(f"{WITHOUT_ASKING} {others[0]}", seen=seen, do=do)
     if unasked:
         machine.drives((), tuple(unasked))  # some enclosures give all their drives one WWID
-    drives = machine.named_drives(plan, ReadingProgress()) if wanted or unasked else ()
-    return confirm_drives(to_be_erased(drives, plan.erase if wanted else unasked), unasked)
+    drives = machine.named_drives(study.drives, ReadingProgress()) if wanted or unasked else ()
+    return confirm_drives(to_be_erased(drives, study.erase if wanted else unasked), unasked)
 
 
 def confirm_drives(

@@ -22,8 +22,8 @@ from kneebench.directories import CAMPAIGNS
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from kneebench.plan import Plan
     from kneebench.plan.duration import Expected
+    from kneebench.plan.study import Study
     from kneebench.records import Event, Watch
 
 NICE = 19
@@ -111,7 +111,7 @@ def page_address(prometheus: str | None, *, live: bool) -> str | None:
 @contextmanager
 def followed(
     resumable: Resumable,
-    plan: Plan,
+    study: Study,
     expecting: Expected,
     page: str | None,
     *,
@@ -123,7 +123,7 @@ def followed(
     """
     from kneebench.screen.watching import watching
 
-    shown = watching(plan, expecting, as_json=as_json, quiet=quiet)
+    shown = watching(study, expecting, as_json=as_json, quiet=quiet)
     with LivePage(page) as live_page, shown as seen:
         yield resumable.watcher(live_page.watcher(seen))
 

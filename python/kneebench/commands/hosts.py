@@ -30,11 +30,11 @@ def check(plan: PlanFile, as_json: Json = False, trust_plan: TrustPlan = False) 
       kneebench hosts check plan.toml --json
     """
     from kneebench.campaign.machines.host_findings import other_machines
-    from kneebench.campaign.preflight import read_plan
+    from kneebench.campaign.preflight import as_study
     from kneebench.errors import PlanError, Refused
     from kneebench.screen import tables
 
-    selected = trusted(plan, lambda: read_plan(plan), sure=trust_plan, starts=("hosts.",))
+    selected = trusted(plan, lambda: as_study(plan), sure=trust_plan, starts=("hosts.",))
     if not selected.hosts.apart:
         do = 'name some: [hosts] load = [{ ssh = "bench@load1" }]'
         raise PlanError("hosts", seen="the plan has no other machines", do=do)

@@ -17,8 +17,8 @@ from kneebench.commands.trusting import TrustPlan, trusted
 
 if TYPE_CHECKING:
     from kneebench.campaign.machines.machine import DatabaseMachine
-    from kneebench.plan import Plan
     from kneebench.plan.duration import Expected
+    from kneebench.plan.study import Study
 
 
 CleanedPlan = Annotated[
@@ -78,11 +78,11 @@ def clean(plan: CleanedPlan = None, trust_plan: TrustPlan = False) -> None:
     """
     from kneebench.campaign.machines.machine import ThisMachine
     from kneebench.campaign.machines.opening import machine_of
-    from kneebench.campaign.preflight import read_plan
+    from kneebench.campaign.preflight import as_study
 
     warnings, selected = list[str](), None
     if plan:
-        read, starts = partial(read_plan, plan), ("hosts.database.",)
+        read, starts = partial(as_study, plan), ("hosts.database.",)
         selected = trusted(plan, read, sure=trust_plan, starts=starts)
     with machine_of(selected) if selected else contextlib.nullcontext(ThisMachine()) as machine:
         undone = machine.clean(
@@ -121,9 +121,9 @@ def clean_up() -> None:
     Journal().clean(lambda event: print_line(event.doing, err=True))
 
 
-def confirmed_duration(machine: DatabaseMachine, selected: Plan, *, sure: bool) -> Expected:
+def confirmed_duration(machine: DatabaseMachine, study: Study, *, sure: bool) -> Expected:
     """How long the plan takes, once that is agreed to."""
-    expecting = machine.expected_duration(selected)
+    expecting = machine.expected_duration(study)
     confirm(expecting.total_s, sure)
     return expecting
 

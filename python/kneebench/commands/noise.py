@@ -15,7 +15,7 @@ from kneebench.commands.trusting import TrustPlan, trusted
 from kneebench.directories import CAMPAIGNS
 
 if TYPE_CHECKING:
-    from kneebench.plan import Plan
+    from kneebench.plan.study import Study
     from kneebench.records import Host, Results
 
 Storage = Annotated[
@@ -72,54 +72,52 @@ def noise(
         _print_measured(_measure(plan, machine, pairs, out, as_json), plan, machine, as_json)
 
 
-def _plan(storage: Path, machine: Host) -> Plan:
-    from kneebench.campaign.preflight import read_plan
+def _plan(storage: Path, machine: Host) -> Study:
+    from kneebench.campaign.preflight import as_study
     from kneebench.plan.noise import noise_plan, same_twice
 
-    return noise_plan(machine, storage) if storage.is_dir() else same_twice(read_plan(storage))
+    return noise_plan(machine, storage) if storage.is_dir() else same_twice(as_study(storage))
 
 
-def _expected_s(plan: Plan, machine: Host, pairs: int) -> float:
+def _expected_s(study: Study, machine: Host, pairs: int) -> float:
     from kneebench.campaign.expected_duration import expected_duration
 
-    parts = expected_duration(plan, machine)
+    parts = expected_duration(study, machine)
     return parts.load_s + parts.drives_s + pairs * (parts.climbs_s + parts.final_runs_s)
 
 
-def _measure(plan: Plan, machine: Host, pairs: int, out: Path, as_json: bool) -> list[Results]:
+def _measure(study: Study, machine: Host, pairs: int, out: Path, as_json: bool) -> list[Results]:
     """Measure pair after pair; each usable one is kept as soon as it is finished."""
     from kneebench.analysis.outcome import exit_code
     from kneebench.plan.noise import of_pair
-    from kneebench.results.noise_pairs import keep, measured, noise_pairs
+    from kneebench.results.noise_pairs import keep, kind_of, noise_pairs
 
-    before = sum(one.measured == measured(plan) for one in noise_pairs(machine).kept)
+    before = sum(one.measured == kind_of(study) for one in noise_pairs(machine).kept)
     found: list[Results] = []
     for number in range(pairs):
         try:
             resumable = Resumable(pairs - number)
-            found.append(_one(of_pair(plan, before + number), machine, out, as_json, resumable))
+            found.append(_one(of_pair(study, before + number), machine, out, as_json, resumable))
         except BaseException as error:
             left = f"measure the others with --pairs {pairs - number}"
             error.add_note(f"A/A pairs measured: {number} of {pairs}; {left}.")
             raise
         if not exit_code(found[-1]):
-            keep(machine, plan, found[-1])
+            keep(machine, study, found[-1])
     return found
 
 
-def _one(plan: Plan, machine: Host, out: Path, as_json: bool, resumable: Resumable) -> Results:
+def _one(study: Study, machine: Host, out: Path, as_json: bool, resumable: Resumable) -> Results:
     from kneebench.campaign import flow
     from kneebench.campaign.expected_duration import expected_duration
     from kneebench.screen.watching import watching
 
-    with (
-        resumable,
-        watching(plan, expected_duration(plan, machine), as_json=as_json) as watch,
-    ):
-        return flow.run(plan, out, resumable.watcher(watch))
+    shown = watching(study, expected_duration(study, machine), as_json=as_json)
+    with flow.machine_of(study) as there, resumable, shown as watch:
+        return flow.run_on(there, study, flow.RunOptions(out), resumable.watcher(watch))
 
 
-def _print_measured(found: list[Results], plan: Plan, machine: Host, as_json: bool) -> NoReturn:
+def _print_measured(found: list[Results], study: Study, machine: Host, as_json: bool) -> NoReturn:
     """The pairs of this command, then the floor from all that are kept; the exit code is that of
     the worst campaign.
     """
@@ -127,7 +125,7 @@ def _print_measured(found: list[Results], plan: Plan, machine: Host, as_json: bo
     from kneebench.results.noise_pairs import noise_pairs
     from kneebench.screen import noise as screen
 
-    floor = noise_pairs(machine).floor(plan)
+    floor = noise_pairs(machine).floor(study)
     if as_json:
         data = screen.document(found, floor)
         show_json_line({"kind": "result", "doing": "finished", "data": data})

@@ -10,8 +10,8 @@ from kneebench.errors import PlanError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kneebench.plan import Plan
     from kneebench.plan.overrides import Override
+    from kneebench.plan.study import Study
 
 
 class SingleLoad(NamedTuple):
@@ -56,14 +56,14 @@ def single_load(users: int | None, window: str | None) -> SingleLoad | None:
     return SingleLoad(users, window_s)
 
 
-def selected_plan(
+def selected_study(
     file: Path | None,
     campaigns: Path | None = None,
     single: SingleLoad | None = None,
     *,
     brief: bool = False,
     overrides: Sequence[Override] = (),
-) -> Plan:
+) -> Study:
     """The plan in `file`, or the default plan, with the keys that `overrides` sets. Raises
     PlanError with all errors of the plan.
 
@@ -71,47 +71,48 @@ def selected_plan(
     started, because free space has changed since. With `brief` the same holds for a finished
     campaign whose brief is not written yet.
     """
-    from kneebench.campaign.preflight import overridden, read_plan
+    from kneebench.campaign.preflight import as_study, overridden
     from kneebench.lab.host import host
     from kneebench.plan.default import default_plan
+    from kneebench.plan.study import Study
 
     if file:
-        return _with_single_load(read_plan(file, overrides), single)
+        return _with_single_load(as_study(file, overrides), single)
     begun = _unfinished_plan(campaigns, single, brief, overrides) if campaigns else None
     if begun:
         return begun
-    return _default_with(overridden(default_plan(host(), Path()), overrides), single)
+    return _default_with(overridden(Study(default_plan(host(), Path())), overrides), single)
 
 
-def _with_single_load(plan: Plan, single: SingleLoad | None) -> Plan:
-    return plan.model_copy(update={"ladder": plan.ladder.once(*single)}) if single else plan
+def _with_single_load(study: Study, single: SingleLoad | None) -> Study:
+    return study.changed(ladder=study.ladder.once(*single)) if single else study
 
 
-def _default_with(plan: Plan, single: SingleLoad | None) -> Plan:
+def _default_with(study: Study, single: SingleLoad | None) -> Study:
     """The default plan; with a single load without the raw profile, which would take longer."""
     if single:
-        plan = plan.model_copy(update={"raw_profile": False})
-    return _with_single_load(plan, single)
+        study = study.changed(raw_profile=False)
+    return _with_single_load(study, single)
 
 
 def _unfinished_plan(
     campaigns: Path, single: SingleLoad | None, brief: bool, overrides: Sequence[Override]
-) -> Plan | None:
+) -> Study | None:
     """The plan of this directory's unfinished default campaign, with any number of warehouses; None
     if there is none.
     """
     from kneebench.campaign.preflight import overridden
     from kneebench.lab.host import host
-    from kneebench.plan import Plan
     from kneebench.plan.default import sized_plan
+    from kneebench.plan.study import Study
     from kneebench.results import load
     from kneebench.results.campaign_folders import find_unfinished
 
-    sized = overridden(sized_plan(Path(), warehouses=1), overrides)
-    selected = _default_with(sized, single)
+    sized = Study(sized_plan(Path(), warehouses=1))
+    study = _default_with(overridden(sized, overrides), single)
     found = find_unfinished(
-        campaigns, selected, host(selected.paths), but=("workload.warehouses",), brief=brief
+        campaigns, study, host(study.paths), but=("workload.warehouses",), brief=brief
     )
     if found is None:
         return None
-    return overridden(Plan.model_validate(load(found).campaign.plan), overrides)
+    return overridden(Study.kept(load(found).campaign.plan), overrides)

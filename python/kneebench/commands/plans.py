@@ -8,7 +8,7 @@ import typer
 
 from kneebench.commands.completing import preset_names
 from kneebench.commands.output import show_json
-from kneebench.commands.plan_selection import selected_plan
+from kneebench.commands.plan_selection import selected_study
 
 
 def default() -> None:
@@ -20,7 +20,7 @@ def default() -> None:
     """
     from kneebench.plan.writer import to_toml
 
-    typer.echo(to_toml(selected_plan(None)), nl=False)
+    typer.echo(to_toml(selected_study(None).written), nl=False)
 
 
 def preset(
@@ -97,11 +97,12 @@ def new(storage: Storages) -> None:
     from kneebench.commands.checking import findings_on
     from kneebench.lab.host import host
     from kneebench.plan.new_plan import new_plan
+    from kneebench.plan.study import Study
     from kneebench.plan.writer import to_toml
     from kneebench.screen.plan_comments import plan_comments
 
     plan = new_plan(storage, host())
-    typer.echo(plan_comments(findings_on(plan)))
+    typer.echo(plan_comments(findings_on(Study(plan))))
     typer.echo(to_toml(plan), nl=False)
 
 

@@ -67,11 +67,11 @@ def _of_plan(plan: Path, seconds: float, sure: bool) -> tuple[list[PowerNow], bo
     """What the meters of a plan say, and whether they are of real hardware."""
     from kneebench.campaign.machines.opening import machine_of
     from kneebench.campaign.power_meters import meters_of_plan
-    from kneebench.campaign.preflight import read_plan
+    from kneebench.campaign.preflight import as_study
     from kneebench.errors import PlanError
 
     starts = ("power meter ", "hosts.database.")
-    selected = trusted(plan, lambda: read_plan(plan), sure=sure, starts=starts, anybody=True)
+    selected = trusted(plan, lambda: as_study(plan), sure=sure, starts=starts, anybody=True)
     if not selected.power.meters:
         do = 'name some: [power] meters = [{ name = "cpu", type = "rapl" }]'
         raise PlanError("power.meters", seen="the plan has no meters of power", do=do)

@@ -20,7 +20,7 @@ from kneebench.directories import make_directory
 if TYPE_CHECKING:
     from kneebench.brief.rendering import Page
     from kneebench.measurement.profile import Profile, ProfileRow, Target, Together, TogetherRow
-    from kneebench.plan import Plan
+    from kneebench.plan.study import Study
     from kneebench.records import Event
 
 EVERY_S = 30.0
@@ -132,7 +132,7 @@ def _one(targets: list[Target], asked: _Asked) -> None:
     _write(found, page, asked.files)
 
 
-def _storages(plan: Plan, size_bytes: int, asked: _Asked) -> None:
+def _storages(study: Study, size_bytes: int, asked: _Asked) -> None:
     """Each storage of a plan by itself, on volumes that are made of its drives and removed."""
     from kneebench.brief.profile import ProfilePage
     from kneebench.errors import PlanError
@@ -142,22 +142,22 @@ def _storages(plan: Plan, size_bytes: int, asked: _Asked) -> None:
     from kneebench.plan.configurations import configuration_id
 
     sheet = measuring.read_datasheet(asked.datasheet) if asked.datasheet else None
-    if sheet and max(one.number_of_drives for one in plan.storages.values()) > 1:
+    if sheet and max(one.number_of_drives for one in study.storages.values()) > 1:
         do = "add --storage with one of a single drive"
         raise PlanError("--datasheet", seen="a data sheet is of one drive", do=do)
     ids, documents = dict[str, str](), dict[str, Any]()
-    for name in plan.storages:
+    for name in study.storages:
         ids[name] = configuration_id([name], [*ids.values()])
     each = measuring.DirectoryTarget(Path.cwd(), size_bytes)
     takes_s = len(ids) * measuring.expected_s(each, asked.seconds)
     _begin([], takes_s, len(ids) * measuring.writing_s(each, asked.seconds), asked)
 
-    with closing(Volumes(Journal(), plan.emulated_path)) as volumes:
-        for name, storage in plan.storages.items():
+    with closing(Volumes(Journal(), study.emulated_path)) as volumes:
+        for name, storage in study.storages.items():
             print_line(f"storage {name}", err=True)
             with volumes.mounted(name, storage, PreconditioningLines()) as there:
                 target = measuring.DirectoryTarget(there.paths[0], size_bytes)
-                found = measuring.profile(target, asked.seconds, _print_row).of_storage(name, plan)
+                found = measuring.profile(target, asked.seconds, _print_row).of_storage(name, study)
             found = found.beside(sheet) if sheet else found
             documents[name] = (page := ProfilePage(found)).document()
             if not asked.as_json:
@@ -297,7 +297,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kneebench.measurement.profile import Target
-    from kneebench.plan import Plan
+    from kneebench.plan.study import Study
     from kneebench.records import WholeDrive
 
 Places = Annotated[
@@ -357,12 +357,12 @@ StorageName = Annotated[
 
 def plan_of(
     places: list[str], storage: str | None, set_keys: list[str] | None, *, sure: bool
-) -> Plan | None:
+) -> Study | None:
     """The plan that was named in place of drives, with one of its storages if one was named; None
     for drives. Raises PlanError and Refused where its storages cannot be measured here, and as
     `trusted` does.
     """
-    from kneebench.campaign.preflight import published_findings, read_plan, refuse
+    from kneebench.campaign.preflight import as_study, published_findings, refuse
     from kneebench.commands.run_options import overrides
     from kneebench.errors import PlanError
     from kneebench.lab.volumes import volume_findings
@@ -373,17 +373,17 @@ def plan_of(
             raise PlanError("--storage and --set", seen="no plan", do=do)
         return None
     file, keys = Path(places[0]), overrides(set_keys)
-    plan = trusted(file, lambda: read_plan(file, keys), sure=sure)
-    if storage and storage not in plan.storages:
-        do = f"use one of: {', '.join(plan.storages)}"
+    study = trusted(file, lambda: as_study(file, keys), sure=sure)
+    if storage and storage not in study.storages:
+        do = f"use one of: {', '.join(study.storages)}"
         raise PlanError(f"--storage {storage}", seen="no such storage in the plan", do=do)
-    if plan.servers or plan.hosts.database.ssh or not plan.measures_real_hardware:
+    if study.servers or study.hosts.database.ssh or not study.measures_real_hardware:
         do = "profile a directory on these drives, where they are"
         raise PlanError(places[0], seen="its drives are not drives of this machine", do=do)
-    kept = {storage: plan.storages[storage]} if storage else plan.storages
-    plan = plan.model_copy(update={"storages": kept, "baseline": ""})
-    refuse([*volume_findings(plan), *published_findings(plan)])
-    return plan
+    kept = {storage: study.storages[storage]} if storage else study.storages
+    study = study.changed(storages=kept, baseline="")
+    refuse([*volume_findings(study), *published_findings(study)])
+    return study
 
 
 class DriveOptions(NamedTuple):

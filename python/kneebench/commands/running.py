@@ -13,7 +13,7 @@ from kneebench.commands.following import Live, Prometheus, followed, page_addres
 from kneebench.commands.measuring import clean_up, confirmed_duration
 from kneebench.commands.options import PlanFile
 from kneebench.commands.output import open_page, print_line, show_json_line, show_parts, write
-from kneebench.commands.plan_selection import selected_plan, single_load
+from kneebench.commands.plan_selection import selected_study, single_load
 from kneebench.commands.resuming import Resumable
 from kneebench.commands.run_options import (
     Erase,
@@ -39,7 +39,7 @@ from kneebench.errors import PlanError
 
 if TYPE_CHECKING:
     from kneebench.campaign.machines.machine import DatabaseMachine
-    from kneebench.plan import Plan
+    from kneebench.plan.study import Study
     from kneebench.records import Results
 
 
@@ -92,15 +92,15 @@ def run(
     reliefs, page = _reliefs(relieve or [], wanted=prove), page_address(prometheus, live=live)
     keys, load = overrides(set_keys, name, tag), single_load(users, window)
     clean_up()
-    campaigns = None if fresh else out
-    read = partial(selected_plan, plan, campaigns, load, brief=brief, overrides=keys)
+    read = partial(selected_study, plan, None if fresh else out, load, brief=brief, overrides=keys)
     selected = trusted(plan, read, sure=trust_plan)
     with flow.machine_of(selected) as machine, Resumable() as resumable:
         _write_missing_brief(machine, selected, out, wanted=brief and not fresh, as_json=as_json)
         expecting = confirmed_duration(machine, selected, sure=yes or as_json)
         drives = confirm_erasing(machine, selected, erase_without_asking or (), wanted=erase)
         with followed(resumable, selected, expecting, page, as_json=as_json, quiet=quiet) as watch:
-            results = flow.run_on(machine, selected, out, watch, fresh, brief, drives, reliefs)
+            asked = flow.RunOptions(out, fresh, brief, drives, reliefs)
+            results = flow.run_on(machine, selected, asked, watch)
         _print_results(results, brief, as_json, open_brief)
 
 
@@ -119,7 +119,7 @@ def _reliefs(names: list[str], *, wanted: bool) -> tuple[str, ...] | None:
 
 
 def _write_missing_brief(
-    machine: DatabaseMachine, selected: Plan, out: Path, *, wanted: bool, as_json: bool
+    machine: DatabaseMachine, study: Study, out: Path, *, wanted: bool, as_json: bool
 ) -> None:
     """Where the newest campaign of this plan is finished and only its brief was interrupted: write
     that, and leave.
@@ -127,8 +127,8 @@ def _write_missing_brief(
     from kneebench.results import Store, load
     from kneebench.results.campaign_folders import find_unfinished, is_finished
 
-    host = machine.host(selected.paths, whole=False)
-    found = find_unfinished(out, selected, host, brief=True) if wanted else None
+    host = machine.host(study.paths, whole=False)
+    found = find_unfinished(out, study, host, brief=True) if wanted else None
     if found and is_finished(found):
         typer.echo(
             f"{found} is finished; writing its missing brief. To measure again, use --fresh",

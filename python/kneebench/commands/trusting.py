@@ -14,7 +14,7 @@ from kneebench.commands.output import print_line
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from kneebench.plan import Plan
+    from kneebench.plan.study import Study
     from kneebench.records import Finding
 
 OPTION = "--trust-plan"
@@ -30,15 +30,15 @@ TrustPlan = Annotated[
 
 def trusted(
     file: Path | None,
-    read: Callable[[], Plan],
+    read: Callable[[], Study],
     *,
     sure: bool,
     starts: tuple[str, ...] = (),
     anybody: bool = False,
-) -> Plan:
-    """The plan that `read` reads of a file, once root has agreed to run one that another user could
-    change, or `anybody` any; which asks at a terminal. The file is looked at before it is read:
-    afterwards its owner could put one of root's in its place.
+) -> Study:
+    """The study that `read` makes of a file, once root has agreed to run one that another user
+    could change, or `anybody` any; which asks at a terminal. The file is looked at before it is
+    read: afterwards its owner could put one of root's in its place.
 
     `starts`: how the keys of the programs begin that the command starts; it asks about no plan
     without such programs. None: it runs the whole plan.
@@ -48,17 +48,17 @@ def trusted(
     from kneebench.directories import changeable_by_others
 
     why = changeable_by_others(file) if file and not sure and os.geteuid() == 0 else ""
-    plan = read()
-    found = [one for one in program_findings(plan) if one.subject.startswith(starts or "")]
+    study = read()
+    found = [one for one in program_findings(study) if one.subject.startswith(starts or "")]
     if file is None or sure or (starts and not found):
-        return plan
+        return study
     if why:
         print_line(f"{file} is a plan that others could have written: {why}", err=True)
         _require_agreed(found, f"cannot run {file} as root", why)
     elif anybody:
         seen = "it names programs, which were not started"
         _require_agreed(found, f"cannot start the programs of {file}", seen)
-    return plan
+    return study
 
 
 def _require_agreed(programs: Sequence[Finding], what: str, seen: str) -> None:
@@ -73,11 +73,11 @@ def _require_agreed(programs: Sequence[Finding], what: str, seen: str) -> None:
         raise Refused(what, seen=seen, do=f"read the plan, then run again with {OPTION}")
 
 
-def program_findings(plan: Plan) -> Iterator[Finding]:
+def program_findings(study: Study) -> Iterator[Finding]:
     """A note on each program of the plan that `run` executes."""
     from kneebench.directories import user_name
     from kneebench.plan.borrowed import executed
     from kneebench.records import Finding
 
-    for key, words in executed(plan, user_name(os.geteuid())):
+    for key, words in executed(study.written, user_name(os.geteuid())):
         yield Finding(level="note", subject=key, seen=f"run executes, {words}")

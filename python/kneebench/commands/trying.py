@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 import typer
 
 from kneebench.commands.output import print_line, show_json, show_parts
-from kneebench.commands.plan_selection import selected_plan
+from kneebench.commands.plan_selection import selected_study
 from kneebench.commands.trusting import trusted
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def try_out(
     from kneebench.lab.journal import Journal
     from kneebench.screen import tables
 
-    selected = trusted(file, lambda: selected_plan(file, overrides=overrides), sure=sure)
+    selected = trusted(file, lambda: selected_study(file, overrides=overrides), sure=sure)
     journal = Journal()
     require_alone()
     journal.clean(_warn)

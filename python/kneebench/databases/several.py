@@ -19,34 +19,32 @@ from kneebench.databases.managed.disk_space import device_of, free_bytes
 from kneebench.errors import PlanError
 from kneebench.lab.drives import IN_MEMORY, file_system_of
 from kneebench.lab.journal import Journal
-from kneebench.plan import Plan
+from kneebench.plan.database import kept_commands
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.explanation import dotted
-from kneebench.plan.resolve import database_plans
 from kneebench.records import Configuration, Finding, Watch, Whereabouts
 from kneebench.shelf import ENGINES
 from kneebench.units import size
 
 
-def engine_of(plan: Plan, journal: Journal) -> Engine:
-    """The plan's engine, or those of its databases as one, ready to say what it finds; nothing is
-    changed yet.
+def engine_of(databases: Mapping[str, DatabasePlan], journal: Journal) -> Engine:
+    """The engine of a plan's only database, or those of several as one, ready to say what it finds;
+    nothing is changed yet.
 
     Raises UnknownPart with the names of the engines, and PlanError for a plan read from results,
     which contain no commands.
     """
-    if plan.kept_commands:
+    if kept := kept_commands({name: one.database for name, one in databases.items()}):
         raise PlanError(
-            f"cannot read {dotted(plan.kept_commands[0])}",
+            f"cannot read {dotted(kept[0])}",
             seen="this is the placeholder that results keep in place of a command",
             do="write the command itself",
         )
-    plans = database_plans(plan)
     engines: dict[str, Engine] = {
         name: ENGINES.module(one.database.engine, "engine").open_engine(one, journal)
-        for name, one in plans.items()
+        for name, one in databases.items()
     }
-    return SeveralEngines(plans, engines) if plan.databases else engines[""]
+    return engines[""] if "" in engines else SeveralEngines(databases, engines)
 
 
 class SeveralEngines:

@@ -11,22 +11,22 @@ from kneebench.lab.changes.setting import setting_in
 from kneebench.lab.inventory import identities, named
 from kneebench.lab.kernel_settings import READ_AHEAD, queue_file
 from kneebench.lab.sysctl_files import DEBUGFS, MOUNT, is_hidden, sysctl_file
-from kneebench.plan import Plan
 from kneebench.plan.kernel import DriveSettings
+from kneebench.plan.study import Study
 from kneebench.records import Finding
 
 
-def kernel_findings(plan: Plan) -> Iterator[Finding]:
+def kernel_findings(study: Study) -> Iterator[Finding]:
     """What prevents the plan's sysctls and settings of drives; nothing for a plan without any."""
-    of_drives = [one for one in plan.volumes if one.drive_settings != DriveSettings()]
-    if not (plan.kernel.sysctl or of_drives):
+    of_drives = [one for one in study.volumes if one.drive_settings != DriveSettings()]
+    if not (study.kernel.sysctl or of_drives):
         return
     if os.geteuid() != 0:
         seen = "kernel settings are written by root only"
         do = "run kneebench as root, or remove kernel.sysctl and drive_settings"
         yield Finding(level="error", subject="kernel", seen=seen, do=do)
         return
-    for name, value in plan.kernel.sysctl.items():
+    for name, value in study.kernel.sysctl.items():
         yield _of(name, sysctl_file(name), str(value))
     for volume in of_drives:
         try:

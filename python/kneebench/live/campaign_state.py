@@ -18,9 +18,8 @@ from kneebench.analysis.wording import listed, number_of_users
 from kneebench.errors import KneebenchError
 from kneebench.lab.volumes import preconditioning_s
 from kneebench.ladder import stops
-from kneebench.plan import Plan
 from kneebench.plan.duration import expected
-from kneebench.plan.resolve import campaign_plan
+from kneebench.plan.study import Study
 from kneebench.records import Event, Results, Rung, StopResult
 from kneebench.results import load
 from kneebench.results.campaign_reader import rung_file
@@ -28,7 +27,7 @@ from kneebench.results.event_log import EventReader, Logged
 from kneebench.results.formats import read_rung
 from kneebench.results.head import read_head
 from kneebench.results.lock import held
-from kneebench.results.step_times import as_before
+from kneebench.results.step_times import StepTimes
 from kneebench.screen.progress import Progress, message_of
 from kneebench.shelf import STOPS
 from kneebench.units import significant
@@ -54,8 +53,8 @@ class CampaignState:
     def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
         self.folder, self._clock = folder, clock
         self._campaign = read_head(folder)
-        self._plan = _plan(folder, self._campaign.plan)
-        self._rules = campaign_plan(self._plan)
+        self._study = _study(folder, self._campaign.plan)
+        self._rules = self._study.campaign
         self._reader, self.heard_s, self._now_s = EventReader(folder), 0.0, 0.0
         self._written_to = ""
         self._progress = self._begin()
@@ -112,7 +111,7 @@ class CampaignState:
         """All of it, as JSON."""
         return {
             "campaign": self.campaign_id,
-            "question": self._plan.question,
+            "question": self._study.question,
             "configurations": [one.name for one in self._rules.configurations],
             "seconds": list(self.seconds),
             "messages": list(self.messages),
@@ -162,9 +161,9 @@ class CampaignState:
 
     def _begin(self) -> Progress:
         host = self._campaign.host
-        parts = expected(self._rules.databases, host, as_before(host, self._plan))
+        parts = expected(self._rules.databases, host, StepTimes(host, self._study).as_before())
         loads_s = 0.0 if self._campaign.base_image else parts.load_s
-        parts = parts._replace(load_s=loads_s, drives_s=preconditioning_s(self._plan))
+        parts = parts._replace(load_s=loads_s, drives_s=preconditioning_s(self._study))
         return Progress(self._rules, parts, lambda: self._now_s)
 
     def _take(self, logged: Logged) -> None:
@@ -198,7 +197,7 @@ class CampaignState:
         """The event with its rung, or without data where its file cannot be read."""
         try:
             file = rung_file(self.folder, str(event.data.get("key")))
-            rung = read_rung(file, self._plan.workload).rung
+            rung = read_rung(file, self._study.workload).rung
         except KneebenchError as error:
             self.messages.append(str(error))
             return event.model_copy(update={"data": {}})
@@ -258,9 +257,9 @@ def so_far(results: Results) -> str:
     return f"So far: {listed(found)}" if found else ""
 
 
-def _plan(folder: Path, document: dict[str, Any]) -> Plan:
+def _study(folder: Path, document: dict[str, Any]) -> Study:
     try:
-        return Plan.model_validate(document)
+        return Study.kept(document)
     except ValidationError as error:
         raise KneebenchError(
             f"cannot read {folder}",

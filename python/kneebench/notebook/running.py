@@ -15,11 +15,11 @@ from typing import Any
 from kneebench.analysis.wording import plural
 from kneebench.campaign import flow
 from kneebench.campaign.machines.machine import DatabaseMachine
-from kneebench.campaign.preflight import as_plan
+from kneebench.campaign.preflight import as_study
 from kneebench.notebook.loaded import LoadedResults, loaded
 from kneebench.plan import Plan
 from kneebench.plan.duration import Expected
-from kneebench.plan.resolve import campaign_plan
+from kneebench.plan.study import Study
 from kneebench.records import Event, Watch, WholeDrive, unwatched
 from kneebench.screen.progress import Progress, message_of
 from kneebench.screen.watching import watching
@@ -53,22 +53,21 @@ def run(
     >>> results.finished, results.campaign.simulated
     (True, True)
     """
-    plan = as_plan(plan)
+    study = as_study(plan)
     shown = in_notebook() if progress is None else progress
-    with flow.machine_of(plan) as machine, _shown(machine, plan, wanted=shown) as screen:
-        both = _to_both(watch, screen)
-        results = flow.run_on(machine, plan, folder, both, fresh, False, erase, reliefs)
-        return loaded(results)
+    with flow.machine_of(study) as machine, _shown(machine, study, wanted=shown) as screen:
+        asked = flow.RunOptions(folder, fresh, erase=erase, reliefs=reliefs)
+        return loaded(flow.run_on(machine, study, asked, _to_both(watch, screen)))
 
 
 @contextlib.contextmanager
-def _shown(machine: DatabaseMachine, plan: Plan, *, wanted: bool) -> Iterator[Watch]:
+def _shown(machine: DatabaseMachine, study: Study, *, wanted: bool) -> Iterator[Watch]:
     """A watcher that shows progress, or nothing where it is not wanted."""
     if not wanted:
         yield unwatched
         return
-    expected = machine.expected_duration(plan)
-    with progress_line(plan, expected) if in_notebook() else watching(plan, expected) as watch:
+    expected = machine.expected_duration(study)
+    with progress_line(study, expected) if in_notebook() else watching(study, expected) as watch:
         yield watch
 
 
@@ -115,9 +114,9 @@ class _Line:
 
 
 @contextmanager
-def progress_line(plan: Plan, expected: Expected) -> Iterator[Watch]:
+def progress_line(study: Study, expected: Expected) -> Iterator[Watch]:
     """A watcher that shows what is under way in one line of a notebook."""
-    line = _Line(Progress(campaign_plan(plan), expected))
+    line = _Line(Progress(study.campaign, expected))
     try:
         yield line.receive
     finally:

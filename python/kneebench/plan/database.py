@@ -15,6 +15,7 @@ from pydantic import Field, model_validator
 from kneebench.plan.server_url import UrlRule
 from kneebench.plan.storage import Storage
 from kneebench.plan.values import Name, Number, Part, Shell, Switch, Text, Whole, wrong
+from kneebench.secrets import is_kept_command
 
 if TYPE_CHECKING:
     from kneebench.plan.constraints import Constraint
@@ -152,6 +153,16 @@ class Database(Part):
     def commands(self) -> dict[tuple[str, ...], str]:
         """The values that may be commands, by key within the table."""
         return {("settings", name): str(value) for name, value in self.settings.items()}
+
+
+def kept_commands(databases: Mapping[str, Database]) -> tuple[tuple[str, ...], ...]:
+    """Keys that hold only what results keep of a command: such a plan can be read, not run."""
+    return tuple(
+        (*(("databases", name) if name else ("database",)), *key)
+        for name, one in databases.items()
+        for key, value in one.commands.items()
+        if is_kept_command(value)
+    )
 
 
 class ServerDatabase(Database):

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kneebench.engine_properties import EngineProperties, engine_properties
-from kneebench.plan.database import Database
+from kneebench.plan.engine_table import EngineStorage, EngineTable
 from kneebench.plan.hosts import Hosts
 from kneebench.plan.ladder import Ladder
-from kneebench.plan.storage import Storage
 from kneebench.plan.workload import Workload
 from kneebench.records import Configuration
 
@@ -27,8 +26,8 @@ class DatabasePlan(NamedTuple):
     """
 
     name: str
-    database: Database
-    storages: dict[str, Storage]
+    database: EngineTable
+    storages: dict[str, EngineStorage]
     configurations: tuple[Configuration, ...]
     workload: Workload
     ladder: Ladder

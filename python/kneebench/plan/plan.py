@@ -17,6 +17,7 @@ from kneebench.plan.acceptance import Accept
 from kneebench.plan.authors_words import AuthorsWords
 from kneebench.plan.constraints import Constraint, Constraints, wrong_sizes
 from kneebench.plan.database import Database as Database
+from kneebench.plan.database import kept_commands
 from kneebench.plan.database_rules import about, check_databases, check_rounds
 from kneebench.plan.engine_table import EngineStorage, EngineTable, default_database
 from kneebench.plan.facts import plan_facts
@@ -31,7 +32,6 @@ from kneebench.plan.values import Part as Part
 from kneebench.plan.volume import Volume
 from kneebench.plan.workload import Workload as Workload
 from kneebench.records.markup import html_table
-from kneebench.secrets import is_kept_command
 from kneebench.shelf import ENGINES
 
 # The plan's key `erase`: drives whose contents may be erased.
@@ -288,12 +288,7 @@ class Plan(Part):
     @property
     def kept_commands(self) -> tuple[tuple[str, ...], ...]:
         """Keys that hold only what results keep of a command: such a plan can be read, not run."""
-        return tuple(
-            (*(("databases", name) if name else ("database",)), *key)
-            for name, one in self.databases_by_name.items()
-            for key, value in one.commands.items()
-            if is_kept_command(value)
-        )
+        return kept_commands(self.databases_by_name)
 
     @property
     def paths(self) -> tuple[Path, ...]:

@@ -13,10 +13,10 @@ from kneebench import units
 from kneebench.analysis.wording import plural
 from kneebench.engine_properties import engine_properties
 from kneebench.plan.amounts import amount_text
-from kneebench.plan.configurations import configurations
 from kneebench.plan.constraints import Constraint, named
 from kneebench.plan.default import MEMORY
 from kneebench.plan.plan import Plan
+from kneebench.plan.study import Study
 from kneebench.plan.volume import LEAST_BYTES, EmulatedDrive, Volume
 from kneebench.records import Configuration
 
@@ -41,12 +41,12 @@ class Spare(NamedTuple):
 
 
 class Side(NamedTuple):
-    """One configuration of a proof: its plan, which has only this configuration. `relief`: empty
+    """One configuration of a proof: its study, which has only this configuration. `relief`: empty
     for the configuration as it was.
     """
 
     relief: str
-    plan: Plan
+    study: Study
     configuration: Configuration
 
 
@@ -58,12 +58,15 @@ Change = Callable[[Plan, Configuration, Spare], Plan]
 
 
 def as_it_was(
-    plan: Plan, configuration: Configuration, users: int, settings: Mapping[str, str] | None = None
+    study: Study,
+    configuration: Configuration,
+    users: int,
+    settings: Mapping[str, str] | None = None,
 ) -> Side:
     """The configuration alone, at a fixed number of users, run by run: in no short rounds.
     `settings`: those that its server had by the sizing rules, which see another plan now.
     """
-    plan = plan.alone(configuration.database)
+    plan = study.written.alone(configuration.database)
     constraint = _constraint(plan, configuration)._replace(
         cores=configuration.cores, saturating=False
     )
@@ -88,12 +91,13 @@ def as_it_was(
 
 def relieved(side: Side, relief: str, spare: Spare) -> Side:
     """The side with one resource relieved. Raises ReliefError where that is impossible here."""
-    return _side(relief, RELIEFS[relief](side.plan, side.configuration, spare))
+    return _side(relief, RELIEFS[relief](side.study.written, side.configuration, spare))
 
 
 def _side(relief: str, plan: Plan) -> Side:
-    [configuration] = configurations(plan)
-    return Side(relief, plan, configuration)
+    study = Study(plan)
+    [configuration] = study.configurations
+    return Side(relief, study, configuration)
 
 
 def _log_in_memory(plan: Plan, configuration: Configuration, spare: Spare) -> Plan:

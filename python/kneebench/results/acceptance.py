@@ -25,10 +25,10 @@ from kneebench.errors import (
     PlanError,
     require_kind,
 )
-from kneebench.plan import Plan
 from kneebench.plan.acceptance import Accept
 from kneebench.plan.ladder import Ladder
-from kneebench.records import Climb, Configuration, Record, Results, label_of
+from kneebench.plan.study import Study
+from kneebench.records import Climb, Record, Results, label_of
 from kneebench.results.campaign_differences import comparable, differences
 from kneebench.results.compare_plans import comparable_plans
 from kneebench.results.cross_campaign import DRIFT
@@ -208,30 +208,30 @@ def _next_time(results: Results) -> str:
     return f"set ladder.latency_rate below the lowest knee ({rate}), then {again}"
 
 
-def plan_of(baseline: Results) -> Plan:
+def plan_of(baseline: Results) -> Study:
     """The baseline's own plan, to be measured again; raises PlanError if it cannot be."""
     name = baseline.campaign.id
     try:
-        plan = Plan.model_validate(baseline.campaign.plan)
-        words = plan.brief.model_copy(update={"logo": logo_file(baseline.folder)})
-        plan = plan.model_copy(update={"brief": words})
+        study = Study.kept(baseline.campaign.plan)
+        words = study.brief.model_copy(update={"logo": logo_file(baseline.folder)})
+        study = study.changed(brief=words)
     except ValidationError:
         raise PlanError(
             f"cannot run the plan of {name}", seen="another version wrote it", do="name a plan file"
         ) from None
-    if plan.kept_commands:
-        key = ".".join(plan.kept_commands[0])
+    if study.written.kept_commands:
+        key = ".".join(study.written.kept_commands[0])
         raise PlanError(
             f"cannot run the plan of {name}",
             seen=f"results do not keep the command in {key}",
             do="name a plan file that has it",
         )
-    return plan
+    return study
 
 
-def rate_warning(plan: Plan, baseline: Results) -> str:
+def rate_warning(study: Study, baseline: Results) -> str:
     """A sentence if the plan's own rate is not the baseline's: no latency will be judged."""
-    own, rate = plan.ladder.latency_per_s, _rate_per_s(baseline)
+    own, rate = study.ladder.latency_per_s, _rate_per_s(baseline)
     if not own or not rate or same_rate((own, rate)):
         return ""
     return (
@@ -240,18 +240,18 @@ def rate_warning(plan: Plan, baseline: Results) -> str:
     )
 
 
-def at_the_same_rate(plan: Plan, baseline: Results) -> Plan:
+def at_the_same_rate(study: Study, baseline: Results) -> Study:
     """The plan with the baseline's fixed rate, so that latencies can be compared.
 
     A plan with its own `latency_rate` keeps it; so does one for a baseline without a fixed rate.
     """
     rate_per_s = _rate_per_s(baseline)
-    if plan.ladder.latency_rate or not rate_per_s:
-        return plan
+    if study.ladder.latency_rate or not rate_per_s:
+        return study
     rate = f"{rate_per_s:.3f}".rstrip("0").rstrip(".")
-    share = type(plan.ladder).model_fields["fixed_rate_share"].default
+    share = type(study.ladder).model_fields["fixed_rate_share"].default
     changed = {"latency_rate": f"{rate}/s", "fixed_rate_share": share}
-    return plan.model_copy(update={"ladder": plan.ladder.model_copy(update=changed)})
+    return study.changed(ladder=study.ladder.model_copy(update=changed))
 
 
 def _rate_per_s(baseline: Results) -> float:
@@ -259,16 +259,16 @@ def _rate_per_s(baseline: Results) -> float:
     return next((one.rate_per_s for one in found if one), 0.0)
 
 
-def judgeable(plan: Plan, configurations: Sequence[Configuration], baseline: Results) -> None:
+def judgeable(study: Study, baseline: Results) -> None:
     """Raise PlanError, before anything is measured, if a campaign of this plan could not be
     judged.
     """
     usable(baseline)
     what = f"cannot compare {baseline.campaign.id} with this plan"
-    comparable_plans(baseline.campaign.plan, plan, what)
+    comparable_plans(baseline.campaign.plan, study.document, what)
     ours, theirs = (
         tuple(called(Climb(configuration=configuration, rungs=())) for configuration in side)
-        for side in (configurations, [climb.configuration for climb in baseline.climbs])
+        for side in (study.configurations, [climb.configuration for climb in baseline.climbs])
     )
     _matched(ours, theirs, "this plan", baseline.campaign.id)
 

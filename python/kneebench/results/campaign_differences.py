@@ -19,8 +19,8 @@ from kneebench.results.compare_plans import (
     comparable_plans,
     compare_plans,
     leaves,
-    plan_document,
     shown_values,
+    whole,
     within,
 )
 from kneebench.shelf import ENGINES
@@ -96,7 +96,7 @@ def _untouching(a: Results, b: Results) -> tuple[dict[str, str], dict[str, str]]
     """The fields of each plan that differ, and are none that shape a figure; not the key of the
     fixed rate if the rates themselves are the same, as where kneebench set it.
     """
-    left, right = (dict(leaves(plan_document(one.campaign.plan))) for one in (a, b))
+    left, right = (dict(leaves(whole(one.campaign.plan))) for one in (a, b))
     matter = compare_plans(a.campaign.plan, b.campaign.plan)
     unlisted = (*_UNLISTED, *([_RATE] if _one_rate(a, b) else []))
     differing = (name for name in {**left, **right} if left.get(name) != right.get(name))

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from kneebench.directories import make_directory
 from kneebench.errors import KneebenchError, Refused
-from kneebench.plan import Plan
+from kneebench.plan.study import Study
 from kneebench.records import Campaign, Event, Host, Record, Watch, unwatched
 from kneebench.results.archive import is_archive
-from kneebench.results.compare_plans import PlanLike, leaves, plan_document, within
+from kneebench.results.compare_plans import Document, leaves, whole, within
 from kneebench.results.formats import Finished, read_kept
 from kneebench.results.head import read_head
 from kneebench.results.lock import held
@@ -24,11 +24,11 @@ RESUME_IGNORES = ("question", "brief", "ladder.budget", "accept", "erase")
 """Fields that may change between a killed campaign and the run that resumes it."""
 
 
-def resumable(kept: PlanLike, requested: PlanLike, but: Sequence[str] = RESUME_IGNORES) -> bool:
+def resumable(kept: Document, requested: Document, but: Sequence[str] = RESUME_IGNORES) -> bool:
     """True if a campaign of the first plan can be resumed under the second: equal except for the
     fields `but`.
     """
-    left, right = dict(leaves(plan_document(kept))), dict(leaves(plan_document(requested)))
+    left, right = dict(leaves(whole(kept))), dict(leaves(requested))
     return all(
         left.get(name) == right.get(name) for name in {**left, **right} if not within(name, but)
     )
@@ -88,7 +88,7 @@ def folders_in(root: Path) -> list[Path]:
 
 def find_unfinished(
     root: Path,
-    plan: Plan,
+    study: Study,
     host: Host | None = None,
     but: Sequence[str] = RESUME_IGNORES,
     *,
@@ -112,7 +112,7 @@ def find_unfinished(
                 continue
         except KneebenchError:  # a damaged campaign stops no other; `campaigns` lists its error
             continue
-        if resumable(campaign.plan, plan_document(plan), but) and (
+        if resumable(campaign.plan, study.document, but) and (
             host is None or same_machine(host, campaign.host)
         ):
             if is_own(folder, campaign):

@@ -9,8 +9,8 @@ from pydantic import ValidationError
 
 from kneebench.analysis.wording import listed
 from kneebench.errors import PlanError
-from kneebench.plan import Plan
 from kneebench.plan.json_schema import at
+from kneebench.plan.study import Study
 from kneebench.plan.value_text import toml_text
 from kneebench.secrets import clean
 
@@ -37,58 +37,51 @@ MATTERS = (
 question, seed, meters, and how the knee is searched and how often it is measured."""
 ANYWAY = "show them side by side with `compare --anyway`"
 
-PlanLike = Plan | Mapping[str, Any]
+Document = Mapping[str, Any]
+"""A plan as results keep it: `Study.document`."""
 
 
-def plan_document(plan: PlanLike) -> dict[str, Any]:
-    """The plan as it is kept: JSON with every default filled in, `restore` as it is done, no
-    password and no command. One that this version does not know stays as it is."""
-    if not isinstance(plan, Plan):
-        try:
-            plan = Plan.model_validate(plan)
-        except ValidationError:
-            return dict(clean(dict(plan)))
-    document = plan.model_dump(mode="json")
-    for name, one in plan.databases_by_name.items():
-        table = document["databases"][name] if name else document["database"]
-        table["restore"] = one.restored_by(one.urls(plan.storages))
-    del document["database" if plan.databases else "databases"]
-    return dict(clean(document))
+def whole(kept: Document) -> Document:
+    """The document as this version writes it; one that it does not know stays as it is."""
+    try:
+        return Study.kept(kept).document
+    except ValidationError:
+        return dict(clean(dict(kept)))
 
 
-def compare_plans(a: PlanLike, b: PlanLike) -> list[str]:
+def compare_plans(a: Document, b: Document) -> list[str]:
     """The names of the fields that matter and differ, as the plan file spells them.
 
     Where a plan sets its own fixed rate, the share that the other one sets does not matter: only
     latencies measured at the same rate are compared. A storage that both plans have matters
     with the stop conditions of its own.
 
-    >>> one = Plan.model_validate({"storages": {"disk": {"path": "."}}})
+    >>> one = {"storages": {"disk": {"path": "."}}}
     >>> other = {"storages": {"ssd": {"path": "/"}}, "question": "Why?"}
-    >>> two = Plan.model_validate({**other, "workload": {"warehouses": 50}})
-    >>> compare_plans(one, two)
+    >>> compare_plans(one, {**other, "workload": {"warehouses": 50}})
     ['workload.warehouses']
     """
-    left, right = dict(leaves(plan_document(a))), dict(leaves(plan_document(b)))
+    a, b = whole(a), whole(b)
+    left, right = dict(leaves(a)), dict(leaves(b))
     if any(side.get("ladder.latency_rate") for side in (left, right)):
         for side in (left, right):
             side.pop("ladder.fixed_rate_share", None)
     differing = [name for name in {**left, **right} if left.get(name) != right.get(name)]
     order = {field: place for place, field in enumerate(MATTERS)}
-    databases = {**engines_of(a), **engines_of(b)}
+    databases = {**_engines(a), **_engines(b)}
     found = [(order[field], name) for name in differing if (field := _matters(name, databases))]
-    own_stops = _own_stops(plan_document(a), plan_document(b))
+    own_stops = _own_stops(a, b)
     found += [(len(order), name) for name in differing if name.startswith(own_stops)]
     return [name for _, name in sorted(found)]
 
 
-def _own_stops(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[str, ...]:
+def _own_stops(a: Document, b: Document) -> tuple[str, ...]:
     """Where the stop conditions stand that storages of both plans have of their own."""
     both = dict(a.get("storages", {})).keys() & dict(b.get("storages", {})).keys()
     return tuple(f"storages.{name}.stops." for name in both)
 
 
-def comparable_plans(a: PlanLike, b: PlanLike, what: str) -> None:
+def comparable_plans(a: Document, b: Document, what: str) -> None:
     """Raise PlanError that names the first field that matters and differs between two plans; the
     engines of their databases before any other.
     """
@@ -103,8 +96,8 @@ def comparable_plans(a: PlanLike, b: PlanLike, what: str) -> None:
         )
 
 
-def _same_engines(a: PlanLike, b: PlanLike, what: str) -> None:
-    if (one := engines_of(a)) == (two := engines_of(b)):
+def _same_engines(a: Document, b: Document, what: str) -> None:
+    if (one := _engines(whole(a))) == (two := _engines(whole(b))):
         return
     shown = [
         listed([f"{name} ({engine})" if name else engine for name, engine in side.items()])
@@ -123,17 +116,16 @@ def _same_engines(a: PlanLike, b: PlanLike, what: str) -> None:
     )
 
 
-def engines_of(plan: PlanLike) -> dict[str, str]:
+def _engines(document: Document) -> dict[str, str]:
     """The engine by the database's name; of a plan with one database by ""."""
-    document = plan_document(plan)
     tables = document.get("databases") or {"": document.get("database", {})}
     return {name: str(table.get("engine", "")) for name, table in tables.items()}
 
 
-def shown_values(plan: PlanLike, fields: Sequence[str]) -> dict[str, str]:
+def shown_values(plan: Document, fields: Sequence[str]) -> dict[str, str]:
     """The values of fields of a plan, as its file writes them; text without quotes."""
-    values = dict(leaves(plan_document(plan)))
-    engine = next(iter(engines_of(plan).values()), "")
+    document = whole(plan)
+    values, engine = dict(leaves(document)), next(iter(_engines(document).values()), "")
     return {field: _as_written(values.get(field), field, engine) for field in fields}
 
 
@@ -164,7 +156,7 @@ def _matters(name: str, databases: Iterable[str]) -> str:
     return within(f"database.{name.removeprefix(table)}" if table else name, MATTERS)
 
 
-def leaves(document: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+def leaves(document: Document, above: str = "") -> Iterator[tuple[str, Any]]:
     """The keys of a document, as a plan file spells them, with their values."""
     for key, value in document.items():
         if isinstance(value, Mapping):

@@ -9,10 +9,8 @@ from pathlib import Path
 
 from kneebench.errors import KneebenchError
 from kneebench.lab.host import kneebench_version
-from kneebench.plan import Plan
-from kneebench.plan.resolve import resolve
+from kneebench.plan.study import Study
 from kneebench.records import Campaign, Host
-from kneebench.results.compare_plans import plan_document
 from kneebench.results.formats import read_kept
 from kneebench.started import recorded_command_line
 from kneebench.visible import is_plain
@@ -24,17 +22,23 @@ LONGEST_SHOWN = 60
 
 
 def new_head(
-    name: str, plan: Plan, host: Host, at: datetime, *, command: str = "", notes: Sequence[str] = ()
+    name: str,
+    study: Study,
+    host: Host,
+    at: datetime,
+    *,
+    command: str = "",
+    notes: Sequence[str] = (),
 ) -> Campaign:
     """That of a campaign of this plan, which begins now; `command`: this process's own if empty."""
     return Campaign(
         id=name,
         kneebench=kneebench_version(),
         started_at=at.isoformat(timespec="seconds"),
-        plan=plan_document(plan),
-        resolved=resolve(plan),
+        plan=study.document,
+        resolved=study.resolved,
         host=host,
-        simulated=not plan.measures_real_hardware,
+        simulated=not study.measures_real_hardware,
         command=command or recorded_command_line(),
         notes=tuple(notes),
     )

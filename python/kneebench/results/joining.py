@@ -5,18 +5,16 @@ configurations are not measured again.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from kneebench.analysis.wording import listed
 from kneebench.errors import KneebenchError
-from kneebench.plan import Plan
-from kneebench.plan.configurations import configurations
-from kneebench.plan.resolve import resolve
+from kneebench.plan.study import Study
 from kneebench.records import Campaign, Configuration, Host, Rung
 from kneebench.results.campaign_folders import RESUME_IGNORES, folders_in, resumable, same_machine
-from kneebench.results.compare_plans import PlanLike, plan_document
 from kneebench.results.head import read_head
 from kneebench.results.lock import held
 from kneebench.results.origin import is_own
@@ -25,41 +23,31 @@ OF_CONFIGURATIONS = ("storages", "databases", "constraints", "baseline")
 """Fields of a plan that its configurations are made of."""
 
 
-def joinable(kept: PlanLike, requested: Plan) -> bool:
+def joinable(kept: Mapping[str, Any], requested: Study) -> bool:
     """True if a campaign of the first plan can take in the configurations that the second one adds:
     it has all configurations of the first with the same storages, databases and constraints, and is
     else equal. Short rounds need all configurations side by side, so none can be added later.
     """
     if requested.ladder.rounds == "short":
         return False
-    if not resumable(kept, requested, (*RESUME_IGNORES, *OF_CONFIGURATIONS)):
+    if not resumable(kept, requested.document, (*RESUME_IGNORES, *OF_CONFIGURATIONS)):
         return False
-    before = kept if isinstance(kept, Plan) else Plan.model_validate(kept)
+    before = Study.kept(kept)
     return (
         before.base == requested.base
-        and {*configurations(before)} < {*configurations(requested)}
-        and all(_alike(before, requested, name) for name in before.databases_by_name)
+        and {*before.configurations} < {*requested.configurations}
+        and before.campaign.saturating <= requested.campaign.saturating
+        and all(_several(requested).get(name) == one for name, one in _several(before).items())
         and all(requested.storages.get(name) == one for name, one in before.storages.items())
     )
 
 
-def _alike(before: Plan, requested: Plan, name: str) -> bool:
-    """Whether the second plan has the database of the first with its constraints."""
-    if name not in requested.databases_by_name:
-        return False
-    if name and _kept(requested.alone(name)) != _kept(before.alone(name)):
-        return False
-    wanted = requested.constraints_of(requested.databases_by_name[name])
-    limits = before.constraints_of(before.databases_by_name[name])
-    return all(wanted.get(constraint) == one for constraint, one in limits.items())
+def _several(study: Study) -> dict[str, Any]:
+    """The several databases of a plan as results keep them."""
+    return dict(study.document.get("databases", {}))
 
 
-def _kept(plan: Plan) -> object:
-    """The only database of a plan as results keep it: without secrets, its restore resolved."""
-    return plan_document(plan)["database"]
-
-
-def find_joinable(root: Path, plan: Plan, host: Host) -> Path | None:
+def find_joinable(root: Path, study: Study, host: Host) -> Path | None:
     """The campaign under `root`, finished or not, that the plan adds the fewest configurations to
     (`joinable`), of the same machine; the newest of several, None if there is none.
     """
@@ -69,27 +57,27 @@ def find_joinable(root: Path, plan: Plan, host: Host) -> Path | None:
             if held(folder):
                 continue
             campaign = read_head(folder)
-            fits = same_machine(host, campaign.host) and joinable(campaign.plan, plan)
+            fits = same_machine(host, campaign.host) and joinable(campaign.plan, study)
             if fits and is_own(folder, campaign):
                 there = len(campaign.resolved.configurations)
                 found.append((there, campaign.started_at, folder))
     return max(found)[-1] if found else None
 
 
-def added_configurations(campaign: Campaign, plan: Plan) -> tuple[Configuration, ...]:
+def added_configurations(campaign: Campaign, study: Study) -> tuple[Configuration, ...]:
     """The configurations that the plan has and the campaign's own has not."""
     there = campaign.resolved.configurations
-    return tuple(one for one in configurations(plan) if one not in there)
+    return tuple(one for one in study.configurations if one not in there)
 
 
 def with_configurations(
-    campaign: Campaign, plan: Plan, added: Sequence[Configuration], rungs: Iterable[Rung]
+    campaign: Campaign, study: Study, added: Sequence[Configuration], rungs: Iterable[Rung]
 ) -> Campaign:
     """The head of the campaign with the plan that has these configurations too. They are measured
     at the fixed rate that its rungs were measured at, if any was: the last one if it was chosen
     again.
     """
-    both = {"plan": plan_document(plan), "resolved": resolve(plan)}
+    both = {"plan": study.document, "resolved": study.resolved}
     changed = campaign.model_copy(update=both)
     if not (kept := list(rungs)):
         return changed
@@ -108,9 +96,9 @@ def with_configurations(
     return changed.model_copy(update=update)
 
 
-def with_authors_words(campaign: Campaign, plan: Plan) -> Campaign:
+def with_authors_words(campaign: Campaign, study: Study) -> Campaign:
     """The head with the author's words as they are in the plan that resumes it."""
-    brief = plan.brief.model_dump(mode="json")
+    brief = study.brief.model_dump(mode="json")
     return campaign.model_copy(update={"plan": {**campaign.plan, "brief": brief}})
 
 

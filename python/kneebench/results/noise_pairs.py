@@ -18,12 +18,10 @@ from kneebench.analysis.noise_floor import NoisePair, largest, noise_floor_of, n
 from kneebench.directories import make_private, state_directory, write_private
 from kneebench.errors import KneebenchError
 from kneebench.lab.host import machine_key
-from kneebench.plan import Plan
-from kneebench.plan.resolve import database_plans
 from kneebench.plan.server_url import server_of
 from kneebench.plan.storage import Storage
+from kneebench.plan.study import Study
 from kneebench.records import Event, Host, NoiseFloor, Record, Results, Watch
-from kneebench.results.compare_plans import plan_document
 from kneebench.results.formats import FORMAT, kept_text, read_kept
 from kneebench.visible import visible
 
@@ -71,11 +69,11 @@ class MachinePairs(NamedTuple):
             found = list(pairs)
             yield found[0].measured, tuple(one.pair for one in found[-NEWEST:])
 
-    def floor(self, plan: Plan) -> NoiseFloor | None:
+    def floor(self, study: Study) -> NoiseFloor | None:
         """The noise floor that applies to a plan: the largest of all series of its engines, kind of
         rounds, servers, and emulated or real drives; None without one.
         """
-        databases = database_plans(plan).values()
+        databases = study.databases.values()
         servers = {
             (one.database.engine, _server(url)) for one in databases for url in one.urls.values()
         }
@@ -83,8 +81,8 @@ class MachinePairs(NamedTuple):
             noise_floor_of(pairs)
             for measured, pairs in self.series()
             if (measured.engine, measured.server) in servers
-            and measured.emulated == plan.has_emulated_drives
-            and measured.rounds == plan.ladder.rounds
+            and measured.emulated == study.has_emulated_drives
+            and measured.rounds == study.ladder.rounds
         )
 
 
@@ -107,21 +105,21 @@ def noise_pairs(host: Host) -> MachinePairs:
     )
 
 
-def known_noise_floor(host: Host, plan: Plan, watch: Watch) -> NoiseFloor | None:
+def known_noise_floor(host: Host, study: Study, watch: Watch) -> NoiseFloor | None:
     """The noise floor of this machine that applies to a plan; an ignored file is reported."""
     pairs = noise_pairs(host)
     for sentence in pairs.ignored:
         watch(Event(kind="warning", doing=sentence))
-    return pairs.floor(plan)
+    return pairs.floor(study)
 
 
-def keep(host: Host, plan: Plan, results: Results) -> NoisePair:
+def keep(host: Host, study: Study, results: Results) -> NoisePair:
     """Keep the pair of a finished campaign; the same campaign is kept once."""
     pair, folder = noise_pair(results), folder_of(host)
     make_private(folder)
     key = f"{results.folder and results.folder.resolve()} {pair.measured_at}"
     name = f"{pair.campaign}-{hashlib.sha256(key.encode()).hexdigest()[:8]}.json"
-    document = KeptPair(machine=machine_key(host), measured=measured(plan), pair=pair)
+    document = KeptPair(machine=machine_key(host), measured=kind_of(study), pair=pair)
     write_private(folder / name, kept_text(document))
     return pair
 
@@ -134,20 +132,20 @@ def forget(host: Host) -> int:
     return len(files)
 
 
-def measured(plan: Plan) -> PairKind:
+def kind_of(study: Study) -> PairKind:
     """What a pair of this plan measures. Its seed does not matter: each simulated pair has its
     own.
     """
-    storage = plan.storages[plan.base]
-    document = plan_document(plan.model_copy(update={"seed": 0, "question": ""}))
+    storage, database = study.storages[study.base], study.only_database
+    document = study.changed(seed=0, question="").document
     text = json.dumps(document, sort_keys=True)
     return PairKind(
-        engine=plan.database.engine,
-        rounds=plan.ladder.rounds,
-        server=_server(plan.database.urls(plan.storages)[plan.base]),
+        engine=database.database.engine,
+        rounds=study.ladder.rounds,
+        server=_server(database.urls[study.base]),
         storage=visible(", ".join(_places(storage))),
         plan=hashlib.sha256(text.encode()).hexdigest()[:16],
-        emulated=plan.has_emulated_drives,
+        emulated=study.has_emulated_drives,
     )
 
 

@@ -21,14 +21,12 @@ from kneebench.directories import make_private, state_directory, write_private
 from kneebench.errors import KneebenchError
 from kneebench.lab.host import machine_key
 from kneebench.measurement.warm_up import COOL_DOWN_S
-from kneebench.plan import Plan
 from kneebench.plan.authors_words import AuthorsWords
 from kneebench.plan.campaign_plan import CampaignPlan
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.duration import Adjust, Steps, steps
-from kneebench.plan.resolve import campaign_plan
+from kneebench.plan.study import Study
 from kneebench.records import Configuration, Host, Record, Results, Rung
-from kneebench.results.compare_plans import plan_document
 from kneebench.results.formats import FORMAT, kept_text, read_kept
 
 NEWEST = 40
@@ -59,14 +57,37 @@ class CampaignTimes(Record):
     configurations: tuple[ConfigurationTimes, ...]
 
 
-def keep(host: Host, plan: Plan, results: Results, *, resumed: bool = False) -> None:
-    """Keep the times of a finished campaign if its clock was real and it was not interrupted; only
-    the newest campaigns are.
-    """
-    if not resumed and plan.measures_real_hardware:
-        with contextlib.suppress(*UNFORESEEN):
-            times = _times(host, campaign_plan(plan), _digest(plan), results)
-            _write(host, results.campaign.id, times)
+class StepTimes:
+    """Those of one study on one machine: as they were here before, and now."""
+
+    def __init__(self, host: Host, study: Study) -> None:
+        self._host, self._campaign = host, study.campaign
+        self._real, self._digest = study.measures_real_hardware, _digest(study)
+
+    def keep(self, results: Results, *, resumed: bool = False) -> None:
+        """Keep the times of a finished campaign if its clock was real and it was not interrupted;
+        only the newest campaigns are.
+        """
+        if not resumed and self._real:
+            with contextlib.suppress(*UNFORESEEN):
+                times = _times(self._host, self._campaign, self._digest, results)
+                _write(self._host, results.campaign.id, times)
+
+    def as_before(self) -> Adjust:
+        """Steps as they were here before, on the configurations that are most alike."""
+        known = list(_known(self._host))
+
+        def adjusted(configuration: Configuration, expected: Steps) -> Steps:
+            database = self._campaign.database(configuration)
+            wanted = _alike(self._digest, database, configuration)
+            return expected._replace(
+                **{
+                    name: value * _factor(name, wanted, known)
+                    for name, value in expected._asdict().items()
+                }
+            )
+
+        return adjusted
 
 
 def _write(host: Host, name: str, times: CampaignTimes) -> None:
@@ -101,22 +122,6 @@ def _steps_of(
     )
 
 
-def as_before(host: Host, plan: Plan) -> Adjust:
-    """Steps as they were here before, on the configurations that are most alike."""
-    known, digest, campaign = list(_known(host)), _digest(plan), campaign_plan(plan)
-
-    def adjusted(configuration: Configuration, expected: Steps) -> Steps:
-        wanted = _alike(digest, campaign.database(configuration), configuration)
-        return expected._replace(
-            **{
-                name: value * _factor(name, wanted, known)
-                for name, value in expected._asdict().items()
-            }
-        )
-
-    return adjusted
-
-
 def _factor(name: str, wanted: Sequence[str], known: Sequence[ConfigurationTimes]) -> float:
     """What a step took over what was expected of it, on the most alike configurations that
     have it.
@@ -134,12 +139,10 @@ def _factor(name: str, wanted: Sequence[str], known: Sequence[ConfigurationTimes
     return 1.0
 
 
-def _digest(plan: Plan) -> str:
+def _digest(study: Study) -> str:
     """Of all that a plan measures."""
-    document = plan_document(
-        plan.model_copy(update={"seed": 0, "question": "", "brief": AuthorsWords()})
-    )
-    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+    same = study.changed(seed=0, question="", brief=AuthorsWords())
+    return hashlib.sha256(json.dumps(same.document, sort_keys=True).encode()).hexdigest()
 
 
 def _alike(digest: str, plan: DatabasePlan, configuration: Configuration) -> tuple[str, ...]:

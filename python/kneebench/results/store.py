@@ -10,7 +10,7 @@ from pathlib import Path
 from kneebench.analysis.headline import finding_line
 from kneebench.directories import make_directory
 from kneebench.lab.host import kneebench_version
-from kneebench.plan import Plan
+from kneebench.plan.study import Study
 from kneebench.records import (
     Check,
     Climb,
@@ -73,7 +73,7 @@ class Store(HeadKeeper):
     def create(
         cls,
         root: Path,
-        plan: Plan,
+        study: Study,
         host: Host,
         *,
         command: str = "",
@@ -84,9 +84,9 @@ class Store(HeadKeeper):
         `name`; raises Refused when a folder of that name is there.
         """
         now = datetime.now(UTC)
-        dated = f"{now:%Y-%m-%d}-{plan.name or slug(plan.question)}"
+        dated = f"{now:%Y-%m-%d}-{study.name or slug(study.question)}"
         folder = new_folder(root, dated, name)
-        campaign = new_head(folder.name, plan, host, now, command=command, notes=notes)
+        campaign = new_head(folder.name, study, host, now, command=command, notes=notes)
         make_directory(folder / "schema", new=True)
         for kind, schema in schemas().items():
             write_text(folder / "schema" / f"{kind}.json", json.dumps(schema, indent=1) + "\n")
@@ -100,10 +100,10 @@ class Store(HeadKeeper):
         return cls(folder)
 
     @classmethod
-    def for_plan(
+    def for_study(
         cls,
         root: Path,
-        plan: Plan,
+        study: Study,
         host: Host,
         *,
         fresh: bool = False,
@@ -115,21 +115,21 @@ class Store(HeadKeeper):
         none, or if `fresh`. `watch` hears of one that is not ours to resume. Raises PlanError where
         nothing can be written.
         """
-        found = None if fresh else find_unfinished(root, plan, host, reliefs=reliefs, watch=watch)
-        found = found or (None if fresh else find_joinable(root, plan, host))
+        found = None if fresh else find_unfinished(root, study, host, reliefs=reliefs, watch=watch)
+        found = found or (None if fresh else find_joinable(root, study, host))
         with writing(root):
-            return cls.open(found) if found else cls.create(root, plan, host)
+            return cls.open(found) if found else cls.create(root, study, host)
 
-    def reopen(self, plan: Plan) -> tuple[Configuration, ...]:
+    def reopen(self, study: Study) -> tuple[Configuration, ...]:
         """Add the configurations that only this plan has, and give them. The campaign is unfinished
         now.
         """
         own = is_own(self.folder, self.campaign)
         (self.folder / "finished.json").unlink(missing_ok=True)
-        if added := added_configurations(self.campaign, plan):
+        if added := added_configurations(self.campaign, study):
             rungs = campaign_reader.rungs_in(self.folder, self._workload)
-            self._keep(with_configurations(self.campaign, plan, added, rungs))
-        self._keep(with_authors_words(self.campaign, plan))
+            self._keep(with_configurations(self.campaign, study, added, rungs))
+        self._keep(with_authors_words(self.campaign, study))
         if own:
             sign(self.folder, self.campaign)
         return added

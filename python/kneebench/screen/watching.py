@@ -13,9 +13,8 @@ from typing import TextIO
 
 from kneebench import units
 from kneebench.analysis.wording import FEW, FEW_MEANS, named, number_of_users
-from kneebench.plan import Plan
 from kneebench.plan.duration import Expected
-from kneebench.plan.resolve import campaign_plan
+from kneebench.plan.study import Study
 from kneebench.records import Event, Rung, Watch
 from kneebench.screen.progress import Progress, RungLine, message_of, rung_line
 from kneebench.units import rough_time
@@ -27,12 +26,12 @@ _PLAIN_EVERY_S = 10.0
 
 @contextmanager
 def watching(
-    plan: Plan, expected: Expected, *, as_json: bool = False, quiet: bool = False
+    study: Study, expected: Expected, *, as_json: bool = False, quiet: bool = False
 ) -> Iterator[Watch]:
     """The watcher that fits: JSON lines or only warnings where that is wanted, else live where
     stderr is a terminal, else plain lines.
     """
-    progress = Progress(campaign_plan(plan), expected)
+    progress = Progress(study.campaign, expected)
     if as_json:
         yield JsonLines(progress, sys.stdout)
     elif quiet:

@@ -22,9 +22,8 @@ from kneebench.analysis.wording import (
 from kneebench.brief import server_provenance
 from kneebench.brief.section import Section
 from kneebench.brief.view_model import ViewModel
-from kneebench.plan import Plan
 from kneebench.plan.database_plan import DatabasePlan
-from kneebench.plan.resolve import database_plans
+from kneebench.plan.study import Study
 from kneebench.records import NoiseFloor
 
 PLACE = 100
@@ -80,8 +79,8 @@ def section(view: ViewModel) -> Section:
 def _method(view: ViewModel) -> Iterator[str]:
     ladder = view.plan.ladder
     yield _workload(view)
-    if view.plan.databases:
-        names = listed([*view.plan.databases])
+    if several := [*filter(None, view.plan.databases)]:
+        names = listed(several)
         yield f"Databases: {names}. Each storage was measured with each of them, all in turn."
     if not ladder.fixed:
         yield (
@@ -110,11 +109,11 @@ def _method(view: ViewModel) -> Iterator[str]:
     yield f"{plural(view.checked, 'self-check')}: {len(view.failed) or 'none'} failed."
 
 
-def _stop_conditions(plan: Plan) -> Iterator[str]:
+def _stop_conditions(study: Study) -> Iterator[str]:
     """The limits of the climb's conditions, and those that single storages have of their own."""
-    own = {name: one.stops.conditions for name, one in plan.storages.items()}
-    if not plan.ladder.fixed:
-        yield f"Stop conditions: {'; '.join(plan.ladder.stops.rules.values())}."
+    own = {name: one.stops.conditions for name, one in study.storages.items()}
+    if not study.ladder.fixed:
+        yield f"Stop conditions: {'; '.join(study.ladder.stops.rules.values())}."
     for name, conditions in own.items():
         if conditions:
             rules = "; ".join(one.rule for one in conditions.values())
@@ -232,9 +231,9 @@ def _rounds(view: ViewModel) -> str:
     )
 
 
-def _postponed(plan: Plan) -> str:
+def _postponed(study: Study) -> str:
     """What idle servers wait with, by engine; nothing of servers by URL."""
-    own = [one for one in database_plans(plan).values() if server_provenance.kind(one) == "own"]
+    own = [one for one in study.databases.values() if server_provenance.kind(one) == "own"]
     return "".join(dict.fromkeys(f" {one.engine.postponed}" for one in own if one.engine.postponed))
 
 

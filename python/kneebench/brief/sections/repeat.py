@@ -5,10 +5,8 @@ from __future__ import annotations
 from kneebench.brief import server_provenance
 from kneebench.brief.section import Section
 from kneebench.brief.view_model import ViewModel
-from kneebench.plan import Plan
-from kneebench.plan.resolve import database_plans
+from kneebench.plan.study import Study
 from kneebench.plan.writer import to_bare_toml
-from kneebench.results.compare_plans import plan_document
 
 PLACE = 130
 INSTRUCTION = (
@@ -25,8 +23,9 @@ RELATIVE = "Relative paths start from the directory where kneebench runs."
 
 def section(view: ViewModel) -> Section:
     """To be repeated by anyone; passwords were never kept."""
-    plan = Plan.model_validate(plan_document(view.plan))
-    notes = {INSTRUCTION: True, RELATIVE: _relative(plan), COMMANDS: bool(plan.kept_commands)}
+    study = Study.kept(view.plan.document)
+    plan = study.written
+    notes = {INSTRUCTION: True, RELATIVE: _relative(study), COMMANDS: bool(plan.kept_commands)}
     sentences = (*(sentence for sentence, holds in notes.items() if holds), FOLDER)
     written, whole = (to_bare_toml(plan, defaults=defaults) for defaults in (False, True))
     return Section(
@@ -38,8 +37,8 @@ def section(view: ViewModel) -> Section:
     )
 
 
-def _relative(plan: Plan) -> bool:
+def _relative(study: Study) -> bool:
     """Whether a path that is used begins where kneebench is run."""
-    own = [one for one in database_plans(plan).values() if server_provenance.kind(one) == "own"]
-    paths = [path for one in own for path in (*one.database.paths, *plan.paths)]
+    own = [one for one in study.databases.values() if server_provenance.kind(one) == "own"]
+    paths = [path for one in own for path in (*one.database.paths, *study.paths)]
     return any(not path.is_absolute() for path in paths)

@@ -18,7 +18,7 @@ from kneebench.databases.engine import (
     RemovesImages,
     WireAddress,
 )
-from kneebench.plan import Plan
+from kneebench.plan.database_plan import DatabasePlan
 from kneebench.records import Check, Configuration, Finding, Role, Setting, Whereabouts
 
 ABILITIES = {
@@ -57,11 +57,13 @@ def abilities_of(one: object) -> frozenset[str]:
 class EngineOrders(Kept):
     """What a controller may order of engines, by their numbers."""
 
-    def open_engine(self, plan: Plan, environment: dict[str, str]) -> OpenedEngine:
-        """DatabaseMachine.engine; `environment`: passwords that the plan's engines read there."""
+    def open_engine(
+        self, databases: dict[str, DatabasePlan], environment: dict[str, str]
+    ) -> OpenedEngine:
+        """DatabaseMachine.engine; `environment`: passwords that the engines read there."""
         os.environ.update(environment)
         with contextlib.ExitStack() as stack:
-            engine = self.machine.engine(plan)
+            engine = self.machine.engine(databases)
             stack.callback(engine.close)
             return OpenedEngine(self._keep(engine, stack), abilities_of(engine))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -25,10 +25,10 @@ from kneebench.lab.kernel_settings import sysctls
 from kneebench.lab.limit_findings import constraint_findings
 from kneebench.lab.volumes import erase_drives, named_drives, volume_findings
 from kneebench.measurement.instruments import OWN, Instruments
-from kneebench.plan import Plan
+from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.duration import Expected
 from kneebench.plan.kernel import Kernel
-from kneebench.plan.resolve import only_database
+from kneebench.plan.study import Study
 from kneebench.records import Finding, Host, Setting, Watch, WholeDrive
 
 
@@ -58,21 +58,21 @@ class DatabaseMachine(Protocol):
         """Undo what killed runs left there; what was undone, in words."""
         ...
 
-    def engine(self, plan: Plan) -> Engine:
-        """The plan's engine. Raises what `engine_of` raises."""
+    def engine(self, databases: Mapping[str, DatabasePlan]) -> Engine:
+        """The engine of a plan's databases. Raises what `engine_of` raises."""
         ...
 
     def findings(
-        self, plan: Plan, engine: Engine, erase: Sequence[WholeDrive], watch: Watch
+        self, study: Study, engine: Engine, erase: Sequence[WholeDrive], watch: Watch
     ) -> tuple[Finding, ...]:
         """All findings on a plan before it runs (preflight.py)."""
         ...
 
-    def expected_duration(self, plan: Plan) -> Expected:
+    def expected_duration(self, study: Study) -> Expected:
         """How long a plan is expected to take there."""
         ...
 
-    def load_now(self, plan: Plan) -> tuple[Finding, ...]:
+    def load_now(self, databases: Collection[DatabasePlan]) -> tuple[Finding, ...]:
         """Findings on the present load of the machine."""
         ...
 
@@ -80,7 +80,7 @@ class DatabaseMachine(Protocol):
         """A refusal while another kneebench run is active there."""
         ...
 
-    def in_the_way(self, plan: Plan, engine: Engine) -> tuple[Finding, ...]:
+    def in_the_way(self, study: Study, engine: Engine) -> tuple[Finding, ...]:
         """Findings on one side of a proof: its engine, its volumes, its limits."""
         ...
 
@@ -94,8 +94,8 @@ class DatabaseMachine(Protocol):
         """
         ...
 
-    def named_drives(self, plan: Plan, watch: Watch) -> tuple[WholeDrive, ...]:
-        """The drives that a plan names, with what is on them."""
+    def named_drives(self, names: Sequence[str], watch: Watch) -> tuple[WholeDrive, ...]:
+        """Drives by name, with what is on them."""
         ...
 
     def erase(self, drives: Sequence[WholeDrive], watch: Watch) -> None:
@@ -134,32 +134,32 @@ class ThisMachine:
         undone = self.journal.clean(watch)
         return tuple(f"{change.VERBS[1]}: {change.words}" for change in undone)
 
-    def engine(self, plan: Plan) -> Engine:
+    def engine(self, databases: Mapping[str, DatabasePlan]) -> Engine:
         """Made here."""
-        return engine_of(plan, self.journal)
+        return engine_of(databases, self.journal)
 
     def findings(
-        self, plan: Plan, engine: Engine, erase: Sequence[WholeDrive], watch: Watch
+        self, study: Study, engine: Engine, erase: Sequence[WholeDrive], watch: Watch
     ) -> tuple[Finding, ...]:
         """Those of the machine and of the plan."""
-        return preflight_checks(plan, engine, self.journal, erase=erase, watch=watch)
+        return preflight_checks(study, engine, self.journal, erase=erase, watch=watch)
 
-    def expected_duration(self, plan: Plan) -> Expected:
+    def expected_duration(self, study: Study) -> Expected:
         """As such steps took here before."""
-        return expected_duration(plan, host())
+        return expected_duration(study, host())
 
-    def load_now(self, plan: Plan) -> tuple[Finding, ...]:
+    def load_now(self, databases: Collection[DatabasePlan]) -> tuple[Finding, ...]:
         """Measured for a second."""
-        return load_now(plan)
+        return load_now(databases)
 
     def others(self) -> tuple[Finding, ...]:
         """By the journal."""
         return tuple(others(self.journal))
 
-    def in_the_way(self, plan: Plan, engine: Engine) -> tuple[Finding, ...]:
+    def in_the_way(self, study: Study, engine: Engine) -> tuple[Finding, ...]:
         """Without what is the same on all sides."""
-        limits = constraint_findings(only_database(plan))
-        return (*engine.findings(), *volume_findings(plan), *limits)
+        limits = constraint_findings(study.only_database)
+        return (*engine.findings(), *volume_findings(study), *limits)
 
     def host(self, paths: Sequence[Path], *, whole: bool) -> Host:
         """As lab/host.py describes it."""
@@ -169,9 +169,9 @@ class ThisMachine:
         """By lsblk."""
         return (*drives_under(paths), *drives_called(names))
 
-    def named_drives(self, plan: Plan, watch: Watch) -> tuple[WholeDrive, ...]:
+    def named_drives(self, names: Sequence[str], watch: Watch) -> tuple[WholeDrive, ...]:
         """As the lab finds them."""
-        return named_drives(plan, watch)
+        return named_drives(names, watch)
 
     def erase(self, drives: Sequence[WholeDrive], watch: Watch) -> None:
         """As the lab does."""

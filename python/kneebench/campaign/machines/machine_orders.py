@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 from kneebench.campaign.machines.kept import Kept
 from kneebench.campaign.machines.machine import Interface, Room
-from kneebench.plan import Plan
+from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.duration import Expected
 from kneebench.plan.kernel import Kernel
+from kneebench.plan.study import Study
 from kneebench.records import Finding, Host, Setting, WholeDrive
 
 
@@ -36,26 +37,26 @@ class MachineOrders(Kept):
         return self.machine.clean(self.watch)
 
     def findings(
-        self, engine: int, plan: Plan, erase: tuple[WholeDrive, ...]
+        self, engine: int, study: Study, erase: tuple[WholeDrive, ...]
     ) -> tuple[Finding, ...]:
         """DatabaseMachine.findings."""
-        return self.machine.findings(plan, self._engine(engine), erase, self.watch)
+        return self.machine.findings(study, self._engine(engine), erase, self.watch)
 
-    def expected_duration(self, plan: Plan) -> Expected:
+    def expected_duration(self, study: Study) -> Expected:
         """DatabaseMachine.expected_duration."""
-        return self.machine.expected_duration(plan)
+        return self.machine.expected_duration(study)
 
-    def load_now(self, plan: Plan) -> tuple[Finding, ...]:
+    def load_now(self, databases: tuple[DatabasePlan, ...]) -> tuple[Finding, ...]:
         """DatabaseMachine.load_now."""
-        return self.machine.load_now(plan)
+        return self.machine.load_now(databases)
 
     def others(self) -> tuple[Finding, ...]:
         """DatabaseMachine.others."""
         return self.machine.others()
 
-    def in_the_way(self, engine: int, plan: Plan) -> tuple[Finding, ...]:
+    def in_the_way(self, engine: int, study: Study) -> tuple[Finding, ...]:
         """DatabaseMachine.in_the_way."""
-        return self.machine.in_the_way(plan, self._engine(engine))
+        return self.machine.in_the_way(study, self._engine(engine))
 
     def host(self, paths: tuple[Path, ...], whole: bool) -> Host:
         """DatabaseMachine.host."""
@@ -65,9 +66,9 @@ class MachineOrders(Kept):
         """DatabaseMachine.drives."""
         return self.machine.drives(paths, names)
 
-    def named_drives(self, plan: Plan) -> tuple[WholeDrive, ...]:
+    def named_drives(self, names: tuple[str, ...]) -> tuple[WholeDrive, ...]:
         """DatabaseMachine.named_drives."""
-        return self.machine.named_drives(plan, self.watch)
+        return self.machine.named_drives(names, self.watch)
 
     def erase(self, drives: tuple[WholeDrive, ...]) -> None:
         """DatabaseMachine.erase."""

@@ -1,42 +1,94 @@
-"""The machine of a plan's databases, until it is no longer needed."""
+"""The machine of a plan's databases, and where its users are, until they are no longer needed."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from kneebench.campaign.machines.machine import DatabaseMachine, ThisMachine
 from kneebench.campaign.machines.other_machine import database_host
 from kneebench.databases.engine import AdmitsUsers, Engine
-from kneebench.engine_properties import engine_properties
+from kneebench.errors import PlanError
+from kneebench.hosts.bandwidth import measured
 from kneebench.hosts.load_agent import source_address
-from kneebench.hosts.load_hosts import LoadHosts
-from kneebench.plan import Plan
+from kneebench.hosts.load_hosts import LoadHosts, connected
+from kneebench.plan.hosts import DatabaseHost, Hosts
+from kneebench.plan.study import Study
+from kneebench.records import Link
 
 
 @contextlib.contextmanager
-def machine_of(plan: Plan) -> Iterator[DatabaseMachine]:
+def machine_of(study: Study) -> Iterator[DatabaseMachine]:
     """This machine, or the plan's database host. Raises PlanError where that cannot be reached."""
-    if not plan.hosts.database.ssh:
+    if not study.hosts.database.ssh:
         yield ThisMachine()
         return
-    with database_host(plan.hosts.database, _packages(plan)) as machine:
+    with database_host(study.hosts.database, _packages(study)) as machine:
         yield machine
 
 
-def let_users_in(engine: Engine, plan: Plan, load_hosts: LoadHosts | None) -> None:
-    """Let the users of all load hosts, or of this machine, connect to the servers of an engine."""
-    to = plan.hosts.database.address
-    if to and isinstance(engine, AdmitsUsers):
-        engine.admit(load_hosts.addresses(to) if load_hosts else [source_address(to)])
-
-
-def _packages(plan: Plan) -> tuple[str, ...]:
+def _packages(study: Study) -> tuple[str, ...]:
     """What the plan's engines need there: Python packages, and the binaries of those that are
     started.
     """
     found = list[str]()
-    for one in plan.databases_by_name.values():
-        started = not all(one.urls(plan.storages).values())
-        found += [*engine_properties(one.engine).packages, one.bundle if started else ""]
+    for one in study.databases.values():
+        started = not all(one.urls.values())
+        found += [*one.engine.packages, one.database.bundle if started else ""]
     return tuple(dict.fromkeys(filter(None, found)))
+
+
+# Where the users are, and the network between them and the database host, looked at before the
+# first rung.
+
+HERE = "this machine"
+
+
+class Users(NamedTuple):
+    """Where the users run (None: on this machine), and how they reach the database host."""
+
+    database: DatabaseHost
+    load_hosts: LoadHosts | None
+
+    def let_into(self, engine: Engine) -> None:
+        """Let them connect to the servers of an engine."""
+        to = self.database.address
+        if to and isinstance(engine, AdmitsUsers):
+            engine.admit(self.load_hosts.addresses(to) if self.load_hosts else [source_address(to)])
+
+    def link(self, machine: DatabaseMachine) -> Link | None:
+        """What their hosts receive from the database host's address for a second; None where the
+        plan names no such address. Raises PlanError where one of them has no way there.
+        """
+        to = self.database.address
+        if not to:
+            return None
+        with machine.sending(to, self.database.port) as port:
+            if self.load_hosts:
+                found = self.load_hosts.bandwidth(to, port)
+            else:
+                found = {HERE: _received(to, port)}
+        interface, line_bytes_per_s = machine.interface(to)
+        return Link(
+            address=to,
+            interface=interface,
+            line_bytes_per_s=line_bytes_per_s,
+            measured={name: one["bytes_per_s"] for name, one in found.items()},
+            connect_s=max(one["took_s"] for one in found.values()),
+        )
+
+
+def _received(address: str, port: int) -> dict[str, float]:
+    try:
+        return measured(address, port)
+    except OSError as error:
+        do = f"let this machine reach the ports of hosts.database (tried: {port})"
+        raise PlanError(f"cannot reach {address}", seen=str(error), do=do) from error
+
+
+@contextlib.contextmanager
+def users_of(hosts: Hosts) -> Iterator[Users]:
+    """Those of a plan, once every load host is connected."""
+    with connected(hosts.load) as load_hosts:
+        yield Users(hosts.database, load_hosts)

@@ -5,7 +5,7 @@ agent.py; results stay here.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kneebench.campaign.machines.agent import DatabaseAgent
@@ -18,10 +18,11 @@ from kneebench.databases.engine import Engine
 from kneebench.hosts.connection import Connection, by_ssh
 from kneebench.hosts.package import database_package
 from kneebench.measurement.instruments import Instruments
-from kneebench.plan import Plan
+from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.duration import Expected
 from kneebench.plan.hosts import DatabaseHost
 from kneebench.plan.kernel import Kernel
+from kneebench.plan.study import Study
 from kneebench.records import Finding, Host, Setting, Watch, WholeDrive, unwatched
 
 PROGRAM = "kneebench.campaign.machines.agent"
@@ -42,20 +43,20 @@ class OtherMachine:
         """By its journal."""
         return self._line.call(DatabaseAgent.clean, watch)
 
-    def engine(self, plan: Plan) -> Engine:
-        """Made there, of the plan without the files that are here."""
-        there = _there(plan)
-        opened = self._line.call(DatabaseAgent.open_engine, unwatched, there, passwords())
+    def engine(self, databases: Mapping[str, DatabasePlan]) -> Engine:
+        """Made there."""
+        of = dict(databases)
+        opened = self._line.call(DatabaseAgent.open_engine, unwatched, of, passwords())
         return other_engine(self._line, opened)
 
     def findings(
-        self, plan: Plan, engine: Engine, erase: Sequence[WholeDrive], watch: Watch
+        self, study: Study, engine: Engine, erase: Sequence[WholeDrive], watch: Watch
     ) -> tuple[Finding, ...]:
         """Those of that machine, and on the logo, which is a file of this one."""
         number = _number(engine)
         order = DatabaseAgent.findings
-        found = self._line.call(order, watch, number, _there(plan), tuple(erase))
-        return (*(self._named(one) for one in found), *logo_findings(plan))
+        found = self._line.call(order, watch, number, _there(study), tuple(erase))
+        return (*(self._named(one) for one in found), *logo_findings(study))
 
     def _named(self, finding: Finding) -> Finding:
         """What must be changed there says where that is."""
@@ -64,23 +65,23 @@ class OtherMachine:
         subject = f"database host {self.connection.name}: {finding.subject}"
         return finding.model_copy(update={"subject": subject})
 
-    def expected_duration(self, plan: Plan) -> Expected:
+    def expected_duration(self, study: Study) -> Expected:
         """As such steps took there before."""
-        return self._line.call(DatabaseAgent.expected_duration, unwatched, _there(plan))
+        return self._line.call(DatabaseAgent.expected_duration, unwatched, _there(study))
 
-    def load_now(self, plan: Plan) -> tuple[Finding, ...]:
+    def load_now(self, databases: Collection[DatabasePlan]) -> tuple[Finding, ...]:
         """Measured there."""
-        return self._line.call(DatabaseAgent.load_now, unwatched, _there(plan))
+        return self._line.call(DatabaseAgent.load_now, unwatched, tuple(databases))
 
     def others(self) -> tuple[Finding, ...]:
         """By its journal."""
         found = self._line.call(DatabaseAgent.others, unwatched)
         return tuple(self._named(one) for one in found)
 
-    def in_the_way(self, plan: Plan, engine: Engine) -> tuple[Finding, ...]:
+    def in_the_way(self, study: Study, engine: Engine) -> tuple[Finding, ...]:
         """As there."""
         number = _number(engine)
-        return self._line.call(DatabaseAgent.in_the_way, unwatched, number, _there(plan))
+        return self._line.call(DatabaseAgent.in_the_way, unwatched, number, _there(study))
 
     def host(self, paths: Sequence[Path], *, whole: bool) -> Host:
         """As it describes itself."""
@@ -90,9 +91,9 @@ class OtherMachine:
         """Its own."""
         return self._line.call(DatabaseAgent.drives, unwatched, tuple(paths), tuple(names))
 
-    def named_drives(self, plan: Plan, watch: Watch) -> tuple[WholeDrive, ...]:
+    def named_drives(self, names: Sequence[str], watch: Watch) -> tuple[WholeDrive, ...]:
         """Its own."""
-        return self._line.call(DatabaseAgent.named_drives, watch, _there(plan))
+        return self._line.call(DatabaseAgent.named_drives, watch, tuple(names))
 
     def erase(self, drives: Sequence[WholeDrive], watch: Watch) -> None:
         """Its own."""
@@ -125,9 +126,9 @@ class OtherMachine:
         return self._line.call(DatabaseAgent.room, unwatched)
 
 
-def _there(plan: Plan) -> Plan:
+def _there(study: Study) -> Study:
     """The plan as the database host needs it: the logo is a file of this machine."""
-    return plan.model_copy(update={"brief": plan.brief.model_copy(update={"logo": None})})
+    return study.changed(brief=study.brief.model_copy(update={"logo": None}))
 
 
 def _number(engine: Engine) -> int:

@@ -10,16 +10,15 @@ from kneebench.lab.inventory.erasable import drive_state, obstacle
 from kneebench.lab.inventory.left import remember_left
 from kneebench.lab.own_writes import are_all_ours
 from kneebench.lab.permission import claim_agreed
-from kneebench.plan import Plan
 from kneebench.records import Watch, WholeDrive, unwatched
 
 
-def named_drives(plan: Plan, watch: Watch = unwatched) -> tuple[WholeDrive, ...]:
-    """The drives that the plan makes volumes of, each once, as they are now.
+def named_drives(names: Sequence[str], watch: Watch = unwatched) -> tuple[WholeDrive, ...]:
+    """The drives that a plan makes volumes of, as they are now.
 
     Raises PlanError for one that is not here.
     """
-    return tuple(inventory(plan.drives, watch=watch)) if plan.drives else ()
+    return tuple(inventory(names, watch=watch)) if names else ()
 
 
 def to_be_erased(drives: Iterable[WholeDrive], allowed: Collection[str]) -> tuple[WholeDrive, ...]:

@@ -20,9 +20,9 @@ from kneebench.lab.volumes.claiming import named_drives
 from kneebench.lab.volumes.emulated import PROGRAMS, is_in_memory
 from kneebench.lab.volumes.layouts import AROUND_BYTES, by_drive, by_md, has_md
 from kneebench.lab.volumes.preconditioning_time import drives_of, preconditioning_finding
-from kneebench.plan import Plan
 from kneebench.plan.default import MEMORY
 from kneebench.plan.storage import ROLES, Storage, differing_key
+from kneebench.plan.study import Study
 from kneebench.plan.volume import Volume
 from kneebench.records import Finding, Watch, WholeDrive, unwatched
 
@@ -31,47 +31,47 @@ MKFS = {"xfs": "xfsprogs", "ext4": "e2fsprogs", "btrfs": "btrfs-progs"}
 
 
 def volume_findings(
-    plan: Plan, *, erase: Sequence[WholeDrive] = (), watch: Watch = unwatched
+    study: Study, *, erase: Sequence[WholeDrive] = (), watch: Watch = unwatched
 ) -> Iterator[Finding]:
     """What prevents the plan's volumes, and what will become of its drives; nothing for a plan of
     directories. `erase`: drives that the run's user has agreed to erase.
     """
-    if not plan.volumes:
+    if not study.volumes:
         return
     if os.geteuid() != 0:
         seen = "volumes are made and mounted by root only"
         yield Finding(level="error", subject="volumes", seen=seen, do="run kneebench as root")
         return
-    yield from _programs(plan.volumes)
-    yield from _md(plan.volumes)
+    yield from _programs(study.volumes)
+    yield from _md(study.volumes)
     try:
-        yield from _drives(plan, erase, watch)
+        yield from _drives(study, erase, watch)
     except KneebenchError as error:
         yield Finding(level="error", subject=error.what, seen=error.seen, do=error.do)
-    yield from _emulated(plan)
+    yield from _emulated(study)
 
 
-def _drives(plan: Plan, erase: Sequence[WholeDrive], watch: Watch) -> Iterator[Finding]:
+def _drives(study: Study, erase: Sequence[WholeDrive], watch: Watch) -> Iterator[Finding]:
     agreed = {drive.key for drive in erase}
-    here = named_drives(plan, watch)
+    here = named_drives(study.drives, watch)
     for drive in here:
-        yield _drive(drive, plan, erase=drive.key in agreed)
-    yield from _named_twice(plan, here)
-    for name, storage in plan.storages.items():
+        yield _drive(drive, study, erase=drive.key in agreed)
+    yield from _named_twice(study, here)
+    for name, storage in study.storages.items():
         yield from _partitions(name, storage)
         yield from _shared_limits(name, storage)
         once = {drives_of(one, n): one for n, one in enumerate(storage.volumes) if one.precondition}
         for volume in once.values():
-            yield preconditioning_finding(name, volume, here, plan.most_restores)
+            yield preconditioning_finding(name, volume, here, study.most_restores)
 
 
-def _named_twice(plan: Plan, here: Sequence[WholeDrive]) -> Iterator[Finding]:
+def _named_twice(study: Study, here: Sequence[WholeDrive]) -> Iterator[Finding]:
     """Drives that volumes name by two names, or want different, or that storages side by side
     share.
     """
     taken: dict[str, tuple[str, Volume]] = {}
-    for name, storage in plan.storages.items():
-        taken = taken if plan.ladder.rounds == "short" else {}
+    for name, storage in study.storages.items():
+        taken = taken if study.ladder.rounds == "short" else {}
         for volume in storage.volumes:
             for drive in (named(here, one) for one in volume.named_drives):
                 other, there = taken.get(drive.path, ("", volume))
@@ -149,7 +149,7 @@ def _md(volumes: Iterable[Volume]) -> Iterator[Finding]:
         )
 
 
-def _drive(drive: WholeDrive, plan: Plan, *, erase: bool) -> Finding:
+def _drive(drive: WholeDrive, study: Study, *, erase: bool) -> Finding:
     found = drive_state(drive)
     what = f"{drive.model or drive.kind} {drive.serial}".strip()
     seen = f"{what}, {units.size(drive.size_bytes)}: {found.state}, {found.why}"
@@ -160,7 +160,7 @@ def _drive(drive: WholeDrive, plan: Plan, *, erase: bool) -> Finding:
     if not found.needs_consent:
         do = "use another drive (kneebench drives)"
         return Finding(level="refused", subject=drive.path, seen=seen, do=do)
-    if not drive.wwid or drive.wwid not in plan.erase:
+    if not drive.wwid or drive.wwid not in study.erase:
         name = json.dumps(drive.wwid, ensure_ascii=False)  # as TOML writes it, too
         do = f"use another drive, or allow it: erase = [{name}] and run --erase"
         do = do if drive.wwid else "use another drive: this one has no WWID to be known by"
@@ -171,10 +171,10 @@ def _drive(drive: WholeDrive, plan: Plan, *, erase: bool) -> Finding:
     return Finding(level="warning", subject=drive.path, seen=seen, do="it will be erased")
 
 
-def _emulated(plan: Plan) -> Iterator[Finding]:
+def _emulated(study: Study) -> Iterator[Finding]:
     """Space for the files of emulated drives, which are kept until the campaign ends."""
-    drives = [drive for volume in plan.volumes for drive in volume.emulated_devices]
-    for folder in (plan.emulated_path, MEMORY):
+    drives = [drive for volume in study.volumes for drive in volume.emulated_devices]
+    for folder in (study.emulated_path, MEMORY):
         here = [one for one in drives if is_in_memory(one) == (folder == MEMORY)]
         if needed := sum(drive.size for drive in here):
             yield _space(folder, needed)

@@ -16,7 +16,7 @@ from kneebench.lab.permission import WritableDevice
 from kneebench.lab.volumes.emulated import limits_of
 from kneebench.lab.volumes.fio_on_drives import DriveFio, Points
 from kneebench.lab.volumes.sustained_load import WRITTEN_SHARE
-from kneebench.plan import Plan
+from kneebench.plan.study import Study
 from kneebench.plan.volume import Preconditioning, Volume
 from kneebench.records import Finding, Watch, WholeDrive
 
@@ -33,16 +33,16 @@ class Cost(NamedTuple):
     size_bytes: float
 
 
-def preconditioning_s(plan: Plan) -> float:
+def preconditioning_s(study: Study) -> float:
     """About how long the drives of a plan are written before their volumes are made, and loaded
     before each; 0 where a drive is not here.
 
     Volumes and storages that share drives share what is written to them.
     """
     found: dict[tuple[object, ...], float] = {}
-    for number, volume in enumerate(plan.volumes):
+    for number, volume in enumerate(study.volumes):
         which = (*drives_of(volume, number), volume.precondition)
-        found[which] = preconditioning_cost(volume, plan.most_restores).seconds
+        found[which] = preconditioning_cost(volume, study.most_restores).seconds
     return sum(found.values())
 
 

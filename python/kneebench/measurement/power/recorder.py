@@ -41,7 +41,7 @@ class PowerRecorder:
         recordings: Sequence[Recordings],
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._plan, self._recordings, self.now_s = plan, recordings, now_s
+        self.plan, self._recordings, self.now_s = plan, recordings, now_s
         self.meters: list[PowerMeterFacts] = []
         self._records: dict[str, PowerRecord] = {}
         self._idle_w: dict[str, float] = {}
@@ -101,10 +101,10 @@ class PowerRecorder:
         watts = {one.meter: one.watts for one in found}
         sums = {
             name: sum(w for part in parts if (w := watts.get(part)) is not None)
-            for name, parts in self._plan.sums.items()
+            for name, parts in self.plan.sums.items()
             if all(watts.get(part) is not None for part in parts)
         }
-        leading = self._plan.leading
+        leading = self.plan.leading
         return PowerWindow(
             began_at=begin_s + ahead_s,
             ended_at=end_s + ahead_s,

@@ -27,8 +27,8 @@ from kneebench.measurement.profile.targets import (
     Target,
     tree_copy,
 )
-from kneebench.plan import Plan
 from kneebench.plan.authors_words import Published
+from kneebench.plan.study import Study
 from kneebench.records import Host, Preconditioned, Record, Watch, WholeDrive, unwatched
 from kneebench.units import count, size
 
@@ -112,12 +112,12 @@ class Profile(Record):
         found = tuple(claims(sheet, self.headline))
         return self.model_copy(update={"datasheet": sheet, "claims": found})
 
-    def of_storage(self, name: str, plan: Plan) -> Profile:
+    def of_storage(self, name: str, study: Study) -> Profile:
         """The same of a storage of a plan, with the figures that others published of it."""
-        published = (one for one in plan.brief.published if one.kind == "profile")
+        published = (one for one in study.brief.published if one.kind == "profile")
         update = {
             "storage": name,
-            "emulated": any(one.emulated_drives for one in plan.storages[name].volumes),
+            "emulated": any(one.emulated_drives for one in study.storages[name].volumes),
             "published": tuple(one for one in published if one.storage == name),
         }
         return self.model_copy(update=update)
