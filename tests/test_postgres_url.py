@@ -20,7 +20,13 @@ from pydantic import SecretStr
 
 from kneebench._core import ConnectError, GeneratorSpec, LoadGenerator, system_roots
 from kneebench.databases.engine import core_address
-from kneebench.databases.engines.postgres.address import address_of, connect, explained, parameters
+from kneebench.databases.engines.postgres.address import (
+    address_of,
+    answers,
+    connect,
+    explained,
+    parameters,
+)
 from kneebench.databases.engines.postgres.loading import load
 from kneebench.databases.engines.postgres.remote import RemotePostgres
 from kneebench.databases.engines.postgres.sql_schema import note
@@ -121,6 +127,22 @@ def test_the_password_comes_from_the_environment_a_passfile_or_the_url(
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
     connect(address_of(elsewhere.url())).close()
     assert PASSWORD not in repr(address_of(with_password))
+
+
+def test_our_sessions_go_where_the_url_says_with_no_settings_of_the_environment(
+    elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    address = address_of(elsewhere.url())
+    monkeypatch.setenv("PGOPTIONS", "-c synchronous_commit=off")
+    monkeypatch.setenv("PGTARGETSESSIONATTRS", "standby")
+    monkeypatch.setenv("PGHOSTADDR", "192.0.2.1")
+    assert answers(address)
+    with connect(address) as session:
+        assert session.execute("SHOW synchronous_commit").fetchone() == ("on",)
+    monkeypatch.setenv("PGSERVICE", "nosuch")
+    with pytest.raises(PlanError, match="PGSERVICE"):
+        answers(address)
 
 
 def test_a_passfile_that_others_may_read_is_not_used(elsewhere: Elsewhere, tmp_path: Path) -> None:

@@ -49,6 +49,9 @@ KEPT_ALIVE = {
 }
 """A machine that went away without a word is noticed within a minute, however long an answer may
 take (libpq; TCP only)."""
+NOT_OF_THE_ENVIRONMENT = {"hostaddr": "", "options": "", "target_session_attrs": "any"}
+"""What libpq would else take from PGHOSTADDR, PGOPTIONS and PGTARGETSESSIONATTRS, or a service: our
+sessions would ask another server than the users', or with other settings."""
 
 
 def address_of(url: str) -> PostgresAddress:
@@ -143,7 +146,8 @@ def connect(
     It speaks the simple protocol: the extended one leaves a portal open in a transaction, and with
     it a snapshot that would keep dead rows from being vacuumed.
     """
-    text, log_in = make_conninfo("", **parameters(address, database), **KEPT_ALIVE), LogIn()
+    given = parameters(address, database) | KEPT_ALIVE | NOT_OF_THE_ENVIRONMENT
+    text, log_in = make_conninfo("", **given), LogIn()
     log_in.start()
     try:
         connection = TimeLimitedConnection.connect(
@@ -202,8 +206,16 @@ def runs_there(address: PostgresAddress) -> bool:
 
 
 def _ping(address: PostgresAddress) -> int:
-    target = {**parameters(address, "postgres"), "password": "", "connect_timeout": "5"}
-    return pq.PGconn.ping(make_conninfo("", **target).encode())
+    target = parameters(address, "postgres") | NOT_OF_THE_ENVIRONMENT
+    target |= {"password": "", "connect_timeout": "5"}
+    found = pq.PGconn.ping(make_conninfo("", **target).encode())
+    if found == pq.Ping.NO_ATTEMPT:
+        raise PlanError(
+            f"cannot connect to {address.host}:{address.port}",
+            seen="a variable of libpq in the environment cannot be used, such as PGSERVICE",
+            do="unset it; `env | grep ^PG` lists them",
+        )
+    return found
 
 
 def _words(error: Exception) -> str:
