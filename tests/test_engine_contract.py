@@ -270,7 +270,9 @@ def mariadb_by_url(there: MariadbElsewhere, second: str) -> Subject:
 
 MARIADB = pytest.param("mariadb", marks=[pytest.mark.mariadb, WITHOUT_MARIADB])
 MARIADB_BY_URL = pytest.param(
-    "mariadb-url", id="mariadb-url-tls", marks=[pytest.mark.mariadb, WITHOUT_MARIADB]
+    "mariadb-url",
+    id="mariadb-url-tls",
+    marks=[pytest.mark.long, pytest.mark.mariadb, WITHOUT_MARIADB],
 )
 
 
