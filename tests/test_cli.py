@@ -334,7 +334,7 @@ def test_a_full_disk_is_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_folder_for_results_that_is_a_file_is_a_message_with_2(place: Path) -> None:
     answer = call("run", "plan.toml", "--out", "plan.toml")
     assert answer.exit_code == 2
-    assert "cannot use plan.toml" in answer.stderr
+    assert "cannot write plan.toml" in answer.stderr
     assert "internal error" not in answer.stderr
 
 

@@ -36,7 +36,7 @@ MEANS = (
 
 def printed(drives: Sequence[WholeDrive], machine: Host) -> Iterator[RenderableType]:
     """All drives, one per row, with what the states mean; then the host."""
-    titles = columns("state", "drive", "model", ">size", "transport", ">used", ">temp", "why")
+    titles = columns("drive", "state", "model", ">size", "transport", ">used", ">temp", "why")
     yield Fitted(Table(caption=MEANS, columns=titles, rows=tuple(map(_row, drives))))
     yield Text(f"\n{_host(machine)}", style="dim")
 
@@ -44,8 +44,8 @@ def printed(drives: Sequence[WholeDrive], machine: Host) -> Iterator[RenderableT
 def _row(drive: WholeDrive) -> Row:
     found, health = drive_state(drive), drive.health
     cells = (
-        found.state,
         drive.name,
+        found.state,
         drive.model or UNKNOWN,
         units.size(drive.size_bytes),
         drive.transport or UNKNOWN,
