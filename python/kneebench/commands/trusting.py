@@ -22,7 +22,7 @@ TrustPlan = Annotated[
     bool,
     typer.Option(
         OPTION,
-        help="Start the plan's programs without asking: you have read it. Root is asked about a"
+        help="Start the plan's programs without asking: you have read it. Root must agree to a"
         " plan file that another user owns or could change.",
     ),
 ]
