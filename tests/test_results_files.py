@@ -132,6 +132,15 @@ def test_a_campaign_killed_while_it_keeps_rungs_has_only_whole_files_and_goes_on
     assert [str(file) for file in folder.rglob("*.part")] == []
 
 
+def test_what_a_kill_left_half_written_is_no_measured_file_that_is_missing(tmp_path: Path) -> None:
+    folder = Store.create(tmp_path, Study(recorded_plan()), recorded_host()).folder
+    (folder / "seconds" / ".half.parquet.77.part").write_bytes(b"half")
+    store = Store.open(folder)
+    store.put(recorded_rung("final_run"))
+    store.close()
+    assert len(list((folder / "rungs").iterdir())) == 1
+
+
 def test_a_newer_format_is_refused_with_what_to_do(tmp_path: Path) -> None:
     folder = unpack(PLATEAU, tmp_path)
     head = json.loads((folder / "campaign.json").read_text())

@@ -59,7 +59,8 @@ def hosts(study: Study) -> list[str]:
 
     >>> storages = {"a": {}, "b": {"url": "postgresql:///x"}}
     >>> database = {"url": "postgresql://me@db1:5433/x"}
-    >>> hosts(Plan.model_validate({"database": database, "storages": storages}))
+    >>> plan = {"database": database, "storages": storages}
+    >>> hosts(Study.kept(plan))
     ['db1', 'localhost']
     """
     return list(dict.fromkeys(map(_host, study.servers)))

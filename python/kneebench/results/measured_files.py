@@ -45,8 +45,9 @@ class MeasuredFiles:
         directories = [folder / name for name in _DIRECTORIES]
         for directory in directories:
             make_directory(directory)
-        self._there = _files(folder)
+        _files(folder)  # refuses a link before anything in it is removed
         remove_parts([folder, *directories])
+        self._there = _files(folder)
 
     def path(self, kind: str, name: str, ending: str) -> Path:
         """The file of this name in the directory of its kind; raises KneebenchError for a name that
