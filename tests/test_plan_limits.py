@@ -15,7 +15,14 @@ from kneebench.plan.study import Study
 from kneebench.records import Climb, Limits
 from kneebench.results import load
 from tests.recorded.record import unpack
-from tests.recordings import PLATEAU, metered, recorded, recorded_plan, with_throughput
+from tests.recordings import (
+    PLATEAU,
+    metered,
+    recorded,
+    recorded_plan,
+    resolve_document,
+    with_throughput,
+)
 
 
 def asked(folder: Path, **stops: dict[str, object]) -> Climb:
@@ -23,6 +30,7 @@ def asked(folder: Path, **stops: dict[str, object]) -> Climb:
     head = folder / "campaign.json"
     document = json.loads(head.read_text())
     document["plan"]["ladder"]["stops"] = {**document["plan"]["ladder"]["stops"], **stops}
+    document["resolved"] = resolve_document(document["plan"]).model_dump(mode="json")
     head.write_text(json.dumps(document))
     return load(folder).climbs[0]
 

@@ -12,7 +12,6 @@ from typing import Any
 import jsonschema
 import pytest
 
-from kneebench.brief.view_model import ViewModel
 from kneebench.databases.engines.postgres.remote import RemotePostgres
 from kneebench.databases.several import engine_of
 from kneebench.errors import PlanError
@@ -22,11 +21,9 @@ from kneebench.plan.json_schema import plan_schema
 from kneebench.plan.reader import parse_plan
 from kneebench.plan.study import Study
 from kneebench.plan.writer import to_toml
-from kneebench.results import Store, load
-from kneebench.results.campaign_folders import find_unfinished
+from kneebench.results import Store
 from kneebench.results.compare_plans import compare_plans
-from kneebench.results.origin import sign
-from tests.recordings import recorded_host, recorded_plan
+from tests.recordings import recorded_host
 
 URL = 'database.url = "postgresql://me@db.example/x"\n'
 CASES = {
@@ -81,25 +78,6 @@ def test_files_of_a_server_by_url_cannot_be_copied_and_the_plan_is_told_its_line
             ).databases,
             Journal(tmp_path),
         )
-
-
-def test_a_campaign_of_old_that_calls_a_template_copy_is_read_compared_and_gone_on_with(
-    tmp_path: Path,
-) -> None:
-    plan = recorded_plan(
-        database={"url": "postgresql://me@db.example/x"}, storages={"disk": {}, "memory": {}}
-    )
-    store = Store.create(tmp_path, Study(plan), recorded_host())
-    store.close()
-    head = json.loads((store.folder / "campaign.json").read_text())
-    head["plan"]["database"]["restore"] = "copy"
-    (store.folder / "campaign.json").write_text(json.dumps(head))
-    sign(store.folder, load(store.folder).campaign)
-    assert find_unfinished(tmp_path, Study(plan)) == store.folder
-    results = load(store.folder)
-    assert ViewModel(results).plan.only_database.restore == "template"
-    assert compare_plans(results.campaign.plan, Study(plan).document) == []
-    assert [climb.configuration.storage for climb in results.climbs] == ["disk", "memory"]
 
 
 def test_a_plan_with_a_server_by_url_needs_no_storages() -> None:
