@@ -260,6 +260,19 @@ def test_only_a_folder_that_this_user_recorded_here_has_its_plan_run_unasked(
     assert "it is not your own; it would" in said and "--yes" in said
 
 
+@needs_root
+def test_what_another_user_recorded_with_a_key_that_is_ours_now_is_not_ours(
+    folder: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert is_ours(folder)
+    nobody = 65534
+    for file in (place / "state", *(place / "state").rglob("*")):
+        os.chown(file, nobody, nobody)
+    monkeypatch.setattr("os.geteuid", lambda: nobody)
+    assert not changeable_by_others(place / "state" / "kneebench" / "origin.key")
+    assert not is_ours(folder)
+
+
 def test_a_folder_of_others_gets_no_configurations_of_ours_and_does_not_become_ours(
     folder: Path, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,9 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from kneebench.campaign.machines.host_findings import planned_load_hosts
 from kneebench.errors import PlanError
 from kneebench.hosts.ray_cluster import cluster
 from kneebench.plan.hosts import RayHosts
+from kneebench.plan.reader import parse_plan
+from kneebench.plan.study import Study
 from tests import namespaces
 from tests.namespaces import (
     CONTROLLER,
@@ -137,5 +140,14 @@ def test_a_cluster_is_used_with_its_token_only(lab: Lab, wrong: dict[str, str]) 
 
 def test_without_the_package_it_is_said_which_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kneebench.extras.find_spec", lambda name: None)
-    with pytest.raises(PlanError, match=r"kneebench\[ray\]"), cluster(RayHosts(ray="auto")):
+    ray = RayHosts(ray="auto")
+    with pytest.raises(PlanError, match=r"kneebench\[ray\]") as refused, cluster(ray):
         pass
+    database = "{ ssh = 'root@192.0.2.1', address = '192.0.2.1' }"
+    plan = parse_plan(
+        f"storages.disk.path = '.'\nhosts = {{ load = {{ ray = 'auto' }}, database = {database} }}"
+    )
+    found = planned_load_hosts(Study(plan))
+    assert [(one.level, one.subject, one.do) for one in found] == [
+        ("error", "load hosts", refused.value.do)
+    ]
