@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import os
+import runpy
 import shutil
 import signal
 import tempfile
@@ -15,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from kneebench.brief import drawing, rendering
 from tests.cpu_time import CpuTime, Note
 from tests.loaded import Servers
 
@@ -72,6 +75,38 @@ def own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     return tmp_path
+
+
+@pytest.fixture(scope="session", autouse=True)
+def drawn_once() -> Iterator[None]:
+    """Pages are drawn in this process, and each figure once: a drawing process for every page would
+    start a JavaScript engine each time. `test_drawing_process` has its own.
+    """
+    with pytest.MonkeyPatch.context() as here:
+        here.setattr(rendering, "_started", lambda: None)
+        remembered = functools.lru_cache(maxsize=2000)(drawing._converted)
+        here.setattr(drawing, "_converted", remembered)
+        yield
+
+
+BLANK = """
+def vegalite_to_svg(*specification, **options):
+    return '<svg width="1" height="1" viewBox="0 0 1 1"></svg>'
+"""
+
+
+@pytest.fixture
+def blank_figures(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pages have blank figures, also those of processes that a test starts: where nobody looks at
+    one. To draw them takes longer than a short campaign.
+    """
+    folder = tmp_path_factory.mktemp("blank")
+    (folder / "vl_convert.py").write_text(BLANK)
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    blank = runpy.run_path(str(folder / "vl_convert.py"))["vegalite_to_svg"]
+    monkeypatch.setattr(drawing, "_converted", lambda *form, **options: blank().encode())
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -15,6 +16,16 @@ from kneebench.brief.rendering import DrawingProcess
 from kneebench.brief.section import Figure
 from tests.recorded.record import unpack
 from tests.recordings import recorded
+
+START = rendering._started
+
+
+@pytest.fixture(scope="module", autouse=True)
+def drawn_apart(drawn_once: None) -> Iterator[None]:
+    """By the process that other tests do without."""
+    with pytest.MonkeyPatch.context() as here:
+        here.setattr(rendering, "_started", START)
+        yield
 
 
 def a_figure(name: str = "one", **spec: object) -> Figure:
