@@ -166,7 +166,7 @@ def test_power_is_read_where_its_meter_is(lab: Lab) -> None:
     code, said = lab.done("run", file, "--out", out)
     assert code in DONE, said
     rungs = [*rungs_of(out).values()]
-    assert rungs
+    assert rungs, said
     for rung in rungs:
         two = {one["meter"]: one["watts"] for one in rung["power"]["meters"]}
         assert two["there"] == pytest.approx(two["here"], rel=0.05)  # of the same machine

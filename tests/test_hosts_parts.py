@@ -4,9 +4,13 @@ plan's table, the address where a server listens.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +23,11 @@ from kneebench.brief import drawing
 from kneebench.brief.sections import load_hosts
 from kneebench.brief.sections.load_hosts import MOST_DRAWN, topology
 from kneebench.brief.view_model import ViewModel
-from kneebench.campaign.machines.engine_orders import abilities_of
-from kneebench.campaign.machines.machine import ThisMachine
+from kneebench.campaign.machines.machine import DatabaseMachine, ThisMachine
 from kneebench.campaign.machines.opening import Users
+from kneebench.campaign.machines.other_machine import PROGRAM as AGENT
+from kneebench.campaign.machines.other_machine import OtherMachine
+from kneebench.campaign.machines.remote import DatabaseHostLost
 from kneebench.databases.engine import AdmitsUsers, ReachedByUsers
 from kneebench.databases.managed.listening import USERS, free_port
 from kneebench.databases.several import engine_of
@@ -33,15 +39,14 @@ from kneebench.hosts.load_agent import with_certificates
 from kneebench.hosts.load_hosts import PROGRAM
 from kneebench.hosts.package import NOTHING, database_package
 from kneebench.hosts.typed_calls import (
-    answer,
-    packed_arguments,
     packed_error,
     packed_event,
     unpacked_error,
     unpacked_event,
-    unpacked_result,
 )
+from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
+from kneebench.measurement.meters.meter import MeterContext
 from kneebench.plan import Plan
 from kneebench.plan.configurations import configurations
 from kneebench.plan.hosts import DatabaseHost
@@ -50,45 +55,95 @@ from kneebench.records import Event, Finding, HostTally, Link, Order, Setting, u
 from kneebench.workload import generator_spec
 from tests.loaded import DEBIAN, WITHOUT_DEBIAN
 from tests.recordings import recorded
+from tests.simulated_campaign import plan as simulated_plan
 
 
-class Target:
-    """Something that can be called from another host."""
-
-    def doubled(self, numbers: tuple[float, ...], where: Path) -> dict[str, tuple[Path, ...]]:
-        """As plain data, floats and paths would be lost."""
-        return {str(number * 2): (where,) for number in numbers}
-
-    def findings(self, setting: Setting) -> tuple[Finding, ...]:
-        """Records in, records out."""
-        return (Finding(level="ok", subject=setting.name, seen=setting.value),)
-
-    def _hidden(self) -> int:
-        return 1
+@contextlib.contextmanager
+def other_machine(folder: Path) -> Iterator[OtherMachine]:
+    """The agent of a database host in a process of this machine, which a pipe reaches."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(folder / "state"))
+        connection = Connection("db", here(), AGENT, NOTHING)
+    with connection:
+        yield OtherMachine(connection)
 
 
-def called(method: Callable[..., Any], *values: Any, **named: Any) -> Any:
-    """A call as it travels."""
-    given = json.loads(json.dumps(packed_arguments(method, *values, **named)))
-    found = json.loads(json.dumps(answer(Target(), method.__name__, given)))
-    return unpacked_result(method, found)
+@pytest.fixture(scope="module")
+def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OtherMachine]:
+    with other_machine(tmp_path_factory.mktemp("there")) as machine:
+        yield machine
 
 
-def test_a_call_gives_what_the_method_gives() -> None:
-    path = Path("/data")
-    assert called(Target.doubled, (1.5,), where=path) == Target().doubled((1.5,), path)
-    setting = Setting(name="fsync", value="on", source="default")
-    assert called(Target.findings, setting) == Target().findings(setting)
+def test_what_is_done_on_a_database_host_gives_what_it_gives_here(there: OtherMachine) -> None:
+    study = Study(simulated_plan())
+    machine: DatabaseMachine = there
+    assert machine.room().cores == ThisMachine().room().cores
+    assert machine.interface("127.0.0.1") == ThisMachine().interface("127.0.0.1")
+    assert machine.host([Path("/")], whole=False).kernel == host([Path("/")]).kernel
+    own, events = ThisMachine().engine(study.databases), list[Event]()
+    engine = machine.engine(study.databases)
+    assert [*engine.findings()] == [*own.findings()]
+    assert engine.prepare(events.append) == own.prepare(unwatched)
+    first = study.configurations[0]
+    assert engine.where(first) == own.where(first)
+    with engine.restored(first, events.append, restore=1) as server:
+        with own.restored(first, unwatched, restore=1) as same:
+            assert [*server.settings] == [*same.settings]
+            assert server.measures == same.measures
+            assert server.paths == tuple(same.paths)
+            assert server.sum_next_order_ids() == same.sum_next_order_ids()
+            assert server.transaction_counts() == same.transaction_counts()
+            assert [*server.conditions(events.append)] == [*same.conditions(unwatched)]
+        assert any("restoring" in one.doing for one in events)
+        assert server.alive() == ""
+        with there.instruments.log_trace(server):
+            context = MeterContext(server, server.paths)
+            with closing(there.instruments.samples(["cores"], context, real=True)) as samples:
+                assert samples.sample() == samples.last == 1
+        assert samples.raw_series[0].at_s == sorted(samples.raw_series[0].at_s)
+    engine.close()
+    engine.close()  # nothing was kept
 
 
-def test_a_call_of_what_is_no_order_is_refused() -> None:
-    for name in ("_hidden", "__class__", "absent"):
-        with pytest.raises(AttributeError):
-            answer(Target(), name, {})
+def test_an_engine_of_a_database_host_can_what_it_can_there(
+    there: OtherMachine, tmp_path: Path
+) -> None:
+    listens = there.engine(Study(listening(tmp_path, "postgres")).databases)
+    assert isinstance(listens, AdmitsUsers)
+    assert not isinstance(there.engine(Study(simulated_plan()).databases), AdmitsUsers)
+
+
+def test_what_is_opened_there_ends_with_its_block(there: OtherMachine) -> None:
+    with there.sending("127.0.0.1", 0) as port:
+        assert measured("127.0.0.1", port)["bytes_per_s"] > 1e6
+    with pytest.raises(OSError, match=r"refused|reset"):
+        socket.create_connection(("127.0.0.1", port), 1)
+
+
+def test_what_is_no_order_is_refused(there: OtherMachine) -> None:
+    for name in ("__class__", "_kept", "journal", "absent"):
+        with pytest.raises(RuntimeError, match="AttributeError"):
+            there.line.order(name, there.number, {})
+    with pytest.raises(RuntimeError, match="KeyError"):
+        there.line.order("alive", 99, {})
+    with pytest.raises(RuntimeError, match="ValidationError"):
+        there.line.order("host", there.number, {"paths": [1.0], "whole": True})
     with pytest.raises(TypeError):
-        packed_arguments(Target.doubled, (1.0,))
-    with pytest.raises(ValueError, match=r"float"):
-        answer(Target(), "doubled", {"numbers": ["x"], "where": "/"})
+        there.interface()
+    with pytest.raises(PlanError, match="nosuch"):
+        there.drives((), ("nosuch",))
+
+
+def test_a_database_host_that_is_lost_is_lost_for_every_order(tmp_path: Path) -> None:
+    with other_machine(tmp_path) as machine:
+        engine = machine.engine(Study(simulated_plan()).databases)
+        os.kill(machine.connection.facts["pid"], signal.SIGKILL)
+        for _ in range(2):
+            with pytest.raises(DatabaseHostLost, match="database host db was lost"):
+                machine.room()
+        with pytest.raises(DatabaseHostLost):
+            engine.findings()
+        engine.close()
 
 
 @pytest.mark.parametrize("kind", [KneebenchError, PlanError, Refused, DatabaseLost])
@@ -343,7 +398,6 @@ def test_a_server_listens_for_the_hosts_of_the_plan_only(tmp_path: Path) -> None
     plan = listening(tmp_path, "postgres")
     engine = engine_of(Study(plan).databases, Journal(tmp_path / "journal"))
     assert isinstance(engine, AdmitsUsers)
-    assert "AdmitsUsers" in abilities_of(engine)
     for admitted in (["127.0.0.1"], ["192.0.2.9"]):
         engine.admit(admitted)
         with engine.restored(configurations(plan)[0], unwatched) as server:

@@ -45,8 +45,7 @@ def print_findings(
 
 def findings_on(study: Study) -> tuple[Finding, ...]:
     """All findings on a plan; the machine's present load is measured for one second."""
-    from kneebench.campaign.machines.host_findings import planned_load_hosts
-    from kneebench.campaign.machines.opening import machine_of
+    from kneebench.campaign.machines.opening import machine_of, planned_load_hosts
     from kneebench.campaign.power_meters import power_findings
     from kneebench.plan.borrowed import is_own_python
 

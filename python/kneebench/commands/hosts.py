@@ -29,7 +29,7 @@ def check(plan: PlanFile, as_json: Json = False, trust_plan: TrustPlan = False) 
       kneebench hosts check plan.toml
       kneebench hosts check plan.toml --json
     """
-    from kneebench.campaign.machines.host_findings import other_machines
+    from kneebench.campaign.machines.opening import other_machines
     from kneebench.campaign.preflight import as_study
     from kneebench.errors import PlanError, Refused
     from kneebench.screen import tables

@@ -7,11 +7,10 @@ message can do no more than call one of the methods that are there.
 
 from __future__ import annotations
 
-import inspect
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, TypeAdapter
 
@@ -23,34 +22,34 @@ Plain = dict[str, Any]
 
 
 @cache
-def _types(method: Callable[..., Any]) -> dict[str, TypeAdapter[Any]]:
-    """Of a method's parameters, and of its result as "return"."""
-    return {
-        name: TypeAdapter(kind)
-        for name, kind in get_type_hints(method, include_extras=True).items()
-    }
+def types_of(method: Callable[..., Any]) -> Plain:
+    """The annotations of a method's parameters, and that of its result as "return"."""
+    return get_type_hints(method, include_extras=True)
 
 
-def packed_arguments(method: Callable[..., Any], *values: Any, **named: Any) -> Plain:
-    """The arguments of a method of the other host, by name. Raises TypeError as a call would."""
-    given = inspect.signature(method).bind(None, *values, **named).arguments
-    types = _types(method)
-    return {name: types[name].dump_python(given[name], mode="json") for name in [*given][1:]}
+CONCRETE: Mapping[Any, Callable[..., Any]] = {Sequence: tuple, Collection: tuple, Mapping: dict}
+"""What travels of an annotation that many classes fulfil."""
 
 
-def unpacked_result(method: Callable[..., Any], value: Any) -> Any:
-    """What the method gave."""
-    return _types(method)["return"].validate_python(value)
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    concrete, of = CONCRETE.get(get_origin(kind)), get_args(kind)
+    if concrete is tuple:
+        kind = tuple.__class_getitem__((*of, ...))
+    elif concrete is dict:
+        kind = dict.__class_getitem__(of)
+    return TypeAdapter(kind)
 
 
-def answer(target: object, name: str, arguments: Mapping[str, Any]) -> Any:
-    """Call a public method of the target, as plain data. Raises what the method raises."""
-    if name.startswith("_"):
-        raise AttributeError(name)
-    method = getattr(type(target), name)
-    types = _types(method)
-    given = {key: types[key].validate_python(value) for key, value in arguments.items()}
-    return types["return"].dump_python(method(target, **given), mode="json")
+def packed(kind: Any, value: Any) -> Any:
+    """A value of an annotated class as plain data."""
+    concrete = CONCRETE.get(get_origin(kind))
+    return _adapter(kind).dump_python(concrete(value) if concrete else value, mode="json")
+
+
+def unpacked(kind: Any, plain: Any) -> Any:
+    """The value again; a sequence is a tuple. Raises ValueError for what is no such value."""
+    return _adapter(kind).validate_python(plain)
 
 
 def packed_error(error: Exception) -> Plain:

@@ -17,12 +17,10 @@ import threading
 import time
 from collections.abc import Iterator
 
-from kneebench.campaign.machines.engine_orders import ServerOrders
-from kneebench.campaign.machines.instrument_orders import InstrumentOrders
-from kneebench.campaign.machines.machine import ThisMachine
-from kneebench.campaign.machines.machine_orders import MachineOrders
+from kneebench.campaign.machines.machine_there import InstrumentsThere, MachineThere
+from kneebench.campaign.machines.remote import Kept
 from kneebench.hosts.pipe import Message, Pipe
-from kneebench.hosts.typed_calls import answer, packed_error, packed_event
+from kneebench.hosts.typed_calls import packed_error, packed_event
 from kneebench.records import Event
 
 PATIENCE_S = 10.0
@@ -32,28 +30,24 @@ GUARDIAN = 'read done; [ "$done" ] || exec "$0" -c "$1"'
 CLEAN = "from kneebench.lab.journal import Journal; Journal().clean(lambda event: None)"
 
 
-class DatabaseAgent(MachineOrders, ServerOrders, InstrumentOrders):
-    """All orders that a controller may give; each is called with plain data (typed_calls.py)."""
-
-
 def serve(pipe: Pipe) -> None:
     """Do what is ordered until the controller is silent or no longer there; then put the host
     back, which nothing interrupts.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    agent = DatabaseAgent(ThisMachine())
+    kept = Kept(MachineThere(), InstrumentsThere())
     threading.Thread(target=_interrupt_after, args=(pipe,), daemon=True).start()
     with _guarded():
         try:
             with contextlib.suppress(EOFError, OSError, KeyboardInterrupt):
                 while True:
-                    _obey(agent, pipe, pipe.receive(math.inf))
+                    _obey(kept, pipe, pipe.receive(math.inf))
         finally:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
-            agent.end_all()
+            kept.end_all()
 
 
-def _obey(agent: DatabaseAgent, pipe: Pipe, order: Message) -> None:
+def _obey(kept: Kept, pipe: Pipe, order: Message) -> None:
     """Answer one order; what happens meanwhile is sent before the answer."""
     if order["do"] == "beat":
         return
@@ -64,9 +58,8 @@ def _obey(agent: DatabaseAgent, pipe: Pipe, order: Message) -> None:
     def tell(event: Event) -> None:
         pipe.send({"id": order["id"], "event": packed_event(event)})
 
-    agent.watch = tell
     try:
-        value = answer(agent, order["do"], order["with"])
+        value = kept.obey(order, tell)
     except Exception as error:
         pipe.send({"id": order["id"], "error": packed_error(error)})
     else:

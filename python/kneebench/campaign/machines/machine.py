@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -165,7 +165,7 @@ class ThisMachine:
         """As lab/host.py describes it."""
         return described(host(paths)) if whole else host(paths)
 
-    def drives(self, paths: Sequence[Path], names: Iterable[str]) -> tuple[WholeDrive, ...]:
+    def drives(self, paths: Sequence[Path], names: Sequence[str]) -> tuple[WholeDrive, ...]:
         """By lsblk."""
         return (*drives_under(paths), *drives_called(names))
 

@@ -5,58 +5,56 @@ agent.py; results stay here.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from pathlib import Path
+import os
+from collections.abc import Iterator, Mapping, Sequence
 
-from kneebench.campaign.machines.agent import DatabaseAgent
-from kneebench.campaign.machines.line import Line
-from kneebench.campaign.machines.machine import Interface, Room
-from kneebench.campaign.machines.other_engine import OtherEngine, other_engine, passwords
-from kneebench.campaign.machines.other_instruments import OtherInstruments
+from kneebench.campaign.machines.machine_there import InstrumentsThere, MachineThere, Sample
+from kneebench.campaign.machines.remote import DatabaseHostLost, Handle, Line, Remote
 from kneebench.campaign.preflight import logo_findings
-from kneebench.databases.engine import Engine
+from kneebench.databases.engine import Engine, Server
+from kneebench.engine_properties import engine_properties
 from kneebench.hosts.connection import Connection, by_ssh
 from kneebench.hosts.package import database_package
-from kneebench.measurement.instruments import Instruments
+from kneebench.measurement.instruments import Samples
+from kneebench.measurement.log_trace import NO_TRACE, LogTrace
+from kneebench.measurement.meters.meter import MeterContext
+from kneebench.measurement.power.recordings import Recordings
+from kneebench.measurement.sampler import LoadMeter, RawSeries
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.duration import Expected
 from kneebench.plan.hosts import DatabaseHost
-from kneebench.plan.kernel import Kernel
+from kneebench.plan.power import PowerMeter
 from kneebench.plan.study import Study
-from kneebench.records import Finding, Host, Setting, Watch, WholeDrive, unwatched
+from kneebench.records import Finding, Remark, Watch, WholeDrive
+from kneebench.shelf import ENGINES
 
 PROGRAM = "kneebench.campaign.machines.agent"
 SILENT_S = 10
 """So long the host may be silent: a rung is lost with it, and it may be busy."""
 PUT_BACK_S = 60.0
 """For the host to be put back when the connection ends; it goes on if that takes longer."""
+MACHINE, INSTRUMENTS = Handle(0), Handle(1)
+"""What the agent always has."""
 
 
-class OtherMachine:
+class OtherMachine(Remote):
     """The database host. Paths are its own."""
 
     def __init__(self, connection: Connection) -> None:
-        self.connection, self._line = connection, Line(connection)
-        self.instruments: Instruments = OtherInstruments(self._line)
-
-    def clean(self, watch: Watch) -> tuple[str, ...]:
-        """By its journal."""
-        return self._line.call(DatabaseAgent.clean, watch)
+        self.connection = connection
+        super().__init__(Line(connection), MACHINE, MachineThere)
+        self.instruments = OtherInstruments(self.line, INSTRUMENTS, InstrumentsThere)
 
     def engine(self, databases: Mapping[str, DatabasePlan]) -> Engine:
         """Made there."""
-        of = dict(databases)
-        opened = self._line.call(DatabaseAgent.open_engine, unwatched, of, passwords())
-        return other_engine(self._line, opened)
+        return self.call(MachineThere.open_engine, databases, passwords())
 
     def findings(
         self, study: Study, engine: Engine, erase: Sequence[WholeDrive], watch: Watch
     ) -> tuple[Finding, ...]:
         """Those of that machine, and on the logo, which is a file of this one."""
-        number = _number(engine)
-        order = DatabaseAgent.findings
-        found = self._line.call(order, watch, number, _there(study), tuple(erase))
-        return (*(self._named(one) for one in found), *logo_findings(study))
+        found = self.call(MachineThere.findings, _there(study), engine, erase, watch)
+        return (*map(self._named, found), *logo_findings(study))
 
     def _named(self, finding: Finding) -> Finding:
         """What must be changed there says where that is."""
@@ -67,63 +65,15 @@ class OtherMachine:
 
     def expected_duration(self, study: Study) -> Expected:
         """As such steps took there before."""
-        return self._line.call(DatabaseAgent.expected_duration, unwatched, _there(study))
-
-    def load_now(self, databases: Collection[DatabasePlan]) -> tuple[Finding, ...]:
-        """Measured there."""
-        return self._line.call(DatabaseAgent.load_now, unwatched, tuple(databases))
+        return self.call(MachineThere.expected_duration, _there(study))
 
     def others(self) -> tuple[Finding, ...]:
         """By its journal."""
-        found = self._line.call(DatabaseAgent.others, unwatched)
-        return tuple(self._named(one) for one in found)
+        return tuple(map(self._named, self.call(MachineThere.others)))
 
     def in_the_way(self, study: Study, engine: Engine) -> tuple[Finding, ...]:
         """As there."""
-        number = _number(engine)
-        return self._line.call(DatabaseAgent.in_the_way, unwatched, number, _there(study))
-
-    def host(self, paths: Sequence[Path], *, whole: bool) -> Host:
-        """As it describes itself."""
-        return self._line.call(DatabaseAgent.host, unwatched, tuple(paths), whole)
-
-    def drives(self, paths: Sequence[Path], names: Sequence[str]) -> tuple[WholeDrive, ...]:
-        """Its own."""
-        return self._line.call(DatabaseAgent.drives, unwatched, tuple(paths), tuple(names))
-
-    def named_drives(self, names: Sequence[str], watch: Watch) -> tuple[WholeDrive, ...]:
-        """Its own."""
-        return self._line.call(DatabaseAgent.named_drives, watch, tuple(names))
-
-    def erase(self, drives: Sequence[WholeDrive], watch: Watch) -> None:
-        """Its own."""
-        self._line.call(DatabaseAgent.erase, watch, tuple(drives))
-
-    @contextlib.contextmanager
-    def sysctls(self, kernel: Kernel, watch: Watch) -> Iterator[tuple[Setting, ...]]:
-        """Journaled there."""
-        kept = self._line.call(DatabaseAgent.sysctls, watch, kernel)
-        try:
-            yield kept.settings
-        finally:
-            self._line.end(kept.number)
-
-    def interface(self, address: str) -> Interface:
-        """Of that machine."""
-        return self._line.call(DatabaseAgent.interface, unwatched, address)
-
-    @contextlib.contextmanager
-    def sending(self, address: str, port: int) -> Iterator[int]:
-        """The port where whoever connects is sent bytes, until the end of the block."""
-        sender = self._line.call(DatabaseAgent.send_bytes, unwatched, address, port)
-        try:
-            yield sender.port
-        finally:
-            self._line.end(sender.number)
-
-    def room(self) -> Room:
-        """Of the agent."""
-        return self._line.call(DatabaseAgent.room, unwatched)
+        return self.call(MachineThere.in_the_way, _there(study), engine)
 
 
 def _there(study: Study) -> Study:
@@ -131,10 +81,68 @@ def _there(study: Study) -> Study:
     return study.changed(brief=study.brief.model_copy(update={"logo": None}))
 
 
-def _number(engine: Engine) -> int:
-    if not isinstance(engine, OtherEngine):
-        raise TypeError("an engine of the database host is required")
-    return engine.number
+def passwords() -> dict[str, str]:
+    """The variables of this process that contain passwords of databases; an engine on the database
+    host reads them there. They travel within ssh, and are kept nowhere.
+    """
+    names = {engine_properties(name).password_variable for name in ENGINES.names()}
+    return {name: os.environ[name] for name in sorted(names) if name in os.environ}
+
+
+class OtherInstruments(Remote):
+    """What reads the database host: meters, traces and faults."""
+
+    @contextlib.contextmanager
+    def log_trace(self, server: Server) -> Iterator[LogTrace | str]:
+        """Kept by the agent, which gives it to the server's samples."""
+        with self.call(InstrumentsThere.traced, server):
+            yield NO_TRACE
+
+    def samples(self, wanted: Sequence[str], context: MeterContext, *, real: bool) -> Samples:
+        """On the clock of the database host."""
+        return OtherSamples(self, wanted, context)
+
+    def power_meters(self, tables: Sequence[PowerMeter]) -> Recordings:
+        """Read by the agent, on its clock."""
+        return self.call(InstrumentsThere.open_power_meters, tables)
+
+
+class OtherSamples:
+    """Samples taken on the database host and kept here, one call for each."""
+
+    def __init__(
+        self, there: OtherInstruments, wanted: Sequence[str], context: MeterContext
+    ) -> None:
+        self.load = LoadMeter()
+        self.remarks: tuple[Remark, ...] = ()
+        self._there = there.call(
+            InstrumentsThere.open_samples, context.server, wanted, context.links
+        )
+        first = self._there.latest()
+        self.raw_series = tuple(RawSeries(one.meter, [], []) for one in first)
+        self._add(first)
+
+    def _add(self, sample: tuple[Sample, ...]) -> int:
+        for raw, one in zip(self.raw_series, sample, strict=True):
+            raw.at_s.append(one.at_s)
+            raw.values.append(one.values)
+        self.raw_series[0].values[-1].update(self.load.network)
+        return self.last
+
+    @property
+    def last(self) -> int:
+        """The number of the last sample."""
+        return len(self.raw_series[-1].at_s) - 1
+
+    def sample(self) -> int:
+        """Have a reading of every meter taken; the number of this sample."""
+        return self._add(self._there.sample(self.load.completed))
+
+    def close(self) -> None:
+        """Close all meters; their remarks stay. Where the host is lost, it closes them itself."""
+        with contextlib.suppress(DatabaseHostLost):
+            self.remarks = self._there.remarks()
+            self._there.close()
 
 
 @contextlib.contextmanager
