@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kneebench.campaign.machines.host_findings import planned_load_hosts
+from kneebench.campaign.machines.opening import planned_load_hosts
 from kneebench.errors import PlanError
 from kneebench.hosts.ray_cluster import cluster
 from kneebench.plan.hosts import RayHosts
