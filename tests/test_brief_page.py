@@ -17,6 +17,7 @@ import pytest
 from kneebench.brief import Brief, chart_theme, markdown
 from kneebench.brief.drawn_rows import as_csv
 from kneebench.brief.section import Figure
+from kneebench.brief.sections import CONTENTS, FIGURES
 from kneebench.databases.several import engine_of
 from kneebench.engine_properties import Quantity, engine_properties
 from kneebench.lab.journal import Journal
@@ -541,10 +542,10 @@ def test_every_text_of_the_page_has_a_contrast_of_at_least_4_5(scheme: str) -> N
             assert (other + 0.05) / (one + 0.05) >= 4.5, (text, ground)
 
 
-def test_every_section_on_the_shelf_has_a_place_of_its_own(results: Results) -> None:
-    shelf = [SECTIONS.module(name) for name in SECTIONS.names()]
-    assert len({module.PLACE for module in shelf}) == len(shelf)
-    assert all(module.__doc__ for module in shelf)
+def test_every_section_on_the_shelf_is_in_the_contents_once() -> None:
+    assert sorted(CONTENTS) == SECTIONS.names()
+    assert all(SECTIONS.module(name).__doc__ for name in CONTENTS)
+    assert sorted(FIGURES.values()) == [*range(1, len(FIGURES) + 1)]
 
 
 def test_every_figure_fits_the_schema_of_vega_lite(results: Results) -> None:

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from kneebench import units
@@ -28,6 +27,7 @@ from kneebench.brief import chart_theme
 from kneebench.brief.knee_devices import KneeDevices, knee_devices
 from kneebench.brief.rendering import Format, Page, write_figures
 from kneebench.brief.section import Section
+from kneebench.brief.sections import CONTENTS
 from kneebench.brief.view_model import ViewModel
 from kneebench.directories import CAMPAIGNS
 from kneebench.engine_properties import engine_properties
@@ -54,7 +54,7 @@ class Brief(Page):
 
     def __init__(self, results: Given, folder: str | Path = CAMPAIGNS) -> None:
         self.view = ViewModel(given_campaign(results, folder))
-        self._made: dict[ModuleType, Section | None] = {}
+        self._made: dict[str, Section | None] = {}
 
     @property
     def title(self) -> str:
@@ -81,12 +81,11 @@ class Brief(Page):
 
     def each_section(self) -> Iterator[Section]:
         """The sections in order, each as soon as it is made; none is made twice."""
-        parts = [SECTIONS.module(name) for name in SECTIONS.names()]
-        for part in sorted(parts, key=lambda part: int(part.PLACE)):
-            if part not in self._made:
+        for name in CONTENTS:
+            if name not in self._made:
                 with chart_theme.without_validation():
-                    self._made[part] = part.section(self.view)
-            if section := self._made[part]:
+                    self._made[name] = SECTIONS.module(name).section(self.view)
+            if section := self._made[name]:
                 yield section
 
     @property

@@ -10,7 +10,6 @@ from kneebench.brief.section import Column, Row, Section, Table, has_paragraphs,
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Bottleneck
 
-PLACE = 14
 VERDICTS = tuple(
     Column(title=title, number=False) for title in ("Storage", "Bottleneck", "Status", "Finding")
 )

@@ -40,7 +40,6 @@ from kneebench.plan.volume import COPIES, Volume
 from kneebench.records import Climb, Estimate, RawProfile
 from kneebench.shelf import ENGINES
 
-PLACE = 15
 FAR = 0.25
 """So far from what the climb had measured is said even where the final runs scatter as much."""
 

@@ -8,8 +8,6 @@ from kneebench.analysis.wording import listed, plural
 from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.brief.view_model import ViewModel
 
-PLACE = 0
-
 
 def section(view: ViewModel) -> Section | None:
     """What must not be overlooked; nothing when all is well."""

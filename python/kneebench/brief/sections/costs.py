@@ -14,7 +14,6 @@ from kneebench.brief.view_model import ViewModel
 from kneebench.engine_properties import Quantity
 from kneebench.records import Rung
 
-PLACE = 90
 IMAGE_SHARE = "log.full_page_image_share"
 WRITTEN = 6
 BEFORE = (

@@ -1,4 +1,4 @@
-"""Fig. 3: the NOPM-latency curve of each storage, its knee circled."""
+"""The NOPM-latency curve of each storage, its knee circled."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from kneebench.brief import chart_theme
 from kneebench.brief.lines import Plane, by_storage, line_colour
 from kneebench.brief.scales import THOUSANDS, Domain, latencies, latency_axis
 from kneebench.brief.section import Figure, Section, part_of_each, searched
+from kneebench.brief.sections import numbered
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Climb
 
-PLACE = 40
 MOST_LISTED = 3
 """Storages whose points have their users in the caption."""
 
@@ -74,7 +74,7 @@ def _figure(view: ViewModel, points: list[dict[str, Any]]) -> Figure:
     )
     return Figure(
         name="curve",
-        number="Fig. 3",
+        number=numbered("curve"),
         title=title,
         caption=caption,
         alt=f"Mean latency vs. NOPM. {title}.",

@@ -19,7 +19,6 @@ from kneebench.analysis.wording import FEW, FEW_MEANS, ends, times_and_interval
 from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.brief.view_model import ViewModel
 
-PLACE = 17
 Written = Callable[[float], str]
 WRITTEN: dict[str, Written] = {"nopm": units.significant}
 """How a quantity is written, where it is neither a time nor a size."""

@@ -1,4 +1,4 @@
-"""Fig. 6: await, queue depth and utilization of the devices through one rung at the knee, second by
+"""Await, queue depth and utilization of the devices through one rung at the knee, second by
 second.
 """
 
@@ -16,11 +16,11 @@ from kneebench.brief import chart_theme
 from kneebench.brief.knee_devices import KneeDevices, SeenVolume, knee_devices
 from kneebench.brief.scales import Domain, latencies, round_numbers
 from kneebench.brief.section import Figure, Section
+from kneebench.brief.sections import numbered
 from kneebench.brief.sections.over_time import chosen, left_out
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Rung
 
-PLACE = 65
 MOST_POINTS, MOST_OF_A_PANEL = 150, 2400
 """Of one line, and of all lines of a panel: more seconds are put together."""
 INKS = (chart_theme.WRITTEN, chart_theme.LOG, *chart_theme.COLOURS[2:])
@@ -142,13 +142,13 @@ def _figure(
     )
     told = "".join(f" {one.sentence}" for one in odd)
     caption = (
-        f"The rung of Fig. 5 (shaded: the window).{lines}{told} Await does not include waits above"
-        " the block layer. The title has the means of all windows at the"
+        f"The rung of {numbered('over_time')} (shaded: the window).{lines}{told} Await does not"
+        " include waits above the block layer. The title has the means of all windows at the"
         f" {view.point}."
     )
     return Figure(
         name=f"device-times-{letter}",
-        number=f"Fig. 6{letter}",
+        number=numbered("device_times", letter),
         title=title,
         caption=caption,
         alt=f"Await, queue depth and utilization of the devices over time. {title}.",

@@ -9,7 +9,6 @@ from kneebench.brief.knee_devices import KneeDevices, SeenVolume, knee_devices
 from kneebench.brief.section import Column, Row, Section, Table, Tone
 from kneebench.brief.view_model import ViewModel
 
-PLACE = 95
 COLUMNS = (
     Column(title="Storage", number=False),
     Column(title="Device", number=False),

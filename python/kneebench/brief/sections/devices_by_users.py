@@ -9,7 +9,6 @@ from kneebench.brief.view_model import ViewModel
 from kneebench.records import Climb, Rung
 from kneebench.units import NOTHING, count, rounded, size, time
 
-PLACE = 96
 COLUMNS = (
     "Storage",
     "Users",

@@ -6,8 +6,6 @@ from kneebench.brief.glance_tables import tables_of_each
 from kneebench.brief.section import Section, has_paragraphs, part_of_each
 from kneebench.brief.view_model import ViewModel
 
-PLACE = 16
-
 
 def section(view: ViewModel) -> Section | None:
     """Nothing without a sweep: there the answer has the tables with it."""

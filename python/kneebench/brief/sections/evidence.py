@@ -13,13 +13,13 @@ from kneebench.analysis.knee_readings import KneeReadings
 from kneebench.analysis.resources import RESOURCES
 from kneebench.analysis.wording import capital, percent
 from kneebench.brief.section import Column, Figure, Row, Section, Table
+from kneebench.brief.sections import numbered
 from kneebench.brief.time_bars import Split, time_bars
 from kneebench.brief.view_model import ViewModel
 from kneebench.engine_properties import Quantity
 from kneebench.measurement.quantities import RATIOS, READ, Ratio
 from kneebench.records import Bottleneck, ResourceEvidence, TimeShare
 
-PLACE = 70
 EVIDENCE = tuple(
     Column(title=title, number=False)
     for title in ("Resource", "Bottleneck?", "Utilization", "Saturation", "Errors", "Decided by")
@@ -83,7 +83,7 @@ def _figure(view: ViewModel) -> Iterator[Figure]:
     )
     yield Figure(
         name="time-split",
-        number="Fig. 7",
+        number=numbered("evidence"),
         title=title,
         caption=caption,
         alt=f"Where a transaction's time goes. {'; '.join(map(_words, splits.items()))}.",

@@ -29,7 +29,6 @@ from kneebench.brief.section import Number, Section, StopReason, has_paragraphs
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Climb, Comparison, Results
 
-PLACE = 10
 FLAT = ("plateau", "saturation")
 """Stops that saw throughput level off; the others end a climb that may still be growing."""
 

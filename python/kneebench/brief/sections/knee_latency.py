@@ -1,10 +1,11 @@
-"""Fig. 2c and 2d: latency in closed loop, of each storage at its own knee (or fixed load)."""
+"""Latency in closed loop, of each storage at its own knee (or fixed load)."""
 
 from __future__ import annotations
 
 from kneebench import units
 from kneebench.analysis.wording import FEW_MEANS, number_of_users
 from kneebench.brief.section import Figure, Section
+from kneebench.brief.sections import numbered
 from kneebench.brief.sections.latency import (
     WORDS,
     ConfigurationLatency,
@@ -15,7 +16,6 @@ from kneebench.brief.sections.latency import (
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Knee
 
-PLACE = 31
 FEW = 2
 
 
@@ -45,7 +45,7 @@ def _figure(view: ViewModel, which: Which) -> Figure:
         )
         for configuration, knee in view.knees.items()
     ]
-    number = "Fig. 2c" if which == "mean" else "Fig. 2d"
+    number = numbered("latency", "c" if which == "mean" else "d")
     title = f"{WORDS[which]} at each {view.point}, in a closed loop"
     if view.climbs[1:]:
         title += ": every storage has its own throughput"
@@ -70,8 +70,8 @@ def _caption(view: ViewModel, which: Which) -> str:
         return f"{here} Whiskers are 95% CIs over the final runs."
     few = f" {FEW_MEANS}" if not all(map(_is_certain, view.knees.values())) else ""
     return (
-        "The runs of Fig. 2c. The histograms of all of them are merged. Whiskers combine"
-        f" run-to-run variation and the percentile's sampling error.{few}"
+        f"The runs of {numbered('latency', 'c')}. The histograms of all of them are merged."
+        f" Whiskers combine run-to-run variation and the percentile's sampling error.{few}"
     )
 
 

@@ -1,4 +1,4 @@
-"""Fig. 2: latency in open loop, at the fixed rate."""
+"""Latency in open loop, at the fixed rate."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from kneebench.analysis.undecided import not_shown
 from kneebench.analysis.wording import FEW, FEW_MEANS, known, percent, times_with_interval
 from kneebench.brief.bars import Bar, bars, interval_ends
 from kneebench.brief.section import Figure, Section, part_of_each
+from kneebench.brief.sections import numbered
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Comparison, Estimate
-
-PLACE = 30
 
 
 def section(view: ViewModel) -> Section | None:
@@ -41,7 +40,7 @@ def _figure(view: ViewModel, which: Which) -> Figure:
     ]
     best = view.compared(f"latency.{which}", _quoted(view))
     title = _title(view, which, best)
-    number = "Fig. 2a" if which == "mean" else "Fig. 2b"
+    number = numbered("latency", "a" if which == "mean" else "b")
     compared = best is not None and times_with_interval(best.ratio) in title
     caption = _caption(view, which) + (_paired(view, best) if compared else "")
     return latency_figure(view, which, rows, Text(number, "latency", title, caption))

@@ -22,7 +22,6 @@ from kneebench.brief.view_model import ViewModel
 from kneebench.records import Climb, Latency, Rung
 from kneebench.units import NOTHING, time
 
-PLACE = 68
 TICKS = (0.30103, 1, 2, 3, 4)
 """Of the named percentiles along the nines: P50 is at -log10(1 - 0.5)."""
 TYPES = {

@@ -16,7 +16,6 @@ from kneebench.brief.view_model import ViewModel
 from kneebench.records import Host, HostTally, Link
 from kneebench.units import bit_rate, rounded, size, time
 
-PLACE = 119
 COLUMNS = (
     Column(title="Load host", number=False),
     Column(title="Cores"),

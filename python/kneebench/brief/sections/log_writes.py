@@ -1,4 +1,4 @@
-"""Fig. 4: how long the database waits for its log, as users are added."""
+"""How long the database waits for its log, as users are added."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from kneebench.brief import chart_theme
 from kneebench.brief.lines import Plane, Row, by_storage, line_colour
 from kneebench.brief.scales import Domain, latencies, latency_axis, round_numbers
 from kneebench.brief.section import Figure, Section, part_of_each, searched
+from kneebench.brief.sections import numbered
 from kneebench.brief.view_model import ViewModel
 from kneebench.measurement.meters.log_histogram import NAME
 from kneebench.records import Climb, LogHistogram, Rung
 from kneebench.units import time
-
-PLACE = 50
 
 
 def section(view: ViewModel) -> Section | None:
@@ -78,7 +77,7 @@ def _figure(view: ViewModel, points: list[dict[str, Any]]) -> Figure:
     )
     return Figure(
         name="log-writes",
-        number="Fig. 4",
+        number=numbered("log_writes"),
         title=title,
         caption=caption,
         alt=f"Log write latency vs. users. {title}.",

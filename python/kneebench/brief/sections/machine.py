@@ -18,7 +18,6 @@ from kneebench.plan.volume import Preconditioning, Volume
 from kneebench.records import Campaign, Drive, WholeDrive
 from kneebench.shelf import ENGINES
 
-PLACE = 120
 WORDS = tuple(Column(title=title, number=False) for title in ("Note", "In the author's words"))
 
 

@@ -26,7 +26,6 @@ from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.study import Study
 from kneebench.records import NoiseFloor
 
-PLACE = 100
 BEGAN = {
     "copy": "Every climb and repeat started from a restored database (copy)",
     "clone": "Every climb and repeat started from a restored database (clone)",

@@ -9,8 +9,6 @@ from kneebench.brief.section import Section
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Climb
 
-PLACE = 5
-
 
 def section(view: ViewModel) -> Section | None:
     """What was not measured yet; nothing for a finished campaign."""

@@ -1,4 +1,4 @@
-"""Fig. 5: device traffic, checkpoints and cores through one rung at the knee, second by second."""
+"""Device traffic, checkpoints and cores through one rung at the knee, second by second."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from kneebench.analysis.wording import capital, listed, number_of_users, plural
 from kneebench.brief import chart_theme
 from kneebench.brief.scales import combined, thinned
 from kneebench.brief.section import Figure, Section
+from kneebench.brief.sections import numbered
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Climb, Rung, Series
 
-PLACE = 60
 MOST_CONFIGURATIONS = 6
 TRAFFIC = {"device.read_bytes": "read", "device.write_bytes": "written", "log.bytes": "log"}
 STYLES: dict[str, tuple[str, list[int]]] = {
@@ -79,7 +79,7 @@ def left_out(view: ViewModel) -> tuple[str, ...]:
 
 
 class Scales(NamedTuple):
-    """What all of Fig. 5 shares: the most traffic in MB/s, with some room, and the longest rung in
+    """What all panels share: the most traffic in MB/s, with some room, and the longest rung in
     seconds.
     """
 
@@ -147,10 +147,10 @@ def _figure(
         f"One rung of {rung.tally.window_s:.0f} s after {rung.warm_up_s:.0f} s of warm-up (shaded:"
         " the window)."
     )
-    caption = f"{window}{dashed} All panels of Fig. 5 share their scales."
+    caption = f"{window}{dashed} All panels of {numbered('over_time')} share their scales."
     return Figure(
         name=f"over-time-{letter}",
-        number=f"Fig. 5{letter}",
+        number=numbered("over_time", letter),
         title=title,
         caption=caption,
         alt=f"Traffic and busy cores over time. {title}.",

@@ -8,7 +8,6 @@ from kneebench.analysis.wording import capital, times_with_interval
 from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.brief.view_model import ViewModel
 
-PLACE = 51
 COLUMNS = tuple(
     Column(title=title, number=number)
     for title, number in (("Storage", False), ("Over", False), ("NOPM", True), ("Finding", False))

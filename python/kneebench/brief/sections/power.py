@@ -1,4 +1,4 @@
-"""Fig. 9: power per NOPM at each knee, and the energy of equal work."""
+"""Power per NOPM at each knee, and the energy of equal work."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from kneebench.analysis.wording import capital, interval, listed, plural, times_
 from kneebench.brief.bars import Bar, bars, interval_ends
 from kneebench.brief.power_meters import covered
 from kneebench.brief.section import Column, Figure, Row, Section, Table
+from kneebench.brief.sections import numbered
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import LOAD_NOT_SEEN, CampaignPower, Climb
 from kneebench.units import energy, significant
 
-PLACE = 32
 AT_KNEE = (
     "Storage",
     "mW/NOPM",
@@ -136,7 +136,7 @@ def _figure(view: ViewModel, power: CampaignPower, found: dict[str, PowerOfLoad]
     title = _title(view, found)
     return Figure(
         name="power-per-nopm",
-        number="Fig. 9",
+        number=numbered("power"),
         title=title,
         caption=_caption(view, power),
         alt=f"Power per NOPM. {title}.",

@@ -6,8 +6,6 @@ from kneebench.brief.power_meters import meters_table, others_table
 from kneebench.brief.section import Section
 from kneebench.brief.view_model import ViewModel
 
-PLACE = 118
-
 
 def section(view: ViewModel) -> Section | None:
     """Two tables; nothing without meters."""

@@ -1,4 +1,4 @@
-"""Fig. 10: power through one rung at each knee, second by second, on the clock of all series."""
+"""Power through one rung at each knee, second by second, on the clock of all series."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from kneebench.brief import chart_theme
 from kneebench.brief.lines import Plane, by_storage, line_colour
 from kneebench.brief.scales import Domain, thinned
 from kneebench.brief.section import Figure, Section
+from kneebench.brief.sections import numbered
 from kneebench.brief.sections.over_time import chosen, left_out
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import CampaignPower, Rung
 
-PLACE = 61
 QUANTITY = "power"
 Point = dict[str, Any]
 
@@ -64,7 +64,7 @@ def _figure(view: ViewModel, points: list[Point], rungs: list[Rung]) -> Figure:
     )
     return Figure(
         name="power-over-time",
-        number="Fig. 10",
+        number=numbered("power_over_time"),
         title=title,
         caption=caption,
         alt=f"Power over time. {title}.",

@@ -16,10 +16,10 @@ from kneebench.analysis.sustained_load import change, drains, fell_at
 from kneebench.analysis.wording import capital, listed, percent, plural
 from kneebench.brief import chart_theme
 from kneebench.brief.section import Figure, Section
+from kneebench.brief.sections import numbered
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import DriveLoad, Preconditioned
 
-PLACE = 115
 FEWEST = 3
 """Points of a line that shows anything."""
 
@@ -33,7 +33,8 @@ def section(view: ViewModel) -> Section | None:
     if not sentences:
         return None
     figures = tuple(
-        one.figure(f"Fig. 8{letter}") for one, letter in zip(curves, ascii_lowercase, strict=False)
+        one.figure(numbered("preconditioning", letter))
+        for one, letter in zip(curves, ascii_lowercase, strict=False)
     )
     return Section(
         name="preconditioning",

@@ -1,4 +1,4 @@
-"""Fig. 11: figures that others published, beside those that were measured here.
+"""Figures that others published, beside those that were measured here.
 
 A published figure is drawn and printed as it is. No ratio, interval or title contains it.
 """
@@ -19,11 +19,11 @@ from kneebench.analysis.wording import FEW, capital, known, percent, times_and_i
 from kneebench.brief import chart_theme
 from kneebench.brief.bars import interval_ends, names_beside, reach, whisker_marks
 from kneebench.brief.section import Column, Figure, Row, Section, Table
+from kneebench.brief.sections import numbered
 from kneebench.brief.view_model import ViewModel
 from kneebench.plan.authors_words import Published
 from kneebench.records import Climb, Estimate, Rung
 
-PLACE = 52
 MARK = "published, not measured here"
 TITLE = "Published figures beside those measured here"
 COLUMNS = (
@@ -202,7 +202,7 @@ def _figure(view: ViewModel, found: list[Beside]) -> Figure:
     )
     return Figure(
         name="published",
-        number="Fig. 11",
+        number=numbered("published"),
         title=TITLE,
         caption=caption,
         alt=f"Bars. {TITLE}: {', '.join(titles.values())}.",

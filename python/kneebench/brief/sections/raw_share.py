@@ -16,7 +16,6 @@ from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Climb
 
-PLACE = 75
 COLUMNS = (
     Column(title="Storage", number=False),
     Column(title="I/O", number=False),

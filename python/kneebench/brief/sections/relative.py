@@ -1,4 +1,4 @@
-"""Fig. 1: how many orders a minute, against the baseline's knee (or fixed load)."""
+"""How many orders a minute, against the baseline's knee (or fixed load)."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from kneebench.brief import chart_theme
 from kneebench.brief.bars import Bar, bars, interval_ends, reach, whisker_marks
 from kneebench.brief.labels import broken
 from kneebench.brief.section import Figure, Section, part_of_each
+from kneebench.brief.sections import numbered
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Climb, Estimate
 
-PLACE = 20
 MOST_PANELS, MOST_BARS = 4, 36
 """With more the search rungs are left to the table."""
 MOST_LINES = 2
@@ -80,7 +80,7 @@ def _figure(view: ViewModel, letter: str) -> Figure:
         )
     return Figure(
         name=f"relative-nopm{letter and '-'}{letter}",
-        number=f"Fig. 1{letter}",
+        number=numbered("relative", letter),
         title=title,
         caption=caption,
         alt=f"Bars of relative NOPM. {title}.",

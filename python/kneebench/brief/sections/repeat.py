@@ -8,7 +8,6 @@ from kneebench.brief.view_model import ViewModel
 from kneebench.plan.study import Study
 from kneebench.plan.writer import to_bare_toml
 
-PLACE = 130
 INSTRUCTION = (
     "Save the first text as plan.toml, then run the command. The last text is the same plan with"
     " the defaults of the kneebench that measured, in case a later one has others."

@@ -12,7 +12,6 @@ from kneebench.brief.view_model import ViewModel
 from kneebench.measurement.quantities import READ
 from kneebench.records import Phase, Rung
 
-PLACE = 80
 PHASES: dict[Phase, str] = {
     "warm_up": "warm-up",
     "search": "search",

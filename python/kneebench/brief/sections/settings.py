@@ -8,8 +8,6 @@ from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Setting
 
-PLACE = 110
-
 
 def section(view: ViewModel) -> Section | None:
     """One row for each setting, one column for each storage whose settings differ."""

@@ -19,7 +19,6 @@ from kneebench.brief.sweep_figures import NAMED, WARMING, SweepLine
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Estimate
 
-PLACE = 12
 TITLES: dict[Resource, str] = {
     "memory_bytes": "Memory",
     "cores": "Cores",
