@@ -8,6 +8,7 @@ compares each file with the generated text.
 
 from __future__ import annotations
 
+import json
 import re
 import textwrap
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from typing import Any
 
 from kneebench.directories import make_directory
 from kneebench.exit_handling import EXIT_CODES
+from kneebench.plan import json_schema
 from kneebench.plan.allowed import read_allowed
 from kneebench.plan.explanation import dotted
 from kneebench.plan.json_schema import PlanKey, PlanTable, tables
@@ -189,14 +191,22 @@ def write(root: Path) -> None:
     """Write the references, the man page and the long description of the packages into a
     checkout.
     """
+    write_text(json_schema.FILE, schema_file())  # the reference of plans is made of it
+    json_schema.plan_schema.cache_clear()
     for path, text in generated(root).items():
         make_directory(path.parent)
         write_text(path, text)
 
 
+def schema_file() -> str:
+    """The plan's JSON Schema as the package carries it."""
+    return json.dumps(json_schema.made_schema(), indent=1) + "\n"
+
+
 def generated(root: Path) -> dict[Path, str]:
     """What is generated in a checkout, by path."""
     return {
+        json_schema.FILE: schema_file(),
         root / "docs/plan.md": plan_reference(),
         root / "docs/cli.md": cli_reference(),
         root / "docs/results.md": results_reference(),

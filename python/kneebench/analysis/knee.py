@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from kneebench.analysis.final_estimates import estimate_of
 from kneebench.analysis.knee_fit import users_interval
@@ -99,13 +100,17 @@ def merged_latency(latencies: Sequence[Latency]) -> Latency | None:
     histograms = [one.histogram for one in latencies]
     if len(histograms) == 1:
         return latencies[0]
-    if not histograms or not all(histograms):
-        return None
+    return _merged(*histograms) if histograms and all(histograms) else None
+
+
+@lru_cache(maxsize=256)
+def _merged(*histograms: str) -> Latency | None:
+    """Many answers ask for the same runs."""
     try:
         from kneebench._core import merge_histograms
     except ImportError:
         return None
-    return Latency.model_validate(merge_histograms(histograms))
+    return Latency.model_validate(merge_histograms(list(histograms)))
 
 
 def repeated_p999(rungs: Sequence[Rung], merged: Latency | None) -> Estimate:
