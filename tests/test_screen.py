@@ -295,6 +295,7 @@ def test_a_url_is_never_broken_in_a_narrow_terminal(columns: int) -> None:
     do = f'create it: psql "{url}" -c "CREATE DATABASE tpcc"'
     found = [
         Finding(level="error", subject=f"{url}: base image", seen="none", do=do),
+        Finding(level="warning", subject="load hosts", seen=f"ahead cannot reach {url}", do="wait"),
         Finding(level="ok", subject="machine", seen="2 cores"),
     ]
     console = Console(width=columns, file=(printed := StringIO()))

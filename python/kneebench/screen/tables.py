@@ -22,6 +22,8 @@ MOST_COLUMNS = 6
 _SUBJECT_COLUMNS = 24
 """The widest subject of a finding; a longer one is folded, so that the finding itself has room in
 80 columns."""
+_SEEN_COLUMNS = 40
+"""What is always left for it there."""
 MARK = "*"
 """Beside a percentile that too few samples exceed."""
 MARK_MEANS = f"{MARK} {FEW_MEANS}"
@@ -66,15 +68,15 @@ def findings(found: Iterable[Finding]) -> Iterator[Fitted | Text]:
     """
     rows, urls, below = list[Row](), dict[str, str](), list[str]()
     for finding in found:
-        subject = _URL.sub(lambda url: _short(url[0], urls), finding.subject)
-        do = finding.do
+        subject = _shortened(finding.subject, _SUBJECT_COLUMNS, urls)
+        seen, do = _shortened(finding.seen, _SEEN_COLUMNS, urls), finding.do
         if _URL.search(do):
             below.append(f"{subject}: {do}")
             do = "see below"
         cells = (
             finding.level,
             fill(subject, _SUBJECT_COLUMNS, break_on_hyphens=False),
-            finding.seen + (f"\n-> {do}" if do else ""),
+            seen + (f"\n-> {do}" if do else ""),
         )
         rows.append(Row(cells=cells, tone=LEVELS[finding.level]))
     yield Fitted(Table(columns=columns("", "subject", "finding"), rows=tuple(rows)))
@@ -82,10 +84,14 @@ def findings(found: Iterable[Finding]) -> Iterator[Fitted | Text]:
     yield from map(Text, below)
 
 
-def _short(url: str, urls: dict[str, str]) -> str:
-    """A name for a URL that is too wide."""
-    wide = len(url) > _SUBJECT_COLUMNS
-    return urls.setdefault(url, f"URL {len(urls) + 1}") if wide else url
+def _shortened(text: str, most: int, urls: dict[str, str]) -> str:
+    """The text with a name for each URL that is too wide."""
+
+    def short(found: re.Match[str]) -> str:
+        url = found[0]
+        return urls.setdefault(url, f"URL {len(urls) + 1}") if len(url) > most else url
+
+    return _URL.sub(short, text)
 
 
 def readiness(found: Sequence[Finding]) -> Text:
