@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from kneebench.docs_generator import generated
+from kneebench.engine_properties import engine_properties
 from kneebench.errors import KneebenchError
 from kneebench.plan.default import sized_plan
 from kneebench.plan.json_schema import tables
@@ -52,6 +53,13 @@ def page(name: str) -> str:
 def test_every_generated_page_is_current() -> None:
     for path, text in generated(ROOT).items():
         assert path.read_text() == text, f"write {path} again: make docs"
+
+
+@pytest.mark.parametrize("engine", ENGINES.names())
+def test_every_setting_that_check_warns_of_is_in_the_docs(engine: str) -> None:
+    text = "".join(page(str(file.relative_to(ROOT))) for file in ROOT.glob("docs/*.md"))
+    names = {one.name for one in engine_properties(engine).safety_settings}
+    assert {name for name in names if f"`{name}`" not in text.lower()} == set()
 
 
 def test_the_references_of_results_and_frames_are_current() -> None:

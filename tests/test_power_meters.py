@@ -18,10 +18,11 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from io import StringIO
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import psutil
 import pytest
+from pydantic import Field
 from rich.console import Console
 
 from kneebench import KneebenchError
@@ -35,9 +36,10 @@ from kneebench.measurement.power_meters.power_source import (
     PowerSource,
     believed,
 )
-from kneebench.plan.power import Power
+from kneebench.plan.power import PUBLIC, Power, PowerMeter, Private, private_keys
 from kneebench.plan.reader import parse_plan
 from kneebench.records import PowerMeterFacts
+from kneebench.results.private_names import KINDS, Name, by_key
 from kneebench.screen.power import meters
 from kneebench.secrets import clean
 from kneebench.shelf import POWER_METERS
@@ -370,8 +372,8 @@ def test_this_machines_own_meters_are_found(tmp_path: Path) -> None:
     (tmp_path / "dev").mkdir()
     (tmp_path / "dev/ipmi0").touch()
     found = [*own_meters(tmp_path / "sys", tmp_path / "dev")]
-    assert [one.type for one in found] == ["rapl", "hwmon", "ipmi", "nvme"]
-    assert [one.measures for one in found] == ["cpu", "wall", "wall", "drive"]
+    assert [one.type for one in found] == ["hwmon", "ipmi", "nvme", "rapl"]
+    assert [one.measures for one in found] == ["wall", "wall", "drive", "cpu"]
     assert all(one.on_database_host for one in found)
 
 
@@ -381,6 +383,26 @@ def test_every_meter_of_the_shelf_has_a_table_and_a_way_to_open_it(kind: str) ->
     assert callable(module.open_source)
     assert module.TABLE.__doc__
     assert all(field.description for field in module.TABLE.model_fields.values())
+    assert {*private_keys(module.TABLE).values()} <= {*KINDS}
+
+
+class Unheard(PowerMeter):
+    """A type of meters that nobody has yet."""
+
+    rack: Annotated[str, Field(description="Where it is")] = ""
+    token_file: Annotated[Path | None, Field(description="File with its token")] = None
+    owner: Annotated[tuple[str, ...], Private("user"), Field(description="Whose it is")] = ()
+    unit: Annotated[str, PUBLIC, Field(description="Its unit")] = "W"
+
+
+def test_what_a_new_type_of_meters_names_is_private_unless_it_is_marked() -> None:
+    own = {"rack": "id", "token_file": "path", "owner": "user"}
+    assert private_keys(Unheard) == {"covers": "host", **own}
+
+
+def test_what_a_meter_covers_and_how_it_is_reached_is_redacted() -> None:
+    meter = {"type": "redfish", "covers": ["rack-acme", "nvme0n1"], "certificate_file": "/ca/acme"}
+    assert [*by_key({"meters": [meter]})] == [Name("host", "rack-acme"), Name("path", "/ca/acme")]
 
 
 # --- wrong configurations -------------------------------------------------------------------------

@@ -11,7 +11,6 @@ from kneebench.measurement.power.energy import PERIODS
 from kneebench.measurement.power.now import PowerNow, own_meters, power_now
 from kneebench.measurement.power.recordings import OwnRecordings, Recordings, facts_of
 from kneebench.measurement.power_meters import model
-from kneebench.measurement.power_meters.command import CommandMeter
 from kneebench.plan.power import PowerMeter
 from kneebench.plan.study import Study
 from kneebench.records import Finding
@@ -34,7 +33,7 @@ def meters_of_plan(
     if not study.measures_real_hardware:
         why = "read from the model while a campaign runs"
         return [PowerNow(facts=facts_of(one), why=why) for one in study.power.meters]
-    meters = [one for one in study.power.meters if start or not isinstance(one, CommandMeter)]
+    meters = [one for one in study.power.meters if start or not one.starts_program]
     return _read(meters, instruments, seconds)
 
 

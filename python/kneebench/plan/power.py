@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, get_args, get_origin
 
 from pydantic import (
     BeforeValidator,
@@ -50,8 +50,22 @@ Accuracy = Annotated[
 ]
 
 
+class Private(NamedTuple):
+    """Marks a key whose texts are names of hosts, people, drives or places, which redaction
+    replaces; of which kind, by results/private_names.py.
+    """
+
+    kind: str
+
+
+PUBLIC = Private("")
+"""Marks a key whose texts say nothing of whose machine it is."""
+
+
 class PowerMeter(Part):
-    """A meter of power."""
+    """A meter of power. Redaction takes the texts of a key for private ids, and paths for paths,
+    unless a mark says otherwise.
+    """
 
     of_scope: ClassVar[Scope | None] = None
     """What every meter of the type measures; None where the plan has to say it."""
@@ -59,9 +73,13 @@ class PowerMeter(Part):
     """What it measures, where its scope alone does not say it."""
     rates_only: ClassVar[bool] = False
     """It measures nothing: it has what a maker rates."""
-    name: Annotated[Name, Field(min_length=1, description="Its name in results")]
+    starts_program: ClassVar[bool] = False
+    """A program of the plan is started to read it."""
+    name: Annotated[Name, PUBLIC, Field(min_length=1, description="Its name in results")]
     type: Annotated[
-        Name, Field(description="Its kind (`kneebench components` lists them as power meters)")
+        Name,
+        PUBLIC,
+        Field(description="Its kind (`kneebench components` lists them as power meters)"),
     ]
     scope: Annotated[
         Scope | None,
@@ -72,6 +90,7 @@ class PowerMeter(Part):
     ] = None
     covers: Annotated[
         tuple[Name, ...],
+        Private("host"),
         Field(
             max_length=100,
             description="Hosts, shelves and drives that it measures; none: the database host",
@@ -117,9 +136,9 @@ class PowerMeter(Part):
 class MeterLogIn(Part):
     """How to log in to a meter: the password is in an environment variable, or in a file."""
 
-    user: Annotated[Name, Field(description="Its user")] = ""
+    user: Annotated[Name, Private("user"), Field(description="Its user")] = ""
     password_variable: Annotated[
-        Name, Field(description="Environment variable that has the password")
+        Name, PUBLIC, Field(description="Environment variable that has the password")
     ] = ""
     password_file: Annotated[Path | None, Field(description="File that has it, with mode 0600")] = (
         None
@@ -140,6 +159,7 @@ class Pinned(Part):
     ] = None
     fingerprint: Annotated[
         str,
+        Private("id"),
         Field(
             pattern=r"^([0-9A-Fa-f]{2}:?){32}$|^$",
             description="SHA-256 of its certificate, in place of an authority",
@@ -153,6 +173,28 @@ def table_of(kind: object) -> type[PowerMeter]:
         raise wrong("type", sentence=f"one of: {', '.join(POWER_METERS.names())}")
     table: type[PowerMeter] = POWER_METERS.module(kind).TABLE
     return table
+
+
+def private_keys(table: type[PowerMeter]) -> dict[str, str]:
+    """The kind of names that each key with texts has.
+
+    >>> private_keys(PowerMeter)
+    {'covers': 'host'}
+    """
+    found = dict[str, str]()
+    for key, field in table.model_fields.items():
+        texts = [kind for kind in (Path, str) if _may_be(field.annotation, kind)]
+        marks = (mark.kind for mark in field.metadata if isinstance(mark, Private))
+        if texts and (kind := next(marks, "path" if texts[0] is Path else "id")):
+            found[key] = kind
+    return found
+
+
+def _may_be(annotation: Any, kind: type) -> bool:
+    """Whether values of an annotation may be of a class; a choice of words is no text."""
+    if get_origin(annotation) is Literal:
+        return False
+    return annotation is kind or any(_may_be(one, kind) for one in get_args(annotation))
 
 
 def _by_its_type(given: Any, info: ValidationInfo) -> Any:

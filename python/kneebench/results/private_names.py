@@ -11,9 +11,11 @@ import pwd
 import re
 import socket
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple, get_args
+from functools import cache
+from typing import Any, Literal, NamedTuple, cast, get_args
 
-from kneebench.shelf import ENGINES
+from kneebench.plan.power import private_keys, table_of
+from kneebench.shelf import ENGINES, POWER_METERS
 
 Kind = Literal[
     "host", "user", "author", "MAC", "serial", "WWID", "id", "campaign", "storage", "path"
@@ -62,7 +64,7 @@ the key of a rung.
 """
 _PATH_KEYS = (
     *("path", "paths", "log_path", "temporary_path", "base_image_path", "emulated_path"),
-    *("bin_dir", "password_file", "certificate_file", "logo", "places", "by_id"),
+    *("bin_dir", "logo", "places", "by_id"),
 )
 _BY_KEY: dict[str, Kind] = {
     "serial": "serial",
@@ -73,7 +75,6 @@ _BY_KEY: dict[str, Kind] = {
     "uuid": "id",
     "boot": "id",
     "label": "id",
-    "fingerprint": "id",
     "user": "user",
     "ssh": "host",
     "address": "host",
@@ -85,6 +86,16 @@ _BY_KEY: dict[str, Kind] = {
     **dict.fromkeys(_PATH_KEYS, "path"),
 }
 """Kinds of names by the key that has them; of a table that is listed here, by its keys, too."""
+
+
+@cache
+def _kinds() -> dict[str, Kind]:
+    """Kinds of names by key, also by the keys of the plan's meters of power."""
+    tables = (table_of(name) for name in POWER_METERS.names())
+    own = {key: kind for table in tables for key, kind in private_keys(table).items()}
+    return {**cast(dict[str, Kind], own), **_BY_KEY}
+
+
 _NAMED_HOSTS = ("ssh", "share", "round_trip_s")
 """Keys beside which `name` is a host's."""
 
@@ -171,15 +182,15 @@ def by_key(document: Any, key: str = "") -> Iterator[Name]:
     if isinstance(document, dict):
         for name, value in document.items():
             if key in ("places", "measured"):
-                yield from _names(_BY_KEY[key], name)
+                yield from _names(_kinds()[key], name)
             yield from by_key(value, key_in(document, name))
     elif isinstance(document, list | tuple):
         for value in document:
             yield from by_key(value, key)
     elif isinstance(document, str) and key == "command":
         yield from (Name("path", word) for word in document.split()[1:] if is_file(word))
-    elif isinstance(document, str) and document and key in _BY_KEY and key != "places":
-        yield from _names(_BY_KEY[key], document)
+    elif isinstance(document, str) and document and key in _kinds() and key != "places":
+        yield from _names(_kinds()[key], document)
 
 
 def is_file(word: str) -> bool:
@@ -199,7 +210,7 @@ def key_in(table: dict[str, Any], key: str) -> str:
 
 def kind_of(key: str) -> Kind | None:
     """The kind of names that are under a key, though they may look like any word."""
-    return _BY_KEY.get(key)
+    return _kinds().get(key)
 
 
 def _names(kind: Kind, text: str) -> Iterator[Name]:
@@ -211,7 +222,7 @@ def _names(kind: Kind, text: str) -> Iterator[Name]:
     if kind == "host":
         text = text.rpartition("://")[2].rpartition("@")[2].partition("/")[0]
         text = text if is_address(text) else re.sub(r":\d+$", "", text)
-    if kind == "WWID" and _KERNEL_NAME.fullmatch(f"/dev/{text}"):
+    if kind in ("host", "WWID") and _KERNEL_NAME.fullmatch(f"/dev/{text}"):
         return
     if _is_own(text) and not (kind == "path" and _KERNEL_NAME.fullmatch(text)):
         yield Name(kind, text)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kneebench.measurement.power.record import PowerSample
 from kneebench.measurement.power.recordings import RecordedPower, Recordings
-from kneebench.measurement.power_meters import hwmon, rapl
 from kneebench.plan.power import PowerMeter, table_of
-from kneebench.records import PowerMeterFacts, Record, Scope
-
-HWMON_SCOPES: dict[str, Scope] = {"power_meter": "wall"}
-"""What is known of a chip by its name; of others the plan has to say it."""
+from kneebench.records import PowerMeterFacts, Record
+from kneebench.shelf import POWER_METERS
 
 
 class PowerNow(Record):
@@ -47,21 +44,14 @@ def _now(meter: RecordedPower, samples: Sequence[PowerSample], now_s: float) -> 
 
 
 def own_meters(sysfs: Path = Path("/sys"), dev: Path = Path("/dev")) -> Iterator[PowerMeter]:
-    """The meters that this machine seems to have, as tables of a plan."""
-    if any(rapl.domains(sysfs)):
-        yield _table(name="cpu", type="rapl", sysfs=sysfs)
-    for one in hwmon.channels(sysfs):
-        scope = HWMON_SCOPES.get(one.chip, "dc")
-        given = {"chip": one.chip, "channel": one.label, "scope": scope, "sysfs": sysfs}
-        yield _table(name=f"{one.chip} {one.label}", type="hwmon", **given)
-    if any(dev.glob("ipmi[0-9]*")):
-        yield _table(name="bmc", type="ipmi")
-    if any((sysfs / "class/nvme").glob("nvme*")):
-        yield _table(name="nvme", type="nvme")
-
-
-def _table(**keys: object) -> PowerMeter:
-    return table_of(keys["type"]).model_validate(keys)
+    """The meters that this machine seems to have, as tables of a plan; of the types that are looked
+    for (`found_here`).
+    """
+    for kind in POWER_METERS.names():
+        look: Callable[[Path, Path], Iterator[Mapping[str, object]]] | None
+        if look := getattr(POWER_METERS.module(kind), "found_here", None):
+            for keys in look(sysfs, dev):
+                yield table_of(kind).model_validate({**keys, "type": kind})
 
 
 def power_now(opened: Sequence[Recordings], seconds: float) -> list[PowerNow]:

@@ -15,7 +15,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from typing import IO, Annotated, Literal
+from typing import IO, Annotated, ClassVar, Literal
 
 import psutil
 from pydantic import Field
@@ -30,7 +30,7 @@ from kneebench.measurement.power_meters.power_source import (
     PowerSource,
     believed,
 )
-from kneebench.plan.power import PowerMeter
+from kneebench.plan.power import PUBLIC, PowerMeter
 from kneebench.plan.values import Name, Sentence, Switch
 
 LINE_S = 5.0
@@ -42,8 +42,10 @@ END_S = 2.0
 class CommandMeter(PowerMeter):
     """A program that prints readings."""
 
+    starts_program: ClassVar[bool] = True
     command: Annotated[
         tuple[Sentence, ...],
+        PUBLIC,
         Field(
             min_length=1,
             max_length=100,
@@ -56,6 +58,7 @@ class CommandMeter(PowerMeter):
     ] = "W"
     environment: Annotated[
         tuple[Name, ...],
+        PUBLIC,
         Field(
             max_length=100,
             description="Names of environment variables that the program gets besides PATH, HOME,"

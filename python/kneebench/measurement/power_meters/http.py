@@ -19,7 +19,7 @@ from kneebench.measurement.power_meters.power_source import (
     PowerSource,
     believed,
 )
-from kneebench.plan.power import MeterLogIn, Pinned, PowerMeter
+from kneebench.plan.power import PUBLIC, MeterLogIn, Pinned, PowerMeter
 from kneebench.plan.values import Sentence
 
 UNITS = {"W": 1.0, "mW": 1e-3, "kW": 1e3, "J": 1.0, "kJ": 1e3, "Wh": 3600.0, "kWh": 3.6e6}
@@ -32,10 +32,12 @@ class HttpMeter(PowerMeter, MeterLogIn, Pinned):
 
     url: Annotated[
         Sentence,
+        PUBLIC,  # but for its host and user, which are found by their form
         Field(description="URL of the document, without user and password"),
     ]
     pointer: Annotated[
         Sentence,
+        PUBLIC,
         Field(pattern="^/", description="JSON pointer to the number, such as `/apower`"),
     ]
     unit: Annotated[

@@ -22,22 +22,27 @@ from kneebench.measurement.power_meters.power_source import (
     PowerSource,
     believed,
 )
-from kneebench.plan.power import PowerMeter
+from kneebench.plan.power import PUBLIC, PowerMeter
 from kneebench.plan.values import Directory, Name
+from kneebench.records import Scope
 
 MICRO = 1e-6
 LONGEST_MEAN_MS = 2000
 KINDS = ("energy{}_input", "power{}_input", "power{}_average")
 
 
+SCOPES: dict[str, Scope] = {"power_meter": "wall"}
+"""What is known of a chip by its name; of others the plan has to say it."""
+
+
 class HwmonMeter(PowerMeter):
     """A sensor of the database host, such as the ACPI power meter or one beside a drive."""
 
-    chip: Annotated[Name, Field(description="Name of the chip, as in /sys/class/hwmon/*/name")] = (
-        "power_meter"
-    )
+    chip: Annotated[
+        Name, PUBLIC, Field(description="Name of the chip, as in /sys/class/hwmon/*/name")
+    ] = "power_meter"
     channel: Annotated[
-        Name, Field(description="Label or number of its channel; empty: the only one")
+        Name, PUBLIC, Field(description="Label or number of its channel; empty: the only one")
     ] = ""
     sysfs: Annotated[Directory, Field(description="Path of sysfs")] = Path("/sys")
 
@@ -132,6 +137,14 @@ def open_source(table: PowerMeter) -> PowerSource:
         do = "name one of its channels by its label or number" if every else "use another meter"
         raise PlanError(f"power meter {table.name}", seen=there, do=do)
     return Hwmon(found[0], table.most)
+
+
+def found_here(sysfs: Path, dev: Path) -> Iterator[dict[str, object]]:
+    """Each channel; of a chip that is not known by its name, behind the power supplies."""
+    for one in channels(sysfs):
+        scope = SCOPES.get(one.chip, "dc")
+        given = {"chip": one.chip, "channel": one.label, "scope": scope, "sysfs": sysfs}
+        yield {"name": f"{one.chip} {one.label}", **given}
 
 
 TABLE = HwmonMeter

@@ -12,6 +12,8 @@ import os
 import re
 import subprocess
 import threading
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, ClassVar
 
 from pydantic import Field
@@ -26,7 +28,7 @@ from kneebench.measurement.power_meters.power_source import (
     PowerSource,
     believed,
 )
-from kneebench.plan.power import MeterLogIn, PowerMeter
+from kneebench.plan.power import PUBLIC, MeterLogIn, PowerMeter, Private
 from kneebench.plan.values import Name, Whole
 from kneebench.records import Scope
 
@@ -48,11 +50,13 @@ class IpmiMeter(PowerMeter, MeterLogIn):
     of_scope: ClassVar[Scope | None] = "wall"
     means: ClassVar[str] = "input power as the BMC reports it"
     address: Annotated[
-        Name, Field(description="Address of the BMC; empty: in band, on the database host")
+        Name,
+        Private("host"),
+        Field(description="Address of the BMC; empty: in band, on the database host"),
     ] = ""
     port: Annotated[Whole, Field(ge=1, le=65_535, description="Its port; IPMI has 623")] = 623
     sensor: Annotated[
-        Name, Field(description="Sensor in watts, for a BMC without DCMI power readings")
+        Name, PUBLIC, Field(description="Sensor in watts, for a BMC without DCMI power readings")
     ] = ""
 
     @property
@@ -147,6 +151,12 @@ def _reached(table: IpmiMeter) -> list[str]:
 
 def _asked(table: IpmiMeter) -> list[str]:
     return ["sensor", "reading", table.sensor] if table.sensor else ["dcmi", "power", "reading"]
+
+
+def found_here(sysfs: Path, dev: Path) -> Iterator[dict[str, object]]:
+    """The BMC in band."""
+    if any(dev.glob("ipmi[0-9]*")):
+        yield {"name": "bmc"}
 
 
 TABLE = IpmiMeter

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -16,7 +17,7 @@ from pydantic import Field
 from kneebench.errors import PlanError
 from kneebench.lab.programs import found, run_program
 from kneebench.measurement.power_meters.power_source import NoAnswer, PlainSource, PowerReading
-from kneebench.plan.power import PowerMeter
+from kneebench.plan.power import PowerMeter, Private
 from kneebench.plan.values import Name
 from kneebench.records import Scope
 
@@ -31,7 +32,9 @@ class NvmeMeter(PowerMeter):
     means: ClassVar[str] = "the maker's rating, not measured"
     rates_only: ClassVar[bool] = True
     drives: Annotated[
-        tuple[Name, ...], Field(max_length=100, description="Drives, such as nvme0; none: all")
+        tuple[Name, ...],
+        Private("WWID"),
+        Field(max_length=100, description="Drives, such as nvme0; none: all"),
     ] = ()
 
     @property
@@ -80,6 +83,12 @@ def open_source(table: PowerMeter) -> Ratings:
         except (OSError, ValueError) as error:
             raise PlanError(f"{what}: {name}", seen=str(error), do="run as root") from None
     return Ratings(watts)
+
+
+def found_here(sysfs: Path, dev: Path) -> Iterator[dict[str, object]]:
+    """One meter of all drives."""
+    if any((sysfs / "class/nvme").glob("nvme*")):
+        yield {"name": "nvme"}
 
 
 TABLE = NvmeMeter

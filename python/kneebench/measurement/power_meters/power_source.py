@@ -2,6 +2,8 @@
 
 A file of this shelf has `TABLE`, the keys of a plan for it (plan/power.py), and
 `open_source(table) -> PowerSource`, which raises PlanError where the meter cannot be read at all.
+`kneebench power` looks for meters of a type that has `found_here(sysfs, dev)`: it gives the keys of
+each table but for `type`.
 """
 
 from __future__ import annotations

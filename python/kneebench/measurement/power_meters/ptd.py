@@ -23,7 +23,7 @@ from kneebench.measurement.power_meters.power_source import (
     PowerSource,
     believed,
 )
-from kneebench.plan.power import PowerMeter
+from kneebench.plan.power import PowerMeter, Private
 from kneebench.plan.values import Name, Whole
 from kneebench.records import Scope
 
@@ -39,7 +39,9 @@ class PtdMeter(PowerMeter):
     """A power analyser by PTDaemon (which comes from SPEC)."""
 
     of_scope: ClassVar[Scope | None] = "wall"
-    address: Annotated[Name, Field(description="Address of PTDaemon")] = "127.0.0.1"
+    address: Annotated[Name, Private("host"), Field(description="Address of PTDaemon")] = (
+        "127.0.0.1"
+    )
     port: Annotated[Whole, Field(ge=1, le=65_535, description="Its port; PTDaemon has 8888")] = 8888
 
 

@@ -200,4 +200,10 @@ def open_source(table: PowerMeter) -> PowerSource:
         raise PlanError(what, seen=f"{error.filename}: {error.strerror}", do=do) from None
 
 
+def found_here(sysfs: Path, dev: Path) -> Iterator[dict[str, object]]:
+    """One meter of all domains."""
+    if any(domains(sysfs)):
+        yield {"name": "cpu", "sysfs": sysfs}
+
+
 TABLE = RaplMeter

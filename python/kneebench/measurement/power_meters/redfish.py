@@ -24,7 +24,7 @@ from kneebench.measurement.power_meters.power_source import (
     PowerSource,
     believed,
 )
-from kneebench.plan.power import MeterLogIn, Pinned, PowerMeter
+from kneebench.plan.power import PUBLIC, MeterLogIn, Pinned, PowerMeter, Private
 from kneebench.plan.values import Name, Sentence
 from kneebench.records import Scope
 
@@ -37,12 +37,17 @@ class RedfishMeter(PowerMeter, MeterLogIn, Pinned):
 
     of_scope: ClassVar[Scope | None] = "wall"
     means: ClassVar[str] = "input power as the BMC reports it"
-    address: Annotated[Name, Field(description="Address of the BMC, such as `https://bmc1`")]
+    address: Annotated[
+        Name, Private("host"), Field(description="Address of the BMC, such as `https://bmc1`")
+    ]
     chassis: Annotated[
-        Name, Field(description="Its chassis with the power supplies; empty: the first that has")
+        Name,
+        PUBLIC,
+        Field(description="Its chassis with the power supplies; empty: the first that has"),
     ] = ""
     path: Annotated[
         Sentence,
+        Private("path"),
         Field(
             description="Document and pointer of one number in watts, in place of those found, such"
             " as `/redfish/v1/Chassis/1/Power#/PowerControl/0/PowerConsumedWatts`"

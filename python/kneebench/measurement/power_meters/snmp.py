@@ -25,7 +25,7 @@ from kneebench.measurement.power_meters.power_source import (
     PowerSource,
     believed,
 )
-from kneebench.plan.power import MeterLogIn, PowerMeter
+from kneebench.plan.power import PUBLIC, MeterLogIn, PowerMeter, Private
 from kneebench.plan.values import Name, Whole, wrong
 from kneebench.records import Scope
 
@@ -52,10 +52,11 @@ class SnmpMeter(PowerMeter, MeterLogIn):
     """
 
     of_scope: ClassVar[Scope | None] = "wall"
-    address: Annotated[Name, Field(description="Address of the PDU")]
+    address: Annotated[Name, Private("host"), Field(description="Address of the PDU")]
     port: Annotated[Whole, Field(ge=1, le=65_535, description="Its port; SNMP has 161")] = 161
     pdu: Annotated[
         Name,
+        PUBLIC,
         Field(
             description="Kind of PDU: apc-outlet, apc-device, apc-rpdu, raritan-outlet,"
             " raritan-inlet, servertech-outlet or eaton-outlet"
@@ -67,6 +68,7 @@ class SnmpMeter(PowerMeter, MeterLogIn):
     ] = ()
     oid: Annotated[
         tuple[Annotated[str, Field(pattern=_OID)], ...],
+        PUBLIC,
         Field(max_length=100, description="Numbers of any other objects, which add up"),
     ] = ()
     factor: Annotated[
@@ -77,6 +79,7 @@ class SnmpMeter(PowerMeter, MeterLogIn):
     ] = "SHA-256"
     privacy_variable: Annotated[
         Name,
+        PUBLIC,
         Field(
             description="Environment variable with the password of v3's encryption (AES); empty:"
             " the same password"
