@@ -11,14 +11,15 @@ import os
 import runpy
 import shutil
 import signal
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from kneebench.brief import drawing, rendering
+from tests import leftovers
 from tests.cpu_time import CpuTime, Note
+from tests.leftovers import MEMORY
 from tests.loaded import Servers
 
 SLOWEST = (
@@ -35,25 +36,24 @@ signal.signal(
 
 # Several processes run tests at once, and each is a machine of its own to kneebench: one journal,
 # one running campaign.
-_STATE = tempfile.mkdtemp(prefix="kneebench-tests-state-")
+_STATE = leftovers.folder("state")
 os.environ["XDG_STATE_HOME"] = _STATE
 atexit.register(shutil.rmtree, _STATE, ignore_errors=True)
 
 # Base images are shared: the first process makes the directory, those that it starts inherit it. In
 # memory, if there is room: every restore copies one.
-_MEMORY, _ROOM_BYTES = Path("/dev/shm"), 4 * 2**30
+_ROOM_BYTES = 4 * 2**30
 if "KNEEBENCH_TESTS_IMAGES" not in os.environ:
-    roomy = _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > _ROOM_BYTES
-    os.environ["KNEEBENCH_TESTS_IMAGES"] = tempfile.mkdtemp(
-        prefix="kneebench-tests-images-", dir=_MEMORY if roomy else None
-    )
+    roomy = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > _ROOM_BYTES
+    os.environ["KNEEBENCH_TESTS_IMAGES"] = leftovers.folder("images", MEMORY if roomy else None)
     atexit.register(shutil.rmtree, os.environ["KNEEBENCH_TESTS_IMAGES"], ignore_errors=True)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     worker = hasattr(config, "workerinput")
     if not worker:
-        os.environ["KNEEBENCH_TESTS_CPU"] = tempfile.mkdtemp(prefix="kneebench-tests-cpu-")
+        leftovers.remove()
+        os.environ["KNEEBENCH_TESTS_CPU"] = leftovers.folder("cpu")
         atexit.register(shutil.rmtree, os.environ["KNEEBENCH_TESTS_CPU"], ignore_errors=True)
     folder = Path(os.environ["KNEEBENCH_TESTS_CPU"])
     if not worker:

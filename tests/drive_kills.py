@@ -24,6 +24,7 @@ from typing import Any
 
 from kneebench.lab.inventory import inventory
 from kneebench.lab.inventory.erasable import drive_state
+from tests.leftovers import SUITE
 from tests.loop_devices import MIB, done, drop_partitions, loop_device
 
 SIZE = 640 * MIB
@@ -218,7 +219,10 @@ def ours_in_memory(file: Path, place: Path) -> bool:
 def kill(seed: int, number: int) -> str:
     """Kill one run and take its drive; what was done. Raises Fault with what reproduces it."""
     random = Random(f"{seed} {number}")
-    with tempfile.TemporaryDirectory(prefix="kneebench-drive-kills-") as folder, state_in(folder):
+    with (
+        tempfile.TemporaryDirectory(prefix=f"kneebench-drive-kills-{SUITE}-") as folder,
+        state_in(folder),
+    ):
         place = Path(folder)
         act = take_a_loop_number if number % 4 == 3 else take_back_a_drive
         try:

@@ -7,11 +7,12 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from kneebench.lab.journal import Journal
+from tests import leftovers
+from tests.leftovers import MEMORY
 
 QUESTION = 'question = "What survives a kill?"\n'
 LADDER = """
@@ -69,7 +70,7 @@ class Place:
     def __init__(self, folder: Path, engine: str) -> None:
         self.folder, self.output, self.errors = folder, folder / "output", folder / "errors"
         self.most_lines = MOST_LINES[engine]
-        self.memory = Path(tempfile.mkdtemp(prefix="kneebench-kills-", dir="/dev/shm"))
+        self.memory = Path(leftovers.folder("kills", MEMORY))
         self.memory.chmod(0o755)
         folder.chmod(0o755)
         (folder / "disk").mkdir()

@@ -17,7 +17,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from random import Random
@@ -26,6 +25,7 @@ from typing import NamedTuple
 from kneebench.errors import KneebenchError
 from kneebench.lab.processes import runs
 from kneebench.results import load
+from tests import leftovers
 from tests.kill_place import PLANS, Place
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
@@ -236,7 +236,7 @@ def kill(
     """
     kills, campaign = 0, first
     while kills < count:
-        place = Place(Path(tempfile.mkdtemp(prefix="kneebench-kills-")), engine)
+        place = Place(Path(leftovers.folder("kills")), engine)
         killing = Killing(place, Random(f"{seed} {campaign}"))
         try:
             while not killing.done:

@@ -13,12 +13,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from kneebench.errors import InvalidMeasurement
+from tests import leftovers
 
 ROOT = Path(__file__).parent.parent
 TOOLS = ROOT / ".tools" / "hosts"
@@ -231,7 +231,7 @@ Host *
 @contextlib.contextmanager
 def hosts(*names: str) -> Iterator[Hosts]:
     """The hosts, joined by a bridge; their sshds are to be started."""
-    folder = Path(tempfile.mkdtemp(prefix="kneebench-hosts-"))
+    folder = Path(leftovers.folder("hosts"))
     folder.chmod(0o755)
     apart = ["unshare", "-n", "-m", "--propagation", "private"]
     first = subprocess.Popen(

@@ -7,7 +7,6 @@ from __future__ import annotations
 import atexit
 import functools
 import shutil
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,6 +31,7 @@ from kneebench.records import (
 from kneebench.results import load
 from kneebench.results.campaign_reader import series
 from kneebench.shelf import SECTIONS
+from tests import leftovers
 from tests.recorded.record import unpack
 
 PLATEAU = "plateau"
@@ -51,7 +51,7 @@ def recorded(name: str = PLATEAU) -> Results:
 
 @functools.cache
 def _folder() -> Path:
-    folder = tempfile.mkdtemp(prefix="kneebench-recordings-")
+    folder = leftovers.folder("recordings")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Path(folder)
 

@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +17,8 @@ from pathlib import Path
 import pytest
 
 from kneebench.records import Tally
+from tests import leftovers
+from tests.leftovers import MEMORY
 from tests.stand_in import BIN, FUNCTIONS, GENERATOR, Postgres, free_port
 
 pytestmark = [
@@ -40,7 +41,7 @@ def server() -> Iterator[tuple[Postgres, int]]:
     """A server on a Unix socket and on TCP, without TLS; in memory, so that no busy drive is in its
     latency.
     """
-    folder = Path(tempfile.mkdtemp(prefix="kneebench-delay-", dir="/dev/shm"))
+    folder = Path(leftovers.folder("delay", MEMORY))
     folder.chmod(0o755)
     postgres, port = Postgres(folder), free_port()
     try:

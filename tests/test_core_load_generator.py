@@ -9,7 +9,6 @@ import os
 import shutil
 import signal
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -22,6 +21,7 @@ import pytest
 from kneebench._core import ConnectError, GeneratorSpec, LoadGenerator, merge_histograms
 from kneebench.lab.programs import wait_until
 from kneebench.records import TRANSACTIONS, Tally, Tick
+from tests import leftovers
 from tests.stand_in import BIN, FUNCTIONS, Postgres
 
 pytestmark = [
@@ -46,7 +46,7 @@ TERMINATE = f"SELECT pg_terminate_backend(pid) FROM (SELECT pid {SESSIONS} LIMIT
 
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[Postgres]:
-    folder = Path(tempfile.mkdtemp(prefix="kneebench-load-"))
+    folder = Path(leftovers.folder("load"))
     folder.chmod(0o755)
     server = Postgres(folder)
     try:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from kneebench.records import Tally
+from tests import leftovers
 from tests.stand_in import BIN, Postgres, free_port
 
 pytestmark = [
@@ -51,7 +51,7 @@ def certify(folder: Path, ca: Path, host: str) -> None:
 @pytest.fixture(scope="module")
 def server() -> Iterator[tuple[Postgres, int]]:
     """A server on TCP that lets nobody in without TLS."""
-    folder = Path(tempfile.mkdtemp(prefix="kneebench-tls-"))
+    folder = Path(leftovers.folder("tls"))
     folder.chmod(0o755)
     postgres, port = Postgres(folder), free_port()
     try:

@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +19,7 @@ import pytest
 
 from kneebench import load
 from kneebench.records import Rung
+from tests import leftovers
 from tests.loaded import shared_images
 from tests.stand_in import BIN, GENERATOR, Postgres
 
@@ -138,7 +138,7 @@ def test_a_rung_that_is_stopped_in_every_try_stays_invalid_and_the_exit_code_say
 @pytest.mark.postgres15
 @pytest.mark.skipif(not BIN.exists(), reason="needs Debian's PostgreSQL 15")
 def test_the_load_generators_clock_is_late_when_it_was_stopped_and_not_when_nobody_ticks() -> None:
-    folder = Path(tempfile.mkdtemp(prefix="kneebench-frozen-"))
+    folder = Path(leftovers.folder("frozen"))
     folder.chmod(0o755)
     server = Postgres(folder)
     command = [sys.executable, "-c", SCRIPT, json.dumps(server.values())]
