@@ -117,6 +117,15 @@ def test_rounds_end_when_three_units_agree_and_go_on_while_they_do_not() -> None
     assert max(order.repeat for _, orders, _ in most for order in orders) == 30
 
 
+def test_a_round_in_which_a_server_did_nothing_has_no_ratio() -> None:
+    def idle_once(order: Order) -> Rung:
+        per_s = 0.0 if order.repeat == 2 else PER_S[order.configuration]
+        return rung(order, order.rate_per_s or per_s)
+
+    made = restored([A, B], ladder(repeats=[4, 30]), idle_once)
+    assert max(order.repeat for _, orders, _ in made for order in orders) > 10
+
+
 def test_conditions_are_checked_on_the_last_restore_only() -> None:
     checked = [check for *_, check in restored([A, B], ladder(repeats=[4, 30]))]
     assert checked == [False, False, True]
