@@ -5,17 +5,19 @@ the ratio is precise enough.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 
 import pytest
 
-from kneebench.analysis.final_estimates import Wanted, rounds_so_far
+from kneebench.analysis.final_estimates import Wanted, estimate_of, rounds_so_far
 from kneebench.analysis.knee import knee_rung
+from kneebench.analysis.rounds import rounds_estimate
 from kneebench.ladder.climb import climb, measure_orders
 from kneebench.ladder.final_runs import RestoredRuns
 from kneebench.ladder.rounds import Rounds
 from kneebench.plan import Plan
 from kneebench.plan.ladder import Ladder
-from kneebench.records import Climb, Configuration, Order, Rung
+from kneebench.records import Climb, Configuration, Estimate, Order, Rung
 from tests.curves import Usl, answer, rung, walk
 
 PER_S = {"a": 2000.0, "b": 500.0, "c": 1500.0}
@@ -124,6 +126,31 @@ def test_a_round_in_which_a_server_did_nothing_has_no_ratio() -> None:
 
     made = restored([A, B], ladder(repeats=[4, 30]), idle_once)
     assert max(order.repeat for _, orders, _ in made for order in orders) > 10
+
+
+def test_a_figure_of_every_other_round_has_the_interval_of_rounds_that_are_apart() -> None:
+    nopm = [[96.0, 99.0, 101.0, 104.0], [104.0, 101.0, 99.0, 96.0]] * 3
+
+    def estimated(apart: int) -> Estimate:
+        rungs = [
+            rung(
+                Order(
+                    configuration="a",
+                    phase="fixed_rate",
+                    users=8,
+                    repeat=1 + apart * number,
+                    restore=1 + number // 4,
+                ),
+                1000.0,
+            )
+            for number in range(24)
+        ]
+        values = chain.from_iterable(nopm)
+        return estimate_of(rungs, lambda _: next(values))
+
+    assert estimated(1) == rounds_estimate(nopm, 1.0)
+    assert estimated(2) == rounds_estimate(nopm, 2.0)
+    assert estimated(2).high < estimated(1).high, "they resemble each other less"
 
 
 def test_conditions_are_checked_on_the_last_restore_only() -> None:
