@@ -135,7 +135,7 @@ def _make_climb(plan: Plan) -> tuple[Climb, float]:
     """The climb, and its seconds on the simulated clock."""
     (configuration,) = configurations(plan)
     storage = drives_of(plan.storages[configuration.storage])
-    own = Study(plan).campaign.rungs(configuration)
+    own = Study(plan).rungs(configuration)
     with engine_of(Study(plan).databases, Journal()).restored(configuration, unwatched) as server:
         steps = climb(configuration, plan.ladder, storage.cores if storage else 1)
         climbed = measure_orders(

@@ -24,7 +24,7 @@ from statistics import median
 import psutil
 
 from bench.ratio import Ratio, Size, alone, at_most
-from kneebench.campaign.flow import run
+from kneebench import run
 from kneebench.plan import Plan
 from kneebench.plan.study import Study
 from kneebench.records import Climb, Configuration

@@ -17,7 +17,7 @@ from bench.servers import MEMORY, SEED, Loaded, loaded
 from bench.sessions import session_turns, sessions_program
 from bench.turn import Turn, generator_values, in_turn, own_turn, pgbench_turn, sessions_as_ours
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
-from kneebench.plan.plan import Workload
+from kneebench.plan.workload import Workload
 
 NAME = "clients"
 ABOUT = "load generator CPU per transaction, kneebench vs. pgbench, own session vs. tokio-postgres"

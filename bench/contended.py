@@ -16,7 +16,7 @@ from bench.ratio import Ratio, Size, at_least, turns
 from bench.scripts import random_scripts
 from bench.servers import MEMORY, Loaded, loaded
 from bench.turn import Turn, generator_values, in_turn, own_turn, pgbench_turn, sessions_as_ours
-from kneebench.plan.plan import Workload
+from kneebench.plan.workload import Workload
 
 NAME = "contended"
 ABOUT = "transactions per second, ours over pgbench's, where all share the cores"

@@ -14,7 +14,7 @@ from kneebench._core import GeneratorSpec
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
 from kneebench.databases.engines.simulated.engine import simulated_server
 from kneebench.databases.engines.simulated.storage import SimulatedStorage
-from kneebench.plan.plan import Workload
+from kneebench.plan.workload import Workload
 from kneebench.workload import RunningLoad, running_load
 
 NAME = "flat"

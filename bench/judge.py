@@ -35,7 +35,7 @@ from kneebench._core import GeneratorSpec, LoadGenerator
 from kneebench.databases.engine import core_address
 from kneebench.databases.engines.postgres.address import connect
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
-from kneebench.plan.plan import Workload
+from kneebench.plan.workload import Workload
 from kneebench.records import Tally
 from kneebench.workload import RunningLoad, running_load
 

@@ -41,8 +41,8 @@ from kneebench.databases.tproc_c.loading import LARGEST_FIRST, STREAMS
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
-from kneebench.plan.plan import Workload
 from kneebench.plan.study import Study
+from kneebench.plan.workload import Workload
 
 NAME = "loading"
 ABOUT = "loading speed over psql's COPY BINARY of the same rows from files"

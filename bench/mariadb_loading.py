@@ -27,7 +27,7 @@ from kneebench.databases.engines.mariadb.server_address import MariadbAddress
 from kneebench.databases.engines.mariadb.session import connect
 from kneebench.databases.engines.mariadb.sql_schema import making
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST, STREAMS
-from kneebench.plan.plan import Workload
+from kneebench.plan.workload import Workload
 
 NAME = "mariadb_loading"
 ABOUT = "loading speed over mariadb-import of the same rows from files"

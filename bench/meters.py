@@ -22,7 +22,7 @@ from kneebench.measurement.log_trace import LogTrace, log_trace
 from kneebench.measurement.meters import open_meters
 from kneebench.measurement.meters.meter import MeterContext
 from kneebench.measurement.sampler import Sampler
-from kneebench.plan.plan import Workload
+from kneebench.plan.workload import Workload
 from kneebench.shelf import METERS
 from kneebench.workload import running_load
 

@@ -23,7 +23,7 @@ from kneebench.databases.engines.mariadb import sql_schema
 from kneebench.databases.engines.mariadb.server_address import MariadbAddress
 from kneebench.databases.engines.mariadb.session import connect
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
-from kneebench.plan.plan import Workload
+from kneebench.plan.workload import Workload
 
 NAME = "mysql"
 ABOUT = "load generator CPU per transaction, MySQL's protocol vs. PostgreSQL's and mariadb-slap"

@@ -17,7 +17,7 @@ from bench.scripts import MIX, random_scripts
 from bench.servers import Loaded, loaded
 from bench.turn import Turn, generator_values, in_turn, own_turn, pgbench_turn, sessions_as_ours
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
-from kneebench.plan.plan import Workload
+from kneebench.plan.workload import Workload
 
 NAME = "orders"
 ABOUT = "NOPM for each TPC-B transaction a second"

@@ -23,9 +23,9 @@ from kneebench.lab.host import host
 from kneebench.ladder.climb import climb, measure_orders
 from kneebench.measurement.measure import measure as measure_rung
 from kneebench.plan import Plan
-from kneebench.plan.plan import Workload
 from kneebench.plan.stops import Plateau
 from kneebench.plan.study import Study
+from kneebench.plan.workload import Workload
 from kneebench.records import Climb, Configuration, Order, Rung
 from tests.simulated_truth import rungs
 
@@ -64,7 +64,7 @@ def _plan(server: Loaded, ladder: Mapping[str, object]) -> Plan:
 
 def _make_climb(server: Loaded, watched: PostgresServer, size: Size) -> Climb:
     plan = _plan(server, QUICK if size.quick else {})
-    own = Study(plan).campaign.rungs(CONFIGURATION)
+    own = Study(plan).rungs(CONFIGURATION)
     steps = climb(CONFIGURATION, plan.ladder, len(watched.cores) or host().cores)
     return measure_orders(
         steps,
@@ -81,7 +81,7 @@ def _dense(
 ) -> dict[int, list[Rung]]:
     """The rungs of the dense ladder by users, one of each pass."""
     plan = _plan(server, QUICK if size.quick else DENSE)
-    own = Study(plan).campaign.rungs(CONFIGURATION)
+    own = Study(plan).rungs(CONFIGURATION)
     knee, first = climbed.knee_users or 1, climbed.of("search")[0].users
     users = sorted({knee, *rungs(first, max(2 * knee, first + DENSE_REACH), DENSE_STEP)})
     found: dict[int, list[Rung]] = {number: [] for number in users}

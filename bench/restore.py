@@ -257,7 +257,7 @@ def _nopm(engine: OwnPostgres, plan: Plan, repeat: int) -> float:
         )
         rung = measure_rung(
             order,
-            Study(plan).campaign.rungs(configuration),
+            Study(plan).rungs(configuration),
             server,
             [path for path in [plan.storages[configuration.storage].path] if path],
             unwatched,

@@ -27,7 +27,7 @@ from kneebench.databases.engines.postgres.server_settings import LISTENING
 from kneebench.databases.managed.server_process import Process
 from kneebench.lab.journal import Journal
 from kneebench.measurement.meters.processes import Processes
-from kneebench.plan.plan import Workload
+from kneebench.plan.workload import Workload
 from kneebench.records import Event
 
 DEBIAN = Path("/usr/lib/postgresql/15/bin")

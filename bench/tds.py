@@ -23,7 +23,7 @@ from bench.tcp import LISTENING, over_tcp, over_tls
 from bench.timed_load import PASSWORD
 from bench.turn import LOAD_GENERATOR, Turn, generator_values, in_turn, program_turn
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
-from kneebench.plan.plan import Workload
+from kneebench.plan.workload import Workload
 from kneebench.records import Record
 
 NAME = "tds"

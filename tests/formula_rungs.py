@@ -54,7 +54,7 @@ def kept(server: Formula, folder: Path, order: Order = SEARCH) -> tuple[Rung, li
     told: list[str] = []
     with Store.create(folder, Study(plan()), host()) as store:
         context = Context(
-            Study(plan()).campaign,
+            Study(plan()),
             Engine(server),
             store,
             lambda event: told.append(event.doing) if event.kind == "warning" else None,

@@ -26,7 +26,7 @@ from kneebench.databases.engines.postgres.runtime import runtime_directory, sock
 from kneebench.databases.engines.postgres.server_address import DATABASE, PostgresAddress
 from kneebench.databases.engines.postgres.server_settings import LISTENING
 from kneebench.lab.journal import Journal
-from kneebench.plan.plan import Workload
+from kneebench.plan.workload import Workload
 from kneebench.records import Event
 
 DEBIAN = Path("/usr/lib/postgresql/15/bin")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from kneebench.plan import Plan
-from kneebench.plan.configurations import configurations
-from kneebench.plan.rung_plan import RungPlan
+from kneebench.plan.database_plan import RungPlan
 from kneebench.plan.study import Study
 
 
 def rungs_of(plan: Plan) -> RungPlan:
     """That of the first configuration."""
-    return Study(plan).campaign.rungs(configurations(plan)[0])
+    study = Study(plan)
+    return study.rungs(study.configurations[0])

@@ -7,7 +7,7 @@ import hashlib
 import shutil
 from pathlib import Path
 
-from kneebench.campaign.flow import run
+from kneebench import run
 from kneebench.plan import Plan
 from kneebench.plan.writer import to_toml
 from tests.loaded import shared_images

@@ -21,8 +21,8 @@ from kneebench._core import GeneratorSpec
 from kneebench.analysis.elasticity import between
 from kneebench.databases.engines.simulated.engine import simulated_server
 from kneebench.databases.engines.simulated.storage import SimulatedStorage
-from kneebench.plan.plan import Workload
 from kneebench.plan.stops import Plateau
+from kneebench.plan.workload import Workload
 from kneebench.records import Tally
 
 COMMITS = {"spec": (0.99 * 45 + 43 + 4) / 100, "hammerdb": (0.99 * 10 + 10 + 1) / 23}

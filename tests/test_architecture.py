@@ -213,6 +213,21 @@ def test_what_is_above_the_rooms_imports_only_what_is_before_it(part: str) -> No
     ] == []
 
 
+def test_only_the_door_knows_the_plan_and_all_behind_it_the_study() -> None:
+    """The door: where a command begins, and a person's Python."""
+    door = {"campaign/preflight.py", "notebook/running.py", "__init__.py"}
+    door |= {f"commands/{name}.py" for name in ("accepting", "plans", "trusting")}
+    found = {
+        name_of(file)
+        for file in MODULES
+        if "plan" not in file.relative_to(HOUSE).parts[:1]
+        for node in nodes(file)
+        if (isinstance(node, ast.alias) and node.name == "Plan")
+        or (isinstance(node, ast.Attribute) and ast.unparse(node).endswith("study.written"))
+    }
+    assert found == door
+
+
 def test_what_every_managed_server_needs_names_no_engine() -> None:
     engines = "postgres|pg_|wal|simulated|mariadb|mysql|innodb"
     files = (HOUSE / "databases" / "managed").rglob("*.py")

@@ -17,12 +17,12 @@ from markupsafe import escape
 from pydantic import ValidationError
 from typer.testing import CliRunner
 
+from kneebench import run
 from kneebench.analysis.comparison import compare
 from kneebench.brief import Brief
 from kneebench.brief.drawn_rows import tables
 from kneebench.brief.pdf import pdf
 from kneebench.brief.sections import published
-from kneebench.campaign.flow import run
 from kneebench.cli import app
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.plan import Plan
@@ -67,7 +67,7 @@ def worded() -> Results:
 
 def test_the_table_is_written_and_read_back() -> None:
     plan = Plan.model_validate({"brief": WORDS, "storages": {"disk": {"path": "."}}})
-    for text in (to_toml(plan), to_bare_toml(plan, defaults=False)):
+    for text in (to_toml(plan), to_bare_toml(Study(plan), defaults=False)):
         assert parse_plan(text).brief == plan.brief
 
 
@@ -225,7 +225,7 @@ def test_a_campaign_is_resumed_with_other_words_and_keeps_the_latest(tmp_path: P
     Store.create(tmp_path, Study(before), host).close()
     after = Plan.model_validate({**before.model_dump(), "brief": {**WORDS, "title": "Another"}})
     with Store.for_study(tmp_path, Study(after), host) as store:
-        store.reopen(Study(after))
+        store.reopen()
     assert [one.name for one in tmp_path.iterdir()] == [store.folder.name]
     kept = load(store.folder).campaign.plan["brief"]
     assert isinstance(kept, dict) and kept["title"] == "Another"

@@ -15,7 +15,7 @@ from bench.ratio import Size
 from bench.scripts import MIX, constant_scripts, random_scripts
 from bench.servers import loaded
 from bench.turn import in_turn
-from kneebench.plan.plan import Workload
+from kneebench.plan.workload import Workload
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from kneebench import run
 from kneebench.analysis.comparison import compare
 from kneebench.analysis.final_estimates import rounds_of
 from kneebench.analysis.outcome import conditions
 from kneebench.analysis.quoted_load import limit_caveats, quoted_load
 from kneebench.brief import Brief
-from kneebench.campaign import flow
 from kneebench.plan import Plan
 from kneebench.records import Climb, Event, Order, Results, StopResult
 from kneebench.results import load
@@ -74,7 +74,7 @@ def campaigns(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Resul
     for kind in ("long", "short"):
         events: list[Event] = []
         made[kind] = (
-            flow.run(plan(kind), tmp_path_factory.mktemp(kind), events.append),
+            run(plan(kind), tmp_path_factory.mktemp(kind), watch=events.append),
             events,
         )
     return made
@@ -221,7 +221,7 @@ def test_a_campaign_killed_after_every_third_final_run_steps_down_alike(
     again = None
     while again is None:
         try:
-            again = flow.run(plan(kind), tmp_path, killer)
+            again = run(plan(kind), tmp_path, watch=killer)
         except Killed:
             continue
     for one, other in zip(campaigns[kind][0].climbs, again.climbs, strict=True):
@@ -237,7 +237,7 @@ def test_a_storage_with_a_limit_of_its_own_keeps_its_knee(tmp_path: Path) -> Non
     """As a published brief had it: the limit of 5 ms stopped the SATA drives alone."""
     own = {"simulated": SATA, "stops": {"log_latency": {"limit": "20ms"}}}
     storages = {"sata": {"simulated": SATA}, "own": own}
-    results = flow.run(plan("long", storages=storages, baseline="sata"), tmp_path)
+    results = run(plan("long", storages=storages, baseline="sata"), tmp_path)
     limited, free = results.climbs
     assert (limited.limits.log_write_s, free.limits.log_write_s) == (0.005, 0.02)
     assert (limited.stopped_by, free.stopped_by) == ("log_latency", "budget")

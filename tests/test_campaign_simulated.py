@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from kneebench import run
 from kneebench.analysis.outcome import conditions, exit_code, failed_checks
 from kneebench.brief import Brief
 from kneebench.campaign.bench import Bench
-from kneebench.campaign.flow import run
 from kneebench.campaign.machines.machine import ThisMachine
 from kneebench.campaign.restored import Context
 from kneebench.databases.engines.simulated.engine import SimulatedEngine
@@ -174,8 +174,8 @@ def test_a_killed_campaign_goes_on_at_the_next_rung_and_ends_as_if_nothing_had_b
 
     for _ in range(2):
         with pytest.raises(Killed):
-            run(plan(), tmp_path, killer)
-    again = run(plan(), tmp_path, killer)
+            run(plan(), tmp_path, watch=killer)
+    again = run(plan(), tmp_path, watch=killer)
     assert again.finished
     assert len(list(tmp_path.glob("*/campaign.json"))) == 1
     assert again.folder
@@ -211,9 +211,9 @@ def test_a_climb_that_is_gone_on_with_warms_its_restored_database_again(tmp_path
             raise Killed
 
     with pytest.raises(Killed):
-        run(asked, tmp_path, killer)
+        run(asked, tmp_path, watch=killer)
     told: list[str] = []
-    (climb,) = run(asked, tmp_path, lambda event: told.append(event.doing)).climbs
+    (climb,) = run(asked, tmp_path, watch=lambda event: told.append(event.doing)).climbs
     assert [one for one in told if one.startswith("resuming")] == [
         f"resuming {next(tmp_path.iterdir()).name} (2 rungs already measured)"
     ]
@@ -239,8 +239,8 @@ def test_a_campaign_that_was_stopped_in_its_report_gives_the_figures_of_one_that
     repetitions = sum(len(climb.of("fixed_rate")) for climb in results.climbs)
     for _ in range(repetitions):
         with pytest.raises(Killed):
-            run(plan(), tmp_path, stopper)
-    again = run(plan(), tmp_path, stopper)
+            run(plan(), tmp_path, watch=stopper)
+    again = run(plan(), tmp_path, watch=stopper)
     assert len(list(tmp_path.glob("*/campaign.json"))) == 1
     for one, other in zip(results.climbs, again.climbs, strict=True):
         assert [rung.tally.nopm for rung in one.rungs] == [rung.tally.nopm for rung in other.rungs]
@@ -261,8 +261,8 @@ def test_a_repetition_interrupted_after_its_knee_loads_the_restored_database_bef
 
     for _ in range(sum(len(climb.of("final_run")) for climb in fixed.climbs)):
         with pytest.raises(Killed):
-            run(fixed_load(), tmp_path, stopper)
-    again = run(fixed_load(), tmp_path, stopper)
+            run(fixed_load(), tmp_path, watch=stopper)
+    again = run(fixed_load(), tmp_path, watch=stopper)
     for one, other in zip(fixed.climbs, again.climbs, strict=True):
         assert [rung.tally for rung in one.of("fixed_rate")] == [
             rung.tally for rung in other.of("fixed_rate")
@@ -282,7 +282,7 @@ def test_the_fixed_rate_is_a_share_of_the_first_final_run_and_is_the_same_after_
 
     for _ in range(4):
         with pytest.raises(Killed):
-            run(plan(), tmp_path, stopper)
+            run(plan(), tmp_path, watch=stopper)
     lowest = min(climb.of("final_run")[0].tpm / 60 for climb in results.climbs)
     for one in (results, run(plan(), tmp_path)):
         assert {
@@ -296,7 +296,7 @@ def test_a_kept_rung_of_another_rate_is_measured_again(tmp_path: Path) -> None:
             raise Killed
 
     with pytest.raises(Killed):
-        run(fixed_load(), tmp_path, stopper)
+        run(fixed_load(), tmp_path, watch=stopper)
     (file,) = tmp_path.glob("*/rungs/*.fixed_rate-*.json")
     changed = re.sub(r'"rate_per_s": ?[\d.]+', '"rate_per_s":1.0', file.read_text())
     assert changed != file.read_text()
@@ -342,11 +342,11 @@ def test_a_campaign_measured_by_another_kneebench_is_not_gone_on_with(tmp_path: 
             raise Killed
 
     with pytest.raises(Killed):
-        run(fixed_load(), tmp_path, killer)
+        run(fixed_load(), tmp_path, watch=killer)
     (head,) = tmp_path.glob("*/campaign.json")
     head.write_text(head.read_text().replace('"kneebench": "', '"kneebench": "0.0.1-'))
     told: list[Event] = []
-    again = run(fixed_load(), tmp_path, told.append)
+    again = run(fixed_load(), tmp_path, watch=told.append)
     assert again.finished
     assert again.folder != head.parent
     assert any(
@@ -361,9 +361,9 @@ def test_rungs_and_verdicts_of_a_climb_that_is_kept_are_told_too(tmp_path: Path)
             raise Killed
 
     with pytest.raises(Killed):
-        run(plan(), tmp_path, killer)
+        run(plan(), tmp_path, watch=killer)
     told: list[Event] = []
-    again = run(plan(), tmp_path, told.append)
+    again = run(plan(), tmp_path, watch=told.append)
     assert again.folder
     assert sum(event.kind == "rung" for event in told) == len(kept_rungs(again.folder))
     assert any(event.kind == "stop" and event.doing == "fast" for event in told)
@@ -382,7 +382,7 @@ def test_the_climb_of_a_server_by_url_begins_at_one_user_and_says_so(
     remote = plan(**{**url, "ladder": {"users": [0, 64]}})
     store = Store.create(tmp_path, Study(remote), host())
     engine = engine_of(Study(plan()).databases, Journal(tmp_path / "journal"))
-    bench = Bench(Context(Study(remote).campaign, engine, store, lambda event: None, ThisMachine()))
+    bench = Bench(Context(Study(remote), engine, store, lambda event: None, ThisMachine()))
     assert bench._cores(configurations(remote)[0]) == 1
     assert "the climb started at 1 user" in store.finish().campaign.notes[0]
 

@@ -13,7 +13,7 @@ from kneebench.measurement.checks import (
     new_order_scatter,
 )
 from kneebench.measurement.idle_counts import Idle
-from kneebench.plan.plan import Workload
+from kneebench.plan.workload import Workload
 from kneebench.records import Counts, Latency, Order, Tally, TransactionTally
 
 SHARES = {"new_order": 45, "payment": 43, "order_status": 4, "delivery": 4, "stock_level": 4}

@@ -281,7 +281,7 @@ def test_a_failed_check_exits_with_4_and_is_told_first(
             )
         }
     )
-    monkeypatch.setattr(flow, "run_on", lambda *words, **options: broken)
+    monkeypatch.setattr(flow, "run", lambda *words, **options: broken)
     answer = call("run", "plan.toml", "--no-brief")
     assert answer.exit_code == 4
     assert answer.stdout.index("one order too many") < answer.stdout.index("NOPM")
@@ -299,7 +299,7 @@ def test_an_invalid_rung_exits_with_3(campaigns: Path, monkeypatch: pytest.Monke
             )
         }
     )
-    monkeypatch.setattr(flow, "run_on", lambda *words, **options: broken)
+    monkeypatch.setattr(flow, "run", lambda *words, **options: broken)
     answer = call("run", "plan.toml", "--no-brief")
     assert answer.exit_code == 3
     assert "93% of its cores" in answer.stdout
@@ -311,7 +311,7 @@ def test_what_was_not_foreseen_is_one_message_and_a_file_with_the_traceback(
     def fail(*words: object, **options: object) -> None:
         raise ZeroDivisionError("of all things")
 
-    monkeypatch.setattr(flow, "run_on", fail)
+    monkeypatch.setattr(flow, "run", fail)
     answer = call("run", "plan.toml")
     assert answer.exit_code == 1
     assert "ZeroDivisionError: of all things" in answer.stderr
@@ -324,7 +324,7 @@ def test_a_full_disk_is_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*words: object, **options: object) -> None:
         Path("/dev/full").write_text("x")
 
-    monkeypatch.setattr(flow, "run_on", fail)
+    monkeypatch.setattr(flow, "run", fail)
     answer = call("run", "plan.toml")
     assert answer.exit_code == 2
     assert "No space left" in answer.stderr

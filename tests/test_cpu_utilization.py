@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from kneebench import run
 from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.control import controls
 from kneebench.analysis.cpu_utilization import cpu_utilization, database_cores
@@ -14,7 +15,6 @@ from kneebench.analysis.sweep_rows import sweep_rows
 from kneebench.analysis.wording import percent
 from kneebench.brief import Brief
 from kneebench.brief.sections.glance import stop_reason_sentence
-from kneebench.campaign.flow import run
 from kneebench.plan import Plan
 from kneebench.records import Climb, Order, Results, Rung, StopResult, Summary
 from kneebench.screen.summary import results_json

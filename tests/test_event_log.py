@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kneebench.campaign.flow import run
+from kneebench import run
 from kneebench.errors import KneebenchError
 from kneebench.records import Event
 from kneebench.results import load

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from kneebench import run
 from kneebench.analysis.fixed_rate import fixed_rate_latency, rate_caveats
-from kneebench.campaign import flow
 from kneebench.plan.preset import preset_text
 from kneebench.plan.reader import parse_plan
 from kneebench.records import Event, Results
@@ -24,7 +24,7 @@ def measured(root: Path, rate: str) -> tuple[Results, list[str]]:
     def watch(event: Event) -> None:
         warnings.extend([event.doing] if event.kind == "warning" else [])
 
-    return flow.run(parse_plan(text), root, watch), warnings
+    return run(parse_plan(text), root, watch=watch), warnings
 
 
 @pytest.fixture(autouse=True)

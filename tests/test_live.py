@@ -107,7 +107,7 @@ def test_the_status_is_in_sight_after_every_event_and_every_rung_can_be_scrolled
 ) -> None:
     terminal = Terminal(columns, rows)
     monkeypatch.setattr(live, "Console", lambda **how: terminal.console())
-    progress = Progress(Study(plan(storage)).campaign, EXPECTED)
+    progress = Progress(Study(plan(storage)), EXPECTED)
     events = events_of(results, storage, notes=1) * times
     with live.live(progress) as watch:
         for number, event in enumerate(events):
@@ -143,7 +143,7 @@ def test_rungs_stand_in_columns_below_one_heading(
 ) -> None:
     terminal = Terminal(100, 24)
     monkeypatch.setattr(live, "Console", lambda **how: terminal.console())
-    with live.live(Progress(Study(recorded_plan()).campaign, EXPECTED)) as watch:
+    with live.live(Progress(Study(recorded_plan()), EXPECTED)) as watch:
         for event in events_of(results, "disk", notes=0):
             watch(event)
     lines = terminal.whole.splitlines()

@@ -20,9 +20,9 @@ from pathlib import Path
 
 import pytest
 
+from kneebench import run
 from kneebench.analysis.headline import headline
 from kneebench.analysis.knee import knee
-from kneebench.campaign.flow import run
 from kneebench.errors import KneebenchError
 from kneebench.live.address import Address, parse_address
 from kneebench.live.campaign_state import CampaignState
@@ -135,7 +135,7 @@ def test_a_page_opened_late_says_how_long_the_campaign_has_taken_since_its_start
         line["at"] = 1000.0 + number
     (copy / FILE).write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     now_s = 1000.0 + len(lines) + 9
-    with Store.open(copy):
+    with Store(copy):
         state = CampaignState(copy, lambda: now_s)
         state.refresh()
         now = state.now()
@@ -192,7 +192,7 @@ def test_prometheus_gets_the_figures_of_the_second(folder: Path, tmp_path: Path)
     events = [json.loads(line) for line in (folder / FILE).read_text().splitlines()]
     last = max(n for n, event in enumerate(events) if "second" in event.get("data", {}))
     copy = unfinished(folder, tmp_path, last + 1)
-    with Store.open(copy):
+    with Store(copy):
         text, _ = exposition(seen(copy))
     stopped, _ = exposition(seen(copy))
     assert "kneebench_nopm" not in stopped and "kneebench_running" in stopped

@@ -21,7 +21,7 @@ from kneebench.databases.engines.postgres.server_address import PostgresAddress
 from kneebench.databases.engines.postgres.sql_schema import facts, note, tables_there
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST
 from kneebench.errors import KneebenchError, Refused
-from kneebench.plan.plan import Workload
+from kneebench.plan.workload import Workload
 from kneebench.records import Event
 from tests.loaded import BUILDS, SEED, Databases, Servers, session, unwatched, value
 

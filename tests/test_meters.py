@@ -24,7 +24,7 @@ from kneebench.measurement.meters.processes import Processes
 from kneebench.measurement.quantities import READ
 from kneebench.measurement.sampler import not_measured
 from kneebench.measurement.summaries import Window
-from kneebench.plan.plan import Plan
+from kneebench.plan import Plan
 from kneebench.shelf import METERS
 
 HOST_METERS = (

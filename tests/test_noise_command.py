@@ -150,7 +150,7 @@ def test_the_command_that_an_interrupt_prints_ends_its_line_and_resumes(place: P
 def test_an_interrupt_keeps_the_finished_pairs_and_says_how_many(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    measure, begun = flow.run_on, []
+    measure, begun = flow.run, []
 
     def stopped_in_the_second(*given: Any) -> Results:
         begun.append(given)
@@ -158,7 +158,7 @@ def test_an_interrupt_keeps_the_finished_pairs_and_says_how_many(
             raise KeyboardInterrupt
         return measure(*given)
 
-    monkeypatch.setattr(flow, "run_on", stopped_in_the_second)
+    monkeypatch.setattr(flow, "run", stopped_in_the_second)
     answer = call("noise", "plan.toml", "--pairs", "3")
     assert answer.exit_code == 130
     assert "A/A pairs measured: 1 of 3; measure the others with --pairs 2" in answer.stderr

@@ -13,10 +13,10 @@ from statistics import fmean
 
 import pytest
 
+from kneebench import run
 from kneebench.analysis.configuration_summary import configuration_summaries, rows
 from kneebench.analysis.fixed_rate import MOST_WAIT, fixed_rate_latency, wait_caveats, wait_share
 from kneebench.brief import Brief
-from kneebench.campaign import flow
 from kneebench.databases.several import engine_of
 from kneebench.lab.journal import Journal
 from kneebench.ladder.climb import climb, measure_orders
@@ -70,7 +70,7 @@ def plan(**ladder: object) -> Plan:
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    return flow.run(plan(), tmp_path_factory.mktemp("campaigns"))
+    return run(plan(), tmp_path_factory.mktemp("campaigns"))
 
 
 def waits(results: Results) -> list[float | None]:
@@ -110,7 +110,7 @@ def test_a_rate_near_the_knee_is_measured_again_with_more_users_while_it_waits(
     tmp_path: Path,
 ) -> None:
     """At 95% of one core's throughput queues are long, and users for the mean are too few."""
-    measured = flow.run(plan(fixed_rate_share=0.95, final_window="20s"), tmp_path)
+    measured = run(plan(fixed_rate_share=0.95, final_window="20s"), tmp_path)
     again = [rung for climb in measured.climbs for rung in climb.superseded]
     assert again
     assert {rung.order.phase for rung in again} == {"fixed_rate"}
@@ -127,7 +127,7 @@ def test_a_rate_near_the_knee_is_measured_again_with_more_users_while_it_waits(
 
 def test_a_campaign_stopped_at_a_run_that_waited_gives_the_same_figures(tmp_path: Path) -> None:
     asked = plan(fixed_rate_share=0.95, final_window="20s")
-    whole = flow.run(asked, tmp_path / "whole")
+    whole = run(asked, tmp_path / "whole")
 
     class Killed(BaseException):
         """Ends a campaign as abruptly as Python can."""
@@ -139,8 +139,8 @@ def test_a_campaign_stopped_at_a_run_that_waited_gives_the_same_figures(tmp_path
 
     for _ in range(sum(len(one.of("fixed_rate")) + len(one.superseded) for one in whole.climbs)):
         with pytest.raises(Killed):
-            flow.run(asked, tmp_path / "killed", killer)
-    again = flow.run(asked, tmp_path / "killed", killer)
+            run(asked, tmp_path / "killed", watch=killer)
+    again = run(asked, tmp_path / "killed", watch=killer)
 
     def orders(climb: Climb) -> list[Order]:
         return [rung.order for rung in (*climb.rungs, *climb.superseded)]
@@ -315,7 +315,7 @@ def test_mean_and_p999_at_each_knee_are_drawn_and_called_closed_loop(results: Re
 
 def test_they_are_drawn_without_a_fixed_rate_too(tmp_path: Path) -> None:
     one = plan(fixed_rate_share=0.0, repeats=1)
-    brief = Brief(flow.run(one, tmp_path))
+    brief = Brief(run(one, tmp_path))
     assert not [part for part in brief.sections if part.name == "latency"]
     mean, _ = section(brief, "knee_latency").figures
     assert "Figs. 2a" not in mean.caption

@@ -280,15 +280,15 @@ def test_a_folder_of_others_gets_no_configurations_of_ours_and_does_not_become_o
     storages = {**plan.storages, "third": plan.storages["fast drive"]}
     machine, wider = host(plan.paths), Study(plan).changed(storages=storages)
     assert find_joinable(folder.parent, wider, machine) == folder
-    with Store.open(shutil.copytree(folder, ours := place / "ours")) as store:
-        assert store.reopen(wider)
+    with Store(shutil.copytree(folder, ours := place / "ours"), wider) as store:
+        assert store.reopen()
     assert is_ours(ours), "with configurations that joined it here"
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr("kneebench.results.origin.machine_number", lambda: "of another machine")
         assert not is_ours(folder)
         assert find_joinable(folder.parent, wider, machine) is None
-        with Store.open(folder) as store:
-            store.reopen(wider)
+        with Store(folder, wider) as store:
+            store.reopen()
         assert not is_ours(folder)
 
 
@@ -336,7 +336,7 @@ def test_an_unfinished_folder_of_others_is_not_resumed_and_a_warning_says_so(
         root, machine = folder.parent, host(plan.paths)
         watch = lambda event: said.append(event.doing)  # noqa: E731
         with Store.for_study(root, Study(again), machine, watch=watch) as store:
-            store.reopen(Study(again))
+            store.reopen()
             return store.folder
 
     assert (opened(), said) == (folder, [])

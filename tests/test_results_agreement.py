@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from kneebench.campaign.flow import run
+from kneebench import run
 from kneebench.cli import app
 from kneebench.errors import KneebenchError
 from kneebench.plan import Plan
@@ -168,7 +168,7 @@ def test_a_damaged_rung_ends_a_command_with_a_message_and_1(command: str, rung_f
 def test_a_campaign_is_not_gone_on_with_on_a_rung_that_disagrees_with_itself(
     rung_file: Path,
 ) -> None:
-    store = Store.open(rung_file.parent.parent)
+    store = Store(rung_file.parent.parent)
     order = Order.model_validate(json.loads(rung_file.read_text())["rung"]["order"])
     assert store.rung(order)
     spoil(rung_file, lambda rung: doubled(rung, "window"))
@@ -222,6 +222,6 @@ def test_an_identity_that_was_broken_when_it_was_measured_is_no_damage(rung_file
 def test_a_folder_recorded_before_is_read_as_it_was(tmp_path: Path) -> None:
     folder = unpack(PLATEAU, tmp_path)
     assert len(load(folder).climbs) == 2
-    store = Store.open(folder)
+    store = Store(folder)
     assert store.climb(Configuration(id="disk", storage="disk"))
     store.close()

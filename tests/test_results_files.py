@@ -76,7 +76,7 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 from tests.recordings import recorded_rung, with_order
 from kneebench.results import Store
-store, measured = Store.open(Path(sys.argv[1])), recorded_rung("final_run")
+store, measured = Store(Path(sys.argv[1])), recorded_rung("final_run")
 for repeat in range(1, 100_000):
     store.put(measured._replace(rung=with_order(measured.rung, repeat=repeat)))
     print("kept", flush=True)
@@ -128,14 +128,14 @@ def test_a_campaign_killed_while_it_keeps_rungs_has_only_whole_files_and_goes_on
             assert rung.order.repeat
             file = folder / "series" / f"{rung.order.key}.parquet"
             assert read_series(file) == measured.series
-    Store.open(folder).close()
+    Store(folder).close()
     assert [str(file) for file in folder.rglob("*.part")] == []
 
 
 def test_what_a_kill_left_half_written_is_no_measured_file_that_is_missing(tmp_path: Path) -> None:
     folder = Store.create(tmp_path, Study(recorded_plan()), recorded_host()).folder
     (folder / "seconds" / ".half.parquet.77.part").write_bytes(b"half")
-    store = Store.open(folder)
+    store = Store(folder)
     store.put(recorded_rung("final_run"))
     store.close()
     assert len(list((folder / "rungs").iterdir())) == 1

@@ -185,7 +185,7 @@ def test_a_directory_that_is_a_link_is_neither_read_nor_written(
     for answer in limited(*every_command(folder)):
         assert (answer.exit_code, wanted in answer.stderr) == (1, True), answer
     with pytest.raises(KneebenchError, match=wanted):
-        Store.open(folder)
+        Store(folder)
     assert sorted(elsewhere.iterdir()) == there
 
 

@@ -90,7 +90,7 @@ def test_rungs_load_in_the_order_measured(store: Store) -> None:
 
 
 def test_a_kept_climb_has_its_own_rungs_and_not_those_of_the_report(tmp_path: Path) -> None:
-    store = Store.open(unpack(PLATEAU, tmp_path))
+    store = Store(unpack(PLATEAU, tmp_path))
     climb = store.climb(Configuration(id="disk", storage="disk"))
     assert climb is not None
     phases = {rung.order.phase for rung in climb.rungs}
@@ -169,14 +169,14 @@ def test_another_plan_another_machine_and_a_finished_campaign_are_not_gone_on_wi
     )
     assert find_unfinished(tmp_path, Study(other)) is None
     assert find_unfinished(tmp_path, Study(PLAN), HOST.model_copy(update={"cores": 8})) is None
-    Store.open(store.folder).finish()
+    Store(store.folder).finish()
     assert find_unfinished(tmp_path, Study(PLAN)) is None
 
 
 def test_another_process_is_kept_out_and_told_why(store: Store, tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from kneebench.results import Store;"
-        " Store.open(Path(sys.argv[1]))"
+        " Store(Path(sys.argv[1]))"
     )
     tried = subprocess.run(
         [sys.executable, "-c", code, str(store.folder)], capture_output=True, text=True, check=False
@@ -195,7 +195,7 @@ def test_looking_for_unfinished_campaigns_does_not_let_another_process_into_our_
     found = find_unfinished(tmp_path, Study(PLAN))
     code = (
         "import sys; from pathlib import Path; from kneebench.results import Store;"
-        " Store.open(Path(sys.argv[1]))"
+        " Store(Path(sys.argv[1]))"
     )
     tried = subprocess.run(
         [sys.executable, "-c", code, str(store.folder)], capture_output=True, text=True, check=False
@@ -356,7 +356,7 @@ def test_another_image_or_another_kneebench_is_told_and_a_campaign_without_an_im
     (store.folder / "campaign.json").write_text(json.dumps({**head, "kneebench": "0.0.1"}))
     store.close()
     assert (
-        Store.open(store.folder)
+        Store(store.folder)
         .differing({"key": "postgres-18.1-7w"})
         .startswith("kneebench changed: 0.0.1, now ")
     )

@@ -25,8 +25,8 @@ from kneebench.databases.engine import Server
 from kneebench.errors import InvalidMeasurement
 from kneebench.measurement.measure import MeasuredRung, measure
 from kneebench.plan import Plan
+from kneebench.plan.database_plan import RungPlan
 from kneebench.plan.reader import parse_plan
-from kneebench.plan.rung_plan import RungPlan
 from kneebench.records import Climb, Event, Order, Results
 from kneebench.screen.summary import printed, results_json
 from tests.loaded import shared_images

@@ -17,8 +17,8 @@ from kneebench.errors import PlanError
 from kneebench.lab.journal import Journal
 from kneebench.measurement.quantities import READ
 from kneebench.plan import Plan
-from kneebench.plan.plan import Workload
 from kneebench.plan.study import Study
+from kneebench.plan.workload import Workload
 from kneebench.records import (
     Configuration,
     Counts,

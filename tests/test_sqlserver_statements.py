@@ -30,8 +30,8 @@ from kneebench.lab.changes.server_setting import ChangedServerSettings
 from kneebench.lab.journal import Journal
 from kneebench.measurement.quantities import READ
 from kneebench.plan import Plan
-from kneebench.plan.plan import Workload
 from kneebench.plan.study import Study
+from kneebench.plan.workload import Workload
 from kneebench.records import Event
 from tests.documented_server import (
     ADDRESS,

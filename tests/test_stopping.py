@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from kneebench import run
 from kneebench.campaign import flow, restored
 from kneebench.campaign.machines import machine
 from kneebench.cli import app
@@ -199,7 +200,7 @@ def test_a_campaign_that_was_killed_before_its_brief_gets_it_and_is_not_measured
         raise AssertionError("nothing is measured")
 
     with monkeypatch.context() as meanwhile:
-        meanwhile.setattr(flow, "run_on", never)
+        meanwhile.setattr(flow, "run", never)
         again = call("run", "plan.toml")
     assert again.exit_code == 0, again.output
     assert "is finished; writing its missing brief" in again.stderr
@@ -257,7 +258,7 @@ def test_a_campaign_that_another_stopped_after_it_is_not_taken_for_the_one_witho
     from kneebench.campaign.preflight import read_plan
 
     with pytest.raises(Stopped):
-        flow.run(read_plan(Path("plan.toml")), Path("kneebench-results"), stop, fresh=True)
+        run(read_plan(Path("plan.toml")), Path("kneebench-results"), watch=stop, fresh=True)
     later = folders()[-1]
     assert call("run", "plan.toml").exit_code == 0
     assert (later / "brief.html").exists()

@@ -63,7 +63,7 @@ def test_a_storage_has_its_own_conditions_and_else_those_of_the_ladder() -> None
     assert limits(plan, "nvme") == Limits(elasticity=0.07, log_write_s=0.002, cores_busy=0.9)
     assert plan.ladder.stops.log_latency.limit == 0.008
     by_storage = {
-        configuration.storage: Study(plan).campaign.rungs(configuration).ladder.stops
+        configuration.storage: Study(plan).rungs(configuration).ladder.stops
         for configuration in configurations(plan)
     }
     assert by_storage["nvme"].limits == limits(plan, "nvme")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from kneebench import run
 from kneebench.analysis.control import control, control_caveats
 from kneebench.campaign.expected_duration import configuration_findings, expected_duration
-from kneebench.campaign.flow import run
 from kneebench.campaign.preflight import preflight_checks
 from kneebench.databases.several import engine_of
 from kneebench.lab.host import host
@@ -46,7 +46,7 @@ def orders() -> list[Order]:
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory, orders: list[Order]) -> Results:
-    return run(plan({"memory": SIZES}), tmp_path_factory.mktemp("sweep"), measured(orders))
+    return run(plan({"memory": SIZES}), tmp_path_factory.mktemp("sweep"), watch=measured(orders))
 
 
 def test_a_sweep_has_a_configuration_for_each_size_and_more_memory_means_more_throughput(
@@ -109,7 +109,7 @@ def test_a_reference_warms_at_least_as_long_as_the_largest_size(tmp_path: Path) 
     auto = {**plan({}).ladder.model_dump(), "warm_up": "auto", "warm_up_limit": "20s"}
     swept = plan({"memory": ["10%", "100%"], "reference": True}, ladder=auto)
     seen: list[Order] = []
-    results = run(swept, tmp_path, measured(seen))
+    results = run(swept, tmp_path, watch=measured(seen))
     *_, largest, reference = results.climbs
     assert reference.configuration.reference
     phases = ("fixed_load", "final_run")
@@ -168,9 +168,9 @@ def test_a_sweep_that_is_stopped_goes_on_with_the_next_configuration(tmp_path: P
 
     swept = plan({"memory": SIZES})
     with pytest.raises(Stopped):
-        run(swept, tmp_path, stopping)
+        run(swept, tmp_path, watch=stopping)
     rest: list[Order] = []
-    results = run(swept, tmp_path, measured(rest))
+    results = run(swept, tmp_path, watch=measured(rest))
     assert results.finished
     assert len(seen) + len(rest) == 9 and not {o.key for o in seen} & {o.key for o in rest}
 
@@ -182,7 +182,7 @@ def test_configurations_that_a_plan_adds_join_its_finished_campaign_and_alone_ar
     first = run(plan({"memory": SIZES[1:]}, ladder=ladder), tmp_path)
     seen: list[Order] = []
     wider = plan({"memory": SIZES}, ladder=ladder)
-    results = run(wider, tmp_path, measured(seen))
+    results = run(wider, tmp_path, watch=measured(seen))
     assert results.folder == first.folder and results.finished
     assert {order.configuration for order in seen} == {"disk-10-of-the-data"}
     assert [climb.configuration.constraint[:3] for climb in results.climbs] == ["10%", "40%", "100"]

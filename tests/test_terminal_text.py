@@ -116,7 +116,7 @@ def test_what_a_server_says_is_told_in_plain_lines_without_control_characters(
             pass
 
     plan, kept = sized_plan(tmp_path, 4, memory=tmp_path), Kept()
-    PlainLines(Progress(Study(plan).campaign, Expected(1.0, 1.0, 1.0)), kept)(
+    PlainLines(Progress(Study(plan), Expected(1.0, 1.0, 1.0)), kept)(
         Event(kind="warning", doing=f"FATAL: {ODD}")
     )
     assert "FATAL: \\u001b]0;owned" in kept.text

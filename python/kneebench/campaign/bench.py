@@ -54,11 +54,11 @@ class Bench:
             self.context.watch(
                 Event(kind="stop", doing=configuration.name, data=result.model_dump())
             )
-        limits = self.context.plan.rungs(configuration).ladder.stops.limits
+        limits = self.context.study.rungs(configuration).ladder.stops.limits
         return climbed.model_copy(update={"limits": limits})
 
     def _make_climb(self, configuration: Configuration) -> Climb:
-        ladder = self.context.plan.rungs(configuration).ladder
+        ladder = self.context.study.rungs(configuration).ladder
         with Restored(self.context, configuration) as restored:
             measure_at_rest(self.context, configuration, restored)
             climbed = measure_orders(
@@ -77,10 +77,10 @@ class Bench:
         """What the configuration's storage does without its database, if the plan asks for it:
         after the first climb on it, when the server is idle and its data are written out.
         """
-        context, plan = self.context, self.context.plan
-        storage = plan.database(configuration).storages[configuration.storage]
-        wanted = plan.database(configuration).raw_profile and (storage.path or storage.volumes)
-        same = [one.id for one in plan.configurations if one.storage == configuration.storage]
+        context, study = self.context, self.context.study
+        storage = study.storages[configuration.storage]
+        wanted = study.raw_profile and (storage.path or storage.volumes)
+        same = [one.id for one in study.configurations if one.storage == configuration.storage]
         profiles = context.store.campaign.raw_profiles
         if kept := next((profiles[id] for id in same if id in profiles), None):
             context.store.put_raw_profile(configuration, kept)
@@ -99,7 +99,7 @@ class Bench:
 
     def warn_of_rate(self, climbs: Sequence[Climb]) -> None:
         """Warn before the final runs if the plan's own fixed rate exceeds a knee of the climbs."""
-        if planned_per_s := self.context.plan.ladder.latency_per_s:
+        if planned_per_s := self.context.study.ladder.latency_per_s:
             for caveat in rate_caveats(climbs, planned_per_s):
                 self.context.watch(Event(kind="warning", doing=caveat))
 
@@ -117,7 +117,7 @@ class Bench:
         Those of a server on another machine are unknown: its climb begins at 1 user.
         """
         cores = self.context.engine.where(configuration).cores
-        if not cores and not self.context.plan.ladder.first:
+        if not cores and not self.context.study.ladder.first:
             self.context.store.put_note(
                 "the climb started at 1 user because the core count of an external server is"
                 " unknown"
@@ -126,8 +126,8 @@ class Bench:
 
 
 def _final_runs(context: Context, climbs: Sequence[Climb]) -> FinalRuns | Rounds:
-    ladder, watch = context.plan.ladder, context.watch
-    pooled = context.plan.workload.connections > 0
+    ladder, watch = context.study.ladder, context.watch
+    pooled = context.study.workload.connections > 0
 
     def report(configuration: Configuration, result: StopResult) -> None:
         watch(Event(kind="stop", doing=configuration.name, data=result.model_dump()))
@@ -156,7 +156,7 @@ def with_cores(context: Context) -> tuple[Configuration, ...]:
     before the campaign was resumed. Raises KneebenchError where the load of the cores is not
     measured.
     """
-    every, names = context.plan.configurations, context.plan.saturating
+    every, names = context.study.configurations, context.study.saturating
     if not names:
         return every
     some = [configuration for configuration in every if configuration.constraint in names]
@@ -177,7 +177,7 @@ def _roomy(configuration: Configuration) -> tuple[bool, float]:
 
 
 def _found(context: Context, configuration: Configuration) -> int:
-    busy = context.plan.rungs(configuration).ladder.stops.saturation.busy
+    busy = context.study.rungs(configuration).ladder.stops.saturation.busy
     every = configuration.model_copy(update={"cores": 10**6})
     most = len(context.engine.where(every).cores)
     tried = dict(context.store.campaign.saturation)
@@ -186,7 +186,7 @@ def _found(context: Context, configuration: Configuration) -> int:
         context.store.put_saturation(tried)
     found = saturated(tried, busy)
     shown = ", ".join(f"{cores}: {100 * share:.3g}%" for cores, share in tried.items())
-    users, limit = context.plan.ladder.last, f"at least {100 * busy:g}% busy"
+    users, limit = context.study.ladder.last, f"at least {100 * busy:g}% busy"
     said = f"{plural(found, 'saturating core')}: the most that {users} users keep {limit}"
     if tried[found] < busy:
         said = f"{users} users keep no number of cores {limit}, so one core is used"
@@ -203,7 +203,7 @@ def _busy(context: Context, configuration: Configuration, number: int) -> float:
     order = Order(
         configuration=f"{configuration.id}-on-{number}",
         phase="fixed_load",
-        users=context.plan.ladder.last,
+        users=context.study.ladder.last,
     )
     with context.engine.restored(tried, context.watch) as server:
         plan = context.with_its_cores(tried)
@@ -234,7 +234,7 @@ class SideBySide:
 
     def __init__(self, context: Context, runs: RestoredRuns) -> None:
         self._context, self._loads = context, runs.loads
-        beside = self if context.plan.ladder.rounds == "short" else None
+        beside = self if context.study.ladder.rounds == "short" else None
         self._restored = {
             one.id: Restored(
                 context, one, runs.restore, runs.loads.get(one.id), beside, runs.begins_at

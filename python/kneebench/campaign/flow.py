@@ -20,14 +20,14 @@ from kneebench.campaign.machines.machine import DatabaseMachine
 from kneebench.campaign.machines.opening import machine_of as machine_of
 from kneebench.campaign.machines.opening import users_of
 from kneebench.campaign.power import campaign_power, keep_cost, recorded_power, use_kept
-from kneebench.campaign.preflight import as_study, refuse
+from kneebench.campaign.preflight import refuse
 from kneebench.campaign.proof import prove
 from kneebench.campaign.restored import Context
 from kneebench.databases.engine import Engine
 from kneebench.directories import CAMPAIGNS
 from kneebench.errors import Refused
 from kneebench.hosts.load_hosts import LoadHosts
-from kneebench.plan import Plan
+from kneebench.measurement.power.recorder import PowerRecorder
 from kneebench.plan.study import Study
 from kneebench.records import (
     DriveLoad,
@@ -41,41 +41,18 @@ from kneebench.records import (
     WholeDrive,
 )
 from kneebench.results.event_log import EventLog
-from kneebench.results.logo import keep_logo
 from kneebench.results.noise_pairs import known_noise_floor
 from kneebench.results.step_times import StepTimes
 from kneebench.results.store import Store
 
 
-def run(
-    plan: Plan | str | Path,
-    folder: str | Path | None = None,
-    watch: Watch = lambda event: None,
-    fresh: bool = False,
-    brief: bool = False,
-    *,
-    erase: Sequence[WholeDrive] = (),
-    reliefs: Sequence[str] | None = None,
-) -> Results:
-    """Measure a whole campaign, by a plan or the path of its file, and give its results.
+class RunOptions(NamedTuple):
+    """What is asked of a run beside its study.
 
     `folder` holds campaigns; an unfinished one of the same plan, image and kneebench is resumed
     unless `fresh`. `brief`: one is written next. `erase`: drives agreed to be erased. `reliefs`:
-    see `prove`. Raises PlanError or Refused before any change; InvalidMeasurement for a lost
-    database. Whatever ends it, the machine is put back; what was measured stays.
-
-    >>> from kneebench.campaign.preflight import preset
-    >>> results = run(preset("simulated"), folder="kneebench-results")
-    >>> results.finished, results.campaign.simulated
-    (True, True)
+    see `prove`.
     """
-    study = as_study(plan)
-    with machine_of(study) as machine:
-        return run_on(machine, study, RunOptions(folder, fresh, brief, erase, reliefs), watch)
-
-
-class RunOptions(NamedTuple):
-    """What is asked of a run beside its study; `run` says what each means."""
 
     folder: str | Path | None = None
     fresh: bool = False
@@ -84,25 +61,28 @@ class RunOptions(NamedTuple):
     reliefs: Sequence[str] | None = None
 
 
-def run_on(machine: DatabaseMachine, study: Study, asked: RunOptions, watch: Watch) -> Results:
-    """The same on the machine of the plan's databases."""
+def run(machine: DatabaseMachine, study: Study, asked: RunOptions, watch: Watch) -> Results:
+    """Measure a whole campaign on the machine of its databases, and give its results.
+
+    Raises PlanError or Refused before any change; InvalidMeasurement for a lost database. Whatever
+    ends it, the machine is put back; what was measured stays.
+    """
     watch = _Logging(watch)
     with contextlib.ExitStack() as stack:
         # 1. Undo what a killed run left, check the plan against the machine, reach the others.
         site = stack.enter_context(_check(machine, study, asked.erase, watch))
-        power = stack.enter_context(recorded_power(study, machine.instruments))
+        real = study.measures_real_hardware
+        power = stack.enter_context(recorded_power(study.power, machine.instruments, real=real))
         # 2. Open the results: new ones, or those to resume. Change the machine as the plan says.
         in_force = stack.enter_context(machine.sysctls(study.kernel, watch))
         store = stack.enter_context(_open_results(site, study, asked, watch))
-        floor = known_noise_floor(site.host, study, watch)
-        store.put_known(floor, site.link, campaign_power(power))
-        use_kept(store, power)
-        _put_before(store, machine, study, site.paths)
+        _put_known(store, site, power, watch)
+        _put_drives_before(store, machine, site.paths)
         machine.erase(asked.erase, watch)
-        # 3. Climb on every configuration, measure the knees in turn, prove what limits them.
         resumed = bool(store.rungs)
+        # 3. Climb on every configuration, measure the knees in turn, prove what limits them.
         context = Context(
-            study.campaign,
+            study,
             site.engine,
             store,
             _keeping(store, watch),
@@ -113,10 +93,10 @@ def run_on(machine: DatabaseMachine, study: Study, asked: RunOptions, watch: Wat
             power,
         )
         Bench(context).measure()
-        prove(context, study, asked.reliefs)
+        prove(context, asked.reliefs)
         # 4. The drives as they are now, what the meters took, and how it ended.
         keep_cost(store, power)
-        store.put_drives_after(machine.drives(site.paths, study.drives))
+        store.put_drives_after(machine.drives(site.paths, store.study.drives))
         results = store.finish(exit_code, awaits_brief=asked.brief)
         StepTimes(site.host, study).keep(results, resumed=resumed)
         return results
@@ -153,14 +133,18 @@ def _paths(servers: Iterable[Whereabouts]) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(path for server in servers for path in server.paths))
 
 
-def _put_before(
-    store: Store, machine: DatabaseMachine, study: Study, paths: Sequence[Path]
-) -> None:
-    """Keep the author's logo, and the drives as they are. Raises Refused if a resumed campaign had
-    other ones for its volumes.
+def _put_known(store: Store, site: Site, power: PowerRecorder | None, watch: Watch) -> None:
+    """Keep what is known before the first rung; use what a killed run had found at rest."""
+    floor = known_noise_floor(site.host, store.study, watch)
+    store.put_known(floor, site.link, campaign_power(power))
+    use_kept(store, power)
+
+
+def _put_drives_before(store: Store, machine: DatabaseMachine, paths: Sequence[Path]) -> None:
+    """Keep the drives of volumes, and those below the servers' paths, as they are. Raises Refused
+    if a resumed campaign had other ones for its volumes.
     """
-    keep_logo(store.folder, study.brief.logo)
-    drives = machine.drives((), study.drives)
+    drives = machine.drives((), store.study.drives)
     before = {one.wwid for one in store.campaign.drives_before if one.wwid}
     now = {one.wwid for one in drives if one.wwid}
     if others := sorted(now - before) if before and not store.campaign.joined else []:
@@ -211,7 +195,7 @@ def _open_results(site: Site, study: Study, asked: RunOptions, watch: Watch) -> 
             watch(Event(kind="warning", doing=doing))
             created = Store.create(store.folder.parent, study, store.campaign.host)
             store = _hold(created, stack, watch)
-        if joined := store.reopen(study):
+        if joined := store.reopen():
             names = ", ".join(configuration.name for configuration in joined)
             doing = f"adding to {store.folder.name}: {names}"
             watch(Event(kind="start", doing=doing))

@@ -15,7 +15,7 @@ from kneebench.measurement.power.idle import find_lags, idle_power
 from kneebench.measurement.power.recorder import ModelRecorder, PowerRecorder
 from kneebench.measurement.power.recordings import OwnRecordings, facts_of
 from kneebench.measurement.power_meters import model
-from kneebench.plan.study import Study
+from kneebench.plan.power import Power
 from kneebench.records import CampaignPower, Configuration, MeterLag, Order, at_rest_on
 from kneebench.results.campaign_reader import rung_files
 from kneebench.results.store import Store
@@ -27,17 +27,19 @@ UNKNOWN_CORES = 4
 
 
 @contextlib.contextmanager
-def recorded_power(study: Study, instruments: Instruments) -> Iterator[PowerRecorder | None]:
+def recorded_power(
+    plan: Power, instruments: Instruments, *, real: bool
+) -> Iterator[PowerRecorder | None]:
     """All meters of a plan, read until the end of the block; None without any.
 
-    `instruments`: those of the database's machine. Raises PlanError for a meter that cannot be
-    read.
+    `instruments`: those of the database's machine; `real`: it is no model. Raises PlanError for a
+    meter that cannot be read.
     """
-    tables = study.power.meters
+    tables = plan.meters
     if not tables:
         yield None
-    elif not study.measures_real_hardware:
-        yield _of_the_model(study)
+    elif not real:
+        yield _of_the_model(plan)
     else:
         with contextlib.ExitStack() as opened:
             there = [one for one in tables if one.on_database_host]
@@ -46,15 +48,14 @@ def recorded_power(study: Study, instruments: Instruments) -> Iterator[PowerReco
             for part in parts:
                 opened.callback(part.close)
             parts += [opened.enter_context(OwnRecordings(here))] if here else []
-            yield PowerRecorder(study.power, parts)
+            yield PowerRecorder(plan, parts)
 
 
-def _of_the_model(study: Study) -> PowerRecorder:
-    for one in model.of_machines(study.power.meters):
+def _of_the_model(plan: Power) -> PowerRecorder:
+    for one in model.of_machines(plan.meters):
         seen = f"type {one.type} measures a machine, and a model runs on none"
         raise PlanError(f"power meter {one.name}", seen=seen, do=f'use type = "{model.TYPE}"')
-    facts = [facts_of(one) for one in study.power.meters]
-    return ModelRecorder(study.power, facts)
+    return ModelRecorder(plan, [facts_of(one) for one in plan.meters])
 
 
 def campaign_power(power: PowerRecorder | None) -> CampaignPower | None:
@@ -85,7 +86,7 @@ def measure_at_rest(context: Context, configuration: Configuration, restored: Re
     place = at_rest_on(configuration)
     if place in kept.idle or _has_rungs(context.store, configuration):
         return
-    idle_s, load_step = context.plan.power.idle, context.plan.power.load_step
+    idle_s, load_step = context.study.power.idle, context.study.power.load_step
     found = idle_power(power, restored.server, idle_s, context.watch, configuration.name)
     power.use_idle(found)
     kept = kept.model_copy(update={"idle": {**kept.idle, place: found}})

@@ -24,7 +24,6 @@ from kneebench.databases.engine import Engine
 from kneebench.errors import KneebenchError
 from kneebench.plan.duration import restored_run_s
 from kneebench.plan.relief import ReliefError, Side, Spare, as_it_was, relieved
-from kneebench.plan.study import Study
 from kneebench.records import Climb, Configuration, Event, Order, Proof
 from kneebench.results import load
 from kneebench.results.store import Store
@@ -53,7 +52,7 @@ class Tried:
         self.sides = [one for one in self.sides if one[0] is not side]
 
 
-def prove(campaign: Context, study: Study, reliefs: Sequence[str] | None) -> None:
+def prove(campaign: Context, reliefs: Sequence[str] | None) -> None:
     """Relieve what was short at every knee that was measured, and keep what that gained.
 
     `reliefs`: those to try; if empty, what looks short; None: nothing is proved. A relief that was
@@ -67,7 +66,7 @@ def prove(campaign: Context, study: Study, reliefs: Sequence[str] | None) -> Non
         kept = store.campaign.proofs.get(climb.id)
         users, wanted = users_to_prove(climb), still_to_try(climb, reliefs, kept)
         if users and wanted:
-            before = _as_it_was(campaign, study, climb, users)
+            before = _as_it_was(campaign, climb, users)
             tried = _open_sides(campaign, before, climb, wanted)
             watch(Event(kind="start", doing=_announced(climb.configuration, tried)))
             found = _measure_sides(campaign, tried, climb.configuration, users)
@@ -88,14 +87,14 @@ def _announced(configuration: Configuration, tried: Tried) -> str:
     return f"proving what limits {configuration.name}{time}: {sides}, in turn"
 
 
-def _as_it_was(campaign: Context, study: Study, climb: Climb, users: int) -> Side:
+def _as_it_was(campaign: Context, climb: Climb, users: int) -> Side:
     """The knee, with the sizes that the campaign's server had."""
     place = climb.configuration
     kept = campaign.store.campaign.settings.get(place.id, ())
-    database = campaign.plan.database(place)
+    database = campaign.study.database(place)
     names = () if database.urls[place.storage] else database.database.sized_settings
     sized = {one.name: one.value for one in kept if one.name in names}
-    return as_it_was(study, place, users, sized)
+    return as_it_was(campaign.study, place, users, sized)
 
 
 def _open_sides(campaign: Context, before: Side, climb: Climb, reliefs: Sequence[Reliefs]) -> Tried:
@@ -152,8 +151,7 @@ def _measure_sides(
 
 
 def _context(campaign: Context, side: Side, engine: Engine, store: Store) -> Context:
-    plan = side.study.campaign
-    return campaign._replace(plan=plan, engine=engine, store=store, in_force=())
+    return campaign._replace(study=side.study, engine=engine, store=store, in_force=())
 
 
 def _run_side(tried: Tried, context: Context, side: Side, users: int, repeat: int) -> None:

@@ -30,10 +30,10 @@ from kneebench.measurement.meters import log_histogram
 from kneebench.measurement.power.recorder import PowerRecorder
 from kneebench.measurement.rung_runner import described
 from kneebench.measurement.warm_up import COOL_DOWN_S, ColdStart
-from kneebench.plan.campaign_plan import CampaignPlan
 from kneebench.plan.configurations import largest_beside
+from kneebench.plan.database_plan import RungPlan
 from kneebench.plan.ladder import ROUND_RAMP_S
-from kneebench.plan.rung_plan import RungPlan
+from kneebench.plan.study import Study
 from kneebench.records import Configuration, Event, Link, Order, Remark, Rung, Setting, Watch, noted
 from kneebench.results.campaign_reader import rungs_in, workload
 from kneebench.results.joining import sized_otherwise
@@ -53,7 +53,7 @@ RESUMED_ROUNDS = (
 class Context(NamedTuple):
     """What every measurement of a campaign needs."""
 
-    plan: CampaignPlan
+    study: Study
     engine: Engine
     store: Store
     watch: Watch
@@ -75,9 +75,9 @@ class Context(NamedTuple):
 
     def with_its_cores(self, configuration: Configuration) -> RungPlan:
         """The plan of a configuration's rungs, with the cores that its load generator has."""
-        shares = Shares(self.plan.database(configuration))
+        shares = Shares(self.study.database(configuration))
         cores = shares.load_generator_cores(configuration)
-        plan = self.plan.rungs(configuration)
+        plan = self.study.rungs(configuration)
         return plan._replace(workload=on_cores(plan.workload, cores))
 
     def report_rung(self, rung: Rung, *, kept: bool) -> None:
@@ -121,7 +121,7 @@ class Restored:
     ) -> None:
         self.context, self.configuration, self.restore = context, configuration, restore
         self._plan = context.with_its_cores(configuration)
-        self._database = context.plan.database(configuration).database
+        self._database = context.study.database(configuration).database
         self._stack = contextlib.ExitStack()
         self._server: Server | None = None
         self._log_trace: LogTrace | str = NO_TRACE
@@ -166,7 +166,7 @@ class Restored:
         store, database = self.context.store, self._database
         store.put_settings(self.configuration, settings)
         sized = [one for one in database.sized_settings if one != database.cache_setting]
-        every, own = self.context.plan.configurations, self.configuration.database
+        every, own = self.context.study.configurations, self.configuration.database
         others = [one.id for one in every if one.database != own]
         if note := sized_otherwise(store.campaign, self.configuration, sized, others):
             store.put_note(note)
@@ -175,7 +175,7 @@ class Restored:
     def _load_generator(self) -> Iterator[Setting]:
         """The cores of the load generator, where a constraint has moved it there."""
         cores = self._plan.workload.load_generator_cores
-        if cores != self.context.plan.workload.load_generator_cores:
+        if cores != self.context.study.workload.load_generator_cores:
             name, value = "cores of the load generator", as_list(cores)
             yield Setting(name=name, value=value, source="constraint (affinity)", matters=True)
 
@@ -249,7 +249,7 @@ class Restored:
         checkpoint, so that the next attempt is alike on all.
         """
         servers = self._beside.servers() if self._beside else {}
-        databases = self.context.plan.databases.values()
+        databases = self.context.study.databases.values()
         kinds = background_kinds(*(one.engine.own_quantities for one in databases))
         background = BackgroundWork(servers, kinds)
         measured = self._measure(order, cold=cold)
@@ -263,7 +263,7 @@ class Restored:
         context, plan, server = self.context, self._plan, self.server
         cold = cold and self._database.restored_cold
         start = cold_start(
-            self.configuration, context.plan.configurations, context.store, cold=cold
+            self.configuration, context.study.configurations, context.store, cold=cold
         )
         measured, lost = measured_on_all(
             lambda: measure(

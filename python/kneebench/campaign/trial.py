@@ -21,8 +21,8 @@ from kneebench.lab.journal import Journal
 from kneebench.measurement.quantities import READ
 from kneebench.plan.constraints import Constraints
 from kneebench.plan.database_plan import DatabasePlan
-from kneebench.plan.plan import Workload
 from kneebench.plan.study import Study
+from kneebench.plan.workload import Workload
 from kneebench.records import TRANSACTIONS, Check, Configuration, Finding, Order, Tally, Watch
 from kneebench.workload import generator_spec, running_load
 

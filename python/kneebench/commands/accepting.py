@@ -182,7 +182,7 @@ def _measure(
         drives = confirm_erasing(machine, study, unasked, wanted=False)
         with watching(study, expecting) as watch:
             asked = flow.RunOptions(out, fresh, brief, drives)
-            results = flow.run_on(machine, study, asked, resumable.watcher(watch))
+            results = flow.run(machine, study, asked, resumable.watcher(watch))
         print_line(f"results: {results.folder}", err=True)
         if brief:
             print_line(f"brief:   {write(results)}", err=True)

@@ -114,7 +114,7 @@ def _one(study: Study, machine: Host, out: Path, as_json: bool, resumable: Resum
 
     shown = watching(study, expected_duration(study, machine), as_json=as_json)
     with flow.machine_of(study) as there, resumable, shown as watch:
-        return flow.run_on(there, study, flow.RunOptions(out), resumable.watcher(watch))
+        return flow.run(there, study, flow.RunOptions(out), resumable.watcher(watch))
 
 
 def _print_measured(found: list[Results], study: Study, machine: Host, as_json: bool) -> NoReturn:

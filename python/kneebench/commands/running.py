@@ -100,7 +100,7 @@ def run(
         drives = confirm_erasing(machine, selected, erase_without_asking or (), wanted=erase)
         with followed(resumable, selected, expecting, page, as_json=as_json, quiet=quiet) as watch:
             asked = flow.RunOptions(out, fresh, brief, drives, reliefs)
-            results = flow.run_on(machine, selected, asked, watch)
+            results = flow.run(machine, selected, asked, watch)
         _print_results(results, brief, as_json, open_brief)
 
 
@@ -134,7 +134,7 @@ def _write_missing_brief(
             f"{found} is finished; writing its missing brief. To measure again, use --fresh",
             err=True,
         )
-        with Store.open(found):
+        with Store(found):
             _print_results(load(found), True, as_json)
 
 

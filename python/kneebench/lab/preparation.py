@@ -17,7 +17,7 @@ from kneebench.lab.limits import Allowed, DatabaseLimits
 from kneebench.lab.topology import chosen, others
 from kneebench.lab.volumes import Volumes
 from kneebench.plan.database_plan import DatabasePlan
-from kneebench.plan.plan import Storage
+from kneebench.plan.storage import Storage
 from kneebench.records import Configuration, IoAllowance, Watch
 
 

@@ -54,7 +54,6 @@ class CampaignState:
         self.folder, self._clock = folder, clock
         self._campaign = read_head(folder)
         self._study = _study(folder, self._campaign.plan)
-        self._rules = self._study.campaign
         self._reader, self.heard_s, self._now_s = EventReader(folder), 0.0, 0.0
         self._written_to = ""
         self._progress = self._begin()
@@ -112,7 +111,7 @@ class CampaignState:
         return {
             "campaign": self.campaign_id,
             "question": self._study.question,
-            "configurations": [one.name for one in self._rules.configurations],
+            "configurations": [one.name for one in self._study.configurations],
             "seconds": list(self.seconds),
             "messages": list(self.messages),
             "rungs": [
@@ -161,10 +160,10 @@ class CampaignState:
 
     def _begin(self) -> Progress:
         host = self._campaign.host
-        parts = expected(self._rules.databases, host, StepTimes(host, self._study).as_before())
+        parts = expected(self._study.databases, host, StepTimes(host, self._study).as_before())
         loads_s = 0.0 if self._campaign.base_image else parts.load_s
         parts = parts._replace(load_s=loads_s, drives_s=preconditioning_s(self._study))
-        return Progress(self._rules, parts, lambda: self._now_s)
+        return Progress(self._study, parts, lambda: self._now_s)
 
     def _take(self, logged: Logged) -> None:
         event = logged.event
@@ -220,10 +219,10 @@ class CampaignState:
         """How near each stop condition is, by the latest search rung."""
         if not (searched := self._climb()):
             return
-        by_id = {one.id: one for one in self._rules.configurations}
+        by_id = {one.id: one for one in self._study.configurations}
         if not (configuration := by_id.get(searched[-1].order.configuration)):
             return
-        ladder = self._rules.rungs(configuration).ladder
+        ladder = self._study.rungs(configuration).ladder
         for name in STOPS.names():
             result = stops.find(name).judge(searched, stops.limits(name, ladder))
             share, of = _nearness(result), configuration.name

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from kneebench.measurement.idle_counts import Idle, difference
 from kneebench.plan.ladder import WAREHOUSES_PER_USER
-from kneebench.plan.plan import Workload
+from kneebench.plan.workload import Workload
 from kneebench.records import Check, Counts, Latency, Order, Remark, Tally
 
 LARGE_TABLES = ("customer", "history", "item", "new_order", "order_line", "orders", "stock")

@@ -45,7 +45,7 @@ from kneebench.measurement.warm_up import (
     schedule,
     warm_up,
 )
-from kneebench.plan.rung_plan import RungPlan
+from kneebench.plan.database_plan import RungPlan
 from kneebench.records import (
     SYSTEM_POWER,
     Order,

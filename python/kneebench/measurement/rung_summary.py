@@ -32,7 +32,7 @@ from kneebench.measurement.summaries import (
 )
 from kneebench.measurement.validity import invalid
 from kneebench.measurement.warm_up import WarmedUp
-from kneebench.plan.rung_plan import RungPlan
+from kneebench.plan.database_plan import RungPlan
 from kneebench.records import (
     AnsweredSecond,
     Counted,

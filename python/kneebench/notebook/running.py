@@ -57,7 +57,7 @@ def run(
     shown = in_notebook() if progress is None else progress
     with flow.machine_of(study) as machine, _shown(machine, study, wanted=shown) as screen:
         asked = flow.RunOptions(folder, fresh, erase=erase, reliefs=reliefs)
-        return loaded(flow.run_on(machine, study, asked, _to_both(watch, screen)))
+        return loaded(flow.run(machine, study, asked, _to_both(watch, screen)))
 
 
 @contextlib.contextmanager
@@ -116,7 +116,7 @@ class _Line:
 @contextmanager
 def progress_line(study: Study, expected: Expected) -> Iterator[Watch]:
     """A watcher that shows what is under way in one line of a notebook."""
-    line = _Line(Progress(study.campaign, expected))
+    line = _Line(Progress(study, expected))
     try:
         yield line.receive
     finally:

@@ -7,9 +7,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from kneebench.plan.constraints import Constraint
+from kneebench.plan.constraints import UNLIMITED
 from kneebench.plan.plan import Plan
-from kneebench.records import Configuration, IoAllowance
+from kneebench.records import Configuration
 
 
 def configurations(plan: Plan) -> tuple[Configuration, ...]:
@@ -29,7 +29,7 @@ def configurations(plan: Plan) -> tuple[Configuration, ...]:
     """
     storages = sorted(plan.storages, key=lambda name: name != plan.base)
     databases = {
-        name: plan.constraints_of(database) or {"": Constraint()}
+        name: plan.constraints_of(database) or {"": UNLIMITED}
         for name, database in plan.databases_by_name.items()
     }
     found: list[Configuration] = []
@@ -38,26 +38,9 @@ def configurations(plan: Plan) -> tuple[Configuration, ...]:
             for name, constraint in constraints.items():
                 names = (storage, database, name)
                 id = configuration_id(names, [one.id for one in found])
-                found.append(_configuration(id, (storage, database, name), constraint))
+                place = {"id": id, "storage": storage, "database": database}
+                found.append(constraint.model_copy(update=place))
     return tuple(found)
-
-
-def _configuration(id: str, names: tuple[str, str, str], constraint: Constraint) -> Configuration:
-    storage, database, name = names
-    return Configuration(
-        id=id,
-        storage=storage,
-        database=database,
-        constraint=name,
-        cores=constraint.cores,
-        memory_bytes=constraint.memory_bytes,
-        engine_memory_bytes=constraint.engine_memory_bytes,
-        reference=constraint.reference,
-        siblings=constraint.siblings,
-        numa_node=constraint.numa_node,
-        io=IoAllowance(**constraint.io.model_dump()) if constraint.io else None,
-        other_limits=constraint.other_limits,
-    )
 
 
 def running_order(configurations: Sequence[Configuration]) -> tuple[Configuration, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import product
-from typing import Annotated, NamedTuple, Self
+from typing import Annotated, Self
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
@@ -25,13 +25,14 @@ from kneebench.plan.amounts import (
     amount_text,
 )
 from kneebench.plan.values import Name, Part, Switch, Whole, wrong
+from kneebench.records import Configuration, IoAllowance
 from kneebench.units import Bytes, exact_size
 
 MOST = 100
 """Constraints of a plan."""
 LEAST_CACHE_BYTES = 2**20
 REFERENCE = "reference"
-SATURATING = "saturating cores"
+SATURATING_KEY, SATURATING = "saturating", "saturating cores"
 
 
 class IoLimits(Part):
@@ -82,30 +83,6 @@ class NamedConstraint(Part):
         if not self.siblings and self.cores is None and self.numa_node is None:
             raise wrong("siblings", sentence="a value together with cores or numa_node")
         return self
-
-
-class Constraint(NamedTuple):
-    """One constraint, with shares of the data as bytes. None: not limited.
-
-    `saturating`: the number of cores is found when the campaign begins.
-    """
-
-    cores: int | None = None
-    memory_bytes: int | None = None
-    engine_memory_bytes: int | None = None
-    reference: bool = False
-    siblings: bool = True
-    numa_node: int | None = None
-    io: IoLimits | None = None
-    saturating: bool = False
-
-    @property
-    def other_limits(self) -> str:
-        """What it limits besides numbers of cores and sizes of memory."""
-        words = [] if self.siblings else ["no siblings"]
-        words += [] if self.numa_node is None else [f"NUMA node {self.numa_node}"]
-        given = self.io.model_dump(exclude_none=True) if self.io else {}
-        return ", ".join([*words, *(f"{key} {value}" for key, value in given.items())])
 
 
 class Constraints(Part):
@@ -163,30 +140,33 @@ class Constraints(Part):
         """Whether there is any sweep."""
         return bool(self.memory or self.cores or self.engine_memory)
 
-    def by_name(self, data_bytes: int) -> dict[str, Constraint]:
+    @property
+    def saturating(self) -> frozenset[str]:
+        """Names of those whose number of cores is found when the campaign begins."""
+        return frozenset(self._sweep_names) if self.cores == SATURATING_KEY else frozenset()
+
+    def by_name(self, data_bytes: int) -> dict[str, Configuration]:
         """All constraints by name: the named ones, those of the sweeps as the plan lists them, then
-        the reference. Empty for a plan without constraints.
+        the reference. Each is a configuration that has no storage yet, with shares of the data as
+        bytes. Empty for a plan without constraints.
 
         `data_bytes`: expected size of the data, of which shares are taken.
         """
-        return dict(self._all(data_bytes))
-
-    def _all(self, data_bytes: int) -> Iterator[tuple[str, Constraint]]:
-        for name, one in self.named.items():
-            memory, cache = (
-                amount_bytes(one.memory, data_bytes),
-                amount_bytes(one.engine_memory, data_bytes),
-            )
-            yield (
-                name,
-                Constraint(one.cores, memory, cache, False, one.siblings, one.numa_node, one.io),
-            )
-        yield from self._swept(data_bytes) if self.sweeps else ()
+        found = {name: _limits(one, data_bytes) for name, one in self.named.items()}
+        found |= dict(self._swept(data_bytes)) if self.sweeps else {}
         if self.reference and (self.named or self.sweeps):
-            yield REFERENCE, Constraint(reference=True)
+            found[REFERENCE] = UNLIMITED.model_copy(update={"reference": True})
+        return {
+            name: one.model_copy(update={"constraint": name, "other_limits": _other_limits(one)})
+            for name, one in found.items()
+        }
 
-    def _swept(self, data_bytes: int) -> Iterator[tuple[str, Constraint]]:
-        saturating = self.cores == "saturating"
+    @property
+    def _sweep_names(self) -> list[str]:
+        return [name for name, _ in self._swept(1)]
+
+    def _swept(self, data_bytes: int) -> Iterator[tuple[str, Configuration]]:
+        saturating = self.cores == SATURATING_KEY
         numbers: tuple[int, ...] = () if isinstance(self.cores, str) else self.cores
         every = product(numbers or (None,), self.memory or (None,), self.engine_memory or (None,))
         for cores, memory, cache in every:
@@ -195,17 +175,14 @@ class Constraints(Part):
                 amount_text(memory),
                 f"{amount_text(cache)} cache" if cache else "",
             ]
-            yield (
-                ", ".join(filter(None, words)),
-                Constraint(
-                    cores,
-                    amount_bytes(memory, data_bytes),
-                    amount_bytes(cache, data_bytes),
-                    siblings=self.siblings,
-                    numa_node=self.numa_node,
-                    saturating=saturating,
-                ),
+            one = NamedConstraint.model_construct(
+                cores=cores,
+                memory=memory,
+                engine_memory=cache,
+                siblings=self.siblings,
+                numa_node=self.numa_node,
             )
+            yield ", ".join(filter(None, words)), _limits(one, data_bytes)
 
     @model_validator(mode="after")
     def _names_are_names(self) -> Self:
@@ -214,7 +191,7 @@ class Constraints(Part):
                 _NAME.validate_python(name)
             except ValidationError:
                 raise wrong(name, sentence="a name of at most 100 characters on one line") from None
-            if name in (*(name for name, _ in self._swept(1)), REFERENCE):
+            if name in (*self._sweep_names, REFERENCE):
                 raise wrong(name, sentence="a name that no sweep gives")
         return self
 
@@ -222,7 +199,7 @@ class Constraints(Part):
     def _sweeps_are_clear(self) -> Self:
         for key in ("memory", "cores", "engine_memory"):
             values = getattr(self, key)
-            if len(set(values)) < len(values) and values != "saturating":
+            if len(set(values)) < len(values) and values != SATURATING_KEY:
                 raise wrong(key, sentence="each value once")
         if self.reference and not (self.named or self.sweeps):
             raise wrong("reference", sentence="true together with a sweep or a named constraint")
@@ -231,25 +208,45 @@ class Constraints(Part):
             raise wrong(key, sentence="a value together with a sweep of cores")
         if len(self.by_name(1)) > MOST:
             raise wrong(sentence=f"at most {MOST} constraints")
-        names = [name for name, _ in self._swept(1)]
+        names = self._sweep_names
         if alike := next((name for name in names if names.count(name) > 1), ""):
             raise wrong(sentence=f"sizes with names of their own: two of them are {alike!r}")
         return self
 
 
-def named(name: str, one: Constraint) -> Constraints:
-    """A table with this constraint alone; an empty one for what limits nothing."""
-    limits = {
-        "cores": one.cores,
-        "siblings": one.siblings,
-        "numa_node": one.numa_node,
-        "memory": one.memory_bytes,
-        "engine_memory": one.engine_memory_bytes,
-        "io": one.io,
-    }
-    if one.reference or one == Constraint():
+UNLIMITED = Configuration(id="", storage="")
+"""What limits nothing, without a storage."""
+
+
+def _limits(one: NamedConstraint, data_bytes: int) -> Configuration:
+    return Configuration(
+        id="",
+        storage="",
+        cores=one.cores,
+        memory_bytes=amount_bytes(one.memory, data_bytes),
+        engine_memory_bytes=amount_bytes(one.engine_memory, data_bytes),
+        siblings=one.siblings,
+        numa_node=one.numa_node,
+        io=IoAllowance(**one.io.model_dump()) if one.io else None,
+    )
+
+
+def _other_limits(one: Configuration) -> str:
+    """What it limits besides numbers of cores and sizes of memory, in words."""
+    words = [] if one.siblings else ["no siblings"]
+    words += [] if one.numa_node is None else [f"NUMA node {one.numa_node}"]
+    given = one.io.model_dump(exclude_none=True) if one.io else {}
+    return ", ".join([*words, *(f"{key} {value}" for key, value in given.items())])
+
+
+def named(name: str, one: Configuration) -> Constraints:
+    """A table with the limits of a configuration alone, under a name; empty for no limits."""
+    if not (limits := one.limited):
         return Constraints()
-    return Constraints.model_validate({name: NamedConstraint(**limits)})
+    keys = {name.removesuffix("_bytes"): value for name, value in limits.items()}
+    if one.io:
+        keys["io"] = IoLimits(**one.io.model_dump())
+    return Constraints.model_validate({name: NamedConstraint(**keys)})
 
 
 _NAME: TypeAdapter[str] = TypeAdapter(Name)

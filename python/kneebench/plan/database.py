@@ -18,7 +18,7 @@ from kneebench.plan.values import Name, Number, Part, Shell, Switch, Text, Whole
 from kneebench.secrets import is_kept_command
 
 if TYPE_CHECKING:
-    from kneebench.plan.constraints import Constraint
+    from kneebench.records import Configuration
 
 DEFAULT = "postgres"
 """The engine of a plan that names none."""
@@ -81,13 +81,11 @@ class Database(Part):
                 raise wrong("database", "settings", self.temporary_setting, sentence=sentence)
 
     def check_constraints(
-        self, constraints: Mapping[str, Constraint], urls: Mapping[str, str]
+        self, constraints: Mapping[str, Configuration], urls: Mapping[str, str]
     ) -> None:
         """Raise the rule's error where constraints do not fit the engine; `urls` by storage."""
         for name, one in constraints.items():
-            default = type(one)()
-            given = (k for k in self.cannot_limit if getattr(one, k) != getattr(default, k))
-            if key := next(given, ""):
+            if key := next((key for key in self.cannot_limit if key in one.limited), ""):
                 raise wrong("constraints", name, key, sentence="no value: a model has none")
         if not self.cache_setting and any(one.engine_memory_bytes for one in constraints.values()):
             sentence = "no engine_memory: this engine has no setting for its cache"
@@ -233,7 +231,7 @@ class ServerDatabase(Database):
         return storage.url or self.url
 
     def check_constraints(
-        self, constraints: Mapping[str, Constraint], urls: Mapping[str, str]
+        self, constraints: Mapping[str, Configuration], urls: Mapping[str, str]
     ) -> None:
         """An external server cannot be limited."""
         super().check_constraints(constraints, urls)

@@ -1,4 +1,4 @@
-"""What a plan says of one of its databases: all that an engine is made of."""
+"""What a plan says of one of its databases, which an engine is made of, and of its rungs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,20 @@ from kneebench.plan.hosts import Hosts
 from kneebench.plan.ladder import Ladder
 from kneebench.plan.workload import Workload
 from kneebench.records import Configuration
+
+
+class RungPlan(NamedTuple):
+    """The rules of a configuration's rungs.
+
+    `ladder`: with the stop conditions of its storage; `workload`: with the cores that its load
+    generator has; `seed`: of the random streams; `meters`: those to read.
+    """
+
+    engine: EngineProperties
+    ladder: Ladder
+    workload: Workload
+    seed: int
+    meters: tuple[str, ...]
 
 
 class DatabasePlan(NamedTuple):
@@ -33,6 +47,7 @@ class DatabasePlan(NamedTuple):
     ladder: Ladder
     seed: int
     emulated_path: Path
+    meters: tuple[str, ...] = ()
     servers_at_once: int = 1
     databases_at_once: int = 1
     aligned: bool = False
@@ -49,6 +64,11 @@ class DatabasePlan(NamedTuple):
     def ladder_on(self, storage: str) -> Ladder:
         """The ladder with the stop conditions of a storage."""
         return self.ladder.on(self.storages[storage].stops)
+
+    def rungs_on(self, storage: str) -> RungPlan:
+        """The rules of the rungs on a storage."""
+        ladder = self.ladder_on(storage)
+        return RungPlan(self.engine, ladder, self.workload, self.seed, self.meters)
 
     @property
     def drains(self) -> bool:

@@ -14,7 +14,7 @@ from kneebench.plan.storage import Storage
 from kneebench.plan.values import Cores, Directory, wrong
 
 if TYPE_CHECKING:
-    from kneebench.plan.constraints import Constraint
+    from kneebench.records import Configuration
 
 
 class ManagedDatabase(ExistingSchemaDatabase):
@@ -120,7 +120,7 @@ class ManagedDatabase(ExistingSchemaDatabase):
             raise wrong("database", "page_cache", sentence=sentence)
 
     def check_constraints(
-        self, constraints: Mapping[str, Constraint], urls: Mapping[str, str]
+        self, constraints: Mapping[str, Configuration], urls: Mapping[str, str]
     ) -> None:
         """Only a managed server can be limited, and only its own page cache."""
         super().check_constraints(constraints, urls)

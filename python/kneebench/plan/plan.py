@@ -15,7 +15,7 @@ from pydantic import AfterValidator, ConfigDict, Field, JsonValue, model_validat
 from kneebench.engine_properties import engine_properties
 from kneebench.plan.acceptance import Accept
 from kneebench.plan.authors_words import AuthorsWords
-from kneebench.plan.constraints import Constraint, Constraints, wrong_sizes
+from kneebench.plan.constraints import Constraints, wrong_sizes
 from kneebench.plan.database import Database as Database
 from kneebench.plan.database import kept_commands
 from kneebench.plan.database_rules import about, check_databases, check_rounds
@@ -31,6 +31,7 @@ from kneebench.plan.values import Directory, FolderName, Name, Note, Sentence, S
 from kneebench.plan.values import Part as Part
 from kneebench.plan.volume import Volume
 from kneebench.plan.workload import Workload as Workload
+from kneebench.records import Configuration
 from kneebench.records.markup import html_table
 from kneebench.shelf import ENGINES
 
@@ -249,7 +250,7 @@ class Plan(Part):
         """Whether it limits its databases to less than they could have."""
         return bool(self.constraints.named or self.constraints.sweeps)
 
-    def constraints_of(self, database: Database) -> dict[str, Constraint]:
+    def constraints_of(self, database: Database) -> dict[str, Configuration]:
         """Those of a database by name (`Constraints.by_name`), as shares are of its data; empty for
         a plan without any.
         """

@@ -11,11 +11,9 @@ from typing import NamedTuple
 
 from kneebench import units
 from kneebench.analysis.wording import plural
-from kneebench.engine_properties import engine_properties
 from kneebench.plan.amounts import amount_text
-from kneebench.plan.constraints import Constraint, named
+from kneebench.plan.constraints import named
 from kneebench.plan.default import MEMORY
-from kneebench.plan.plan import Plan
 from kneebench.plan.study import Study
 from kneebench.plan.volume import LEAST_BYTES, EmulatedDrive, Volume
 from kneebench.records import Configuration
@@ -54,7 +52,7 @@ class ReliefError(Exception):
     """A relief that cannot be had here, and why."""
 
 
-Change = Callable[[Plan, Configuration, Spare], Plan]
+Change = Callable[[Study, Configuration, Spare], Study]
 
 
 def as_it_was(
@@ -66,87 +64,74 @@ def as_it_was(
     """The configuration alone, at a fixed number of users, run by run: in no short rounds.
     `settings`: those that its server had by the sizing rules, which see another plan now.
     """
-    plan = study.written.alone(configuration.database)
-    constraint = _constraint(plan, configuration)._replace(
-        cores=configuration.cores, saturating=False
-    )
-    own = plan.ladder_on(configuration.storage)
+    alone = study.alone(configuration.database)
+    database = alone.only_database
+    own = database.ladder_on(configuration.storage)
     window_s = own.final_window
     if own.rounds == "short":
         window_s = max(window_s, own.window)
     ladder = own.model_copy(
         update={"users": users, "rounds": "long", "final_window": window_s, "checkpoints": 0}
     )
-    given = {**(settings or {}), **plan.database.settings}
-    fields = {
-        "database": plan.database.model_copy(update={"settings": given}),
-        "storages": {configuration.storage: plan.storages[configuration.storage]},
-        "constraints": named(configuration.constraint, constraint),
-        "ladder": ladder,
-        "baseline": "",
-        "raw_profile": False,
-    }
-    return _side("", plan.model_copy(update=fields))
+    given = {**(settings or {}), **database.database.settings}
+    changed = alone.changed(
+        database=database.database.model_copy(update={"settings": given}),
+        storages={configuration.storage: study.storages[configuration.storage]},
+        constraints=named(configuration.constraint, configuration),
+        ladder=ladder,
+        baseline="",
+        raw_profile=False,
+    )
+    return _side("", changed)
 
 
 def relieved(side: Side, relief: str, spare: Spare) -> Side:
     """The side with one resource relieved. Raises ReliefError where that is impossible here."""
-    return _side(relief, RELIEFS[relief](side.study.written, side.configuration, spare))
+    return _side(relief, RELIEFS[relief](side.study, side.configuration, spare))
 
 
-def _side(relief: str, plan: Plan) -> Side:
-    study = Study(plan)
+def _side(relief: str, study: Study) -> Side:
     [configuration] = study.configurations
     return Side(relief, study, configuration)
 
 
-def _log_in_memory(plan: Plan, configuration: Configuration, spare: Spare) -> Plan:
-    if _may_be_files(plan, configuration):
+def _log_in_memory(study: Study, configuration: Configuration, spare: Spare) -> Study:
+    if _may_be_files(study, configuration):
         change: dict[str, object] = {"log_path": MEMORY, "log": None}
     else:
         size = min(LOG_BYTES[1], max(LOG_BYTES[0], spare.free_bytes // 4))
         change = {"log_path": None, "log": _in_memory(size, spare)}
-    return _other_storage(plan, configuration, "log in memory", change)
+    return _other_storage(study, configuration, "log in memory", change)
 
 
-def _data_in_memory(plan: Plan, configuration: Configuration, spare: Spare) -> Plan:
+def _data_in_memory(study: Study, configuration: Configuration, spare: Spare) -> Study:
     """The log stays where it was."""
-    storage = plan.storages[configuration.storage]
-    footprint = engine_properties(plan.database.engine).footprint
-    needed = footprint.climb_bytes(plan.workload.warehouses)
+    storage = study.storages[configuration.storage]
+    needed = study.only_database.engine.footprint.climb_bytes(study.workload.warehouses)
     volume = _in_memory(round(TIMES_NEEDED * needed), spare)
-    if _may_be_files(plan, configuration):
+    if _may_be_files(study, configuration):
         change: dict[str, object] = {"path": MEMORY}
     else:
         change = {"path": None, **{key: getattr(volume, key) for key in Volume.model_fields}}
     if not storage.log_apart:
         own = Volume(**{key: getattr(storage, key) for key in Volume.model_fields})
         change |= {"log": own} if storage.drives else {"log_path": storage.path}
-    return _other_storage(plan, configuration, "data in memory", change)
+    return _other_storage(study, configuration, "data in memory", change)
 
 
-def _constraint(plan: Plan, configuration: Configuration) -> Constraint:
-    return plan.constraints_of(plan.database).get(configuration.constraint, Constraint())
-
-
-def _data_bytes(plan: Plan) -> int:
-    footprint = engine_properties(plan.database.engine).footprint
-    return footprint.data_bytes(plan.workload.warehouses)
-
-
-def _may_be_files(plan: Plan, configuration: Configuration) -> bool:
+def _may_be_files(study: Study, configuration: Configuration) -> bool:
     """Whether a directory in memory will do: below a limit, its files would count as the server's
     memory, and a volume is compared with a volume.
     """
-    storage = plan.storages[configuration.storage]
+    storage = study.storages[configuration.storage]
     if not (storage.path or storage.drives):
         raise ReliefError(NOT_OURS)
-    return not storage.drives and _memory_bytes(plan, configuration) is None
+    return not storage.drives and _memory_bytes(study, configuration) is None
 
 
-def _memory_bytes(plan: Plan, configuration: Configuration) -> int | None:
+def _memory_bytes(study: Study, configuration: Configuration) -> int | None:
     """The database's limit: the configuration's, or the plan's for all configurations."""
-    return configuration.memory_bytes or getattr(plan.database, "memory", None)
+    return configuration.memory_bytes or getattr(study.only_database.database, "memory", None)
 
 
 def _in_memory(size_bytes: int, spare: Spare) -> Volume:
@@ -158,76 +143,68 @@ def _in_memory(size_bytes: int, spare: Spare) -> Volume:
 
 
 def _other_storage(
-    plan: Plan, configuration: Configuration, words: str, change: Mapping[str, object]
-) -> Plan:
-    storage = plan.storages[configuration.storage].model_copy(update=change)
-    return plan.model_copy(update={"storages": {f"{configuration.storage}, {words}": storage}})
+    study: Study, configuration: Configuration, words: str, change: Mapping[str, object]
+) -> Study:
+    storage = study.storages[configuration.storage].model_copy(update=change)
+    return study.changed(storages={f"{configuration.storage}, {words}": storage})
 
 
-def _more_memory(plan: Plan, configuration: Configuration, spare: Spare) -> Plan:
+def _more_memory(study: Study, configuration: Configuration, spare: Spare) -> Study:
     """Enough for all data, if it is there. Its warm-up ends when throughput and reads are steady: a
     cache takes time to fill.
     """
-    if (limit := _memory_bytes(plan, configuration)) is None:
+    if (limit := _memory_bytes(study, configuration)) is None:
         raise ReliefError("the database's memory is not limited")
-    wanted = max(TIMES_MEMORY * limit, round(TIMES_DATA * _data_bytes(plan)))
+    wanted = max(TIMES_MEMORY * limit, round(TIMES_DATA * study.only_database.data_bytes))
     memory = min(wanted, spare.free_bytes // 2)
     if memory < 2 * limit:
         free = units.size(spare.free_bytes)
         raise ReliefError(f"twice its memory is not free ({free} is)")
-    warm = plan.model_copy(update={"ladder": plan.ladder.model_copy(update={"warm_up": "auto"})})
+    warm = study.changed(ladder=study.ladder.model_copy(update={"warm_up": "auto"}))
     return _other_limits(warm, configuration, memory_bytes=memory // MIB * MIB)
 
 
-def _more_cores(plan: Plan, configuration: Configuration, spare: Spare) -> Plan:
+def _more_cores(study: Study, configuration: Configuration, spare: Spare) -> Study:
     """All of this machine that the load generator leaves; where it leaves none, it shares them."""
     own, every = spare.used_cores, spare.cores
     if not own or own >= len(every):
         raise ReliefError("the database may already use every core of this machine")
-    generator = plan.workload.load_generator_cores
+    generator = study.workload.load_generator_cores
     left = tuple(core for core in every if core not in generator)
     if len(left) <= own:
         left, generator = every, ()
     change = {
-        "database": plan.database.model_copy(update={"cores": left}),
-        "workload": plan.workload.model_copy(update={"load_generator_cores": generator}),
+        "database": study.only_database.database.model_copy(update={"cores": left}),
+        "workload": study.workload.model_copy(update={"load_generator_cores": generator}),
     }
     limits = {"cores": len(left), "numa_node": None, "siblings": True}
-    return _other_limits(plan.model_copy(update=change), configuration, **limits)
+    return _other_limits(study.changed(**change), configuration, **limits)
 
 
-def _other_limits(plan: Plan, configuration: Configuration, **limits: int | None) -> Plan:
+def _other_limits(study: Study, configuration: Configuration, **limits: int | None) -> Study:
     """Under a constraint that is named by what it allows."""
-    before = _constraint(plan, configuration)
-    after = before._replace(**limits, saturating=False)  # type: ignore[arg-type]
+    after = configuration.model_copy(update=limits)
     words = [f"{after.cores} cores"] if after.cores else []
     words += [amount_text(after.memory_bytes)] if after.memory_bytes else []
-    return plan.model_copy(update={"constraints": named(", ".join(words), after)})
+    return study.changed(constraints=named(", ".join(words), after))
 
 
-def _more_warehouses(plan: Plan, configuration: Configuration, spare: Spare) -> Plan:
-    warehouses = TIMES_WAREHOUSES * plan.workload.warehouses
-    workload = plan.workload.model_copy(update={"warehouses": warehouses})
-    storage = {
-        f"{configuration.storage}, {warehouses} warehouses": plan.storages[configuration.storage]
-    }
-    return plan.model_copy(update={"workload": workload, "storages": storage})
+def _more_warehouses(study: Study, configuration: Configuration, spare: Spare) -> Study:
+    warehouses = TIMES_WAREHOUSES * study.workload.warehouses
+    workload = study.workload.model_copy(update={"warehouses": warehouses})
+    other = _other_storage(study, configuration, f"{warehouses} warehouses", {})
+    return other.changed(workload=workload)
 
 
-def _more_load_generator(plan: Plan, configuration: Configuration, spare: Spare) -> Plan:
+def _more_load_generator(study: Study, configuration: Configuration, spare: Spare) -> Study:
     """Twice the threads, on all cores of this machine."""
     threads = 2 * spare.threads
     if threads > len(spare.cores):
         seen = f"it has {plural(spare.threads, 'thread')} on {len(spare.cores)} cores"
         raise ReliefError(f"there is no further core for the load generator: {seen}")
     change = {"load_generator_threads": threads, "load_generator_cores": spare.cores}
-    workload = plan.workload.model_copy(update=change)
-    storage = {
-        f"{configuration.storage}, {threads} load generator threads": plan.storages[
-            configuration.storage
-        ]
-    }
-    return plan.model_copy(update={"workload": workload, "storages": storage})
+    other = _other_storage(study, configuration, f"{threads} load generator threads", {})
+    return other.changed(workload=study.workload.model_copy(update=change))
 
 
 RELIEFS: dict[str, Change] = {

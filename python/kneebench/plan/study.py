@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
-from kneebench.plan.campaign_plan import CampaignPlan
 from kneebench.plan.configurations import configurations
-from kneebench.plan.database_plan import DatabasePlan
+from kneebench.plan.database_plan import DatabasePlan, RungPlan
 from kneebench.plan.default import is_default
 from kneebench.plan.plan import Plan
 from kneebench.records import Configuration, PlannedDatabase, PlannedStorage, ResolvedPlan
@@ -51,6 +50,8 @@ class Study:
     servers = _own(lambda plan: plan.servers)
     workload = _own(lambda plan: plan.workload)
     ladder = _own(lambda plan: plan.ladder)
+    saturating = _own(lambda plan: plan.constraints.saturating)
+    kept_commands = _own(lambda plan: plan.kept_commands)
     most_restores = _own(lambda plan: plan.most_restores)
     meters = _own(lambda plan: plan.meters)
     power = _own(lambda plan: plan.power)
@@ -109,6 +110,7 @@ class Study:
                 workload=plan.workload,
                 ladder=plan.ladder,
                 seed=plan.seed,
+                meters=plan.meters,
                 emulated_path=plan.emulated_path,
                 servers_at_once=len(every) if short else 1,
                 databases_at_once=len(plan.databases_by_name) if short else 1,
@@ -127,22 +129,13 @@ class Study:
         [found] = self.databases.values()
         return found
 
-    @cached_property
-    def campaign(self) -> CampaignPlan:
-        """All that its campaign measures by."""
-        plan = self.written
-        constraints = [plan.constraints_of(one) for one in plan.databases_by_name.values()]
-        return CampaignPlan(
-            configurations=self.configurations,
-            databases=self.databases,
-            ladder=plan.ladder,
-            workload=plan.workload,
-            meters=plan.meters,
-            power=plan.power,
-            saturating=frozenset(
-                name for some in constraints for name, one in some.items() if one.saturating
-            ),
-        )
+    def database(self, configuration: Configuration) -> DatabasePlan:
+        """The database that a configuration has."""
+        return self.databases[configuration.database]
+
+    def rungs(self, configuration: Configuration) -> RungPlan:
+        """The rules of a configuration's rungs."""
+        return self.database(configuration).rungs_on(configuration.storage)
 
     @cached_property
     def resolved(self) -> ResolvedPlan:

@@ -9,6 +9,7 @@ from typing import Any
 from kneebench.plan.explanation import dotted
 from kneebench.plan.json_schema import at
 from kneebench.plan.plan import Plan
+from kneebench.plan.study import Study
 from kneebench.plan.value_text import toml_text
 
 _KEYS_BEFORE_NOTES = 44
@@ -30,17 +31,18 @@ def to_toml(plan: Plan) -> str:
     return _written(plan, plan.model_dump(exclude_unset=True), _noted_pair)
 
 
-def to_bare_toml(plan: Plan, *, defaults: bool) -> str:
+def to_bare_toml(study: Study, *, defaults: bool) -> str:
     """The same without notes; and with or without the keys that have their default.
 
-    >>> plan = Plan.model_validate({"seed": 7, "baseline": "", "storages": {"disk": {"path": "a"}}})
-    >>> print(to_bare_toml(plan, defaults=False))
+    >>> kept = {"seed": 7, "baseline": "", "storages": {"disk": {"path": "a"}}}
+    >>> print(to_bare_toml(Study.kept(kept), defaults=False))
     seed = 7
     <BLANKLINE>
     [storages.disk]
     path = "a"
     <BLANKLINE>
     """
+    plan = study.written
     kept = plan.model_dump(exclude_unset=True, exclude_defaults=not defaults)
     return _written(plan, kept, _bare_pair)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from kneebench.records.record import Record
 
 
@@ -61,6 +63,17 @@ class Configuration(Record):
     """Siblings, NUMA node and I/O limits in words."""
     database: str = ""
     """Name of the database; empty where the plan has one."""
+
+    @property
+    def limited(self) -> dict[str, Any]:
+        """What it limits, by field; empty for a reference, or without a constraint.
+
+        >>> Configuration(id="a", storage="a", cores=1, siblings=False).limited
+        {'cores': 1, 'siblings': False}
+        """
+        fields = ("cores", "memory_bytes", "engine_memory_bytes", "siblings", "numa_node", "io")
+        values = ((name, getattr(self, name)) for name in fields)
+        return {name: value for name, value in values if value is not None and value is not True}
 
     @property
     def name(self) -> str:

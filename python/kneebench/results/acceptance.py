@@ -219,8 +219,8 @@ def plan_of(baseline: Results) -> Study:
         raise PlanError(
             f"cannot run the plan of {name}", seen="another version wrote it", do="name a plan file"
         ) from None
-    if study.written.kept_commands:
-        key = ".".join(study.written.kept_commands[0])
+    if study.kept_commands:
+        key = ".".join(study.kept_commands[0])
         raise PlanError(
             f"cannot run the plan of {name}",
             seen=f"results do not keep the command in {key}",

@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError
 from kneebench.analysis.quoted_load import REPEATED, with_quoted_load
 from kneebench.directories import CAMPAIGNS
 from kneebench.errors import KneebenchError
-from kneebench.plan.plan import Workload
+from kneebench.plan.workload import Workload
 from kneebench.records import (
     Campaign,
     Check,

@@ -25,7 +25,7 @@ from kneebench.measurement.checks import (
     unstarted,
 )
 from kneebench.measurement.idle_counts import Idle
-from kneebench.plan.plan import Workload
+from kneebench.plan.workload import Workload
 from kneebench.records import (
     Campaign,
     Check,

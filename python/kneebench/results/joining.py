@@ -36,7 +36,7 @@ def joinable(kept: Mapping[str, Any], requested: Study) -> bool:
     return (
         before.base == requested.base
         and {*before.configurations} < {*requested.configurations}
-        and before.campaign.saturating <= requested.campaign.saturating
+        and before.saturating <= requested.saturating
         and all(_several(requested).get(name) == one for name, one in _several(before).items())
         and all(requested.storages.get(name) == one for name, one in before.storages.items())
     )

@@ -22,7 +22,6 @@ from kneebench.errors import KneebenchError
 from kneebench.lab.host import machine_key
 from kneebench.measurement.warm_up import COOL_DOWN_S
 from kneebench.plan.authors_words import AuthorsWords
-from kneebench.plan.campaign_plan import CampaignPlan
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.duration import Adjust, Steps, steps
 from kneebench.plan.study import Study
@@ -61,24 +60,22 @@ class StepTimes:
     """Those of one study on one machine: as they were here before, and now."""
 
     def __init__(self, host: Host, study: Study) -> None:
-        self._host, self._campaign = host, study.campaign
-        self._real, self._digest = study.measures_real_hardware, _digest(study)
+        self._host, self._study, self._digest = host, study, _digest(study)
 
     def keep(self, results: Results, *, resumed: bool = False) -> None:
         """Keep the times of a finished campaign if its clock was real and it was not interrupted;
         only the newest campaigns are.
         """
-        if not resumed and self._real:
+        if not resumed and self._study.measures_real_hardware:
             with contextlib.suppress(*UNFORESEEN):
-                times = _times(self._host, self._campaign, self._digest, results)
-                _write(self._host, results.campaign.id, times)
+                _write(self._host, results.campaign.id, self._of(results))
 
     def as_before(self) -> Adjust:
         """Steps as they were here before, on the configurations that are most alike."""
         known = list(_known(self._host))
 
         def adjusted(configuration: Configuration, expected: Steps) -> Steps:
-            database = self._campaign.database(configuration)
+            database = self._study.database(configuration)
             wanted = _alike(self._digest, database, configuration)
             return expected._replace(
                 **{
@@ -89,37 +86,26 @@ class StepTimes:
 
         return adjusted
 
+    def _of(self, results: Results) -> CampaignTimes:
+        of = [rung for climb in results.climbs for rung in (*climb.superseded, *climb.rungs)]
+        every = sorted(of, key=_start)
+        found = tuple(
+            ConfigurationTimes(
+                alike=_alike(self._digest, database, configuration),
+                took=dict(_took(configuration, database, every)),
+                expected=steps(database, configuration, self._host)._asdict(),
+            )
+            for configuration in self._study.configurations
+            for database in [self._study.database(configuration)]
+        )
+        return CampaignTimes(finished_at=datetime.now(UTC).isoformat(), configurations=found)
+
 
 def _write(host: Host, name: str, times: CampaignTimes) -> None:
     folder = make_private(_folder(host))
     write_private(folder / f"{name}.json", kept_text(times))
     for old in sorted(folder.glob("*.json"), key=lambda one: one.stat().st_mtime)[:-NEWEST]:
         old.unlink(missing_ok=True)
-
-
-def _times(host: Host, campaign: CampaignPlan, digest: str, results: Results) -> CampaignTimes:
-    every = sorted(
-        (rung for climb in results.climbs for rung in (*climb.superseded, *climb.rungs)), key=_start
-    )
-    found = tuple(
-        _steps_of(host, campaign.database(configuration), configuration, digest, every)
-        for configuration in campaign.configurations
-    )
-    return CampaignTimes(finished_at=datetime.now(UTC).isoformat(), configurations=found)
-
-
-def _steps_of(
-    host: Host,
-    plan: DatabasePlan,
-    configuration: Configuration,
-    digest: str,
-    every: Sequence[Rung],
-) -> ConfigurationTimes:
-    return ConfigurationTimes(
-        alike=_alike(digest, plan, configuration),
-        took=dict(_took(configuration, plan, every)),
-        expected=steps(plan, configuration, host)._asdict(),
-    )
 
 
 def _factor(name: str, wanted: Sequence[str], known: Sequence[ConfigurationTimes]) -> float:

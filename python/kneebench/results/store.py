@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 
 from kneebench.analysis.headline import finding_line
@@ -48,6 +49,7 @@ from kneebench.results.joining import (
     with_authors_words,
     with_configurations,
 )
+from kneebench.results.logo import keep_logo
 from kneebench.results.measured_files import MeasuredFiles, StorableRung
 from kneebench.results.origin import is_own, sign
 
@@ -57,12 +59,13 @@ class Store(HeadKeeper):
     `campaign` is its head as it is kept now.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, study: Study | None = None) -> None:
         """Open a folder that holds a campaign; raises Refused while another process writes into
-        it.
+        it. `study`: that it is resumed under; without one, its own.
         """
         self.folder = folder
         self.campaign = read_head(folder)
+        self._study = study
         self._workload = campaign_reader.workload(self.campaign)
         self._files = MeasuredFiles(folder)
         self._number = len(campaign_reader.rung_files(folder))
@@ -92,12 +95,7 @@ class Store(HeadKeeper):
             write_text(folder / "schema" / f"{kind}.json", json.dumps(schema, indent=1) + "\n")
         write_kept(folder / "campaign.json", campaign)
         sign(folder, campaign)
-        return cls(folder)
-
-    @classmethod
-    def open(cls, folder: Path) -> Store:
-        """A campaign to resume."""
-        return cls(folder)
+        return cls(folder, study)
 
     @classmethod
     def for_study(
@@ -118,18 +116,24 @@ class Store(HeadKeeper):
         found = None if fresh else find_unfinished(root, study, host, reliefs=reliefs, watch=watch)
         found = found or (None if fresh else find_joinable(root, study, host))
         with writing(root):
-            return cls.open(found) if found else cls.create(root, study, host)
+            return cls(found, study) if found else cls.create(root, study, host)
 
-    def reopen(self, study: Study) -> tuple[Configuration, ...]:
-        """Add the configurations that only this plan has, and give them. The campaign is unfinished
-        now.
+    @cached_property
+    def study(self) -> Study:
+        """What is measured into it. Raises ValidationError for a plan of another version."""
+        return self._study or Study.kept(self.campaign.plan)
+
+    def reopen(self) -> tuple[Configuration, ...]:
+        """Add the configurations that only its study has, and give them; keep the author's words
+        and logo. The campaign is unfinished now.
         """
-        own = is_own(self.folder, self.campaign)
+        study, own = self.study, is_own(self.folder, self.campaign)
         (self.folder / "finished.json").unlink(missing_ok=True)
         if added := added_configurations(self.campaign, study):
             rungs = campaign_reader.rungs_in(self.folder, self._workload)
             self._keep(with_configurations(self.campaign, study, added, rungs))
         self._keep(with_authors_words(self.campaign, study))
+        keep_logo(self.folder, study.brief.logo)
         if own:
             sign(self.folder, self.campaign)
         return added

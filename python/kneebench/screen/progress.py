@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from kneebench.analysis.quoted_load import REPEATED
 from kneebench.lab.preparation import Shares
-from kneebench.plan.campaign_plan import CampaignPlan
 from kneebench.plan.duration import Expected, rungs
+from kneebench.plan.study import Study
 from kneebench.records import (
     Configuration,
     Event,
@@ -105,12 +105,12 @@ class Progress:
     """The state: feed it events, read its fields."""
 
     def __init__(
-        self, plan: CampaignPlan, expected: Expected, clock: Callable[[], float] = time.monotonic
+        self, study: Study, expected: Expected, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.configurations = {
-            configuration.id: configuration for configuration in plan.configurations
+            configuration.id: configuration for configuration in study.configurations
         }
-        self._work, self._clock, self._began_s = Work(plan, expected), clock, clock()
+        self._work, self._clock, self._began_s = Work(study, expected), clock, clock()
         self._told_s = 0.0
         self.doing = "starting"
         self.share: float | None = None
@@ -253,14 +253,14 @@ class Work:
     climb with its drives before it, the final runs' rungs.
     """
 
-    def __init__(self, plan: CampaignPlan, expected: Expected) -> None:
-        names = [configuration.name for configuration in plan.configurations]
+    def __init__(self, study: Study, expected: Expected) -> None:
+        names = [configuration.name for configuration in study.configurations]
         self._load_s, self._climb_s = expected.load_s, expected.climbs_s / len(names)
-        first = next(iter(plan.databases.values()))
-        self.climb_rungs = rungs(plan.ladder, len(Shares(first).resources.cores))
+        first = next(iter(study.databases.values()))
+        self.climb_rungs = rungs(study.ladder, len(Shares(first).resources.cores))
         """Rungs of one climb, roughly."""
         self._climb_rung_s = self._climb_s / self.climb_rungs
-        runs = expected.final_runs or plan.ladder.final_rungs * len(names)
+        runs = expected.final_runs or study.ladder.final_rungs * len(names)
         self.final_runs = round(runs)
         """Final runs, at the least, those at the fixed rate included."""
         self._report_rung_s = expected.final_runs_s / max(1.0, runs)
@@ -269,8 +269,8 @@ class Work:
         self._report_left_s = expected.final_runs_s
         self._round_s, self._fewer, self._more = 0.0, 0.0, 0.0
         """What a round takes; rounds that may be saved, or needed beyond those expected."""
-        if plan.ladder.rounds == "short":
-            fewest, most = plan.ladder.fewest_rounds, plan.ladder.most_repeats
+        if study.ladder.rounds == "short":
+            fewest, most = study.ladder.fewest_rounds, study.ladder.most_repeats
             self._round_s = expected.final_runs_s / max(1, fewest)
             self.end_round(RoundsLeft(fewest, (fewest + most) / 2, most))
         self._done_s, self._took_s = 0.0, 0.0

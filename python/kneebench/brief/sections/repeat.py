@@ -22,11 +22,10 @@ RELATIVE = "Relative paths start from the directory where kneebench runs."
 
 def section(view: ViewModel) -> Section:
     """To be repeated by anyone; passwords were never kept."""
-    study = Study.kept(view.plan.document)
-    plan = study.written
-    notes = {INSTRUCTION: True, RELATIVE: _relative(study), COMMANDS: bool(plan.kept_commands)}
+    study = view.plan
+    notes = {INSTRUCTION: True, RELATIVE: _relative(study), COMMANDS: bool(study.kept_commands)}
     sentences = (*(sentence for sentence, holds in notes.items() if holds), FOLDER)
-    written, whole = (to_bare_toml(plan, defaults=defaults) for defaults in (False, True))
+    written, whole = (to_bare_toml(study, defaults=defaults) for defaults in (False, True))
     return Section(
         name="repeat",
         title="Reproduce this result",

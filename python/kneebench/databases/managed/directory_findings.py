@@ -27,7 +27,7 @@ from kneebench.lab.volumes import capacity_bytes
 from kneebench.plan.amounts import MEMORY_SHARE
 from kneebench.plan.amounts import log_space_bytes as log_share_bytes
 from kneebench.plan.database_plan import DatabasePlan
-from kneebench.plan.plan import Storage
+from kneebench.plan.storage import Storage
 from kneebench.plan.volume import Volume
 from kneebench.records import Finding
 from kneebench.units import size

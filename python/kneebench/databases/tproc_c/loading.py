@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeVar
 
 from kneebench._core import Address, LoadError, Loading, TableLoad
 from kneebench.errors import KneebenchError, PlanError, Refused
-from kneebench.plan.plan import Workload
+from kneebench.plan.workload import Workload
 from kneebench.records import Event, Watch
 
 ROWS_FORMAT = "1"

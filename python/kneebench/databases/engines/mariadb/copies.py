@@ -43,7 +43,7 @@ from kneebench.errors import PlanError, Refused
 from kneebench.lab import server_cleanup
 from kneebench.lab.changes.database import MadeOnServer
 from kneebench.lab.journal import Journal
-from kneebench.plan.plan import Workload
+from kneebench.plan.workload import Workload
 from kneebench.records import Event, Finding, Watch
 
 FAST = ("SET SESSION unique_checks = 0", "SET SESSION foreign_key_checks = 0")

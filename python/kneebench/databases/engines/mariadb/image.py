@@ -34,7 +34,7 @@ from kneebench.databases.managed.base_image import DATA, BaseImage
 from kneebench.databases.tproc_c.loading import Recipe
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
-from kneebench.plan.plan import Workload
+from kneebench.plan.workload import Workload
 from kneebench.records import Watch
 
 

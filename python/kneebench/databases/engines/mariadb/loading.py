@@ -30,7 +30,7 @@ from kneebench.databases.engines.mariadb.sql_schema import (
 from kneebench.databases.tproc_c import loading
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST, Step, TableRows
 from kneebench.errors import KneebenchError
-from kneebench.plan.plan import Workload
+from kneebench.plan.workload import Workload
 from kneebench.records import Watch
 
 UNUSED = "SELECT min(d_next_o_id = 3001 AND d_ytd = 30000) FROM district"

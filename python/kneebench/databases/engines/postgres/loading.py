@@ -33,7 +33,7 @@ from kneebench.databases.engines.postgres.sql_schema import (
 from kneebench.databases.tproc_c import loading
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST, Step, TableRows
 from kneebench.errors import KneebenchError
-from kneebench.plan.plan import Workload
+from kneebench.plan.workload import Workload
 from kneebench.records import Watch
 
 __all__ = ["install_functions", "load"]

@@ -29,7 +29,7 @@ from kneebench.lab import server_cleanup
 from kneebench.lab.changes.database import MadeOnServer
 from kneebench.lab.journal import Journal
 from kneebench.lab.programs import wait_until
-from kneebench.plan.plan import Workload
+from kneebench.plan.workload import Workload
 from kneebench.records import Finding, Watch
 
 Connection = psycopg.Connection[tuple[Any, ...]]

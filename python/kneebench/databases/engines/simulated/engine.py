@@ -19,7 +19,7 @@ from kneebench.databases.engines.simulated.table import simulated_table
 from kneebench.errors import PlanError
 from kneebench.lab.journal import Journal
 from kneebench.plan.database_plan import DatabasePlan
-from kneebench.plan.plan import Workload
+from kneebench.plan.workload import Workload
 from kneebench.records import Configuration, Event, Finding, Watch, Whereabouts
 
 

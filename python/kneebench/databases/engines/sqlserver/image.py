@@ -34,7 +34,7 @@ from kneebench.errors import PlanError, Refused
 from kneebench.lab.changes.database import MadeOnServer
 from kneebench.lab.journal import Journal
 from kneebench.lab.server_cleanup import report
-from kneebench.plan.plan import Workload
+from kneebench.plan.workload import Workload
 from kneebench.records import Watch
 
 SIZE = """

@@ -27,7 +27,7 @@ from kneebench.databases.engines.sqlserver.version import version_of
 from kneebench.databases.tproc_c import loading
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST, Step, TableRows
 from kneebench.errors import KneebenchError
-from kneebench.plan.plan import Workload
+from kneebench.plan.workload import Workload
 from kneebench.records import Watch
 
 UNUSED = "SELECT MIN(d_next_o_id), MAX(d_next_o_id), MIN(d_ytd), MAX(d_ytd) FROM dbo.district"

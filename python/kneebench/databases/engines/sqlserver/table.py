@@ -19,8 +19,8 @@ from kneebench.units import Bytes
 if TYPE_CHECKING:
     from typing import Self
 
-    from kneebench.plan.constraints import Constraint
     from kneebench.plan.storage import Storage
+    from kneebench.records import Configuration
 
 PASSWORD = password_variable
 """The variable that Microsoft's own client reads the password from."""
@@ -177,13 +177,11 @@ class SqlServerDatabase(ExistingSchemaDatabase):
         raise wrong("database", "url", sentence=f"the URL of a running server, {URL.example}")
 
     def check_constraints(
-        self, constraints: Mapping[str, Constraint], urls: Mapping[str, str]
+        self, constraints: Mapping[str, Configuration], urls: Mapping[str, str]
     ) -> None:
         """A server by URL has one limit that can be set: its own memory."""
         for name, one in constraints.items():
-            if one != type(one)(
-                engine_memory_bytes=one.engine_memory_bytes, reference=one.reference
-            ):
+            if one.limited.keys() - {"engine_memory_bytes"}:
                 sentence = f"only engine_memory with a url: it sets {CACHE}"
                 raise wrong("constraints", name, sentence=sentence)
             if one.engine_memory_bytes and CACHE in self.settings:
