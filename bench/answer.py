@@ -26,12 +26,13 @@ from kneebench.databases.engines.simulated.storage import SimulatedStorage, driv
 from kneebench.databases.several import engine_of
 from kneebench.lab.journal import Journal
 from kneebench.ladder.climb import climb, measure_orders
+from kneebench.ladder.steps import Climbed
 from kneebench.measurement.measure import measure as measure_rung
 from kneebench.plan import Plan
 from kneebench.plan.configurations import configurations
 from kneebench.plan.stops import Plateau
 from kneebench.plan.study import Study
-from kneebench.records import Climb, Estimate
+from kneebench.records import Estimate
 from tests.simulated_truth import alone_s, bound, rungs, throughput
 
 NAME = "answer"
@@ -124,30 +125,29 @@ def _answer(seed: int, storage: SimulatedStorage) -> Answer:
         }
     )
     climbed, search_s = _make_climb(plan)
-    search_rungs = climbed.of("search")
+    search_rungs = [rung for rung in climbed.rungs if rung.order.phase == "search"]
     users = [rung.users for rung in search_rungs]
     dense = _dense(storage, min(users), 2 * max(users))
     off = throughput(storage, climbed.knee_users or 1) / dense - 1
     return Answer(search_s, RUNG_S * len(search_rungs), abs(off), len(climbed.rungs))
 
 
-def _make_climb(plan: Plan) -> tuple[Climb, float]:
+def _make_climb(plan: Plan) -> tuple[Climbed, float]:
     """The climb, and its seconds on the simulated clock."""
     (configuration,) = configurations(plan)
     storage = drives_of(plan.storages[configuration.storage])
     own = Study(plan).rungs(configuration)
     with engine_of(Study(plan).databases, Journal()).restored(configuration, unwatched) as server:
-        steps = climb(configuration, plan.ladder, storage.cores if storage else 1)
         climbed = measure_orders(
-            steps,
-            lambda order: (
+            climb(plan.ladder, storage.cores if storage else 1),
+            lambda step: (
                 measure_rung(
-                    order,
+                    step.on(configuration.id),
                     own,
                     server,
                     [Path()],
                     unwatched,
-                    cold=order.phase == "warm_up",
+                    cold=step.phase == "warm_up",
                 ).rung
             ),
         )

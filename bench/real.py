@@ -65,15 +65,20 @@ def _plan(server: Loaded, ladder: Mapping[str, object]) -> Plan:
 def _make_climb(server: Loaded, watched: PostgresServer, size: Size) -> Climb:
     plan = _plan(server, QUICK if size.quick else {})
     own = Study(plan).rungs(CONFIGURATION)
-    steps = climb(CONFIGURATION, plan.ladder, len(watched.cores) or host().cores)
-    return measure_orders(
-        steps,
-        lambda order: (
+    found = measure_orders(
+        climb(plan.ladder, len(watched.cores) or host().cores),
+        lambda step: (
             measure_rung(
-                order, own, watched, [server.data], unwatched, cold=order.phase == "warm_up"
+                step.on(CONFIGURATION.id),
+                own,
+                watched,
+                [server.data],
+                unwatched,
+                cold=step.phase == "warm_up",
             ).rung
         ),
     )
+    return Climb(configuration=CONFIGURATION, **found._asdict())
 
 
 def _dense(

@@ -8,7 +8,19 @@ from collections.abc import Callable, Generator
 from math import exp, inf, sqrt
 from typing import NamedTuple
 
-from kneebench.records import Climb, Counts, Latency, Order, Rung, Summary, Tally, TransactionTally
+from kneebench.ladder.climb import climb as climbing
+from kneebench.plan.ladder import Ladder
+from kneebench.records import (
+    Climb,
+    Configuration,
+    Counts,
+    Latency,
+    Order,
+    Rung,
+    Summary,
+    Tally,
+    TransactionTally,
+)
 from tests.remarks import why_invalid
 
 SHARES = {
@@ -95,6 +107,19 @@ def rung(
         quantities=found,
         remarks=why_invalid(invalid),
     )
+
+
+def climb(
+    configuration: Configuration, ladder: Ladder, cores: int
+) -> Generator[Order, Rung, Climb]:
+    """The climb of a configuration, whose steps are its orders."""
+    steps = climbing(ladder, cores)
+    try:
+        step = next(steps)
+        while True:
+            step = steps.send((yield step.on(configuration.id)))
+    except StopIteration as end:
+        return Climb(configuration=configuration, **end.value._asdict())
 
 
 def failing(one: Rung, failed: int, unknown: int = 0) -> Rung:

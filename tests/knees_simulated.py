@@ -16,10 +16,9 @@ import numpy as np
 
 from kneebench.analysis.knee_fit import users_interval
 from kneebench.ladder import steps
-from kneebench.ladder.climb import climb
 from kneebench.plan.ladder import Ladder
 from kneebench.records import Climb, Configuration
-from tests.curves import Usl, rung, walk
+from tests.curves import Usl, climb, rung, walk
 
 Curve = Callable[[float], float]
 LIMIT, STEP, LAST = 0.07, 1.5, 512

@@ -11,9 +11,8 @@ import pytest
 from kneebench import run
 from kneebench.analysis.outcome import conditions, exit_code, failed_checks
 from kneebench.brief import Brief
-from kneebench.campaign.bench import Bench
 from kneebench.campaign.machines.machine import ThisMachine
-from kneebench.campaign.restored import Context
+from kneebench.campaign.restored import Context, Restored
 from kneebench.databases.engines.simulated.engine import SimulatedEngine
 from kneebench.databases.engines.simulated.server import Simulated
 from kneebench.databases.several import engine_of
@@ -382,8 +381,8 @@ def test_the_climb_of_a_server_by_url_begins_at_one_user_and_says_so(
     remote = plan(**{**url, "ladder": {"users": [0, 64]}})
     store = Store.create(tmp_path, Study(remote), host())
     engine = engine_of(Study(plan()).databases, Journal(tmp_path / "journal"))
-    bench = Bench(Context(Study(remote), engine, store, lambda event: None, ThisMachine()))
-    assert bench._cores(configurations(remote)[0]) == 1
+    context = Context(Study(remote), engine, store, lambda event: None, ThisMachine())
+    assert next(Restored(context, configurations(remote)[0]).climb()).users == 8
     assert "the climb started at 1 user" in store.finish().campaign.notes[0]
 
 

@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 
 from kneebench.analysis.elasticity import between
 from kneebench.analysis.knee_fit import users_interval
-from kneebench.ladder.climb import climb
 from kneebench.ladder.steps import between as halfway
 from kneebench.ladder.steps import first, following
 from kneebench.plan.ladder import Ladder
 from kneebench.records import Check, Climb, Configuration, Order, Rung
-from tests.curves import Usl, answer, failing, rung, walk
+from tests.curves import Usl, answer, climb, failing, rung, walk
 
 CONFIGURATION = Configuration(id="disk", storage="disk")
 CURVE = Usl(900.0, 0.02, 0.0004)

@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from kneebench.analysis.final_estimates import Wanted, rounds_so_far
-from kneebench.ladder.climb import climb, measure_orders
+from kneebench.ladder.climb import measure_orders
 from kneebench.ladder.final_runs import FinalRuns
 from kneebench.ladder.rounds import Rounds
 from kneebench.plan.ladder import Ladder
 from kneebench.records import Climb, Configuration, Order, Rung, StopResult
-from tests.curves import rung, walk
+from tests.curves import climb, rung, walk
 from tests.loads_simulated import RULES, is_like_the_campaigns, quoted
 from tests.remarks import invalid
 

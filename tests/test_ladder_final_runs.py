@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from kneebench.ladder.climb import climb, measure_orders
+from kneebench.ladder.climb import measure_orders
 from kneebench.ladder.final_runs import FinalRuns
 from kneebench.plan.ladder import Ladder
 from kneebench.records import Climb, Configuration, Order, Rung
-from tests.curves import Usl, answer, rung, walk
+from tests.curves import Usl, answer, climb, rung, walk
 
 
 def climbed(name: str, lone_per_s: float, **ladder) -> Climb:

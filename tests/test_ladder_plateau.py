@@ -8,11 +8,10 @@ from math import exp
 import numpy as np
 import pytest
 
-from kneebench.ladder.climb import climb
 from kneebench.plan.ladder import Ladder
 from kneebench.plan.stops import Stops
 from kneebench.records import Climb, Configuration
-from tests.curves import Usl, answer, walk
+from tests.curves import Usl, answer, climb, walk
 
 Seeds = Callable[[int], range]
 CURVE = Usl(900.0, 0.02, 0.0004)

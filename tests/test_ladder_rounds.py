@@ -12,13 +12,13 @@ import pytest
 from kneebench.analysis.final_estimates import Wanted, estimate_of, rounds_so_far
 from kneebench.analysis.knee import knee_rung
 from kneebench.analysis.rounds import rounds_estimate
-from kneebench.ladder.climb import climb, measure_orders
+from kneebench.ladder.climb import measure_orders
 from kneebench.ladder.final_runs import RestoredRuns
 from kneebench.ladder.rounds import Rounds
 from kneebench.plan import Plan
 from kneebench.plan.ladder import Ladder
 from kneebench.records import Climb, Configuration, Estimate, Order, Rung
-from tests.curves import Usl, answer, rung, walk
+from tests.curves import Usl, answer, climb, rung, walk
 
 PER_S = {"a": 2000.0, "b": 500.0, "c": 1500.0}
 

@@ -19,7 +19,7 @@ from kneebench.analysis.fixed_rate import MOST_WAIT, fixed_rate_latency, wait_ca
 from kneebench.brief import Brief
 from kneebench.databases.several import engine_of
 from kneebench.lab.journal import Journal
-from kneebench.ladder.climb import climb, measure_orders
+from kneebench.ladder.climb import measure_orders
 from kneebench.ladder.final_runs import FinalRuns
 from kneebench.measurement.log_trace import NO_TRACE
 from kneebench.measurement.meters import open_meters
@@ -34,7 +34,7 @@ from kneebench.records import Climb, Configuration, Event, Order, Results, Rung,
 from kneebench.results import load
 from kneebench.screen.summary import printed
 from kneebench.workload import generator_spec, running_load
-from tests.curves import Usl, answer, latency, rung, walk
+from tests.curves import Usl, answer, climb, latency, rung, walk
 from tests.recordings import recorded, section, with_plan
 from tests.remarks import invalid as marked_invalid
 from tests.terminal import drawn

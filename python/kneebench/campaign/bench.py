@@ -14,7 +14,7 @@ from kneebench.campaign.power import measure_at_rest
 from kneebench.campaign.restored import Context, Restored
 from kneebench.databases.engine import Server
 from kneebench.errors import KneebenchError, PlanError
-from kneebench.ladder.climb import climb, measure_orders
+from kneebench.ladder.climb import measure_orders
 from kneebench.ladder.final_runs import FinalRuns, RestoredRuns
 from kneebench.ladder.rounds import Rounds
 from kneebench.ladder.saturating import next_try, saturated
@@ -58,26 +58,23 @@ class Bench:
         return climbed.model_copy(update={"limits": limits})
 
     def _make_climb(self, configuration: Configuration) -> Climb:
-        ladder = self.context.study.rungs(configuration).ladder
         with Restored(self.context, configuration) as restored:
-            measure_at_rest(self.context, configuration, restored)
-            climbed = measure_orders(
-                climb(configuration, ladder, self._cores(configuration)), restored.rung
-            )
+            measure_at_rest(self.context, restored)
+            found = measure_orders(restored.climb(), restored.step)
             restored.load_again()
-            self._profile(configuration, restored)
+            self._profile(restored)
             fills = self.context.machine.instruments.drive_fills(restored.server.paths)
             self.context.store.put_drive_fills(fills)
             checks = tuple(restored.server.conditions(self.context.watch))
-        climbed = climbed.model_copy(update={"checks": checks})
+        climbed = Climb(configuration=configuration, checks=checks, **found._asdict())
         self.context.store.put_climb(climbed)
         return climbed
 
-    def _profile(self, configuration: Configuration, restored: Restored) -> None:
+    def _profile(self, restored: Restored) -> None:
         """What the configuration's storage does without its database, if the plan asks for it:
         after the first climb on it, when the server is idle and its data are written out.
         """
-        context, study = self.context, self.context.study
+        context, study, configuration = self.context, self.context.study, restored.configuration
         storage = study.storages[configuration.storage]
         wanted = study.raw_profile and (storage.path or storage.volumes)
         same = [one.id for one in study.configurations if one.storage == configuration.storage]
@@ -110,19 +107,6 @@ class Bench:
         with SideBySide(self.context, runs) as databases:
             if measure_orders(runs.steps, databases.rung):
                 databases.check_conditions()
-
-    def _cores(self, configuration: Configuration) -> int:
-        """Number of the configuration's database cores.
-
-        Those of a server on another machine are unknown: its climb begins at 1 user.
-        """
-        cores = self.context.engine.where(configuration).cores
-        if not cores and not self.context.study.ladder.first:
-            self.context.store.put_note(
-                "the climb started at 1 user because the core count of an external server is"
-                " unknown"
-            )
-        return len(cores) or 1
 
 
 def _final_runs(context: Context, climbs: Sequence[Climb]) -> FinalRuns | Rounds:

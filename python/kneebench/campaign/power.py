@@ -76,13 +76,14 @@ def use_kept(store: Store, power: PowerRecorder | None) -> None:
             power.use_idle(window)
 
 
-def measure_at_rest(context: Context, configuration: Configuration, restored: Restored) -> None:
+def measure_at_rest(context: Context, restored: Restored) -> None:
     """Idle power and the lags of the meters, on a database that nobody has used yet; those of a
     storage once.
     """
     power, kept = context.power, context.store.campaign.power
     if not power or not kept:
         return
+    configuration = restored.configuration
     place = at_rest_on(configuration)
     if place in kept.idle or _has_rungs(context.store, configuration):
         return
@@ -91,7 +92,7 @@ def measure_at_rest(context: Context, configuration: Configuration, restored: Re
     power.use_idle(found)
     kept = kept.model_copy(update={"idle": {**kept.idle, place: found}})
     if load_step:
-        lags = _find_lags(context, power, configuration, restored)
+        lags = _find_lags(context, power, restored)
         kept = kept.model_copy(update={"lags": {**kept.lags, place: lags}})
     context.store.put_power(kept)
 
@@ -101,11 +102,9 @@ def _has_rungs(store: Store, configuration: Configuration) -> bool:
     return any(file.name.startswith(f"{configuration.id}.") for file in rung_files(store.folder))
 
 
-def _find_lags(
-    context: Context, power: PowerRecorder, configuration: Configuration, restored: Restored
-) -> tuple[MeterLag, ...]:
+def _find_lags(context: Context, power: PowerRecorder, restored: Restored) -> tuple[MeterLag, ...]:
     """By a load of a few users for each core, which is no rung."""
-    server, plan = restored.server, context.with_its_cores(configuration)
+    server, plan, configuration = restored.server, restored.plan, restored.configuration
     users = min(plan.ladder.last, USERS_PER_CORE * (len(server.cores) or UNKNOWN_CORES))
     order = Order(configuration=configuration.id, phase="warm_up", users=users)
 

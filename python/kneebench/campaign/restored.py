@@ -21,7 +21,9 @@ from kneebench.hosts.connection import HostLost
 from kneebench.hosts.load_hosts import LoadHosts
 from kneebench.lab.preparation import Shares
 from kneebench.lab.topology import as_list
+from kneebench.ladder.climb import Climbing, climb
 from kneebench.ladder.final_runs import Load
+from kneebench.ladder.steps import Step
 from kneebench.measurement.background import BackgroundWork
 from kneebench.measurement.instruments import RungMachines
 from kneebench.measurement.log_trace import NO_TRACE, LogTrace
@@ -47,6 +49,11 @@ RESUMED = (
 RESUMED_ROUNDS = (
     "{}: the rounds on restore {} were resumed on a freshly restored database, so those after the"
     " resume began at a younger age"
+)
+
+
+CORES_UNKNOWN = (
+    "the climb started at 1 user because the core count of an external server is unknown"
 )
 
 
@@ -120,7 +127,7 @@ class Restored:
         begins_at: int = 0,
     ) -> None:
         self.context, self.configuration, self.restore = context, configuration, restore
-        self._plan = context.with_its_cores(configuration)
+        self.plan = context.with_its_cores(configuration)
         self._database = context.study.database(configuration).database
         self._stack = contextlib.ExitStack()
         self._server: Server | None = None
@@ -154,7 +161,7 @@ class Restored:
 
             restored = self.context.engine.restored(self.configuration, watched, self.restore)
             self._server = self._stack.enter_context(restored)
-            plan, instruments = self._plan, self.context.machine.instruments
+            plan, instruments = self.plan, self.context.machine.instruments
             if log_histogram.NAME in plan.meters and plan.engine.measures_real_hardware:
                 self._log_trace = self._stack.enter_context(instruments.log_trace(self._server))
             self._unused = self._untouched = True
@@ -174,10 +181,23 @@ class Restored:
     @property
     def _load_generator(self) -> Iterator[Setting]:
         """The cores of the load generator, where a constraint has moved it there."""
-        cores = self._plan.workload.load_generator_cores
+        cores = self.plan.workload.load_generator_cores
         if cores != self.context.study.workload.load_generator_cores:
             name, value = "cores of the load generator", as_list(cores)
             yield Setting(name=name, value=value, source="constraint (affinity)", matters=True)
+
+    def climb(self) -> Climbing:
+        """The steps of a climb on it. The cores of a server on another machine are unknown: its
+        climb begins at 1 user.
+        """
+        cores, ladder = self.context.engine.where(self.configuration).cores, self.plan.ladder
+        if not cores and not ladder.first:
+            self.context.store.put_note(CORES_UNKNOWN)
+        return climb(ladder, len(cores) or 1)
+
+    def step(self, step: Step) -> Rung:
+        """The rung of a step of the climb."""
+        return self.rung(step.on(self.configuration.id))
 
     def rung(self, order: Order) -> Rung:
         """The kept rung of this order, or else a new one, measured and kept."""
@@ -260,7 +280,7 @@ class Restored:
         return measured._replace(rung=measured.rung.with_remarks(remark))
 
     def _measure(self, order: Order, *, cold: bool, warm_up_s: float | None = None) -> MeasuredRung:
-        context, plan, server = self.context, self._plan, self.server
+        context, plan, server = self.context, self.plan, self.server
         cold = cold and self._database.restored_cold
         start = cold_start(
             self.configuration, context.study.configurations, context.store, cold=cold

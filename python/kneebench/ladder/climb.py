@@ -1,8 +1,9 @@
 """One climb: users are added until a stop fires, a few rungs narrow down the knee, and a repeat of
 the first rung shows drift.
 
-A generator: it yields orders and is sent rungs, so it neither measures nor waits. A killed campaign
-is resumed by sending it the saved rungs. The same rungs always give the same orders.
+A generator: it yields steps and is sent rungs, so it neither measures nor waits, and knows no
+configuration. A killed campaign is resumed by sending it the saved rungs. The same rungs always
+give the same steps.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from typing import NamedTuple, TypeVar
 
 from kneebench.analysis.elasticity import elasticity
 from kneebench.ladder import narrowing, steps, stops
+from kneebench.ladder.steps import Climbed, Step
 from kneebench.ladder.stops import fixed_load, invalid, load_generator, warming
 from kneebench.plan.ladder import Ladder
-from kneebench.records import Climb, Configuration, Order, Phase, Rung, StopResult
+from kneebench.records import Rung, StopResult
 
-Climbing = Generator[Order, Rung, Climb]
+Climbing = Generator[Step, Rung, Climbed]
+Ordered = TypeVar("Ordered")
 Followed = TypeVar("Followed")
 
 
@@ -29,8 +32,8 @@ class KneePosition(NamedTuple):
     stop: str
 
 
-def climb(configuration: Configuration, ladder: Ladder, database_cores: int) -> Climbing:
-    """Yield the orders of a climb on one configuration, be sent a rung for each, return the climb.
+def climb(ladder: Ladder, database_cores: int) -> Climbing:
+    """Yield the steps of a climb, be sent a rung for each, return what they found.
 
     The first rung has many users: it warms the database and is not judged ("warm_up"). Search rungs
     start at the plan's first number of users, or at the number of database cores if that is 0; each
@@ -43,25 +46,24 @@ def climb(configuration: Configuration, ladder: Ladder, database_cores: int) -> 
     one number as `ladder.users` the climb is one rung of that many users ("fixed_load").
     """
     if ladder.fixed:
-        return (yield from _fixed(configuration, ladder))
+        return (yield from _fixed(ladder))
     users = steps.first((ladder.first, ladder.last), database_cores), ladder.last
-    warm_up = yield from _warm_up(configuration, steps.warming(users, database_cores))
-    climbed = yield from _once(configuration, ladder, users, 0)
+    warm_up = yield from _warm_up(steps.warming(users, database_cores))
+    climbed = yield from _once(ladder, users, 0)
     flags: tuple[StopResult, ...] = ()
     why = warming.judge(climbed, ladder)
     if why and warming.may_repeat(climbed, ladder):
         flags = (warming.repeated(climbed, why),)
-        climbed = yield from _once(configuration, ladder, users, 1)
+        climbed = yield from _once(ladder, users, 1)
         why = warming.judge(climbed, ladder)
     results = (*climbed.stop_results, *flags, *((why,) if why else ()))
-    rungs = (*warm_up, *climbed.rungs)
-    return climbed.model_copy(update={"rungs": rungs, "stop_results": results})
+    return climbed._replace(rungs=(*warm_up, *climbed.rungs), stop_results=results)
 
 
 def measure_orders(
-    steps: Generator[Order, Rung, Followed], measured: Callable[[Order], Rung]
+    steps: Generator[Ordered, Rung, Followed], measured: Callable[[Ordered], Rung]
 ) -> Followed:
-    """The result of `steps` when every order is measured: for a climb, the Climb."""
+    """The result of `steps` when every order is measured: for a climb, what it found."""
     try:
         order = next(steps)
         while True:
@@ -71,55 +73,36 @@ def measure_orders(
         return found
 
 
-def _warm_up(
-    configuration: Configuration, users: int | None
-) -> Generator[Order, Rung, tuple[Rung, ...]]:
+def _warm_up(users: int | None) -> Generator[Step, Rung, tuple[Rung, ...]]:
     """The rung that fills the cache; nothing is judged by it."""
-    return ((yield _order(configuration, "warm_up", users)),) if users else ()
+    return ((yield Step("warm_up", users)),) if users else ()
 
 
-def _once(
-    configuration: Configuration, ladder: Ladder, users: tuple[int, int], repeat: int
-) -> Climbing:
+def _once(ladder: Ladder, users: tuple[int, int], repeat: int) -> Climbing:
     """The climb from its first rung to that rung again."""
-    search_rungs, unusable = yield from _search(configuration, ladder, users, repeat)
+    search_rungs, unusable = yield from _search(ladder, users, repeat)
     stop_results = _judged(search_rungs, ladder) if search_rungs else ()
     if unusable:
-        return _end_invalid(configuration, search_rungs, unusable, stop_results)
+        return _end_invalid(search_rungs, unusable, stop_results)
     position = _knee_position(search_rungs, ladder, stop_results)
     if position.at < 0:
-        return Climb(
-            configuration=configuration,
-            rungs=tuple(search_rungs),
-            stop_results=stop_results,
-            stopped_by=position.stop,
-        )
+        return Climbed(tuple(search_rungs), stop_results, position.stop)
     found, (knee, bracket) = yield from _refine(search_rungs, position, stop_results, ladder)
-    last = yield _order(configuration, "drift_check", search_rungs[0].users, repeat)
-    return Climb(
-        configuration=configuration,
-        rungs=(*search_rungs, *found, last),
-        stop_results=stop_results,
-        stopped_by=position.stop,
-        knee_users=knee,
-        bracket=bracket,
-    )
-
-
-def _order(configuration: Configuration, phase: Phase, users: int, repeat: int = 0) -> Order:
-    return Order(configuration=configuration.id, phase=phase, users=users, repeat=repeat)
+    last = yield Step("drift_check", search_rungs[0].users, repeat)
+    rungs = (*search_rungs, *found, last)
+    return Climbed(rungs, stop_results, position.stop, knee, bracket)
 
 
 def _search(
-    configuration: Configuration, ladder: Ladder, bounds: tuple[int, int], repeat: int
-) -> Generator[Order, Rung, tuple[list[Rung], Rung | None]]:
+    ladder: Ladder, bounds: tuple[int, int], repeat: int
+) -> Generator[Step, Rung, tuple[list[Rung], Rung | None]]:
     """The search rungs up to the one where a stop fired, and the invalid one that ended them if
     any. A plateau or saturation ends them only if noise does not hide that throughput still grows.
     """
     search_rungs: list[Rung] = []
     users, last = bounds
     while True:
-        rung = yield _order(configuration, "search", users, repeat)
+        rung = yield Step("search", users, repeat)
         if rung.invalid:
             return search_rungs, rung
         search_rungs.append(rung)
@@ -168,7 +151,7 @@ def _refine(
     position: KneePosition,
     stop_results: Sequence[StopResult],
     ladder: Ladder,
-) -> Generator[Order, Rung, tuple[list[Rung], tuple[int, tuple[int, int]]]]:
+) -> Generator[Step, Rung, tuple[list[Rung], tuple[int, tuple[int, int]]]]:
     """More rungs, and (the knee's users, the users between which it is).
 
     If throughput stopped growing, all rungs together give the knee. If the log or errors ended the
@@ -185,7 +168,7 @@ def _refine(
 
 def _bisect(
     search_rungs: Sequence[Rung], position: KneePosition
-) -> Generator[Order, Rung, Rung | None]:
+) -> Generator[Step, Rung, Rung | None]:
     """One more rung between the knee and the rung after it, where there is one and users between
     them.
     """
@@ -193,8 +176,7 @@ def _bisect(
         return None
     knee = search_rungs[position.at]
     users = steps.between(knee.users, search_rungs[position.at + 1].users)
-    order = knee.order.model_copy(update={"phase": "bisection", "users": users})
-    return (yield order) if users else None
+    return (yield Step("bisection", users, knee.order.repeat)) if users else None
 
 
 def _bisect_knee(
@@ -221,11 +203,8 @@ def _bisect_knee(
 
 
 def _end_invalid(
-    configuration: Configuration,
-    search_rungs: Sequence[Rung],
-    rung: Rung,
-    stop_results: Sequence[StopResult],
-) -> Climb:
+    search_rungs: Sequence[Rung], rung: Rung, stop_results: Sequence[StopResult]
+) -> Climbed:
     """The climb up to this invalid rung; the last valid one stands in for a knee that was not
     reached.
     """
@@ -234,29 +213,17 @@ def _end_invalid(
     bracket = (
         (search_rungs[max(0, len(search_rungs) - 2)].users, rung.users) if search_rungs else None
     )
-    return Climb(
-        configuration=configuration,
-        rungs=(*search_rungs, rung),
-        stop_results=(result, *stop_results),
-        stopped_by=result.stop,
-        knee_users=knee,
-        bracket=bracket,
-    )
+    return Climbed((*search_rungs, rung), (result, *stop_results), result.stop, knee, bracket)
 
 
-def _fixed(configuration: Configuration, ladder: Ladder) -> Climbing:
+def _fixed(ladder: Ladder) -> Climbing:
     """One rung at the plan's load."""
     users = ladder.last
-    rung = yield _order(configuration, "fixed_load", users)
+    rung = yield Step("fixed_load", users)
     if rung.invalid:
-        return _end_invalid(configuration, [], rung, ())
+        return _end_invalid([], rung, ())
     others = _judged([rung], ladder, but=("budget", "plateau", "saturation"))
-    failed = any(v.fired and v.stop == "errors" for v in others)
-    return Climb(
-        configuration=configuration,
-        rungs=(rung,),
-        stop_results=(fixed_load.judge(rung), *others),
-        stopped_by="errors" if failed else "fixed_load",
-        knee_users=None if failed else users,
-        bracket=None if failed else (users, users),
-    )
+    results = (fixed_load.judge(rung), *others)
+    if any(v.fired and v.stop == "errors" for v in others):
+        return Climbed((rung,), results, "errors")
+    return Climbed((rung,), results, "fixed_load", users, (users, users))

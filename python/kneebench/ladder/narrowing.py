@@ -10,8 +10,9 @@ from math import log
 
 from kneebench.analysis.knee_fit import KneeFit, fit_knee
 from kneebench.ladder import steps
+from kneebench.ladder.steps import Step
 from kneebench.plan.ladder import Ladder
-from kneebench.records import Order, Phase, Rung
+from kneebench.records import Phase, Rung
 
 STOPS = ("plateau", "saturation", "budget")
 """Stop conditions that leave the knee to throughput alone."""
@@ -36,13 +37,13 @@ def growth_ended(search_rungs: Sequence[Rung], ladder: Ladder) -> bool:
     return fit is None or (len(search_rungs) >= LEAST_RUNGS and fit.grows < GROWS)
 
 
-def narrowing(search_rungs: Sequence[Rung], ladder: Ladder) -> Generator[Order, Rung, list[Rung]]:
-    """Orders for more rungs, and the rungs sent for them; an invalid one ends them."""
+def narrowing(search_rungs: Sequence[Rung], ladder: Ladder) -> Generator[Step, Rung, list[Rung]]:
+    """Steps to more rungs, and the rungs sent for them; an invalid one ends them."""
     found: list[Rung] = []
-    first = search_rungs[0].order
+    repeat = search_rungs[0].order.repeat
     while following := _following([*search_rungs, *found], ladder):
         phase, users = following
-        found.append((yield first.model_copy(update={"phase": phase, "users": users})))
+        found.append((yield Step(phase, users, repeat)))
         if found[-1].invalid:
             break
     return found

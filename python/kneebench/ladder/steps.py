@@ -1,12 +1,37 @@
-"""Which number of users comes next."""
+"""The steps of a climb: which number of users comes next, and what they found."""
 
 from __future__ import annotations
 
 from math import floor, sqrt
+from typing import NamedTuple
+
+from kneebench.records import Order, Phase, Rung, StopResult
 
 WARMING = 8
 """Users per core: past the knee of nearly every database that fits its memory, so that warming
 never waits for a slower load."""
+
+
+class Step(NamedTuple):
+    """One rung to climb, on whatever is climbed."""
+
+    phase: Phase
+    users: int
+    repeat: int = 0
+
+    def on(self, configuration: str) -> Order:
+        """The order of it on a configuration, by id."""
+        return Order(configuration=configuration, **self._asdict())
+
+
+class Climbed(NamedTuple):
+    """What the steps of a climb found: a Climb but for its configuration."""
+
+    rungs: tuple[Rung, ...]
+    stop_results: tuple[StopResult, ...]
+    stopped_by: str
+    knee_users: int | None = None
+    bracket: tuple[int, int] | None = None
 
 
 def first(users: tuple[int, int], database_cores: int) -> int:

@@ -12,8 +12,9 @@ from math import exp, log, sqrt
 
 from kneebench.analysis.knee_fit import fit_knee
 from kneebench.analysis.wording import number_of_users, percent, stop_reason
+from kneebench.ladder.steps import Climbed
 from kneebench.plan.ladder import Ladder
-from kneebench.records import Climb, StopResult
+from kneebench.records import StopResult
 
 LEAST, MOST = 0.15, 0.25
 """Share by which two runs of the first rung may differ, whatever the noise: a database grows, and
@@ -22,11 +23,11 @@ FACTOR = 3.0
 """Standard errors of a difference of two rungs, by the climb's own noise."""
 
 
-def judge(climbed: Climb, ladder: Ladder) -> StopResult | None:
+def judge(climbed: Climbed, ladder: Ladder) -> StopResult | None:
     """A flag that the first rung, rerun at the end, differed by more than the climb's own noise;
     None if it did not, was not rerun or did nothing. Its knee is then not to be trusted.
     """
-    first, last = climbed.of("search")[0], climbed.rungs[-1]
+    first, last = climbed.rungs[0], climbed.rungs[-1]
     before, after = first.tally.throughput_per_s, last.tally.throughput_per_s
     if last.order.phase != "drift_check" or last.invalid or not (before and after):
         return None
@@ -55,7 +56,7 @@ def judge(climbed: Climb, ladder: Ladder) -> StopResult | None:
     )
 
 
-def may_repeat(climbed: Climb, ladder: Ladder) -> bool:
+def may_repeat(climbed: Climbed, ladder: Ladder) -> bool:
     """Whether the plan lets the climb be made again: within its budget for both, and if no check
     failed, as that must stay in the results.
     """
@@ -64,7 +65,7 @@ def may_repeat(climbed: Climb, ladder: Ladder) -> bool:
     return ladder.climb_again and checked and both_s <= ladder.budget
 
 
-def repeated(climbed: Climb, why: StopResult) -> StopResult:
+def repeated(climbed: Climbed, why: StopResult) -> StopResult:
     """The flag of the climb that was made in place of this one."""
     because = (
         "the cache was still warming" if (why.value or 0.0) > 0 else "something slowed it down"
