@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
@@ -28,6 +27,7 @@ from kneebench.lab.journal import Journal
 from kneebench.ladder.climb import climb, measure_orders
 from kneebench.ladder.steps import Climbed
 from kneebench.measurement.measure import measure as measure_rung
+from kneebench.measurement.warm_up import Beginning, ColdStart
 from kneebench.plan import Plan
 from kneebench.plan.configurations import configurations
 from kneebench.plan.stops import Plateau
@@ -145,9 +145,8 @@ def _make_climb(plan: Plan) -> tuple[Climbed, float]:
                     step.on(configuration.id),
                     own,
                     server,
-                    [Path()],
                     unwatched,
-                    cold=step.phase == "warm_up",
+                    Beginning(cold=ColdStart() if step.phase == "warm_up" else None),
                 ).rung
             ),
         )

@@ -22,6 +22,7 @@ from kneebench.databases.engines.postgres.server import PostgresServer
 from kneebench.lab.host import host
 from kneebench.ladder.climb import climb, measure_orders
 from kneebench.measurement.measure import measure as measure_rung
+from kneebench.measurement.warm_up import Beginning, ColdStart
 from kneebench.plan import Plan
 from kneebench.plan.stops import Plateau
 from kneebench.plan.study import Study
@@ -72,9 +73,8 @@ def _make_climb(server: Loaded, watched: PostgresServer, size: Size) -> Climb:
                 step.on(CONFIGURATION.id),
                 own,
                 watched,
-                [server.data],
                 unwatched,
-                cold=step.phase == "warm_up",
+                Beginning(cold=ColdStart() if step.phase == "warm_up" else None),
             ).rung
         ),
     )
@@ -96,7 +96,7 @@ def _dense(
             order = Order(
                 configuration=CONFIGURATION.id, phase="search", users=one, repeat=2 + number
             )
-            found[one].append(measure_rung(order, own, watched, [server.data], unwatched).rung)
+            found[one].append(measure_rung(order, own, watched, unwatched).rung)
     return found
 
 

@@ -255,13 +255,7 @@ def _nopm(engine: OwnPostgres, plan: Plan, repeat: int) -> float:
         order = Order(
             configuration=configuration.id, phase="fixed_load", users=USERS, repeat=repeat
         )
-        rung = measure_rung(
-            order,
-            Study(plan).rungs(configuration),
-            server,
-            [path for path in [plan.storages[configuration.storage].path] if path],
-            unwatched,
-        ).rung
+        rung = measure_rung(order, Study(plan).rungs(configuration), server, unwatched).rung
     if rung.invalid:
         print(f"{NAME}: {rung.invalid}", file=sys.stderr)
     return rung.tally.nopm

@@ -33,7 +33,7 @@ def plan() -> Plan:
 
 
 def measured(server: Formula, order: Order = SEARCH) -> Rung:
-    return measure(order, rungs_of(plan()), server, [], lambda event: None).rung
+    return measure(order, rungs_of(plan()), server, lambda event: None).rung
 
 
 @dataclass

@@ -114,7 +114,7 @@ def measured(
     watch: Watch = unwatched,
 ) -> Rung:
     order = Order(configuration=configuration.id, phase="search", users=users)
-    return measure(order, rungs_of(plan), server, server.paths, watch).rung
+    return measure(order, rungs_of(plan), server, watch).rung
 
 
 # --- the engines on the shelf ---------------------------------------------------------------------

@@ -7,6 +7,7 @@ from __future__ import annotations
 import pytest
 
 from kneebench.measurement.measure import measure
+from kneebench.measurement.warm_up import Beginning
 from kneebench.records import Order, Rung
 from tests.formula import Formula
 from tests.formula_rungs import plan
@@ -18,7 +19,9 @@ PER_S = 4000
 
 
 def measured(transactions: int) -> Rung:
-    return measure(ROUND, rungs_of(plan()), Formula(), [], print, transactions=transactions).rung
+    return measure(
+        ROUND, rungs_of(plan()), Formula(), print, Beginning(transactions=transactions)
+    ).rung
 
 
 @pytest.mark.parametrize(

@@ -121,11 +121,7 @@ def test_a_server_that_hangs_in_mid_rung_ends_the_rung(server: PostgresServer) -
         ),
     ):
         measure(
-            Order(configuration="disk", phase="search", users=2),
-            rungs_of(PLAN),
-            measured,
-            [],
-            freeze,
+            Order(configuration="disk", phase="search", users=2), rungs_of(PLAN), measured, freeze
         )
     assert answers(server.address), "and it goes on once it is thawed"
 
@@ -150,7 +146,7 @@ def stalled(server: PostgresServer, stall: Callable[[], None]) -> Rung:
             threading.Thread(target=stall).start()
 
     order = Order(configuration="disk", phase="search", users=2)
-    rung = measure(order, rungs_of(short), measured, [], watch).rung
+    rung = measure(order, rungs_of(short), measured, watch).rung
     measured.close()
     return rung
 

@@ -3,7 +3,6 @@ rungs are, each from its own restore.
 """
 
 from collections.abc import Callable
-from pathlib import Path
 from statistics import median
 
 import pytest
@@ -70,7 +69,7 @@ def nopms(engine: SimulatedEngine, asked: Plan, configuration: Configuration) ->
             order = Order(
                 configuration=configuration.id, phase="final_run", users=USERS, repeat=repeat
             )
-            found.append(measure(order, rungs_of(asked), server, [Path()], quiet).rung.tally.nopm)
+            found.append(measure(order, rungs_of(asked), server, quiet).rung.tally.nopm)
     return found
 
 

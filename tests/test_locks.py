@@ -108,10 +108,10 @@ def test_users_kept_waiting_by_the_lock_of_another_end_the_rung_and_the_words_sa
         ),
     ):
         try:
-            measure(SEARCH, rungs_of(LONG), server, [], locking(server, stack, "measuring"))
+            measure(SEARCH, rungs_of(LONG), server, locking(server, stack, "measuring"))
         finally:
             assert sessions_waiting(server) == 0, "nothing of ours happens once the lock is free"
-    after = measure(SEARCH, rungs_of(PLAN), server, [], lambda event: None).rung
+    after = measure(SEARCH, rungs_of(PLAN), server, lambda event: None).rung
     assert after.tally.window.completed, "the next rung runs as ever"
     assert after.tally.lost_users == after.tally.whole.failed == 0
 
@@ -137,7 +137,7 @@ def ended_by_a_late_lock(server: PostgresServer, monkeypatch: pytest.MonkeyPatch
             monkeypatch.setattr(rung_runner, "EVERY_S", 1)
             watch(event)
 
-        measure(SEARCH, rungs_of(PLAN), server, [], quicken)
+        measure(SEARCH, rungs_of(PLAN), server, quicken)
     return str(ended.value)
 
 
@@ -228,4 +228,4 @@ def test_ctrl_c_ends_a_rung_whose_users_wait_for_a_lock(server: PostgresServer) 
             if "measuring" in event.doing:
                 threading.Timer(0.5, lambda: signal.pthread_kill(main, signal.SIGINT)).start()
 
-        measure(SEARCH, rungs_of(LONG), server, [], watch)
+        measure(SEARCH, rungs_of(LONG), server, watch)

@@ -267,7 +267,7 @@ def test_real_servers_stay_up_side_by_side_and_are_restored_together(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(place)
-    monkeypatch.setattr(restored, "notes", lambda rung: ())  # on shared cores measured once, too
+    monkeypatch.setattr(restored, "caveats", lambda rung: ())  # on shared cores measured once, too
     place.chmod(0o755)
     for name in ("one", "other"):
         Path(name).mkdir()

@@ -57,7 +57,7 @@ def measured(
     asked: Plan | None = None,
     watch: Watch = lambda event: None,
 ) -> MeasuredRung:
-    return measure(order, rungs_of(asked or plan()), server, [], watch)
+    return measure(order, rungs_of(asked or plan()), server, watch)
 
 
 def test_a_rung_holds_what_the_formula_says_and_passes_every_check() -> None:
@@ -391,7 +391,8 @@ def test_the_plans_own_client_threads_and_cores_win() -> None:
 
 def test_the_formula_is_a_storage_path_away_from_devices(tmp_path: Path) -> None:
     asked = plan().model_copy(update={"meters": ("devices", "log_writes")})
-    rung = measure(SEARCH, rungs_of(asked), Formula(), [Path("/dev/shm")], lambda event: None).rung
+    formula = Formula(paths=[Path("/dev/shm")])
+    rung = measure(SEARCH, rungs_of(asked), formula, lambda event: None).rung
     assert "memory-backed storage (tmpfs): no device under it" in rung.notes
     assert "device.reads" not in rung.quantities
 

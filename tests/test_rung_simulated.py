@@ -10,7 +10,7 @@ from kneebench.databases.several import engine_of
 from kneebench.errors import DatabaseLost, InvalidMeasurement
 from kneebench.lab.journal import Journal
 from kneebench.measurement.measure import MeasuredRung, measure
-from kneebench.measurement.warm_up import COOL_DOWN_S, SLOWER, ColdStart, schedule
+from kneebench.measurement.warm_up import COOL_DOWN_S, SLOWER, Beginning, ColdStart, schedule
 from kneebench.plan import Plan
 from kneebench.plan.study import Study
 from kneebench.records import Configuration, Event, Order, Phase, Rung
@@ -45,7 +45,7 @@ def measured(
 ) -> MeasuredRung:
     order = Order(configuration="disk", phase=phase, users=users, rate_per_s=rate_per_s)
     with engine_of(Study(asked).databases, Journal()).restored(CONFIGURATION, quiet) as server:
-        return measure(order, rungs_of(asked), server, [], quiet)
+        return measure(order, rungs_of(asked), server, quiet)
 
 
 def failed(found: MeasuredRung) -> list[str]:
@@ -128,7 +128,7 @@ def test_a_cold_database_with_limited_memory_is_not_steady_before_it_can_be_full
     def warmed(memory_bytes: int) -> Rung:
         with engine_of(Study(asked).databases, Journal()).restored(CONFIGURATION, quiet) as server:
             start = ColdStart(memory_bytes)
-            return measure(order, rungs_of(asked), server, [], quiet, cold=True, start=start).rung
+            return measure(order, rungs_of(asked), server, quiet, Beginning(cold=start)).rung
 
     free, limited, large = (warmed(memory) for memory in (0, 2**30, 2**40))
     assert free.steady
@@ -147,7 +147,9 @@ def test_a_long_final_run_waits_for_as_many_transactions_or_notes_how_many_it_la
 
     def run(transactions: int) -> Rung:
         with engine_of(Study(slow).databases, Journal()).restored(CONFIGURATION, quiet) as server:
-            return measure(order, rungs_of(slow), server, [], quiet, transactions=transactions).rung
+            return measure(
+                order, rungs_of(slow), server, quiet, Beginning(transactions=transactions)
+            ).rung
 
     alone = run(0)
     many = round(6 * slow.ladder.warm_up_limit * alone.tally.throughput_per_s)

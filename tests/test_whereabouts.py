@@ -81,7 +81,6 @@ def test_such_a_server_is_metered_as_our_own(made: Databases, engine: Engine) ->
             Order(configuration="there", phase="search", users=2),
             rungs_of(plan(url_of(made.address))),
             server,
-            server.paths,
             unwatched,
         ).rung
     assert rung.quantities["processes.cpu"].sources["server"] > 0

@@ -19,7 +19,7 @@ from kneebench.ladder.final_runs import FinalRuns, RestoredRuns
 from kneebench.ladder.rounds import Rounds
 from kneebench.ladder.saturating import next_try, saturated
 from kneebench.measurement.measure import measure
-from kneebench.measurement.warm_up import ColdStart
+from kneebench.measurement.warm_up import Beginning, ColdStart
 from kneebench.plan.configurations import running_order
 from kneebench.records import Climb, Configuration, Event, Order, Rung, StopResult
 
@@ -191,11 +191,8 @@ def _busy(context: Context, configuration: Configuration, number: int) -> float:
     )
     with context.engine.restored(tried, context.watch) as server:
         plan = context.with_its_cores(tried)
-        start = ColdStart(tried.memory_bytes or 0)
-        watch, machines = context.watch, context.machines
-        rung = measure(
-            order, plan, server, server.paths, watch, cold=True, start=start, machines=machines
-        ).rung
+        cold = Beginning(ColdStart(tried.memory_bytes or 0))
+        rung = measure(order, plan, server, context.watch, cold, context.machines).rung
     share = rung.quantity(QUANTITY)
     if rung.invalid or share is None:
         seen = rung.invalid or "the load of the database's cores was not measured"
@@ -239,11 +236,10 @@ class SideBySide:
 
     def rung(self, order: Order) -> Rung:
         """The rung of this order, kept or measured."""
-        kept = self._context.store.rung(order)
-        if order.restore and not kept:
+        if order.restore and not self._context.store.rung(order):
             for id in self._loads or self._restored:
                 self._restored[id].load_again()
-        return self._restored[order.configuration].recall_or_measure(order, kept)
+        return self._restored[order.configuration].rung(order)
 
     def servers(self) -> dict[str, Server]:
         """The servers by configuration."""

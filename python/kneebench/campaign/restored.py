@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from kneebench.analysis.background import background_kinds
 from kneebench.analysis.disturbance import CLIMBING, TRIES, caveats, heavier
@@ -26,12 +26,11 @@ from kneebench.ladder.final_runs import Load
 from kneebench.ladder.steps import Step
 from kneebench.measurement.background import BackgroundWork
 from kneebench.measurement.instruments import RungMachines
-from kneebench.measurement.log_trace import NO_TRACE, LogTrace
 from kneebench.measurement.measure import MeasuredRung, measure
 from kneebench.measurement.meters import log_histogram
 from kneebench.measurement.power.recorder import PowerRecorder
 from kneebench.measurement.rung_runner import described
-from kneebench.measurement.warm_up import COOL_DOWN_S, ColdStart
+from kneebench.measurement.warm_up import COOL_DOWN_S, Beginning, ColdStart
 from kneebench.plan.configurations import largest_beside
 from kneebench.plan.database_plan import RungPlan
 from kneebench.plan.ladder import ROUND_RAMP_S
@@ -94,7 +93,7 @@ class Context(NamedTuple):
 
 
 class Turns(Protocol):
-    """The databases that take turns, one under load at a time (side_by_side.py)."""
+    """The databases that take turns, one under load at a time (bench.py)."""
 
     def servers(self) -> Mapping[str, Server]:
         """The servers by configuration."""
@@ -128,16 +127,16 @@ class Restored:
     ) -> None:
         self.context, self.configuration, self.restore = context, configuration, restore
         self.plan = context.with_its_cores(configuration)
-        self._database = context.study.database(configuration).database
+        self._load, self._beside, self._begins_at = load, beside, begins_at
         self._stack = contextlib.ExitStack()
         self._server: Server | None = None
-        self._log_trace: LogTrace | str = NO_TRACE
-        self._load, self._beside, self._begins_at = load, beside, begins_at
-        self._unused, self._untouched, self._under_load_s = False, False, 0.0
-        self.transactions = 0
-        """Since the restore, or since a checkpoint on all that take turns."""
-        self._knee_per_s, self._searched = 0.0, list[Rung]()
-        self.last: Order | None = None
+        self._machines = context.machines
+        self._restore_s: float | None = None
+        """What restoring took, until a rung says it."""
+        self.transactions, self._under_load_s, self._knee_per_s = 0, 0.0, 0.0
+        """Since the restore, or since a checkpoint on all that take turns; at the latest load."""
+        self._searched = list[Rung]()
+        self._last: Order | None = None
         """The latest order that was measured or kept."""
 
     def __enter__(self) -> Restored:
@@ -147,34 +146,37 @@ class Restored:
         """What failed reaches those who prepared the storage: they may know why."""
         self._stack.__exit__(*error)
 
+    # --- the server -------------------------------------------------------------------------------
+
     @property
     def server(self) -> Server:
         """The server, restored and started on first use."""
-        if self._server is None:
-            kernel = [*self.context.in_force]
+        return self._server or self._restored()
 
-            def watched(event: Event) -> None:
-                """The settings of a volume's drives are reported while it is made."""
-                if isinstance(settings := event.data.get("settings"), tuple):
-                    kernel.extend(settings)
-                self.context.watch(event)
+    def _restored(self) -> Server:
+        kernel, context = [*self.context.in_force], self.context
 
-            restored = self.context.engine.restored(self.configuration, watched, self.restore)
-            self._server = self._stack.enter_context(restored)
-            plan, instruments = self.plan, self.context.machine.instruments
-            if log_histogram.NAME in plan.meters and plan.engine.measures_real_hardware:
-                self._log_trace = self._stack.enter_context(instruments.log_trace(self._server))
-            self._unused = self._untouched = True
-            kernel.extend(self._load_generator)
-            self._keep_settings((*self._server.settings, *kernel))
-        return self._server
+        def watched(event: Event) -> None:
+            """The settings of a volume's drives are reported while it is made."""
+            if isinstance(settings := event.data.get("settings"), tuple):
+                kernel.extend(settings)
+            context.watch(event)
+
+        restored = context.engine.restored(self.configuration, watched, self.restore)
+        self._server = server = self._stack.enter_context(restored)
+        self._restore_s = server.restore_s
+        if log_histogram.NAME in self.plan.meters and self.plan.engine.measures_real_hardware:
+            trace = self._stack.enter_context(context.machine.instruments.log_trace(server))
+            self._machines = self._machines._replace(log_trace=trace)
+        self._keep_settings((*server.settings, *kernel, *self._load_generator))
+        return server
 
     def _keep_settings(self, settings: Sequence[Setting]) -> None:
-        store, database = self.context.store, self._database
+        store, study, own = self.context.store, self.context.study, self.configuration.database
         store.put_settings(self.configuration, settings)
+        database = study.databases[own].database
         sized = [one for one in database.sized_settings if one != database.cache_setting]
-        every, own = self.context.study.configurations, self.configuration.database
-        others = [one.id for one in every if one.database != own]
+        others = [one.id for one in study.configurations if one.database != own]
         if note := sized_otherwise(store.campaign, self.configuration, sized, others):
             store.put_note(note)
 
@@ -185,6 +187,8 @@ class Restored:
         if cores != self.context.study.workload.load_generator_cores:
             name, value = "cores of the load generator", as_list(cores)
             yield Setting(name=name, value=value, source="constraint (affinity)", matters=True)
+
+    # --- its rungs --------------------------------------------------------------------------------
 
     def climb(self) -> Climbing:
         """The steps of a climb on it. The cores of a server on another machine are unknown: its
@@ -201,14 +205,11 @@ class Restored:
 
     def rung(self, order: Order) -> Rung:
         """The kept rung of this order, or else a new one, measured and kept."""
-        return self.recall_or_measure(order, self.context.store.rung(order))
-
-    def recall_or_measure(self, order: Order, kept: Rung | None) -> Rung:
-        """The rung that the store has of this order, or else a new one, measured and kept."""
+        kept = self.context.store.rung(order)
         if kept and self._server is None:
             self._load = self._load or Load(order)
         rung = kept or self._measure_and_keep(order)
-        self.last = order
+        self._last = order
         if order.phase in CLIMBING:
             self._searched.append(rung)
         self.context.report_rung(rung, kept=kept is not None)
@@ -225,7 +226,7 @@ class Restored:
             return False
         if not self.restore:
             self.context.store.put_note(RESUMED.format(self.configuration.name))
-        elif self._load.order.restore and self.last:
+        elif self._load.order.restore and self._last:
             note = RESUMED_ROUNDS.format(self.configuration.name, self.restore)
             self.context.store.put_note(note)
         self._measure(self._load.order, cold=True, warm_up_s=self._load.warm_up_s)
@@ -233,38 +234,33 @@ class Restored:
 
     def check_conditions(self) -> None:
         """Check the consistency conditions after the last rung, unless that was done before."""
-        if self.last and not self.context.store.has_conditions(self.last):
+        if self._last and not self.context.store.has_conditions(self._last):
             self.load_again()
             found = self.server.conditions(self.context.watch)
-            self.context.store.put_conditions(self.last, found)
+            self.context.store.put_conditions(self._last, found)
 
     def _measure_and_keep(self, order: Order) -> Rung:
-        cold = (self._server is None or self._untouched) and not self.load_again()
-        measured = self._repeat_if_disturbed(order, cold=cold)
-        restore_s = self.server.restore_s if self._unused else None
-        rung = measured.rung.model_copy(update={"restore_s": restore_s})
-        self._unused = False
-        self.context.store.put(measured._replace(rung=rung))
-        return rung
-
-    def _repeat_if_disturbed(self, order: Order, *, cold: bool) -> MeasuredRung:
         """The first attempt that nothing disturbed, or the last one; the others are remarks, and so
         are the hosts that were lost in them.
         """
-        tried: list[str] = []
-        lost: list[Remark] = []
+        cold = not self._under_load_s and not self.load_again()
+        tried, lost = list[str](), list[Remark]()
         while True:
-            measured = self._measure_in_turn(order, cold=cold and not tried)
+            measured = self._attempt(order, cold=cold and not tried)
             disturbed, tries = disturbed_by(measured, self._searched)
             if not disturbed or len(tried) + 1 >= tries:
-                rung = measured.rung.with_remarks(*lost)
-                return measured._replace(rung=with_tries(rung, tried))
+                break
             lost += [one for one in measured.rung.remarks if one.kind == "host_lost"]
             tried.append(f"{measured.rung.tally.nopm:,.0f} NOPM, {disturbed}")
             attempt = f"attempt {len(tried)} of {tries} is {disturbed}"
             self.context.watch(Event(kind="warning", doing=f"{described(order)}: {attempt}"))
+        rung = with_tries(measured.rung.with_remarks(*lost), tried)
+        rung = rung.model_copy(update={"restore_s": self._restore_s})
+        self._restore_s = None
+        self.context.store.put(measured._replace(rung=rung))
+        return rung
 
-    def _measure_in_turn(self, order: Order, *, cold: bool) -> MeasuredRung:
+    def _attempt(self, order: Order, *, cold: bool) -> MeasuredRung:
         """Invalid if background work began meanwhile on a server side by side: all then make a
         checkpoint, so that the next attempt is alike on all.
         """
@@ -280,32 +276,24 @@ class Restored:
         return measured._replace(rung=measured.rung.with_remarks(remark))
 
     def _measure(self, order: Order, *, cold: bool, warm_up_s: float | None = None) -> MeasuredRung:
-        context, plan, server = self.context, self.plan, self.server
-        cold = cold and self._database.restored_cold
-        start = cold_start(
-            self.configuration, context.study.configurations, context.store, cold=cold
-        )
-        measured, lost = measured_on_all(
-            lambda: measure(
-                order,
-                plan,
-                server,
-                server.paths,
-                context.watch,
-                cold=cold,
-                warm_up_s=warm_up_s,
-                start=start,
-                log_trace=self._log_trace,
-                transactions=self._missing(order),
-                machines=context.machines,
-            ),
-            context.load_hosts,
-            server,
-            described(order),
-            context.watch,
-        )
-        self._untouched = False
-        rung = measured.rung.with_remarks(*noted("host_lost", *lost))
+        """Begun again where a load host is lost meanwhile."""
+        context, server = self.context, self.server
+        start = cold_start(self.configuration, context) if cold else None
+        beginning = Beginning(start, warm_up_s, self._missing(order))
+        losses = Losses(context, server, order)
+        while True:
+            try:
+                measured = measure(
+                    order, self.plan, server, context.watch, beginning, self._machines
+                )
+                break
+            except HostLost as error:
+                losses.overcome(error)
+        return self._aged(order, measured, losses)
+
+    def _aged(self, order: Order, measured: MeasuredRung, losses: Losses) -> MeasuredRung:
+        """A rung with the age that the database had in its window; it is older now."""
+        rung = measured.rung.with_remarks(*noted("host_lost", *losses.before))
         begun = self.transactions + (rung.discarded or 0)
         self.transactions += rung.tally.whole.completed
         if order.rate_per_s is None:
@@ -362,15 +350,14 @@ def with_tries(rung: Rung, tried: Sequence[str]) -> Rung:
 # that one's memory holds, and warms at least as long as that one has taken so far.
 
 
-def cold_start(
-    configuration: Configuration, every: Sequence[Configuration], store: Store, *, cold: bool
-) -> ColdStart:
-    """That of a configuration among all of its campaign, by the rungs measured until now; nothing
-    for a database that is not `cold`.
+def cold_start(configuration: Configuration, context: Context) -> ColdStart | None:
+    """That of a configuration among all of its campaign, by the rungs measured until now; None
+    where what a restore leaves is warm.
     """
-    if not cold:
-        return ColdStart()
-    largest = largest_beside(configuration, every)
+    study, store = context.study, context.store
+    if not study.database(configuration).database.restored_cold:
+        return None
+    largest = largest_beside(configuration, study.configurations)
     if largest is None:
         return ColdStart(configuration.memory_bytes or 0)
     rungs = rungs_in(store.folder, workload(store.campaign))
@@ -379,40 +366,34 @@ def cold_start(
     return ColdStart(largest.memory_bytes or 0, least_s)
 
 
-# A load host that is lost in mid-rung: the others stop, no session is left on the server, and the
-# rung is measured again once the host is back.
-
-Found = TypeVar("Found")
-
 TIMES = 3
 """So often a rung is begun again."""
 ENDED_S, LOOK_S = 30.0, 0.2
 """For the sessions of a lost host to end, and between two looks."""
 
 
-def measured_on_all(
-    measure: Callable[[], Found],
-    load_hosts: LoadHosts | None,
-    server: Server,
-    doing: str,
-    watch: Watch,
-) -> tuple[Found, tuple[str, ...]]:
-    """(what `measure` gives once no host is lost meanwhile, each loss before it).
-
-    Raises HostLost where a host stays away, or is lost too often: the campaign is resumed there.
+class Losses:
+    """Load hosts that are lost in mid-rung: the others stop, no session is left on the server, and
+    the rung is measured again once the host is back. `before`: those that were.
     """
-    lost: list[str] = []
-    while True:
-        try:
-            return measure(), tuple(lost)
-        except HostLost as error:
-            if load_hosts is None or len(lost) >= TIMES:
-                raise
-            lost.append(f"{error.what} ({error.seen})")
-            watch(Event(kind="warning", doing=f"{doing}: invalid: {lost[-1]}"))
-            end_all_users(server)
-            load_hosts.connect_again(error)
-            watch(Event(kind="start", doing=f"host {error.name} is back; measuring again"))
+
+    def __init__(self, context: Context, server: Server, order: Order) -> None:
+        self._context, self._server, self._order = context, server, order
+        self.before: list[str] = []
+
+    def overcome(self, error: HostLost) -> None:
+        """Wait until the host is back. Raises the error where it stays away, or too many were lost:
+        the campaign is resumed there.
+        """
+        watch, load_hosts = self._context.watch, self._context.load_hosts
+        if load_hosts is None or len(self.before) >= TIMES:
+            raise error
+        self.before.append(f"{error.what} ({error.seen})")
+        doing = f"{described(self._order)}: invalid: {self.before[-1]}"
+        watch(Event(kind="warning", doing=doing))
+        end_all_users(self._server)
+        load_hosts.connect_again(error)
+        watch(Event(kind="start", doing=f"host {error.name} is back; measuring again"))
 
 
 def end_all_users(server: Server) -> None:

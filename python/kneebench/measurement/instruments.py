@@ -15,7 +15,7 @@ from kneebench.hosts.load_hosts import LoadHosts
 from kneebench.lab.drives import counted_devices
 from kneebench.lab.inventory import drive_fills
 from kneebench.lab.storage_faults import storage_faults
-from kneebench.measurement.log_trace import LogTrace, log_trace
+from kneebench.measurement.log_trace import NO_TRACE, LogTrace, log_trace
 from kneebench.measurement.meters import open_meters
 from kneebench.measurement.meters.meter import MeterContext
 from kneebench.measurement.power.recorder import PowerRecorder
@@ -123,14 +123,15 @@ OWN = OwnInstruments()
 
 class RungMachines(NamedTuple):
     """The machines of a rung: what reads the server's; where the users run, None for this machine;
-    what interfaces of the server's machine carry, in bytes per second, as far as measured; and the
-    power of all, None without meters.
+    what interfaces of the server's machine carry, in bytes per second, as far as measured; the
+    power of all, None without meters; and the trace of the server's log, or why there is none.
     """
 
     instruments: Instruments = OWN
     load_hosts: LoadHosts | None = None
     links: Mapping[str, float] = MappingProxyType({})
     power: PowerRecorder | None = None
+    log_trace: LogTrace | str = NO_TRACE
 
 
 ALONE = RungMachines()

@@ -11,7 +11,6 @@ import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import NamedTuple
 
 from kneebench._core import ConnectError
@@ -22,7 +21,6 @@ from kneebench.hosts.load_hosts import LoadHosts
 from kneebench.measurement.held_window import HeldWindow, hold_window, moved_at_last
 from kneebench.measurement.idle_counts import Idle
 from kneebench.measurement.instruments import ALONE, RungMachines, Samples
-from kneebench.measurement.log_trace import NO_TRACE, LogTrace
 from kneebench.measurement.meters.meter import MeterContext
 from kneebench.measurement.power.recorder import PowerRecorder
 from kneebench.measurement.rung_runner import (
@@ -38,8 +36,8 @@ from kneebench.measurement.summaries import series
 from kneebench.measurement.validity import judged, refuse_starved, with_faults
 from kneebench.measurement.warm_up import (
     LOG_MOST_S,
-    NO_START,
-    ColdStart,
+    WARM,
+    Beginning,
     Schedule,
     completed_before,
     schedule,
@@ -76,29 +74,18 @@ def measure(
     order: Order,
     plan: RungPlan,
     server: Server,
-    storage_paths: Sequence[Path],
     watch: Watch,
-    *,
-    cold: bool = False,
-    warm_up_s: float | None = None,
-    start: ColdStart = NO_START,
-    log_trace: LogTrace | str = NO_TRACE,
-    transactions: int = 0,
+    beginning: Beginning = WARM,
     machines: RungMachines = ALONE,
 ) -> MeasuredRung:
-    """Measure one rung; `cold` if it is the first on a restored database, which takes longer to
-    warm, and has to reach `start`; `warm_up_s` is its warm-up, instead of the plan's; `log_trace`
-    is that of the server, or why there is none; `transactions`: how many the warm-up completes at
-    least; `machines`: what reads the server's, and where the users run.
+    """Measure one rung; `machines`: what reads the server's, and where the users run.
 
     Raises DatabaseLost when the server goes away, InvalidMeasurement when it runs out of room,
     memory or connections, does not let the users in, or somebody else's lock keeps them waiting.
     """
     cycle_s = plan.engine.checkpoint_cycle_s(server.settings)
-    times = schedule(
-        order, plan.ladder, cycle_s, cold=cold, warm_up_s=warm_up_s, start=start
-    )._replace(transactions=transactions)
-    context = MeterContext(server, storage_paths, log_trace, machines.links)
+    times = schedule(order, plan.ladder, cycle_s, beginning)
+    context = MeterContext(server, server.paths, machines.log_trace, machines.links)
     with losses_reported(server, described(order)):
         record = _run_load(order, plan, context, times, watch, machines)
     devices = machines.instruments.counted_devices(server.paths, server.roles)
@@ -107,7 +94,7 @@ def measure(
     power = rung_power(machines.power, load.clock_s, load.held)
     at_s = record.raw_series[-1].at_s[1 : load.held.last + 1]
     return MeasuredRung(
-        with_faults(power.on(rung), machines.instruments.storage_faults(storage_paths)),
+        with_faults(power.on(rung), machines.instruments.storage_faults(server.paths)),
         (*series(at_s, load.values[: load.held.last]), *power.series),
         load.seconds,
         outside,

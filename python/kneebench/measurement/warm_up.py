@@ -57,7 +57,19 @@ class ColdStart(NamedTuple):
     least_s: float = 0.0
 
 
-NO_START = ColdStart()
+class Beginning(NamedTuple):
+    """What a rung begins on, and how it is warmed up.
+
+    `cold`: what the first rung on a cold database has to reach; None on a warm one. `warm_up_s`:
+    its warm-up, instead of the plan's; `transactions`: how many that completes at least.
+    """
+
+    cold: ColdStart | None = None
+    warm_up_s: float | None = None
+    transactions: int = 0
+
+
+WARM = Beginning()
 
 
 class Schedule(NamedTuple):
@@ -101,28 +113,23 @@ def schedule(
     order: Order,
     ladder: Ladder,
     cycle_s: float,
-    *,
-    cold: bool = False,
-    warm_up_s: float | None = None,
-    start: ColdStart = NO_START,
+    beginning: Beginning = WARM,
 ) -> Schedule:
     """The times that a plan gives an order; its `warm_up_s` is None if the warm-up finds its own
     end.
 
-    `cycle_s`: the longest checkpoint cycle of the server; `cold`: it is the first on a restored
-    database; `warm_up_s`: that of a load before rounds, instead of the plan's; `start`: of a cold
-    database.
+    `cycle_s`: the longest checkpoint cycle of the server.
 
     >>> order = Order(configuration="disk", phase="search", users=4)
     >>> schedule(order, Ladder(window="5s"), 300.0).minimum_s
     3.0
     """
-    quoted = order.phase in QUOTED
+    quoted, cold, warm_up_s = order.phase in QUOTED, beginning.cold is not None, beginning.warm_up_s
     stretch_s = ladder.final_window if quoted else ladder.window
     warms = ladder.warm_up_window if warm_up_s is None else ROUND_LOAD_S
     window_s = warms if order.phase == "warm_up" else stretch_s
     fixed_s, note = _fixed_warm_up(order, ladder, warm_up_s)
-    start = start if cold else NO_START
+    start = beginning.cold or ColdStart()
     limit_s = max(start.least_s, ladder.cold_warm_up_limit if cold else ladder.warm_up_limit)
     return Schedule(
         window_s,
@@ -134,6 +141,7 @@ def schedule(
         cycle_s,
         note,
         start.memory_bytes,
+        beginning.transactions,
         aligned_s=SLOWER * (limit_s + window_s + COOL_DOWN_S) if _long_final(order) else 0.0,
     )
 
