@@ -21,7 +21,7 @@ from kneebench.lab import control_groups, limits, topology
 from kneebench.lab.control_groups import Groups, Hierarchy, hierarchy_of, unified
 from kneebench.lab.journal import Journal
 from kneebench.lab.limit_findings import constraint_findings, missing_for_all
-from kneebench.lab.limits import Allowed, DatabaseLimits
+from kneebench.lab.limits import DatabaseLimits, Resources
 from kneebench.lab.preparation import Shares
 from kneebench.lab.processes import started
 from kneebench.lab.programs import wait_until
@@ -157,7 +157,8 @@ def sleeping() -> Iterator[int]:
 def test_a_process_in_the_groups_runs_on_its_cores_and_in_its_memory(tmp_path: Path) -> None:
     core = min(os.sched_getaffinity(0))
     with contextlib.ExitStack() as until, sleeping() as process:
-        limited = DatabaseLimits(Allowed((core,), 64 * MIB), Journal(tmp_path), until)
+        own = Resources((core,), 64 * MIB, pinned=True, limited=True)
+        limited = DatabaseLimits(own, (), Journal(tmp_path), until)
         limited.add(process)
         limited.verify([process])
         assert os.sched_getaffinity(process) == {core}
@@ -180,9 +181,9 @@ def test_groups_of_a_killed_run_are_removed_by_the_next(tmp_path: Path) -> None:
     code = (
         "import os, sys; from contextlib import ExitStack; from pathlib import Path;"
         "from kneebench.lab.journal import Journal;"
-        "from kneebench.lab.limits import Allowed, DatabaseLimits;"
-        "until = ExitStack();"
-        "DatabaseLimits(Allowed((0,), 2**26), Journal(Path(sys.argv[1])), until);"
+        "from kneebench.lab.limits import DatabaseLimits, Resources;"
+        "until = ExitStack(); own = Resources((0,), 2**26, pinned=True, limited=True);"
+        "DatabaseLimits(own, (), Journal(Path(sys.argv[1])), until);"
         "os.kill(os.getpid(), 9)"
     )
     subprocess.run([sys.executable, "-c", code, tmp_path], check=False)
@@ -198,7 +199,7 @@ def test_without_a_cpuset_cores_are_limited_by_affinity_which_is_verified(
     monkeypatch.setattr(limits, "hierarchy_of", lambda name: None)
     core = min(os.sched_getaffinity(0))
     with contextlib.ExitStack() as until, sleeping() as process:
-        limited = DatabaseLimits(Allowed((core,)), Journal(tmp_path), until)
+        limited = DatabaseLimits(Resources((core,), 0, pinned=True), (), Journal(tmp_path), until)
         if len(os.sched_getaffinity(0)) > 1:
             with pytest.raises(KneebenchError, match="may run on cores"):
                 limited.verify([process])
@@ -221,9 +222,8 @@ def test_io_limits_are_written_per_device_and_read_back(
     (tmp_path / "block" / "nvme0n1" / "dev").write_text("259:0\n")
     with contextlib.ExitStack() as until:
         wanted = IoAllowance(read_iops=2000, write_bytes=100_000_000)
-        limited = DatabaseLimits(
-            Allowed(io=wanted, paths=[tmp_path]), Journal(tmp_path / "j"), until
-        )
+        own = Resources((), 0, io=wanted)
+        limited = DatabaseLimits(own, [tmp_path], Journal(tmp_path / "j"), until)
     assert (tmp_path / "cgroup" / "io.max").read_text() == "259:0 wbps=100000000 riops=2000"
     [setting] = limited.settings
     assert setting.name == "I/O limit of nvme0n1"

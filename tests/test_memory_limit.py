@@ -16,7 +16,7 @@ from kneebench.databases.several import engine_of
 from kneebench.errors import KneebenchError
 from kneebench.lab import limits
 from kneebench.lab.journal import Journal
-from kneebench.lab.limits import Allowed, DatabaseLimits, controller
+from kneebench.lab.limits import DatabaseLimits, Resources, controller
 from kneebench.plan import Plan
 from kneebench.plan.study import Study
 from kneebench.records import Configuration, Event
@@ -37,7 +37,7 @@ def unwatched(event: Event) -> None:
 def limited(journal: Path, memory_bytes: int) -> Iterator[DatabaseLimits]:
     """Limits on memory alone; removed at the end."""
     with contextlib.ExitStack() as until:
-        yield DatabaseLimits(Allowed(memory_bytes=memory_bytes), Journal(journal), until)
+        yield DatabaseLimits(Resources((), memory_bytes, limited=True), (), Journal(journal), until)
 
 
 @needs_cgroups
@@ -76,8 +76,8 @@ def test_a_group_that_a_killed_run_left_is_removed_by_the_next(tmp_path: Path) -
     code = (
         "import contextlib, os, sys; from pathlib import Path;"
         "from kneebench.lab.journal import Journal; from kneebench.lab.limits import *\n"
-        "allowed, journal = Allowed(memory_bytes=2**26), Journal(Path(sys.argv[1]))\n"
-        "DatabaseLimits(allowed, journal, contextlib.ExitStack())\n"
+        "own, journal = Resources((), 2**26, limited=True), Journal(Path(sys.argv[1]))\n"
+        "DatabaseLimits(own, (), journal, contextlib.ExitStack())\n"
         "os.kill(os.getpid(), 9)"
     )
     subprocess.run([sys.executable, "-c", code, tmp_path], check=False)

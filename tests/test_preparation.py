@@ -10,7 +10,8 @@ import pytest
 
 from kneebench.databases.engines.postgres.engine import OwnPostgres
 from kneebench.lab.journal import Journal
-from kneebench.lab.preparation import Lab, Resources, Shares
+from kneebench.lab.limits import Resources
+from kneebench.lab.preparation import Lab, Shares
 from kneebench.plan import Plan
 from kneebench.plan.configurations import configurations
 from kneebench.plan.study import Study

@@ -31,32 +31,50 @@ IO_KEYS = {
 UNDONE = "remove the constraint, or see `kneebench check`"
 
 
-class Allowed(NamedTuple):
-    """What a database may use. `cores`: empty for any; `memory_bytes`: None for no limit;
-    `memory_node`: the NUMA node of its memory; `io`: on the drives under `paths`.
+class Resources(NamedTuple):
+    """A share of this machine: the numbers of its cores, and bytes of memory.
+
+    `pinned`: what runs with it must stay on these cores; `limited`: it must not get more memory,
+    page cache included. `cache_bytes`: size of the database's own cache, None by the sizing rules;
+    `memory_node`: NUMA node of its memory; `io`: limits of its reads and writes.
     """
 
-    cores: Sequence[int] = ()
-    memory_bytes: int | None = None
+    cores: tuple[int, ...]
+    memory_bytes: int
+    pinned: bool = False
+    limited: bool = False
+    cache_bytes: int | None = None
     memory_node: int | None = None
     io: IoAllowance | None = None
-    paths: Sequence[Path] = ()
+
+    @property
+    def pinned_cores(self) -> tuple[int, ...]:
+        """The cores to pin a process to; none where the scheduler may choose."""
+        return self.cores if self.pinned else ()
 
 
 class DatabaseLimits:
-    """The limits of one database, in force until the stack ends."""
+    """The limits of one database to its resources, in force until the stack ends; those of reads
+    and writes on the drives under `paths`.
+    """
 
-    def __init__(self, allowed: Allowed, journal: Journal, until: contextlib.ExitStack) -> None:
-        self._allowed, self._groups = allowed, Groups(journal, until)
+    def __init__(
+        self,
+        allowed: Resources,
+        paths: Sequence[Path],
+        journal: Journal,
+        until: contextlib.ExitStack,
+    ) -> None:
+        self._cores, self._groups = allowed.pinned_cores, Groups(journal, until)
         self.memory: MemoryGroup | None = None
         self._described: list[Setting] = []
-        if allowed.cores:
-            self._limit_cores(allowed.cores, allowed.memory_node)
-        if allowed.memory_bytes:
+        if self._cores:
+            self._limit_cores(self._cores, allowed.memory_node)
+        if allowed.limited:
             self.memory = limit_memory(self._groups, allowed.memory_bytes)
             self._describe("memory limit", exact_size(allowed.memory_bytes), "cgroup")
         if allowed.io:
-            self._limit_io(allowed.io, allowed.paths)
+            self._limit_io(allowed.io, paths)
         if self._groups.paths and (root := unified()):
             self._groups.path(root)  # v1 groups do not count their pressure
 
@@ -96,7 +114,7 @@ class DatabaseLimits:
         if self._groups.without(process):  # started before its parent was put in
             self.add(process)
         cores = os.sched_getaffinity(process)
-        if self._allowed.cores and not cores <= {*self._allowed.cores}:
+        if self._cores and not cores <= {*self._cores}:
             return f"may run on cores {as_list(cores)}"
         if others := self._groups.without(process):
             return f"is not in {others[0]}"

@@ -13,34 +13,12 @@ from typing import NamedTuple
 import psutil
 
 from kneebench.lab.journal import Journal
-from kneebench.lab.limits import Allowed, DatabaseLimits
+from kneebench.lab.limits import DatabaseLimits, Resources
 from kneebench.lab.topology import chosen, others
 from kneebench.lab.volumes import Volumes
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.storage import Storage
-from kneebench.records import Configuration, IoAllowance, Watch
-
-
-class Resources(NamedTuple):
-    """A share of this machine: the numbers of its cores, and bytes of memory.
-
-    `pinned`: what runs with it must stay on these cores; `limited`: it must not get more memory,
-    page cache included. `cache_bytes`: size of the database's own cache, None by the sizing rules;
-    `memory_node`: NUMA node of its memory; `io`: limits of its reads and writes.
-    """
-
-    cores: tuple[int, ...]
-    memory_bytes: int
-    pinned: bool = False
-    limited: bool = False
-    cache_bytes: int | None = None
-    memory_node: int | None = None
-    io: IoAllowance | None = None
-
-    @property
-    def pinned_cores(self) -> tuple[int, ...]:
-        """The cores to pin a process to; none where the scheduler may choose."""
-        return self.cores if self.pinned else ()
+from kneebench.records import Configuration, Watch
 
 
 class Prepared(NamedTuple):
@@ -129,22 +107,13 @@ class Lab(Shares):
         The paths are the plan's, or those of volumes that are made now and taken apart at the end.
         Raises PlanError for a volume that cannot be made, Refused for a drive with data.
         """
-        storage, resources = (
-            self.plan.storages[configuration.storage],
-            self.resources_of(configuration),
-        )
+        storage = self.plan.storages[configuration.storage]
+        resources = self.resources_of(configuration)
         with contextlib.ExitStack() as stack:
             if storage.volumes:
                 storage = stack.enter_context(
                     self._volumes.mounted(configuration.storage, storage, watch)
                 )
-            allowed = Allowed(
-                resources.pinned_cores if configuration.constraint else (),
-                resources.memory_bytes if resources.limited else None,
-                resources.memory_node,
-                resources.io,
-                storage.paths,
-            )
-            yield Prepared(
-                configuration, storage, resources, DatabaseLimits(allowed, self._journal, stack)
-            )
+            own = resources._replace(pinned=resources.pinned and bool(configuration.constraint))
+            limits = DatabaseLimits(own, storage.paths, self._journal, stack)
+            yield Prepared(configuration, storage, resources, limits)

@@ -22,7 +22,8 @@ from kneebench.databases.managed.disk_space import (
 )
 from kneebench.errors import PlanError
 from kneebench.lab.drives import existing, mount_of
-from kneebench.lab.preparation import Resources, Shares
+from kneebench.lab.limits import Resources
+from kneebench.lab.preparation import Shares
 from kneebench.lab.volumes import capacity_bytes
 from kneebench.plan.amounts import MEMORY_SHARE
 from kneebench.plan.amounts import log_space_bytes as log_share_bytes

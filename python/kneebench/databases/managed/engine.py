@@ -36,8 +36,8 @@ from kneebench.databases.tproc_c.loading import Recipe
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
 from kneebench.lab.limit_findings import missing_for_all
-from kneebench.lab.limits import DatabaseLimits
-from kneebench.lab.preparation import Lab, Prepared, Resources
+from kneebench.lab.limits import DatabaseLimits, Resources
+from kneebench.lab.preparation import Lab, Prepared
 from kneebench.plan.borrowed import executed_by_server
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.managed_database import ManagedDatabase
