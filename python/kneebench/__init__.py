@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from kneebench.notebook.loaded import UnknownConfiguration
     from kneebench.notebook.running import run
     from kneebench.plan import Plan
-    from kneebench.plan.changed_keys import with_keys
+    from kneebench.plan.reader import with_keys
     from kneebench.records import Climb, Comparison, Estimate, Knee, Rung
     from kneebench.results import campaigns
 
@@ -73,7 +73,7 @@ _HOMES = {
     "notebook.loaded": ("LoadedResults", "UnknownConfiguration"),
     "notebook.running": ("run",),
     "plan": ("Plan",),
-    "plan.changed_keys": ("with_keys",),
+    "plan.reader": ("with_keys",),
     "records": ("Climb", "Comparison", "Estimate", "Knee", "Rung"),
     "results": ("campaigns",),
 }

@@ -20,7 +20,8 @@ from kneebench.plan.amounts import MEMORY_SHARE, log_space_bytes
 from kneebench.plan.database import DEFAULT
 from kneebench.plan.engine_table import EngineStorage, EngineTable, table_of
 from kneebench.plan.ladder import Ladder
-from kneebench.plan.plan import Plan, Workload
+from kneebench.plan.plan import Plan
+from kneebench.plan.workload import Workload
 from kneebench.records import Host
 from kneebench.units import size
 from kneebench.visible import visible

@@ -19,7 +19,8 @@ from kneebench.plan.default import (
     warm_database,
 )
 from kneebench.plan.engine_table import EngineStorage
-from kneebench.plan.plan import Plan, Workload
+from kneebench.plan.plan import Plan
+from kneebench.plan.workload import Workload
 from kneebench.records import Host
 
 _DRIVE = re.compile(r"(?:/dev/)?(?:nvme\d+n\d+|sd[a-z]+|vd[a-z]+|loop\d+|disk/by-id/.+)(?:p?\d+)?")

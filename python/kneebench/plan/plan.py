@@ -6,31 +6,42 @@ strict (`true` and `"3"` are no numbers), and a rule that spans fields names the
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue, model_validator
+from pydantic_core import PydanticCustomError
 
+from kneebench import units
 from kneebench.engine_properties import engine_properties
 from kneebench.plan.acceptance import Accept
 from kneebench.plan.authors_words import AuthorsWords
 from kneebench.plan.constraints import Constraints, wrong_sizes
-from kneebench.plan.database import Database as Database
-from kneebench.plan.database import kept_commands
-from kneebench.plan.database_rules import about, check_databases, check_rounds
+from kneebench.plan.database import Database, kept_commands
 from kneebench.plan.engine_table import EngineStorage, EngineTable, default_database
-from kneebench.plan.facts import plan_facts
 from kneebench.plan.hosts import Hosts
 from kneebench.plan.kernel import Kernel
 from kneebench.plan.ladder import Ladder
 from kneebench.plan.power import Power
+from kneebench.plan.server_url import server_of
 from kneebench.plan.stops import with_keys_of_ladder
-from kneebench.plan.storage import Storage as Storage
-from kneebench.plan.values import Directory, FolderName, Name, Note, Sentence, Switch, Whole, wrong
-from kneebench.plan.values import Part as Part
+from kneebench.plan.storage import Storage
+from kneebench.plan.values import (
+    Directory,
+    FolderName,
+    Name,
+    Note,
+    Part,
+    Sentence,
+    Switch,
+    Whole,
+    wrong,
+)
 from kneebench.plan.volume import Volume
-from kneebench.plan.workload import Workload as Workload
+from kneebench.plan.workload import Workload
 from kneebench.records import Configuration
 from kneebench.records.markup import html_table
 from kneebench.shelf import ENGINES
@@ -219,17 +230,12 @@ class Plan(Part):
 
     @model_validator(mode="after")
     def _brief_is_of_the_plan(self) -> Self:
-        databases = self.databases_by_name.values()
-        names = dict.fromkeys(name for one in databases for name in self.constraints_of(one))
-        self.brief.check(self.storages, self.base, names)
+        self.brief.check(self.storages, self.base, self.constraint_names)
         return self
 
     def _repr_html_(self) -> str:
         """What is compared, on which databases and under which load."""
-        databases = self.databases_by_name
-        names = {name: None for one in databases.values() for name in self.constraints_of(one)}
-        rows = plan_facts(self.storages, databases, self.workload, names, self.ladder)
-        return html_table((), rows, self.question)
+        return html_table((), _facts(self), self.question)
 
     @property
     def databases_by_name(self) -> dict[str, Database]:
@@ -257,6 +263,12 @@ class Plan(Part):
         if not self.has_constraints:
             return {}
         return self.constraints.by_name(self._data_bytes(database))
+
+    @property
+    def constraint_names(self) -> dict[str, None]:
+        """The names of the constraints of all databases, each once."""
+        every = self.databases_by_name.values()
+        return dict.fromkeys(name for one in every for name in self.constraints_of(one))
 
     def _data_bytes(self, database: Database) -> int:
         """0 for an engine that does not exist, which the reader reports."""
@@ -318,3 +330,112 @@ class Plan(Part):
         """
         first = next(iter(self.databases_by_name.values()))
         return engine_properties(first.engine).measures_real_hardware
+
+
+# The facts of a plan that people look for first, as rows of a table.
+
+
+def _facts(plan: Plan) -> Iterator[tuple[str, str]]:
+    """What is compared, on which databases, under which load, and for how long each is measured."""
+    databases, ladder = plan.databases_by_name, plan.ladder
+    for name, storage in plan.storages.items():
+        places = ", ".join(_places(storage))
+        yield "Storage", f"{name} ({places})" if places else name
+    for name, database in databases.items():
+        yield "Database", f"{name} ({database.engine})" if name else database.engine
+    yield "Warehouses", f"{plan.workload.warehouses:,}"
+    if names := plan.constraint_names:
+        yield "Constraints", ", ".join(names)
+    first = ladder.first or "the number of cores"
+    yield "Users", str(first) if ladder.fixed else f"{first} to {ladder.last}"
+    runs = f"{ladder.fewest_repeats} to {ladder.most_repeats}"
+    if ladder.fewest_repeats == ladder.most_repeats:
+        runs = str(ladder.most_repeats)
+    yield "Final runs", f"{runs} of {units.time(ladder.final_window)} on each storage"
+
+
+def _places(storage: Storage) -> Iterator[str]:
+    """Its directories, or its drives."""
+    yield from map(str, storage.paths)
+    for volume in storage.volumes:
+        yield from volume.named_drives
+        yield from ["emulated drives"] if volume.emulated_drives else []
+
+
+# Rules for a plan of several databases, and for configurations that are measured side by side.
+
+
+@contextlib.contextmanager
+def about(name: str) -> Iterator[None]:
+    """Rules of `[database]` in the block are about the database of this name; empty for a plan
+    with only one.
+    """
+    try:
+        yield
+    except PydanticCustomError as error:
+        context = error.context or {}
+        table, *key = context.get("key") or ("",)
+        if not name or table != "database":
+            raise
+        raise wrong("databases", name, *key, sentence=context["sentence"]) from None
+
+
+def check_databases(
+    databases: Mapping[str, Database], storages: Mapping[str, Storage], *, both: bool
+) -> None:
+    """Raise the rule's error for several databases that no campaign can have; `both`: the plan has
+    a table `[database]` too.
+    """
+    if both:
+        sentence = "either [database] for one database, or [databases.NAME] for several"
+        raise wrong("database", sentence=sentence)
+    if "" in databases:
+        raise wrong("databases", "", sentence="a name")
+    for name, one in storages.items():
+        if one.url:
+            sentence = "no value together with [databases]: each of them has its own url"
+            raise wrong("storages", name, "url", sentence=sentence)
+    real = {
+        name: engine_properties(one.engine).measures_real_hardware
+        for name, one in databases.items()
+        if one.engine in ENGINES.names()
+    }
+    first = next(iter(real.values()), True)
+    if other := next((name for name, one in real.items() if one != first), ""):
+        sentence = "models only, or none: a simulated database compares with no real one"
+        raise wrong("databases", other, "engine", sentence=sentence)
+    _check_backups(databases, storages)
+
+
+def _check_backups(databases: Mapping[str, Database], storages: Mapping[str, Storage]) -> None:
+    """Databases may share a backup only if each would write the same one."""
+    known: dict[str, tuple[str, object]] = {}
+    for name, one in databases.items():
+        place, shape = one.own_backup(storages)
+        first, first_shape = known.setdefault(place, (name, shape))
+        if shape != first_shape:
+            sentence = f"another file than that of {first!r}, which is of other options or files"
+            raise wrong("databases", name, "backup", sentence=sentence)
+
+
+def check_rounds(
+    storages: Mapping[str, Storage], urls: Sequence[str], configurations_per_storage: int
+) -> None:
+    """Raise the rule's error where the configurations of a plan cannot be up side by side, as short
+    rounds need them: on one server, or on the same drives. `urls`: of external servers, one per
+    configuration.
+    """
+    servers = [server_of(url) for url in urls]
+    if len(set(servers)) < len(servers):
+        sentence = '"long": storages on one external server cannot be measured side by side'
+        raise wrong("ladder", "rounds", sentence=sentence)
+    volumes = [one.volumes for one in storages.values()]
+    names = [
+        name for some in volumes for name in {name for one in some for name in one.named_drives}
+    ]
+    if len(set(names)) < len(names):
+        sentence = '"long": storages that share drives cannot be measured side by side'
+        raise wrong("ladder", "rounds", sentence=sentence)
+    if any(volumes) and configurations_per_storage > 1:
+        sentence = '"long": two configurations on the same drives cannot be measured side by side'
+        raise wrong("ladder", "rounds", sentence=sentence)

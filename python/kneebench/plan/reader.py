@@ -14,12 +14,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from kneebench.errors import PlanError
+from kneebench.errors import PlanError, require_kind
 from kneebench.plan.explanation import Document, near
 from kneebench.plan.faults import Fault, PlanFaults
-from kneebench.plan.overrides import Override, with_overrides
+from kneebench.plan.overrides import Override, keyed, keyed_tag, with_overrides
 from kneebench.plan.plan import Plan
 from kneebench.plan.preset import presets, published_presets
+from kneebench.plan.writer import to_toml
 from kneebench.regular_file import named_content
 from kneebench.shelf import ENGINES, METERS
 from kneebench.units import AS_WRITTEN, size
@@ -189,3 +190,32 @@ def _of_results(document: Document, plan: Plan) -> Iterator[Fault]:
         yield document.fault(
             key, "the placeholder that results keep in place of a command", "the command itself"
         )
+
+
+# A plan with some of its keys changed, checked as if its file had them.
+
+
+def with_keys(
+    plan: Plan,
+    keys: Mapping[str, Any] | None = None,
+    *,
+    name: str = "",
+    tags: Mapping[str, str] | None = None,
+) -> Plan:
+    """The plan with these keys in place of its own, as `kneebench run --set KEY=VALUE`, `--name`
+    and `--tag` make it: `{"ladder.repeats": 5}`. Values are as TOML has them; a table replaces the
+    whole table of that key.
+
+    Raises PlanError, with all that is wrong and what is allowed, and TypeError for what is no plan.
+
+    >>> from kneebench import preset
+    >>> with_keys(preset("simulated"), {"ladder.repeats": 5}, name="nightly").ladder.repeats
+    5
+    """
+    require_kind(plan, Plan, "kneebench.read_plan(file) reads one")
+    changes = {**(keys or {}), **({"name": name} if name else {})}
+    overrides = [
+        *(keyed(key, value) for key, value in changes.items()),
+        *(keyed_tag(one, value) for one, value in (tags or {}).items()),
+    ]
+    return parse_plan(to_toml(plan), "the changed plan", shelves(), overrides)
