@@ -23,7 +23,7 @@ from kneebench.lab.preparation import Shares
 from kneebench.lab.topology import as_list
 from kneebench.ladder.climb import Climbing, climb
 from kneebench.ladder.final_runs import Load
-from kneebench.ladder.steps import Step
+from kneebench.ladder.steps import ClimbStep
 from kneebench.measurement.background import BackgroundWork
 from kneebench.measurement.instruments import RungMachines
 from kneebench.measurement.measure import MeasuredRung, measure
@@ -199,7 +199,7 @@ class Restored:
             self.context.store.put_note(CORES_UNKNOWN)
         return climb(ladder, len(cores) or 1)
 
-    def step(self, step: Step) -> Rung:
+    def step(self, step: ClimbStep) -> Rung:
         """The rung of a step of the climb."""
         return self.rung(step.on(self.configuration.id))
 

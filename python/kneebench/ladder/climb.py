@@ -13,12 +13,12 @@ from typing import NamedTuple, TypeVar
 
 from kneebench.analysis.elasticity import elasticity
 from kneebench.ladder import narrowing, steps, stops
-from kneebench.ladder.steps import Climbed, Step
+from kneebench.ladder.steps import Climbed, ClimbStep
 from kneebench.ladder.stops import fixed_load, invalid, load_generator, warming
 from kneebench.plan.ladder import Ladder
 from kneebench.records import Rung, StopResult
 
-Climbing = Generator[Step, Rung, Climbed]
+Climbing = Generator[ClimbStep, Rung, Climbed]
 Ordered = TypeVar("Ordered")
 Followed = TypeVar("Followed")
 
@@ -73,9 +73,9 @@ def measure_orders(
         return found
 
 
-def _warm_up(users: int | None) -> Generator[Step, Rung, tuple[Rung, ...]]:
+def _warm_up(users: int | None) -> Generator[ClimbStep, Rung, tuple[Rung, ...]]:
     """The rung that fills the cache; nothing is judged by it."""
-    return ((yield Step("warm_up", users)),) if users else ()
+    return ((yield ClimbStep("warm_up", users)),) if users else ()
 
 
 def _once(ladder: Ladder, users: tuple[int, int], repeat: int) -> Climbing:
@@ -88,21 +88,21 @@ def _once(ladder: Ladder, users: tuple[int, int], repeat: int) -> Climbing:
     if position.at < 0:
         return Climbed(tuple(search_rungs), stop_results, position.stop)
     found, (knee, bracket) = yield from _refine(search_rungs, position, stop_results, ladder)
-    last = yield Step("drift_check", search_rungs[0].users, repeat)
+    last = yield ClimbStep("drift_check", search_rungs[0].users, repeat)
     rungs = (*search_rungs, *found, last)
     return Climbed(rungs, stop_results, position.stop, knee, bracket)
 
 
 def _search(
     ladder: Ladder, bounds: tuple[int, int], repeat: int
-) -> Generator[Step, Rung, tuple[list[Rung], Rung | None]]:
+) -> Generator[ClimbStep, Rung, tuple[list[Rung], Rung | None]]:
     """The search rungs up to the one where a stop fired, and the invalid one that ended them if
     any. A plateau or saturation ends them only if noise does not hide that throughput still grows.
     """
     search_rungs: list[Rung] = []
     users, last = bounds
     while True:
-        rung = yield Step("search", users, repeat)
+        rung = yield ClimbStep("search", users, repeat)
         if rung.invalid:
             return search_rungs, rung
         search_rungs.append(rung)
@@ -151,7 +151,7 @@ def _refine(
     position: KneePosition,
     stop_results: Sequence[StopResult],
     ladder: Ladder,
-) -> Generator[Step, Rung, tuple[list[Rung], tuple[int, tuple[int, int]]]]:
+) -> Generator[ClimbStep, Rung, tuple[list[Rung], tuple[int, tuple[int, int]]]]:
     """More rungs, and (the knee's users, the users between which it is).
 
     If throughput stopped growing, all rungs together give the knee. If the log or errors ended the
@@ -168,7 +168,7 @@ def _refine(
 
 def _bisect(
     search_rungs: Sequence[Rung], position: KneePosition
-) -> Generator[Step, Rung, Rung | None]:
+) -> Generator[ClimbStep, Rung, Rung | None]:
     """One more rung between the knee and the rung after it, where there is one and users between
     them.
     """
@@ -176,7 +176,7 @@ def _bisect(
         return None
     knee = search_rungs[position.at]
     users = steps.between(knee.users, search_rungs[position.at + 1].users)
-    return (yield Step("bisection", users, knee.order.repeat)) if users else None
+    return (yield ClimbStep("bisection", users, knee.order.repeat)) if users else None
 
 
 def _bisect_knee(
@@ -219,7 +219,7 @@ def _end_invalid(
 def _fixed(ladder: Ladder) -> Climbing:
     """One rung at the plan's load."""
     users = ladder.last
-    rung = yield Step("fixed_load", users)
+    rung = yield ClimbStep("fixed_load", users)
     if rung.invalid:
         return _end_invalid([], rung, ())
     others = _judged([rung], ladder, but=("budget", "plateau", "saturation"))

@@ -10,7 +10,7 @@ from math import log
 
 from kneebench.analysis.knee_fit import KneeFit, fit_knee
 from kneebench.ladder import steps
-from kneebench.ladder.steps import Step
+from kneebench.ladder.steps import ClimbStep
 from kneebench.plan.ladder import Ladder
 from kneebench.records import Phase, Rung
 
@@ -37,13 +37,15 @@ def growth_ended(search_rungs: Sequence[Rung], ladder: Ladder) -> bool:
     return fit is None or (len(search_rungs) >= LEAST_RUNGS and fit.grows < GROWS)
 
 
-def narrowing(search_rungs: Sequence[Rung], ladder: Ladder) -> Generator[Step, Rung, list[Rung]]:
+def narrowing(
+    search_rungs: Sequence[Rung], ladder: Ladder
+) -> Generator[ClimbStep, Rung, list[Rung]]:
     """Steps to more rungs, and the rungs sent for them; an invalid one ends them."""
     found: list[Rung] = []
     repeat = search_rungs[0].order.repeat
     while following := _following([*search_rungs, *found], ladder):
         phase, users = following
-        found.append((yield Step(phase, users, repeat)))
+        found.append((yield ClimbStep(phase, users, repeat)))
         if found[-1].invalid:
             break
     return found

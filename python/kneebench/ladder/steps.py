@@ -12,7 +12,7 @@ WARMING = 8
 never waits for a slower load."""
 
 
-class Step(NamedTuple):
+class ClimbStep(NamedTuple):
     """One rung to climb, on whatever is climbed."""
 
     phase: Phase
