@@ -85,6 +85,15 @@ class Tab:
             assert time.monotonic() < until_s, f"never true: {expression}"
             time.sleep(0.1)
 
+    def resize(self, width: int, height: int) -> None:
+        """Give the page a window of so many pixels."""
+        sizes = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self._call("Emulation.setDeviceMetricsOverride", session=True, **sizes)
+
+    def printed(self) -> bytes:
+        """The page on paper, as PDF."""
+        return base64.b64decode(self._call("Page.printToPDF", session=True)["data"])
+
     def picture(self, file: Path) -> None:
         """What is seen now, as PNG."""
         shot = self._call("Page.captureScreenshot", session=True)

@@ -90,23 +90,35 @@ def drawn_once() -> Iterator[None]:
 
 
 BLANK = """
+from pathlib import Path
+
 def vegalite_to_svg(*specification, **options):
-    return '<svg width="1" height="1" viewBox="0 0 1 1"></svg>'
+    return '<svg width="400" height="300" viewBox="0 0 400 300"></svg>'
+
+def vegalite_to_pdf(*specification, **options):
+    return Path(__file__).with_name("blank.pdf").read_bytes()
 """
 
 
-@pytest.fixture
-def blank_figures(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Pages have blank figures, also those of processes that a test starts: where nobody looks at
-    one. To draw them takes longer than a short campaign.
+@pytest.fixture(scope="session")
+def blank_drawer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that on PYTHONPATH has all figures blank, for processes whose pages have figures
+    that nobody looks at: to draw them takes longer than a short campaign.
     """
+    import vl_convert
+
     folder = tmp_path_factory.mktemp("blank")
+    (folder / "blank.pdf").write_bytes(vl_convert.vegalite_to_pdf({"mark": "point"}))
     (folder / "vl_convert.py").write_text(BLANK)
-    monkeypatch.setenv("PYTHONPATH", str(folder))
-    blank = runpy.run_path(str(folder / "vl_convert.py"))["vegalite_to_svg"]
-    monkeypatch.setattr(drawing, "_converted", lambda *form, **options: blank().encode())
+    return folder
+
+
+@pytest.fixture
+def blank_figures(blank_drawer: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages have blank figures, also those of processes that a test starts."""
+    monkeypatch.setenv("PYTHONPATH", str(blank_drawer))
+    svg = runpy.run_path(str(blank_drawer / "vl_convert.py"))["vegalite_to_svg"]().encode()
+    monkeypatch.setattr(drawing, "_converted", lambda form, specification: svg)
 
 
 @pytest.fixture(scope="session")

@@ -30,12 +30,14 @@ from kneebench.commands.accepting import _plan
 from kneebench.commands.run_options import overrides
 from kneebench.errors import CANNOT_SAY, WORSE, CheckFailed, InvalidMeasurement, PlanError
 from kneebench.plan.preset import preset_text
+from kneebench.plan.reader import parse_plan
 from kneebench.records import Check, NoiseFloor, Results, Rung
 from kneebench.results import load
 from kneebench.results.acceptance import Acceptance, accept, at_the_same_rate, plan_of, rate_warning
 from kneebench.results.campaign_folders import resumable
 from kneebench.screen.junit import junit
 from tests.recordings import each, recorded, resolve_document, with_order, with_throughput
+from tests.simulated_campaign import finished
 
 PLAN = preset_text("simulated")
 SLOWER = PLAN.replace('"1600us"', '"2200us"')
@@ -52,13 +54,7 @@ def place(own_place: Path) -> Path:
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a campaign called before, and one of the same figures called again."""
     root = tmp_path_factory.mktemp("accept")
-    (root / "plan.toml").write_text(PLAN)
-    answer = CliRunner().invoke(
-        app, ["run", str(root / "plan.toml"), "--out", str(root), "--no-brief"]
-    )
-    assert answer.exit_code == 0, answer.output
-    (folder,) = root.glob("*-buy")
-    folder.rename(root / "before")
+    finished(parse_plan(PLAN), root).rename(root / "before")
     again(root / "before", root / "again")
     return root
 

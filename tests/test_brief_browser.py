@@ -4,9 +4,11 @@ telephone.
 
 from __future__ import annotations
 
-import html
+import functools
 import json
 import subprocess
+from collections.abc import Iterator
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ import pytest
 from kneebench.brief import Brief
 from kneebench.brief.profile import ProfilePage, TogetherPage
 from kneebench.records import Climb, Configuration, Results
-from tests.browser import BROWSER, QUIET
+from tests.browser import BROWSER, QUIET, Tab
 from tests.profiles import made_up_profile, made_up_together
 from tests.recordings import recorded, with_order, with_plan
 from tests.swept import swept
@@ -69,8 +71,7 @@ NAMES = {
 """Names of a campaign's storages, by how many there are. Each is one of the two that were recorded,
 so that many knees are in one place."""
 LAID_OUT = [
-    pytest.param(names, id=str(count), marks=[] if count in (3, 5) else [pytest.mark.long])
-    for count, names in NAMES.items()
+    pytest.param(str(count), marks=[] if count in (3, 5) else [pytest.mark.long]) for count in NAMES
 ]
 
 
@@ -105,17 +106,34 @@ def with_storages(names: tuple[str, ...]) -> Results:
     )
 
 
-def measured(tmp_path: Path, results: Results, width: int) -> dict[str, Any]:
-    """What MEASURE found of a brief in a window of so many pixels."""
-    return laid_out(tmp_path, Brief(results).write(tmp_path / "brief.html"), width)
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    """One browser for all pages."""
+    tab = Tab(tmp_path_factory.mktemp("browser") / "profile", 1200, 1000)
+    try:
+        yield tab
+    finally:
+        tab.close()
 
 
-def laid_out(tmp_path: Path, page: Path, width: int) -> dict[str, Any]:
-    page.write_text(page.read_text().replace("</body>", f"{MEASURE}</body>"))
-    seen = browse(tmp_path, page, "--dump-dom", f"--window-size={width},1000")
-    found: dict[str, Any] = json.loads(
-        html.unescape(seen.stdout.partition("<title>")[2].partition("</title>")[0])
-    )
+@functools.cache
+def page_of(name: str) -> str:
+    """The brief of a campaign by its name: a recording, or one of those made here."""
+    made = {
+        **LARGE,
+        **{str(count): partial(with_storages, names) for count, names in NAMES.items()},
+    }
+    return Brief(made[name]() if name in made else recorded(name)).html()
+
+
+def laid_out(tab: Tab, tmp_path: Path, page: str, width: int) -> dict[str, Any]:
+    """What MEASURE found of a page in a window of so many pixels."""
+    file = tmp_path / f"{width}.html"
+    file.write_text(page.replace("</body>", f"{MEASURE}</body>"))
+    tab.resize(width, 1000)
+    tab.open(file.as_uri())
+    tab.wait_until(f"location.href === '{file.as_uri()}' && document.title[0] === '{{'", 120)
+    found: dict[str, Any] = json.loads(tab.evaluate("document.title"))
     return found
 
 
@@ -132,9 +150,9 @@ FIGURES = 11
 
 @pytest.mark.parametrize(("name", "width"), [("noisy", 1280), ("log_bound", 600)])
 def test_nothing_is_wider_than_the_window_and_no_text_leaves_its_figure(
-    tmp_path: Path, name: str, width: int
+    tab: Tab, tmp_path: Path, name: str, width: int
 ) -> None:
-    found = measured(tmp_path, recorded(name), width)
+    found = laid_out(tab, tmp_path, page_of(name), width)
     assert found["page"] <= 0
     assert (found["figures"], found["beyond"]) == (FIGURES, [])
 
@@ -149,19 +167,19 @@ LARGE = {
 @pytest.mark.parametrize("width", [390, pytest.param(800, marks=pytest.mark.long), 1280])
 @pytest.mark.parametrize("name", LARGE)
 def test_a_large_campaign_fits_every_screen_and_no_text_covers_another(
-    tmp_path: Path, name: str, width: int
+    tab: Tab, tmp_path: Path, name: str, width: int
 ) -> None:
-    found = measured(tmp_path, LARGE[name](), width)
+    found = laid_out(tab, tmp_path, page_of(name), width)
     assert found["page"] <= 0
     assert (found["beyond"], found["covered"]) == ([], [])
     assert found["clipped"] == [] or width == 800
 
 
-@pytest.mark.parametrize("names", LAID_OUT)
+@pytest.mark.parametrize("count", LAID_OUT)
 def test_at_1200_pixels_no_table_is_cut_off_and_no_text_of_a_figure_covers_another_or_leaves_it(
-    tmp_path: Path, names: tuple[str, ...]
+    tab: Tab, tmp_path: Path, count: str
 ) -> None:
-    found = measured(tmp_path, with_storages(names), 1200)
+    found = laid_out(tab, tmp_path, page_of(count), 1200)
     assert {key: value for key, value in found.items() if key != "figures"} == {
         "page": found["page"],
         "beyond": [],
@@ -171,27 +189,28 @@ def test_at_1200_pixels_no_table_is_cut_off_and_no_text_of_a_figure_covers_anoth
     assert found["page"] <= 0
 
 
-@pytest.mark.parametrize("names", LAID_OUT[1:3])
+@pytest.mark.parametrize("count", LAID_OUT[1:3])
 def test_at_800_pixels_the_tables_at_a_glance_are_whole(
-    tmp_path: Path, names: tuple[str, ...]
+    tab: Tab, tmp_path: Path, count: str
 ) -> None:
-    assert "glance" not in measured(tmp_path, with_storages(names), 800)["clipped"]
+    assert "glance" not in laid_out(tab, tmp_path, page_of(count), 800)["clipped"]
 
 
-def test_the_page_of_several_drives_fits_a_wide_and_a_narrow_window(tmp_path: Path) -> None:
+def test_the_page_of_several_drives_fits_a_wide_and_a_narrow_window(
+    tab: Tab, tmp_path: Path
+) -> None:
+    page = TogetherPage(made_up_together()).html()
     for width in (1200, 600):
-        page = TogetherPage(made_up_together()).write(tmp_path / "together.html")
-        found = laid_out(tmp_path, page, width)
+        found = laid_out(tab, tmp_path, page, width)
         assert found["page"] <= 0
         assert (found["beyond"], found["covered"]) == ([], [])
 
 
 @pytest.mark.parametrize("width", [1200, 600])
 def test_the_page_of_a_profile_is_as_wide_as_the_window_and_no_text_covers_another(
-    tmp_path: Path, width: int
+    tab: Tab, tmp_path: Path, width: int
 ) -> None:
-    page = ProfilePage(made_up_profile()).write(tmp_path / "profile.html")
-    found = laid_out(tmp_path, page, width)
+    found = laid_out(tab, tmp_path, ProfilePage(made_up_profile()).html(), width)
     assert found["page"] <= 0
     assert (found["beyond"], found["covered"]) == ([], [])
     assert found["clipped"] == ([] if width != 800 else ["rows"])
@@ -206,8 +225,8 @@ def test_the_style_says_each_thing_once_for_each_medium() -> None:
     )
 
 
-def test_the_page_prints_on_paper(tmp_path: Path) -> None:
+def test_the_page_prints_on_paper(tab: Tab, tmp_path: Path) -> None:
     page = Brief(recorded("interrupted")).write(tmp_path / "brief.html")
-    printed = tmp_path / "brief.pdf"
-    browse(tmp_path, page, f"--print-to-pdf={printed}", "--no-pdf-header-footer")
-    assert printed.read_bytes().startswith(b"%PDF")
+    tab.open(page.as_uri())
+    tab.wait_until("document.querySelector('h1') !== null")
+    assert tab.printed().startswith(b"%PDF")

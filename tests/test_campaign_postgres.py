@@ -13,15 +13,20 @@ from pathlib import Path
 
 import psutil
 import pytest
+from typer.testing import CliRunner
 
 from kneebench import load
 from kneebench.analysis.outcome import conditions
+from kneebench.cli import app
+from tests.loaded import shared_images
 
 KNEEBENCH = [sys.executable, "-m", "kneebench"]
 PLAN = """
 question = "A small campaign for the tests"
 [workload]
 warehouses = 1
+[database]
+base_image_path = "IMAGES"
 [ladder]
 users = [1, 2]
 step = 2
@@ -29,13 +34,14 @@ climb_again = false
 warm_up = "1s"
 window = "1s"
 final_window = "1s"
+fixed_rate_share = 0
 checkpoints = 0
 rounds = "short"
 repeats = 2
 [storages]
 disk = { path = "disk" }
 memory = { path = "memory" }
-"""
+""".replace("IMAGES", str(shared_images()))
 ENDED_EARLY = PLAN.replace("users = [1, 2]", "users = 2").replace("repeats = 2", "repeats = 0")
 """For campaigns that are killed: a fixed load, which has fewer rungs."""
 LONG_WINDOWS = PLAN.replace('window = "1s"', 'window = "4s"')
@@ -44,7 +50,7 @@ LONG_WINDOWS = PLAN.replace('window = "1s"', 'window = "4s"')
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A directory with a plan; the image that the first campaign loads serves the others too."""
+    """A directory with a plan."""
     place = tmp_path_factory.mktemp("bench")
     (place / "disk").mkdir()
     (place / "plan.toml").write_text(PLAN)
@@ -63,7 +69,7 @@ def started(place: Path, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     yield process
     process.kill()
     process.wait()
-    kneebench(place, "clean")
+    clean(place)
 
 
 def environment(place: Path) -> dict[str, str]:
@@ -79,6 +85,11 @@ def kneebench(place: Path, *words: str) -> subprocess.CompletedProcess[str]:
         text=True,
         timeout=280,
     )
+
+
+def clean(place: Path) -> int:
+    """The command in this process."""
+    return CliRunner(env=environment(place)).invoke(app, ["clean"]).exit_code
 
 
 def start(place: Path, out: str, plan: str = "ended early.toml") -> subprocess.Popen[str]:
@@ -158,11 +169,10 @@ def test_after_kill_9_of_kneebench_clean_leaves_nothing_and_the_next_run_goes_on
     started.send_signal(signal.SIGKILL)
     started.wait()
     kept = {p.name: p.read_bytes() for p in (place / "killed").glob("*/rungs/*.json")}
-    cleaned = kneebench(place, "clean")
-    assert cleaned.returncode == 0
+    assert clean(place) == 0
     assert servers(place) == []
     assert list((place / "disk").iterdir()) == []
-    done = kneebench(place, "run", "ended early.toml", "--json", "--out", "killed")
+    done = kneebench(place, "run", "ended early.toml", "--json", "--no-brief", "--out", "killed")
     assert done.returncode in (0, 3, 4), done.stderr
     assert len(list((place / "killed").glob("*/campaign.json"))) == 1
     for name, content in kept.items():

@@ -298,7 +298,9 @@ POSTGRES_STATES = {
     scope="module",
     params=[
         pytest.param(None, id="embedded-18"),
-        pytest.param(DEBIAN, id="debian-15", marks=[pytest.mark.postgres15, WITHOUT_DEBIAN]),
+        pytest.param(
+            DEBIAN, id="debian-15", marks=[pytest.mark.postgres15, pytest.mark.long, WITHOUT_DEBIAN]
+        ),
     ],
 )
 def postgres(
@@ -554,6 +556,7 @@ def test_a_log_beside_the_data_is_said_to_have_no_histogram_before_the_run(
     assert [one for one in found if one.level == "ok"] == []
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("password")
 def test_each_setting_of_sessions_at_odds_alone_changes_nothing(mysql: Mysql) -> None:
     """On one restored database: those that users find in it, and those that `check` does."""

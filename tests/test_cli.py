@@ -29,6 +29,7 @@ from kneebench.errors import PlanError
 from kneebench.lab.host import host
 from kneebench.plan.default import sized_plan
 from kneebench.plan.preset import preset_text, presets
+from kneebench.plan.reader import parse_plan
 from kneebench.plan.study import Study
 from kneebench.plan.writer import to_toml
 from kneebench.records import Check
@@ -36,7 +37,7 @@ from kneebench.results import Store, load
 from kneebench.results import campaigns as listed_in
 from kneebench.screen.campaign_list import CampaignList
 from tests.remarks import invalid
-from tests.simulated_campaign import nightly
+from tests.simulated_campaign import finished, nightly
 from tests.terminal import drawn
 
 SHORT = (
@@ -47,7 +48,9 @@ SHORT = (
     .replace('"60s"', '"10s"')
 )
 """The preset with fewer and shorter rungs."""
-LONG = SHORT.replace('"10s"', '"10min"').replace("repeats       = 3", "repeats       = 50")
+FEW = SHORT.replace("[2, 64]", "[2, 4]").replace("repeats       = 3", "repeats       = 1")
+"""The same with as few as there can be."""
+LONG = SHORT.replace('"10s"', '"2min"').replace("repeats       = 3", "repeats       = 50")
 """So long that, although its clock is simulated, somebody has time to stop it."""
 
 
@@ -62,11 +65,7 @@ def place(own_place: Path) -> Path:
 def campaigns(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with one finished campaign."""
     root = tmp_path_factory.mktemp("campaigns")
-    (root / "plan.toml").write_text(SHORT)
-    answer = CliRunner().invoke(
-        app, ["run", str(root / "plan.toml"), "--out", str(root), "--no-brief"]
-    )
-    assert answer.exit_code == 0, answer.output
+    finished(parse_plan(SHORT), root)
     return root
 
 
@@ -150,7 +149,10 @@ def test_a_mistyped_command_is_told_the_near_one_and_exits_with_2() -> None:
 # --- run ------------------------------------------------------------------------------------------
 
 
-def test_run_prints_an_answer_for_each_storage_and_where_the_brief_is(place: Path) -> None:
+def test_run_prints_its_progress_an_answer_for_each_storage_and_where_the_brief_is(
+    place: Path, blank_figures: None
+) -> None:
+    """Its progress on stderr, in plain lines without a terminal."""
     answer = call("run", "plan.toml")
     assert answer.exit_code == 0, answer.output
     assert "SIMULATED" in answer.stdout
@@ -159,17 +161,14 @@ def test_run_prints_an_answer_for_each_storage_and_where_the_brief_is(place: Pat
     assert "not comparable with TPC" in answer.stdout
     (brief,) = place.glob("kneebench-results/*/brief.html")
     assert str(brief.relative_to(place)) in answer.stdout
-
-
-def test_run_tells_its_progress_on_stderr_in_plain_lines_without_a_terminal() -> None:
-    answer = call("run", "plan.toml", "--no-brief")
     assert re.search(
         r"^ +\d+:\d\d slow drive: search, 2 users: [\d,]+ NOPM", answer.stderr, re.MULTILINE
     ), answer.stderr
     assert "slow drive: Plateau: " in answer.stderr
 
 
-def test_run_with_json_prints_one_event_a_line_and_the_result_last() -> None:
+def test_run_with_json_prints_one_event_a_line_and_the_result_last(place: Path) -> None:
+    (place / "plan.toml").write_text(FEW)
     answer = call("run", "plan.toml", "--json", "--no-brief")
     events = [json.loads(line) for line in answer.stdout.splitlines()]
     rungs = [event for event in events if event["kind"] == "rung"]
@@ -183,6 +182,7 @@ def test_run_with_json_prints_one_event_a_line_and_the_result_last() -> None:
 
 
 def test_run_in_a_terminal_shows_a_live_table(place: Path) -> None:
+    (place / "plan.toml").write_text(FEW)
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "kneebench", "run", "plan.toml", "--no-brief"],

@@ -47,8 +47,8 @@ from tests.toy_shelf import put_on_the_shelf
 
 CONFIGURATION, SECOND = (Configuration(id=name, storage=name) for name in ("here", "there"))
 USERS, TOO_MANY_USERS = 4, 64
-LADDER = {"users": (1, TOO_MANY_USERS), "warm_up": "1s", "window": "2s", "checkpoints": 0}
-SHORT_ROUNDS = {**LADDER, "window": "1s", "rounds": "short", "repeats": 4}
+LADDER = {"users": (1, TOO_MANY_USERS), "warm_up": "1s", "window": "1s", "checkpoints": 0}
+SHORT_ROUNDS = {**LADDER, "rounds": "short", "repeats": 4}
 SLOW_FIRST_CALLS = {"warm_up": "8s", "window": "4s"}
 """Of each session on Babelfish, which compiles T-SQL again for it."""
 LONGEST_S = 20

@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from tests.kills import kill
@@ -13,7 +11,7 @@ from tests.kills import kill
 
 @pytest.mark.timeout(900)
 def test_kills_at_random_moments_lose_nothing_and_leave_nothing(
-    seeds: Callable[[int], range],
+    request: pytest.FixtureRequest,
 ) -> None:
-    count = len(seeds(20))
+    count = 20 if request.config.getoption("--long") else 2
     assert kill(count, seed=9300) >= count

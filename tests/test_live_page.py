@@ -20,7 +20,6 @@ from pathlib import Path
 
 import pytest
 
-from kneebench import run
 from kneebench.analysis.headline import headline
 from kneebench.analysis.knee import knee
 from kneebench.errors import KneebenchError
@@ -36,15 +35,13 @@ from kneebench.units import significant
 from tests.browser import BROWSER, Tab
 from tests.recorded.record import unpack
 from tests.recordings import PLATEAU
-from tests.simulated_campaign import plan
+from tests.simulated_campaign import finished, plan
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished campaign on the simulated engine."""
-    results = run(plan(), tmp_path_factory.mktemp("campaigns"))
-    assert results.folder
-    return results.folder
+    return finished(plan(), tmp_path_factory.mktemp("campaigns"))
 
 
 def unfinished(folder: Path, to: Path, lines: int) -> Path:
@@ -223,6 +220,13 @@ def served(folder: Path, listen: str = "0") -> Iterator[str]:
             process.wait()
 
 
+@pytest.fixture(scope="module")
+def page(folder: Path) -> Iterator[str]:
+    """The page of the finished campaign, for all who only look."""
+    with served(folder) as url:
+        yield url
+
+
 def get(url: str, **headers: str) -> tuple[int, str]:
     try:
         with urllib.request.urlopen(urllib.request.Request(url, headers=headers)) as answer:
@@ -231,20 +235,19 @@ def get(url: str, **headers: str) -> tuple[int, str]:
         return error.code, error.read().decode()
 
 
-def test_the_page_its_state_and_its_events_are_served_on_loopback(folder: Path) -> None:
-    with served(folder) as url:
-        assert url.startswith("http://127.0.0.1:")
-        assert "<title>Kneebench live</title>" in get(url)[1]
-        assert json.loads(get(f"{url}state")[1])["configurations"] == ["fast", "slow"]
-        assert "kneebench_rungs" in get(f"{url}metrics")[1]
-        with urllib.request.urlopen(f"{url}events", timeout=10) as events:
-            lines = [events.readline().decode() for _ in range(4)]
-        assert lines[0] == "retry: 1000\n" and lines[2] == "event: state\n"
-        assert json.loads(lines[3].removeprefix("data: "))["now"]["finished"] is True
-        assert get(url, Host="evil.example")[0] == 400
-        assert get(url, Host="localhost:1")[0] == 200
-        with urllib.request.urlopen(urllib.request.Request(url, method="HEAD")) as answer:
-            assert (answer.status, answer.read()) == (200, b"")
+def test_the_page_its_state_and_its_events_are_served_on_loopback(page: str) -> None:
+    assert page.startswith("http://127.0.0.1:")
+    assert "<title>Kneebench live</title>" in get(page)[1]
+    assert json.loads(get(f"{page}state")[1])["configurations"] == ["fast", "slow"]
+    assert "kneebench_rungs" in get(f"{page}metrics")[1]
+    with urllib.request.urlopen(f"{page}events", timeout=10) as events:
+        lines = [events.readline().decode() for _ in range(4)]
+    assert lines[0] == "retry: 1000\n" and lines[2] == "event: state\n"
+    assert json.loads(lines[3].removeprefix("data: "))["now"]["finished"] is True
+    assert get(page, Host="evil.example")[0] == 400
+    assert get(page, Host="localhost:1")[0] == 200
+    with urllib.request.urlopen(urllib.request.Request(page, method="HEAD")) as answer:
+        assert (answer.status, answer.read()) == (200, b"")
 
 
 def test_a_state_is_made_once_for_all_who_ask_at_once_and_again_when_it_changes(
@@ -282,15 +285,14 @@ def test_elsewhere_only_those_who_know_the_token_are_answered(folder: Path) -> N
         assert get(f"{here}state", Cookie=cookie.partition(";")[0])[0] == 200
 
 
-def test_an_address_that_is_none_or_taken_is_an_error(folder: Path) -> None:
+def test_an_address_that_is_none_or_taken_is_an_error(folder: Path, page: str) -> None:
     assert parse_address("127.0.0.1:9") == Address(port=9)
     for text in ("here", "1:x", "127.0.0.1:99999"):
         with pytest.raises(KneebenchError, match="is no address"):
             parse_address(text)
-    with served(folder) as url:
-        taken = url.removeprefix("http://").strip("/")
-        command = [sys.executable, "-m", "kneebench", "live", str(folder), "--listen", taken]
-        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    taken = page.removeprefix("http://").strip("/")
+    command = [sys.executable, "-m", "kneebench", "live", str(folder), "--listen", taken]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 2
     assert "cannot be listened on; use another host or port" in ended.stderr
 
@@ -349,10 +351,10 @@ def test_the_url_of_a_page_is_on_one_line_of_a_terminal_that_is_narrower(
 @pytest.mark.browser
 @pytest.mark.skipif(not BROWSER, reason="Chromium is not installed")
 def test_a_browser_shows_it_on_one_screen_without_a_word_on_the_console(
-    folder: Path, tmp_path: Path
+    folder: Path, page: str, tmp_path: Path
 ) -> None:
-    with served(folder) as url, opened(tmp_path, 1440, 1000) as tab:
-        tab.open(url)
+    with opened(tmp_path, 1440, 1000) as tab:
+        tab.open(page)
         tab.wait_until(f"{SENTENCE} === {json.dumps(headline(load(folder)))}")
         assert tab.evaluate("document.querySelectorAll('svg').length") == 4
         assert tab.evaluate("document.documentElement.scrollHeight <= innerHeight")
@@ -401,16 +403,16 @@ def opened(tmp_path: Path, width: int, height: int) -> Iterator[Tab]:
 
 
 def test_so_many_pages_listen_at_once_and_one_more_is_refused_until_one_leaves(
-    folder: Path,
+    page: str,
 ) -> None:
-    with served(folder) as url, ExitStack() as stack:
-        pages = [stack.enter_context(urllib.request.urlopen(f"{url}events")) for _ in range(64)]
-        assert get(f"{url}events") == (503, "64 pages are open already: close one")
-        assert get(f"{url}state")[0] == 200
+    with ExitStack() as stack:
+        pages = [stack.enter_context(urllib.request.urlopen(f"{page}events")) for _ in range(64)]
+        assert get(f"{page}events") == (503, "64 pages are open already: close one")
+        assert get(f"{page}state")[0] == 200
         pages[0].close()
         for _ in range(50):
             try:
-                with urllib.request.urlopen(f"{url}events") as again:
+                with urllib.request.urlopen(f"{page}events") as again:
                     assert again.status == 200
                     break
             except urllib.error.HTTPError:  # the server has not seen yet that it left

@@ -49,8 +49,8 @@ def password(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Theirs(NamedTuple):
-    """HammerDB's databases on a server of somebody else: tpcc, and tpcc_options with a key of
-    history and partitions.
+    """HammerDB's databases on a server of somebody else: tpcc, and with --long tpcc_options with a
+    key of history and partitions.
     """
 
     there: MariadbElsewhere
@@ -89,7 +89,7 @@ class Theirs(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def theirs(mariadb_elsewhere: MariadbElsewhere) -> Iterator[Theirs]:
+def theirs(mariadb_elsewhere: MariadbElsewhere, request: pytest.FixtureRequest) -> Iterator[Theirs]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MYSQL_PWD", PASSWORD)
         plan = Study(mariadb_elsewhere.plan(mariadb_elsewhere.url())).only_database
@@ -97,7 +97,8 @@ def theirs(mariadb_elsewhere: MariadbElsewhere) -> Iterator[Theirs]:
         engine.prepare(unwatched)
         image = engine._copies(engine.address("there")).image
     make(mariadb_elsewhere, "tpcc", image)
-    make(mariadb_elsewhere, "tpcc_options", image, options=True)
+    if request.config.getoption("--long"):
+        make(mariadb_elsewhere, "tpcc_options", image, options=True)
     yield Theirs(mariadb_elsewhere, image)
     assert mariadb_elsewhere.journal.leftovers() == []
 

@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from kneebench.campaign.preflight import preset
 from kneebench.cli import app
 from kneebench.errors import Refused
-from kneebench.plan.preset import preset_text
 from kneebench.results.atomic_write import is_stream, write_text, write_where_named
 from kneebench.results.parquet import write_sweep
 from tests.loop_devices import MIB, done, loop_device, mounted, put
+from tests.simulated_campaign import finished
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="makes a loop device: needs root")
 OWNERS = b"OWNER" * 1000
@@ -70,10 +71,7 @@ COMMANDS: dict[str, Callable[[Path, Path], list[object]]] = {
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with one campaign."""
     root = tmp_path_factory.mktemp("outputs")
-    (root / "plan.toml").write_text(preset_text("simulated"))
-    words = ["run", str(root / "plan.toml"), "--out", str(root), "--no-brief"]
-    assert CliRunner().invoke(app, words).exit_code == 0
-    next(root.glob("*-buy")).rename(root / "one")
+    finished(preset("simulated"), root).rename(root / "one")
     return root
 
 

@@ -104,6 +104,7 @@ def test_a_first_night_that_fails_or_breaks_a_limit_has_a_report_and_makes_no_ba
     assert not (place / "baseline.kneebench").exists()
 
 
+@pytest.mark.long
 def test_a_first_night_without_limits_is_not_green_and_makes_the_baseline(place: Path) -> None:
     assert night(place) == CANNOT_SAY
     assert errors_and_failures(place) == (1, 0)

@@ -17,9 +17,10 @@ import pytest
 import kneebench
 from kneebench.brief import drawing
 from kneebench.notebook.running import in_notebook
+from kneebench.plan.writer import to_toml
 from kneebench.records import Remark
 from tests.recordings import recorded
-from tests.simulated_campaign import finished, plan
+from tests.simulated_campaign import finished, nightly, plan
 
 ROOT = Path(__file__).parent.parent
 NOTEBOOK = ROOT / "docs" / "notebook.ipynb"
@@ -47,7 +48,8 @@ def test_a_climb_is_found_by_the_name_of_its_configuration(results: kneebench.Re
 
 def test_a_storage_with_several_configurations_is_none_of_them(tmp_path: Path) -> None:
     cores = {"cores": [1, 2]}
-    swept = kneebench.load(finished(plan(constraints=cores), tmp_path))
+    ladder = {"users": [4, 8], "step": 2, "window": "6s", "final_window": "6s", "checkpoints": 0}
+    swept = kneebench.load(finished(plan(constraints=cores, ladder=ladder), tmp_path))
     with pytest.raises(kneebench.UnknownConfiguration, match=r"use one of: fast \(1 core\), fast"):
         swept["fast"]
     assert swept["fast (1 core)"].configuration.cores == 1
@@ -179,7 +181,7 @@ def test_help_shows_what_is_kneebenchs_own() -> None:
 
 SCRIPT = """
 import kneebench
-plan = kneebench.preset("simulated")
+plan = kneebench.read_plan("plan.toml")
 kneebench.run(plan, folder="results", fresh=True, progress={})
 """
 
@@ -188,11 +190,12 @@ kneebench.run(plan, folder="results", fresh=True, progress={})
 def test_a_script_prints_progress_only_where_it_is_wanted(
     own_place: Path, progress: str, printed: bool
 ) -> None:
+    Path("plan.toml").write_text(to_toml(nightly("1ms")))
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT.format(progress)], capture_output=True, text=True, check=True
     )
     assert done.stdout == ""
-    assert ("final run, 18 users: 33," in done.stderr) == printed
+    assert ("final run, 8 users: " in done.stderr) == printed
     assert printed or not done.stderr
 
 

@@ -27,7 +27,6 @@ from kneebench.databases.engines.postgres.address import (
     explained,
     parameters,
 )
-from kneebench.databases.engines.postgres.loading import load
 from kneebench.databases.engines.postgres.remote import RemotePostgres
 from kneebench.databases.engines.postgres.sql_schema import note
 from kneebench.databases.several import engine_of
@@ -70,6 +69,13 @@ def unwatched(event: Event) -> None:
 @pytest.fixture
 def password(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
+
+
+@pytest.fixture(scope="module")
+def other_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A root certificate that did not sign the server's."""
+    root, _, _ = certify(tmp_path_factory.mktemp("other"))
+    return root
 
 
 @pytest.mark.usefixtures("password")
@@ -208,11 +214,10 @@ def test_no_password_and_no_server_and_no_such_host_each_say_what_to_do(
 
 @pytest.mark.usefixtures("password")
 def test_a_certificate_of_another_and_a_name_that_it_does_not_hold_are_refused(
-    elsewhere: Elsewhere, tmp_path: Path
+    elsewhere: Elsewhere, other_root: Path
 ) -> None:
-    other, _, _ = certify(tmp_path)
     for url in (
-        elsewhere.url(sslrootcert=other),
+        elsewhere.url(sslrootcert=other_root),
         elsewhere.url().replace("@localhost", "@127.0.0.1"),
     ):
         with pytest.raises(PlanError) as raised:
@@ -433,19 +438,22 @@ def test_without_a_root_certificate_libpq_gets_the_systems_file() -> None:
 @pytest.mark.parametrize("sslmode", ["verify-ca", "verify-full"])
 @pytest.mark.parametrize("named", ["", "system"])
 def test_without_a_root_certificate_both_clients_trust_the_systems(
-    elsewhere: Elsewhere, sslmode: str, named: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    elsewhere: Elsewhere,
+    other_root: Path,
+    sslmode: str,
+    named: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     address = address_of(elsewhere.url(sslmode=sslmode, sslrootcert=named))
-    own, _, _ = certify(tmp_path)
     for roots, refused in (
-        (own, "certificate|CERTIFICATE"),
+        (other_root, "certificate|CERTIFICATE"),
         (elsewhere.root, "statement|function|schema"),
     ):
         monkeypatch.setenv("SSL_CERT_FILE", str(roots))
         with pytest.raises(ConnectError, match=refused):
             LoadGenerator(ONE_USER, core_address(address)).ready()
     connect(address).close()
-    monkeypatch.setenv("SSL_CERT_FILE", str(own))
+    monkeypatch.setenv("SSL_CERT_FILE", str(other_root))
     with pytest.raises(PlanError, match="certificate"):
         connect(address)
 
@@ -501,7 +509,9 @@ def test_the_documented_command_dumps_a_fresh_database_once_and_restores_it_from
 ) -> None:
     [script] = re.findall(r"```sh\n(.*?)```", Path("docs/server.md").read_text(), re.DOTALL)
     (command := tmp_path / "restore-bench").write_text(
-        script.replace("/var/backups/bench.dump", f"{tmp_path}/dump")
+        script.replace("/var/backups/bench.dump", f"{tmp_path}/dump").replace(
+            "--format=custom", "--format=custom --compress=1"
+        )
     )
     command.chmod(0o700)
     elsewhere.execute("CREATE DATABASE theirs OWNER tester")
@@ -509,11 +519,12 @@ def test_the_documented_command_dumps_a_fresh_database_once_and_restores_it_from
     engine = engine_of(Study(plan).databases, elsewhere.journal)
     try:
         engine.prepare(unwatched)
-        for _ in range(2):
+        for restored in (False, True):
             with engine.restored(CONFIGURATION, unwatched) as server:
                 assert (tmp_path / "dump").stat().st_size > 1_000_000
                 assert server.sum_next_order_ids() == 30_010
-                assert all(check.passed for check in server.conditions(unwatched))
+                if restored:
+                    assert all(check.passed for check in server.conditions(unwatched))
             with connect(server.address) as session:
                 session.execute("UPDATE district SET d_next_o_id = 5000")
     finally:
@@ -546,6 +557,15 @@ ANALYZE order_line"""
 """As HammerDB makes order_line of 200 warehouses and more."""
 
 
+def replace_by_a_load(elsewhere: Elsewhere, database: str) -> None:
+    """A copy of the base image in its place."""
+    plan = elsewhere.plan(elsewhere.url())
+    engine_of(Study(plan).databases, elsewhere.journal).prepare(unwatched)
+    [(image,)] = elsewhere.execute("SELECT datname FROM pg_database WHERE datname LIKE '%_image_%'")
+    made = f"CREATE DATABASE {database} OWNER tester TEMPLATE {image}"
+    elsewhere.execute(f"DROP DATABASE {database}", made)
+
+
 @pytest.mark.usefixtures("password")
 def test_a_schema_of_hammerdb_is_used_as_it_stands(elsewhere: Elsewhere) -> None:
     """The tables of a load are HammerDB's; what marks them as ours is taken off, and the
@@ -556,7 +576,7 @@ def test_a_schema_of_hammerdb_is_used_as_it_stands(elsewhere: Elsewhere) -> None
     plan = elsewhere.plan(url, schema_from="hammerdb", restore="none")
     with pytest.raises(PlanError, match="no table order_line"):
         engine_of(Study(plan).databases, elsewhere.journal).prepare(unwatched)
-    load(address_of(url), plan.workload, 1, unwatched)
+    replace_by_a_load(elsewhere, "tpcc")
     with connect(address_of(url)) as session:
         session.execute("DROP SCHEMA kneebench CASCADE")
         session.execute(

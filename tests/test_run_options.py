@@ -32,7 +32,7 @@ def called(*words: str | Path) -> Result:
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a plan, and three campaigns of it that options made different."""
     folder = tmp_path_factory.mktemp("named")
-    (folder / "sim.toml").write_text(preset_text("simulated"))
+    (folder / "sim.toml").write_text(preset_text("simulated").replace("[1, 256]", "[4, 64]"))
     options = ("--quiet", "--no-brief", "--out", folder)
     nightly = ("--name", "nightly", "--set", "ladder.repeats=2", "--set", "ladder.final_window=20s")
     for own in (

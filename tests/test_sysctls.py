@@ -120,14 +120,19 @@ def test_what_people_set_for_databases_is_allowed() -> None:
     assert Kernel(sysctl=usual).sysctl == usual
 
 
-@pytest.mark.parametrize("name", [*RANGES, *WORDS])
-def test_the_value_that_a_sysctl_has_on_this_machine_is_in_its_range(name: str) -> None:
+def test_the_value_that_each_sysctl_has_on_this_machine_is_in_its_range() -> None:
     """Of two that set each other to 0, one has a value that nobody can write."""
-    file = PROC_SYS.joinpath(*name.split("."))
-    if not file.exists():
-        pytest.skip("not on this kernel")
-    now = " ".join(file.read_text().split())
-    assert (now == "0" and name.endswith("_bytes")) or not dict(why_not({name: now}))
+    found, wrong = 0, dict[str, str]()
+    for name in (*RANGES, *WORDS):
+        file = PROC_SYS.joinpath(*name.split("."))
+        if not file.exists():
+            continue
+        now = " ".join(file.read_text().split())
+        found += 1
+        if not (now == "0" and name.endswith("_bytes")):
+            wrong |= dict(why_not({name: now}))
+    assert found > 20
+    assert wrong == {}
 
 
 def test_no_sysctl_is_in_two_tables() -> None:
