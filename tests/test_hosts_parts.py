@@ -9,8 +9,10 @@ import json
 import os
 import signal
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import closing
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,7 @@ from kneebench.hosts.interfaces import carried, line_rate, way_to
 from kneebench.hosts.load_agent import with_certificates
 from kneebench.hosts.load_hosts import PROGRAM
 from kneebench.hosts.package import NOTHING, database_package
+from kneebench.hosts.pipe import Pipe
 from kneebench.hosts.typed_calls import (
     packed_error,
     packed_event,
@@ -132,6 +135,17 @@ def test_what_is_no_order_is_refused(there: OtherMachine) -> None:
         there.interface()
     with pytest.raises(PlanError, match="nosuch"):
         there.drives((), ("nosuch",))
+
+
+def test_a_start_that_took_long_is_no_silence_of_the_controller() -> None:
+    read, write = os.pipe()
+    pipe = Pipe(os.fdopen(read, "rb"), BytesIO())
+    pipe.heard_at -= 60.0  # modules were imported meanwhile
+    began = time.monotonic()
+    pipe.await_silence(0.3)
+    assert time.monotonic() - began >= 0.3
+    os.close(write)
+    pipe.await_silence(60.0)
 
 
 def test_a_database_host_that_is_lost_is_lost_for_every_order(tmp_path: Path) -> None:

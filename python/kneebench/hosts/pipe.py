@@ -64,8 +64,13 @@ class Pipe:
         return message
 
     def await_silence(self, patience_s: float) -> None:
-        """Wait until the other end has sent nothing for so long, or is no longer there."""
-        while time.monotonic() - self.heard_at < patience_s:
+        """Wait until the other end has sent nothing for so long from now on, or is no longer
+        there.
+        """
+        began = time.monotonic()
+        while self.heard_at > -math.inf and (
+            time.monotonic() - max(began, self.heard_at) < patience_s
+        ):
             time.sleep(LOOK_S)
 
     def _listen(self) -> None:
