@@ -35,8 +35,8 @@ from kneebench.databases.engines.postgres.runtime import runtime_directory
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
 from kneebench.databases.engines.postgres.server_settings import loading, rules
 from kneebench.databases.engines.postgres.sql_schema import keys_of, making
+from kneebench.databases.managed.directory_findings import Machine
 from kneebench.databases.managed.ownership import home
-from kneebench.databases.managed.sizing import Machine
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST, STREAMS
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal

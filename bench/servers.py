@@ -18,13 +18,15 @@ from kneebench.databases.engines.postgres.address import connect
 from kneebench.databases.engines.postgres.builds import PostgresBuild, find_build
 from kneebench.databases.engines.postgres.conditions import conditions
 from kneebench.databases.engines.postgres.engine import restore, server_account
-from kneebench.databases.engines.postgres.image import prepare, recipe_of
+from kneebench.databases.engines.postgres.image import fill, recipe_of
 from kneebench.databases.engines.postgres.launcher import Launch, RunningPostgres, running_server
 from kneebench.databases.engines.postgres.runtime import runtime_directory
 from kneebench.databases.engines.postgres.server import PostgresServer
 from kneebench.databases.engines.postgres.server_address import DATABASE, PostgresAddress
 from kneebench.databases.engines.postgres.server_settings import LISTENING
+from kneebench.databases.managed.base_image import prepare
 from kneebench.databases.managed.server_process import Process
+from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
 from kneebench.measurement.meters.processes import Processes
 from kneebench.plan.workload import Workload
@@ -165,14 +167,12 @@ def loaded(
         images = size.images or stack.enter_context(
             journal.directory(Path.cwd() / f"{name}-images", "a benchmark's base image")
         )
-        image = prepare(
-            images,
-            recipe_of(build.version, (), workload, SEED),
-            launch,
-            settings,
-            journal,
-            unwatched,
-        )
+        recipe = recipe_of(build.version, (), workload, SEED)
+
+        def filled(in_place: Folder, data: Path) -> dict[str, str]:
+            return fill(in_place, data, recipe, launch, settings, journal, unwatched)
+
+        image = prepare(images, recipe, account, filled, journal, unwatched)
         folder = stack.enter_context(
             journal.directory((place or Path.cwd()) / name, "a benchmark's database")
         )

@@ -19,12 +19,14 @@ import pytest
 from kneebench.databases.engines.postgres.address import connect, parameters
 from kneebench.databases.engines.postgres.builds import find_build
 from kneebench.databases.engines.postgres.engine import restore, server_account
-from kneebench.databases.engines.postgres.image import prepare, recipe_of
+from kneebench.databases.engines.postgres.image import fill, recipe_of
 from kneebench.databases.engines.postgres.launcher import Launch, running_server
 from kneebench.databases.engines.postgres.loading import load
 from kneebench.databases.engines.postgres.runtime import runtime_directory, socket_of
 from kneebench.databases.engines.postgres.server_address import DATABASE, PostgresAddress
 from kneebench.databases.engines.postgres.server_settings import LISTENING
+from kneebench.databases.managed.base_image import prepare
+from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
 from kneebench.plan.workload import Workload
 from kneebench.records import Event
@@ -112,7 +114,11 @@ def cluster(folder: Path, bin_dir: Path | None) -> Iterator[Cluster]:
     recipe = recipe_of(build.version, (), Workload(warehouses=1), SEED)
     with runtime_directory(journal, account) as runtime:
         launch = Launch(build, account, runtime)
-        image = prepare(shared_images(), recipe, launch, SETTINGS, journal, unwatched)
+
+        def filled(place: Folder, data: Path) -> dict[str, str]:
+            return fill(place, data, recipe, launch, SETTINGS, journal, unwatched)
+
+        image = prepare(shared_images(), recipe, account, filled, journal, unwatched)
         data = restore(
             image, runtime, None, "copy", SETTINGS, account, unwatched, "restoring", warm=True
         )

@@ -16,8 +16,8 @@ import pytest
 from kneebench.commands.plan_selection import selected_study
 from kneebench.databases.engines.postgres.engine import OwnPostgres
 from kneebench.databases.engines.postgres.footprint import GIB, MIB, climb_bytes, image_bytes
-from kneebench.databases.engines.postgres.image import find
 from kneebench.databases.managed import disk_space
+from kneebench.databases.managed.base_image import find
 from kneebench.errors import PlanError
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
@@ -224,4 +224,4 @@ def test_an_image_whose_facts_are_damaged_is_named_with_the_command_that_removes
     (kept / "data").mkdir(parents=True)
     (kept / "facts.json").write_text(content)
     with pytest.raises(PlanError, match=rf"facts\.json.*damaged.*rm -r {kept}"):
-        find(kept.parent, engine.recipe)
+        find(kept.parent / engine.recipe.key)

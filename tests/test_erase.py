@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from kneebench.cli import app
 from kneebench.errors import PlanError
-from kneebench.lab.erase_findings import erase_findings
 from kneebench.lab.inventory import inventory, named
+from kneebench.lab.volumes.findings import erase_findings
 from kneebench.plan.reader import parse_plan
 from kneebench.plan.study import Study
 from tests.loop_devices import loop_device

@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterator, Sequence
 import psutil
 import pytest
 
-from kneebench.databases.engines.postgres.address import PostgresTimeouts, answers, connect
+from kneebench.databases.engines.postgres.address import answers, connect
 from kneebench.databases.engines.postgres.server import PostgresServer
 from kneebench.databases.managed.server_process import Process
+from kneebench.databases.server_sessions import Timeouts
 from kneebench.errors import DatabaseLost
 from kneebench.measurement.measure import measure
 from kneebench.plan import Plan
@@ -31,7 +32,7 @@ PLAN = Plan.model_validate(
         "storages": {"disk": {"path": "."}},
     }
 )
-SHORT = PostgresTimeouts(reading_s=2.5, idle_s=3.0, whole_s=3.5)
+SHORT = Timeouts(reading_s=2.5, idle_s=3.0, whole_s=3.5)
 """Longer than a server of a busy machine waits for its turn."""
 
 
@@ -177,7 +178,7 @@ def test_a_stall_that_the_database_shows_is_named_with_its_length_and_stays_vali
 
 
 def test_ctrl_c_ends_the_wait_for_a_server_that_hangs(server: PostgresServer) -> None:
-    patient = PostgresServer(server.address, 1, 0.0, timeouts=PostgresTimeouts(reading_s=3600.0))
+    patient = PostgresServer(server.address, 1, 0.0, timeouts=Timeouts(reading_s=3600.0))
     main = threading.main_thread().ident
     assert main is not None
     with frozen(server):

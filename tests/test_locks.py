@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterator
 import psycopg
 import pytest
 
-from kneebench.databases.engines.postgres.address import PostgresTimeouts, connect, parameters
+from kneebench.databases.engines.postgres.address import connect, parameters
 from kneebench.databases.engines.postgres.server import PostgresServer
+from kneebench.databases.server_sessions import Timeouts
 from kneebench.errors import InvalidMeasurement
 from kneebench.measurement import rung_runner
 from kneebench.measurement.measure import measure
@@ -43,7 +44,7 @@ WHO = (
 @pytest.fixture(scope="module")
 def server(servers: Servers) -> PostgresServer:
     """A real server with one warehouse."""
-    return PostgresServer(servers(None).loaded(), 1, 0.0, timeouts=PostgresTimeouts(lock_s=0.5))
+    return PostgresServer(servers(None).loaded(), 1, 0.0, timeouts=Timeouts(lock_s=0.5))
 
 
 @contextlib.contextmanager

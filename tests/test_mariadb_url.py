@@ -396,12 +396,12 @@ def test_what_a_killed_run_left_on_the_server_is_named_and_dropped_by_the_next_o
     mariadb_elsewhere.execute(f"CREATE DATABASE {name}")  # as killed right after
     with connect(mariadb_elsewhere.address, name) as session:
         note(session, {"state": "loading"})
-    with copies._alone() as alone, pytest.raises(Refused, match="another kneebench run uses it"):
+    with copies.alone() as alone, pytest.raises(Refused, match="another kneebench run uses it"):
         assert alone.id
-        with copies._alone():
+        with copies.alone():
             pass
     ending = contextlib.ExitStack()
-    ending.enter_context(copies._alone())  # as the killed run, whose session ends later
+    ending.enter_context(copies.alone())  # as the killed run, whose session ends later
     threading.Timer(0.5, ending.close).start()
     engine.prepare(unwatched)
     with engine.restored(Configuration(id="there", storage="there"), unwatched) as server:

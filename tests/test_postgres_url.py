@@ -639,7 +639,7 @@ def test_the_next_run_drops_the_work_database_of_a_killed_one_and_its_entry(
     assert [work in entry.what for entry in journal.leftovers()] == [True]
     ending = contextlib.ExitStack()
     assert isinstance(engine, RemotePostgres)
-    ending.enter_context(engine._template(engine.address("there"))._alone())
+    ending.enter_context(engine._template(engine.address("there")).alone())
     threading.Timer(0.5, ending.close).start()  # its session ends later
     with engine.restored(CONFIGURATION, unwatched):
         assert journal.leftovers() == []

@@ -12,7 +12,7 @@ import pytest
 from kneebench._core import GeneratorSpec
 from kneebench.databases.engines.postgres.footprint import GIB
 from kneebench.databases.engines.postgres.server_settings import rules
-from kneebench.databases.managed.sizing import Machine
+from kneebench.databases.managed.directory_findings import Machine
 from kneebench.errors import DatabaseLost, InvalidMeasurement, UnknownPart
 from kneebench.measurement.delay import remarks
 from kneebench.measurement.measure import MeasuredRung, measure

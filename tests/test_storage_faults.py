@@ -16,7 +16,7 @@ import pytest
 
 from kneebench.errors import InvalidMeasurement
 from kneebench.lab.journal import Journal
-from kneebench.lab.storage_faults import storage_faults
+from kneebench.lab.own_devices import storage_faults
 from kneebench.lab.volumes import Volumes
 from kneebench.measurement.validity import with_faults
 from kneebench.plan.storage import Storage

@@ -121,25 +121,20 @@ class Footprint(Protocol):
 
     def data_bytes(self, warehouses: int) -> int:
         """The loaded tables and their indexes."""
-        ...
 
     def image_bytes(self, warehouses: int) -> int:
         """The loaded data as it is kept, with what the load writes beside it."""
-        ...
 
     def climb_bytes(self, warehouses: int) -> int:
         """The loaded data and what a climb adds to it."""
-        ...
 
     def cache_bytes(self, memory_bytes: int, warehouses: int) -> int:
         """The database's cache on a machine with so much memory."""
-        ...
 
     def log_bytes(self, cores: int, space_bytes: int, *, quick: bool) -> int:
         """The limit of the log where it may take so much space; `quick` in plans without whole
         checkpoint cycles.
         """
-        ...
 
 
 class EngineProperties(Protocol):
@@ -176,19 +171,15 @@ class EngineProperties(Protocol):
 
     def major_version(self, settings: Sequence[Setting]) -> str:
         """The major version of a server with these settings; empty where they do not say."""
-        ...
 
     def checkpoint_cycle_s(self, settings: Sequence[Setting]) -> float:
         """The longest checkpoint cycle, in seconds, of a server with these settings."""
-        ...
 
     def error_class(self, code: str) -> ErrorClass:
         """The class of an error by the database's own code."""
-        ...
 
     def wait_class(self, event: str) -> WaitClass:
         """The class of a wait by the database's own name for it."""
-        ...
 
 
 def engine_properties(name: str) -> EngineProperties:

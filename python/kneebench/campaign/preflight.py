@@ -21,15 +21,14 @@ from kneebench.databases.engine import LOG_HISTOGRAM, Engine
 from kneebench.databases.several import of_each_database
 from kneebench.errors import PlanError, Refused, require_kind
 from kneebench.lab.drives import drive_of, mount_of, whole_devices
-from kneebench.lab.erase_findings import erase_findings
 from kneebench.lab.host import host
-from kneebench.lab.journal import Journal
-from kneebench.lab.journal_findings import left_over, others
+from kneebench.lab.journal import Journal, left_over, others
 from kneebench.lab.kernel_findings import kernel_findings
 from kneebench.lab.limit_findings import constraint_findings
 from kneebench.lab.preparation import Shares
 from kneebench.lab.programs import found
 from kneebench.lab.volumes import volume_findings
+from kneebench.lab.volumes.findings import erase_findings
 from kneebench.ladder.stop_findings import stop_findings
 from kneebench.measurement.log_trace import PROGRAM_NAME, missing
 from kneebench.measurement.meters import log_histogram

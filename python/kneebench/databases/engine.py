@@ -57,7 +57,6 @@ class PassesTime(Protocol):
 
     def pass_time(self, seconds: float) -> None:
         """Let so much time pass on it."""
-        ...
 
 
 class Server(Protocol):
@@ -79,51 +78,41 @@ class Server(Protocol):
 
     def load_generator(self, spec: GeneratorSpec) -> LoadGenerator:
         """A load generator for this server."""
-        ...
 
     def readings(self, meter: str) -> dict[str, float]:
         """The meter's counters (cumulative) and gauges by "quantity|source"
         (measurement/quantities.py).
         """
-        ...
 
     def sum_next_order_ids(self) -> int:
         """sum D_NEXT_O_ID, to be compared with the load generator's New-Orders, idle to idle."""
-        ...
 
     def transaction_counts(self) -> tuple[int, int] | None:
         """(committed, rolled back) in the workload's database, everything flushed: ask when idle.
         None where the database does not count the workload's transactions apart from others.
         """
-        ...
 
     def conditions(self, watch: Watch) -> Sequence[Check]:
         """The twelve consistency conditions (docs/method/climb.md); the sentences say what was
         sampled.
         """
-        ...
 
     def processes(self) -> Sequence[int]:
         """The server's process ids on this machine; empty when it runs elsewhere."""
-        ...
 
     def now_s(self) -> float:
         """The server's clock: monotonic, or the simulated one."""
-        ...
 
     def checkpoint(self) -> None:
         """Start a checkpoint and wait for its end."""
-        ...
 
     def connection_hint(self, code: str, message: str) -> str:
         """What to do about the error by which it refused connections: its code (empty if it has
         none) and its message.
         """
-        ...
 
     def alive(self) -> str:
         """Empty while the server answers; else what was seen of its end (log lines, OOM)."""
-        ...
 
 
 @runtime_checkable
@@ -132,7 +121,6 @@ class WritesLogHere(Protocol):
 
     def log_calls(self) -> LogCalls | str:
         """How it writes its log; or why that cannot be told, for a note."""
-        ...
 
 
 @runtime_checkable
@@ -143,7 +131,6 @@ class MakesLogFiles(Protocol):
         """Make the files that so many seconds of log will take; for `limit_s` at most. Whether they
         are there; None where more time would not help: the server makes them, as it goes.
         """
-        ...
 
 
 @runtime_checkable
@@ -152,13 +139,11 @@ class ReachedByUsers(Protocol):
 
     def users_address(self) -> WireAddress:
         """Where they connect, with the password: it is kept nowhere."""
-        ...
 
     def end_users(self) -> int:
         """End every user's session that is left, of a host that was lost; how many there still
         are.
         """
-        ...
 
 
 @runtime_checkable
@@ -169,7 +154,6 @@ class EndsStuckUsers(Protocol):
         """Which sessions that are none of ours have kept users waiting for so long; empty where
         none has. Those users are ended.
         """
-        ...
 
 
 def finding_of(error: KneebenchError, subject: str = "") -> Finding:
@@ -205,17 +189,14 @@ class Engine(Protocol):
 
     def findings(self) -> Sequence[Finding]:
         """What is there, what is missing, what would be written where; changes nothing."""
-        ...
 
     def where(self, configuration: Configuration) -> Whereabouts:
         """Where the configuration's server runs, or will."""
-        ...
 
     def prepare(self, watch: Watch) -> dict[str, str]:
         """Load the database, or find its image; facts about the image (key, bytes, seconds,
         rows).
         """
-        ...
 
     def restored(
         self, configuration: Configuration, watch: Watch, restore: int = 0
@@ -230,11 +211,9 @@ class Engine(Protocol):
         engine postpones background work (checkpoints, autovacuum or their like) as far as it can:
         an idle server must not write into the window of another.
         """
-        ...
 
     def close(self) -> None:
         """Put back what was kept between restores. Servers have ended before."""
-        ...
 
 
 @runtime_checkable
@@ -243,7 +222,6 @@ class AdmitsUsers(Engine, Protocol):
 
     def admit(self, addresses: Sequence[str]) -> None:
         """Let users connect from these addresses to every server that is restored from now on."""
-        ...
 
 
 @runtime_checkable
@@ -252,7 +230,6 @@ class RemovesImages(Engine, Protocol):
 
     def remove_image(self, watch: Watch) -> str:
         """Remove what `prepare` made and keeps for the next run; what was removed, in words."""
-        ...
 
 
 # The address of a database by its wire protocol, as plain data.
@@ -284,6 +261,11 @@ class ServerAddress(Record):
     database: str
     sslmode: Literal["disable", "prefer", "require", "verify-ca", "verify-full"] = "disable"
     sslrootcert: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where it listens, for messages."""
+        return f"{self.host}:{self.port}"
 
 
 def core_address(address: ServerAddress) -> CoreAddress:

@@ -10,13 +10,29 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from kneebench.databases.engine import UNLOCK
 from kneebench.databases.managed.server_process import Process
 from kneebench.errors import DatabaseLost, InvalidMeasurement, KneebenchError, PlanError
+from kneebench.records import Check, Watch
 
 KEPT = "see the server's log, then run again; completed rungs are saved"
+
+
+class Timeouts(NamedTuple):
+    """Longest waits: a meter's reading; counts while idle, after a load; statements that read or
+    write a whole database. `lock_s`: longest wait for a lock that another session has on the
+    workload's tables.
+    """
+
+    reading_s: float = 60.0
+    idle_s: float = 900.0
+    whole_s: float = 6 * 3600.0
+    lock_s: float = 20.0
+
+
+TIMEOUTS = Timeouts()
 
 
 class Meters(Protocol):
@@ -36,7 +52,7 @@ class ServerSessions(ABC):
 
     An engine's server adds the abstract methods below, sets `_readings` and `_waits`, and answers
     what else `Server` (databases/engine.py) asks: settings, measures, notes, the load generator,
-    sums and counts, the conditions, a checkpoint, hints on connections; and it closes its sessions.
+    sums and counts, a checkpoint, hints on connections; and it closes its sessions.
     """
 
     def __init__(self, restore_s: float, process: Process | None = None) -> None:
@@ -54,6 +70,14 @@ class ServerSessions(ABC):
     @abstractmethod
     def asking(self, what: str, limit_s: float | None = None) -> AbstractContextManager[Any]:
         """The session of the meters, for one question at a time that may take `limit_s`."""
+
+    @abstractmethod
+    def reaching(self, what: str) -> AbstractContextManager[Any]:
+        """A session of its own in the workload's database, for what reads all of it."""
+
+    @abstractmethod
+    def checks(self, session: Any) -> Sequence[Check]:
+        """The twelve consistency conditions, asked by a session."""
 
     @abstractmethod
     def explained(self, what: str) -> AbstractContextManager[None]:
@@ -92,6 +116,14 @@ class ServerSessions(ABC):
                 return self._waits.read()
         with self.asking(f"cannot read {meter}"):
             return self._readings.read(meter)
+
+    def conditions(self, watch: Watch) -> Sequence[Check]:
+        """The twelve consistency conditions. They need more memory than transactions do: a limit is
+        lifted meanwhile.
+        """
+        limit = self._process.without_limit()
+        with limit, self.reaching("cannot check the conditions") as session:
+            return self.checks(session)
 
     def processes(self) -> Sequence[int]:
         """The server's process ids on this machine; empty where it runs elsewhere."""

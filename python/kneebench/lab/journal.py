@@ -33,7 +33,7 @@ from kneebench.lab.changes.mount import MountedFileSystem
 from kneebench.lab.changes.process import StartedProcess
 from kneebench.lab.processes import boot, runs, started
 from kneebench.lab.removal import ground_of, mark
-from kneebench.records import Event, Watch
+from kneebench.records import Event, Finding, Watch
 
 Kind = TypeVar("Kind", bound=Change)
 
@@ -250,3 +250,37 @@ def _change_in(file: Path) -> Change | Damaged:
         return Damaged(file, str(error))
     except OSError as error:
         return Damaged(file, error.strerror or str(error))
+
+
+# Findings on the journal of changes: other runs, and what an earlier one left.
+
+
+def others(journal: Journal) -> Iterator[Finding]:
+    """A refusal while another kneebench run is active: the two would disturb each other."""
+    if active := journal.others():
+        pids = ", ".join(map(str, sorted({entry.owner for entry in active})))
+        seen = f"another kneebench run is active (PID {pids}); the two would disturb each other"
+        yield Finding(
+            level="refused",
+            subject="machine",
+            seen=seen,
+            do="wait for it to finish, or stop it; `kneebench list` shows its campaign",
+        )
+
+
+def left_over(journal: Journal) -> Iterator[Finding]:
+    """Damaged entries, and what an earlier run left that the next one removes."""
+    for one in journal.damaged():
+        yield Finding(level="warning", subject="journal", seen=one.seen, do=one.do)
+    left = journal.leftovers()
+    if left:
+        seen = f"an earlier run left {', '.join(entry.what for entry in left)}"
+        yield Finding(
+            level="note",
+            subject="left over",
+            seen=seen,
+            do=(
+                "no action needed: the next run removes it; `kneebench clean` removes it now or"
+                " prints how"
+            ),
+        )

@@ -114,10 +114,7 @@ class CampaignState:
             "configurations": [one.name for one in self._study.configurations],
             "seconds": list(self.seconds),
             "messages": list(self.messages),
-            "rungs": [
-                {**one._asdict(), "name": one.name, "invalid": one.note.startswith("invalid")}
-                for one in self._progress.lines
-            ],
+            "rungs": [{**one._asdict(), "name": one.name} for one in self._progress.lines],
             "knees": self._knees,
             "stops": [*self._stops()],
             "health": [*self._health()],

@@ -14,7 +14,7 @@ from kneebench.databases.engine import Server
 from kneebench.hosts.load_hosts import LoadHosts
 from kneebench.lab.drives import counted_devices
 from kneebench.lab.inventory import drive_fills
-from kneebench.lab.storage_faults import storage_faults
+from kneebench.lab.own_devices import storage_faults
 from kneebench.measurement.log_trace import NO_TRACE, LogTrace, log_trace
 from kneebench.measurement.meters import open_meters
 from kneebench.measurement.meters.meter import MeterContext
@@ -34,17 +34,14 @@ class Samples(Protocol):
 
     def sample(self) -> int:
         """Take a reading of every meter; the number of this sample."""
-        ...
 
     @property
     def last(self) -> int:
         """The number of the last sample."""
-        ...
 
     @property
     def remarks(self) -> tuple[Remark, ...]:
         """Those of the meters, once they are closed."""
-        ...
 
     def close(self) -> None: ...
 
@@ -54,33 +51,26 @@ class Instruments(Protocol):
 
     def log_trace(self, server: Server) -> AbstractContextManager[LogTrace | str]:
         """A trace of the server's log writes until the end of the block; or why there is none."""
-        ...
 
     def samples(self, wanted: Sequence[str], context: MeterContext, *, real: bool) -> Samples:
         """The meters of these names, opened; `real`: they may read this machine."""
-        ...
 
     def power_meters(self, tables: Sequence[PowerMeter]) -> Recordings:
         """Meters of power that are read there. Raises PlanError for one that cannot be read."""
-        ...
 
     def storage_faults(self, paths: Sequence[Path]) -> tuple[str, ...]:
         """What is wrong under these paths now."""
-        ...
 
     def counted_devices(
         self, paths: Sequence[Path], roles: Sequence[Role]
     ) -> tuple[CountedDevice, ...]:
         """The devices under a server's directories."""
-        ...
 
     def drive_fills(self, paths: Sequence[Path]) -> tuple[DriveFill, ...]:
         """How full the drives under some paths are."""
-        ...
 
     def storage_profile(self, paths: Sequence[Path], doing: str, watch: Watch) -> RawProfile | None:
         """What a storage does without its database. Raises PlanError."""
-        ...
 
 
 class OwnInstruments:

@@ -137,11 +137,9 @@ class Reader(Protocol):
 
     def read(self) -> Reading:
         """The present reading, or the latest one of a slow meter. Raises what the meter raises."""
-        ...
 
     def close(self) -> None:
         """Read no more, and close the meter."""
-        ...
 
 
 def reader(meter: Meter, now_s: Callable[[], float]) -> Reader:

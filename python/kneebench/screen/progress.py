@@ -39,6 +39,7 @@ class RungLine(NamedTuple):
     p999_certain: bool = True
     constraint: str = ""
     database: str = ""
+    invalid: bool = False
 
     @property
     def name(self) -> str:
@@ -69,6 +70,7 @@ def rung_line(rung: Rung, configurations: Mapping[str, Configuration]) -> RungLi
         p999_s=latency.p999_s if latency else None,
         log_write_s=rung.quantity("log.write_latency"),
         note="; ".join(note for note in notes if note),
+        invalid=bool(rung.invalid),
         p999_certain=latency is None or latency.p999_is_certain,
     )
 

@@ -23,23 +23,18 @@ class LoadGenerators(Protocol):
 
     def ready(self) -> None:
         """Open every connection. Raises ConnectError."""
-        ...
 
     def go(self) -> None:
         """Start the clock and the load."""
-        ...
 
     def tick(self) -> Any:
         """Wait for the end of the current second, and report it."""
-        ...
 
     def mark(self, phase: str) -> float:
         """Enter a phase; seconds since go."""
-        ...
 
     def stop(self) -> Any:
         """Let every transaction that began end; the tally."""
-        ...
 
 
 class RunningLoad:

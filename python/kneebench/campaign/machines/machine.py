@@ -19,8 +19,7 @@ from kneebench.hosts.bandwidth import sending
 from kneebench.hosts.interfaces import line_rate
 from kneebench.lab.host import described, host
 from kneebench.lab.inventory import drives_called, drives_under
-from kneebench.lab.journal import Journal
-from kneebench.lab.journal_findings import others
+from kneebench.lab.journal import Journal, others
 from kneebench.lab.kernel_settings import sysctls
 from kneebench.lab.limit_findings import constraint_findings
 from kneebench.lab.volumes import erase_drives, named_drives, volume_findings
@@ -52,73 +51,57 @@ class DatabaseMachine(Protocol):
     @property
     def instruments(self) -> Instruments:
         """What reads it."""
-        ...
 
     def clean(self, watch: Watch) -> tuple[str, ...]:
         """Undo what killed runs left there; what was undone, in words."""
-        ...
 
     def engine(self, databases: Mapping[str, DatabasePlan]) -> Engine:
         """The engine of a plan's databases. Raises what `engine_of` raises."""
-        ...
 
     def findings(
         self, study: Study, engine: Engine, erase: Sequence[WholeDrive], watch: Watch
     ) -> tuple[Finding, ...]:
         """All findings on a plan before it runs (preflight.py)."""
-        ...
 
     def expected_duration(self, study: Study) -> Expected:
         """How long a plan is expected to take there."""
-        ...
 
     def load_now(self, databases: Collection[DatabasePlan]) -> tuple[Finding, ...]:
         """Findings on the present load of the machine."""
-        ...
 
     def others(self) -> tuple[Finding, ...]:
         """A refusal while another kneebench run is active there."""
-        ...
 
     def in_the_way(self, study: Study, engine: Engine) -> tuple[Finding, ...]:
         """Findings on one side of a proof: its engine, its volumes, its limits."""
-        ...
 
     def host(self, paths: Sequence[Path], *, whole: bool) -> Host:
         """What it is; `whole`: with what takes longer to read."""
-        ...
 
     def drives(self, paths: Sequence[Path], names: Sequence[str]) -> tuple[WholeDrive, ...]:
         """The drives under some paths, then those of some names. Raises PlanError for a name that
         it does not have.
         """
-        ...
 
     def named_drives(self, names: Sequence[str], watch: Watch) -> tuple[WholeDrive, ...]:
         """Drives by name, with what is on them."""
-        ...
 
     def erase(self, drives: Sequence[WholeDrive], watch: Watch) -> None:
         """Erase drives that their owner was shown so. Raises Refused before anything is written."""
-        ...
 
     def sysctls(self, kernel: Kernel, watch: Watch) -> AbstractContextManager[tuple[Setting, ...]]:
         """The plan's kernel settings, in force until the end of the block."""
-        ...
 
     def room(self) -> Room:
         """What a process may use there now."""
-        ...
 
     def interface(self, address: str) -> Interface:
         """The interface that has an address."""
-        ...
 
     def sending(self, address: str, port: int) -> AbstractContextManager[int]:
         """The port where whoever connects is sent bytes, until the end of the block. Raises
         KneebenchError where it cannot listen there.
         """
-        ...
 
 
 class ThisMachine:
@@ -130,18 +113,15 @@ class ThisMachine:
         self.journal = journal or Journal()
 
     def clean(self, watch: Watch) -> tuple[str, ...]:
-        """By the journal."""
         undone = self.journal.clean(watch)
         return tuple(f"{change.VERBS[1]}: {change.words}" for change in undone)
 
     def engine(self, databases: Mapping[str, DatabasePlan]) -> Engine:
-        """Made here."""
         return engine_of(databases, self.journal)
 
     def findings(
         self, study: Study, engine: Engine, erase: Sequence[WholeDrive], watch: Watch
     ) -> tuple[Finding, ...]:
-        """Those of the machine and of the plan."""
         return preflight_checks(study, engine, self.journal, erase=erase, watch=watch)
 
     def expected_duration(self, study: Study) -> Expected:
@@ -153,7 +133,6 @@ class ThisMachine:
         return load_now(databases)
 
     def others(self) -> tuple[Finding, ...]:
-        """By the journal."""
         return tuple(others(self.journal))
 
     def in_the_way(self, study: Study, engine: Engine) -> tuple[Finding, ...]:
@@ -162,23 +141,18 @@ class ThisMachine:
         return (*engine.findings(), *volume_findings(study), *limits)
 
     def host(self, paths: Sequence[Path], *, whole: bool) -> Host:
-        """As lab/host.py describes it."""
         return described(host(paths)) if whole else host(paths)
 
     def drives(self, paths: Sequence[Path], names: Sequence[str]) -> tuple[WholeDrive, ...]:
-        """By lsblk."""
         return (*drives_under(paths), *drives_called(names))
 
     def named_drives(self, names: Sequence[str], watch: Watch) -> tuple[WholeDrive, ...]:
-        """As the lab finds them."""
         return named_drives(names, watch)
 
     def erase(self, drives: Sequence[WholeDrive], watch: Watch) -> None:
-        """As the lab does."""
         erase_drives(drives, watch)
 
     def sysctls(self, kernel: Kernel, watch: Watch) -> AbstractContextManager[tuple[Setting, ...]]:
-        """Journaled here."""
         return sysctls(kernel, self.journal, watch)
 
     def room(self) -> Room:

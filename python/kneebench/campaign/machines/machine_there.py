@@ -60,11 +60,9 @@ class LatestSamples:
         return tuple(found)
 
     def remarks(self) -> tuple[Remark, ...]:
-        """Those of the meters."""
         return self._samples.remarks
 
     def close(self) -> None:
-        """Close all meters."""
         self._samples.close()
 
 

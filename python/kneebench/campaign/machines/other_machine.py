@@ -46,7 +46,6 @@ class OtherMachine(Remote):
         self.instruments = OtherInstruments(self.line, INSTRUMENTS, InstrumentsThere)
 
     def engine(self, databases: Mapping[str, DatabasePlan]) -> Engine:
-        """Made there."""
         return self.call(MachineThere.open_engine, databases, passwords())
 
     def findings(
@@ -64,15 +63,12 @@ class OtherMachine(Remote):
         return finding.model_copy(update={"subject": subject})
 
     def expected_duration(self, study: Study) -> Expected:
-        """As such steps took there before."""
         return self.call(MachineThere.expected_duration, _there(study))
 
     def others(self) -> tuple[Finding, ...]:
-        """By its journal."""
         return tuple(map(self._named, self.call(MachineThere.others)))
 
     def in_the_way(self, study: Study, engine: Engine) -> tuple[Finding, ...]:
-        """As there."""
         return self.call(MachineThere.in_the_way, _there(study), engine)
 
 

@@ -262,3 +262,19 @@ def reduction_hint(plan: DatabasePlan, log_setting: str) -> str:
     """
     where = ", in your own plan (`kneebench plan default > plan.toml`)" if plan.by_default else ""
     return f"lower workload.warehouses or database.settings.{log_setting}{where}"
+
+
+# What the rules that size a server's settings go by.
+
+
+class Machine(NamedTuple):
+    """The rules' input: `log_space_bytes` is that of the smallest log directory; `cache_bytes` the
+    size that the server's own cache must have, whatever the plan's settings say, None for the rule;
+    `limited`: a memory limit, which huge pages would escape.
+    """
+
+    cores: int
+    memory_bytes: int
+    log_space_bytes: int
+    cache_bytes: int | None = None
+    limited: bool = False

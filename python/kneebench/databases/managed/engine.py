@@ -11,15 +11,17 @@ import time
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from contextlib import AbstractContextManager
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
-from kneebench.databases.engine import finding_of, safety_findings
+from kneebench.databases.engine import Server, finding_of, safety_findings
 from kneebench.databases.managed.account import Account
-from kneebench.databases.managed.base_image import BaseImage
+from kneebench.databases.managed.base_image import BaseImage, prepare
 from kneebench.databases.managed.directory_findings import (
     DirectoryFindings,
+    Machine,
     Sizes,
     image_requirement,
     log_space_bytes,
@@ -27,11 +29,9 @@ from kneebench.databases.managed.directory_findings import (
 )
 from kneebench.databases.managed.disk_space import require
 from kneebench.databases.managed.launching import Binaries, Launch
-from kneebench.databases.managed.listening import ListensForUsers, listening_findings
-from kneebench.databases.managed.restore import OwnServer, Restore, processes_of
+from kneebench.databases.managed.listening import Listening, ListensForUsers, listening_findings
 from kneebench.databases.managed.runtime import runtime_directory
 from kneebench.databases.managed.server_process import Process, ServerProcess
-from kneebench.databases.managed.sizing import Machine
 from kneebench.databases.tproc_c.loading import Recipe
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
@@ -66,8 +66,13 @@ class OwnKind(NamedTuple):
     setting_bytes: Callable[[str], int]
     complaint: Callable[[Launch[Any], Mapping[str, str]], str]
     """The server's words on settings that it refuses; empty where it takes them."""
-    build_image: Callable[[Path, Recipe, Launch[Any], Mapping[str, str], Journal, Watch], BaseImage]
-    """The image, found or built."""
+    fill: Callable[..., dict[str, str]]
+    """Load an image's data directory, in its place, by a server that is then shut down; what is
+    known of the load. Takes place, data, recipe, launch, settings, journal and watch."""
+    users_address: Callable[[Any, Listening], Any]
+    """Where users on other machines connect to a server at an address, once they may."""
+    database: str
+    """The workload's database on every server."""
 
 
 class OwnServers(ListensForUsers, ABC):
@@ -87,11 +92,13 @@ class OwnServers(ListensForUsers, ABC):
         """The image's files on the storage; raises OSError where it takes none."""
 
     @abstractmethod
-    def start(
-        self, launch: Launch[Any], files: Any, stack: contextlib.ExitStack
-    ) -> tuple[ServerProcess, Callable[[Process, float, list[str]], OwnServer]]:
-        """A server over the files, until the stack ends; and what asks it, made of its processes,
-        the seconds of the restore and notes.
+    def running(self, launch: Launch[Any], files: Any) -> AbstractContextManager[Any]:
+        """A server over the files, for the block: its process, with its `address`."""
+
+    @abstractmethod
+    def asked(self, files: Any, **what: Any) -> OwnServer:
+        """What asks a server over the files: made of its address and that for users, the
+        warehouses, the seconds of the restore, notes and its processes.
         """
 
     @cached_property
@@ -218,11 +225,15 @@ class OwnServers(ListensForUsers, ABC):
             if words := self.own.complaint(launch, self.settings):
                 seen = f"{self.own.engine} {self.build.version} reports: {words}"
                 raise PlanError("database.settings", seen=seen, do="correct the plan's settings")
-            images = self.image_path.parent
-            self._image = self.own.build_image(
-                images, self.recipe, launch, self.settings, self.journal, watch
-            )
+            self._image = self.build_image(launch, watch)
         return self._image
+
+    def build_image(self, launch: Launch[Any], watch: Watch) -> BaseImage:
+        """The image, found or built."""
+        given = {"launch": launch, "settings": self.settings, "watch": watch}
+        fill = partial(self.own.fill, recipe=self.recipe, journal=self.journal, **given)
+        images = self.image_path.parent
+        return prepare(images, self.recipe, self.account, fill, self.journal, watch)
 
     def close(self) -> None:
         self.lab.close()
@@ -249,9 +260,19 @@ class OwnServers(ListensForUsers, ABC):
             listening = self.listening(self.build.server, launch.runtime, self.account)
             launch = launch._replace(listening=listening)
             restore = Restore(image, prepared, self._new_directory(stack), watch, doing)
-            process, asking = self.start(launch, self._put_in_place(restore, launch), stack)
-            here, notes = processes_of(process, prepared), [CLONED] if self.how == "clone" else []
-            server = asking(here, time.monotonic() - began, notes)
+            files = self._put_in_place(restore, launch)
+            process = stack.enter_context(self.running(launch, files))
+            address = process.address.model_copy(update={"database": self.own.database})
+            users = launch.listening and self.own.users_address(address, launch.listening)
+            server = self.asked(
+                files,
+                address=address,
+                users=users,
+                warehouses=self.plan.workload.warehouses,
+                restore_s=time.monotonic() - began,
+                notes=[CLONED] if self.how == "clone" else [],
+                process=processes_of(process, prepared),
+            )
             stack.callback(server.close)
             if prepared.limits and prepared.configuration.constraint:
                 server.settings = (*server.settings, *prepared.limits.settings)
@@ -279,3 +300,38 @@ class OwnServers(ListensForUsers, ABC):
         except OSError as error:
             what = f"cannot restore the database to {restore.prepared.configuration.name!r}"
             raise PlanError(what, seen=str(error), do=UNUSABLE) from error
+
+
+# One restore of a database of ours: what is copied where, and the server that runs over it.
+
+
+class Restore(NamedTuple):
+    """One restore: what is copied onto which storage. `make` gives a new directory of ours below
+    one of the storage's, named for what it will hold.
+    """
+
+    image: BaseImage
+    prepared: Prepared
+    make: Callable[[Path, str], Path]
+    watch: Watch
+    doing: str
+
+
+class OwnServer(Server, Protocol):
+    """What asks a server of ours."""
+
+    def close(self) -> None:
+        """End its sessions."""
+
+
+def processes_of(process: ServerProcess, prepared: Prepared) -> Process:
+    """What a server over a prepared storage can be asked beside SQL."""
+    paths = prepared.storage.paths_by_role
+    here = Process(
+        process.family,
+        process.crash_report,
+        prepared.resources.cores,
+        [*paths.values()],
+        [*paths],
+    )
+    return here._replace(without_limit=prepared.limits.lift) if prepared.limits else here

@@ -48,17 +48,14 @@ class Binaries(Protocol):
     @property
     def version(self) -> str:
         """Of the server, as it prints it."""
-        ...
 
     @property
     def roots(self) -> tuple[Path, ...]:
         """The directories that the server's account must be able to enter."""
-        ...
 
     @property
     def server(self) -> Path:
         """The server's own binary."""
-        ...
 
 
 BuildOf = TypeVar("BuildOf", bound=Binaries)

@@ -34,11 +34,9 @@ class Stop(Protocol):
 
     def judge(self, rungs: Sequence[Rung], limits: Any) -> StopResult:
         """A word on the valid search rungs so far, at least one, in the order measured."""
-        ...
 
     def beyond(self, rungs: Sequence[Rung], limits: Any) -> int:
         """How many of the last rungs lie beyond the knee, given that `judge` fired on these."""
-        ...
 
 
 def find(name: str) -> Stop:

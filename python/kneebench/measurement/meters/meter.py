@@ -32,16 +32,13 @@ class Meter(Protocol):
     @property
     def quantities(self) -> tuple[str, ...]:
         """Quantities that it reads, by name in measurement/quantities.py."""
-        ...
 
     @property
     def notes(self) -> tuple[Remark, ...]:
         """Notes for the reader: quantities that cannot be read here, and why."""
-        ...
 
     def read(self) -> dict[str, float]:
         """Current values by "quantity|source"; an absent one is left out, never 0."""
-        ...
 
 
 @runtime_checkable
@@ -50,7 +47,6 @@ class ClosableMeter(Meter, Protocol):
 
     def close(self) -> None:
         """Called once, after the last reading."""
-        ...
 
 
 @runtime_checkable
@@ -64,7 +60,6 @@ class SlowMeter(Meter, Protocol):
         """Seconds from the start of one reading to the start of the next; longer where a reading
         takes longer.
         """
-        ...
 
 
 class Absent(NamedTuple):
@@ -81,7 +76,6 @@ class PartialMeter(Meter, Protocol):
     @property
     def absent(self) -> tuple[Absent, ...]:
         """The same throughout a rung."""
-        ...
 
 
 @runtime_checkable
@@ -91,7 +85,6 @@ class SampledMeter(SlowMeter, Protocol):
     @property
     def rate(self) -> str:
         """Name ("quantity|source") under which the tick gets the samples per second."""
-        ...
 
 
 class MeterContext(NamedTuple):

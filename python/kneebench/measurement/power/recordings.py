@@ -50,15 +50,12 @@ class Recordings(Protocol):
     @property
     def meters(self) -> Sequence[RecordedPower]:
         """Each with how it is read."""
-        ...
 
     def new_samples(self) -> NewSamples:
         """What was read since the last call."""
-        ...
 
     def close(self) -> None:
         """Read no more."""
-        ...
 
 
 class _Recording:

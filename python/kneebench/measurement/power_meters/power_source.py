@@ -46,34 +46,27 @@ class PowerSource(Protocol):
     @property
     def described(self) -> str:
         """What is read, such as the path of a document."""
-        ...
 
     @property
     def counts_energy(self) -> bool:
         """Whether its readings have joules, not watts."""
-        ...
 
     @property
     def longest_s(self) -> float:
         """Longest time between two readings that it can be read by."""
-        ...
 
     @property
     def paced(self) -> bool:
         """Whether a reading waits for the next value of the meter, and is over when it arrives."""
-        ...
 
     def read(self) -> PowerReading:
         """One reading. Raises NoAnswer and NotBelieved, both with the reason."""
-        ...
 
     def cpu_s(self) -> float:
         """CPU time of its programs so far, without that of the thread that calls."""
-        ...
 
     def close(self) -> None:
         """Read no more."""
-        ...
 
 
 class PlainSource:

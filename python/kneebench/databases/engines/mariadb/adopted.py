@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from functools import partial
+
+import pymysql
 
 from kneebench.databases.engines.mariadb.address import client_command
-from kneebench.databases.engines.mariadb.copies import (
-    REMOVAL_LIMIT_S,
-    once_it_answers,
-    undo_or_report,
-)
+from kneebench.databases.engines.mariadb.copies import REMOVAL_LIMIT_S, once_it_answers
 from kneebench.databases.engines.mariadb.server_address import MariadbAddress
 from kneebench.databases.engines.mariadb.session import MariadbSession, connect, explained
 from kneebench.databases.engines.mariadb.sql_schema import (
@@ -30,6 +29,7 @@ from kneebench.databases.tproc_c.adopted import Existing
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST
 from kneebench.errors import PlanError
 from kneebench.lab.journal import Journal
+from kneebench.lab.server_cleanup import undone_after
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.records import Finding, Watch
 
@@ -87,14 +87,11 @@ def with_procedures(address: MariadbAddress, journal: Journal, watch: Watch) -> 
     what = f"kneebench's procedures in the database {address.database}"
     by_hand = client_command(address, "; ".join(_drop_procedures()))
     noted = journal.on_a_server(what, address.place, by_hand)
-    try:
+    undo = partial(once_it_answers, address, partial(_remove, address))
+    with undone_after(undo, noted, journal, watch, pymysql.Error, OSError):
         with explained("cannot install the procedures", address), connect(address) as session:
             install_procedures(session)
         yield
-    finally:
-        undo_or_report(
-            lambda: once_it_answers(address, lambda: _remove(address)), noted, journal, watch
-        )
 
 
 def _remove(address: MariadbAddress) -> None:

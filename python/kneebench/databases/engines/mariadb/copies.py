@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
 import pymysql
 
@@ -38,11 +37,9 @@ from kneebench.databases.engines.mariadb.sql_schema import (
     tables_there,
 )
 from kneebench.databases.external.engine import KILLED_S, LIMIT_S, POLL_S, in_use, not_locked
-from kneebench.databases.tproc_c.loading import LARGEST_FIRST, STREAMS, Recipe, side_by_side
+from kneebench.databases.external.image import Client, ServerImage
+from kneebench.databases.tproc_c.loading import LARGEST_FIRST, STREAMS, side_by_side
 from kneebench.errors import PlanError, Refused
-from kneebench.lab import server_cleanup
-from kneebench.lab.changes.database import MadeOnServer
-from kneebench.lab.journal import Journal
 from kneebench.plan.workload import Workload
 from kneebench.records import Event, Finding, Watch
 
@@ -51,46 +48,36 @@ FAST = ("SET SESSION unique_checks = 0", "SET SESSION foreign_key_checks = 0")
 WITHOUT_LOCKS = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
 """INSERT ... SELECT then reads the original's rows without locking them."""
 OTHERS = "SELECT count(*) FROM information_schema.processlist WHERE db = %s"
-WORK = "kneebench_work_"
-"""How the name of a copy begins."""
 IDLE_LIMIT_S = 5.0
 """How long sessions that were just closed may take to end."""
 COPY_OF = "copy_of"
 """The fact that names the original."""
 
 
-class Copies(NamedTuple):
-    """The image on one server, and its copy.
+REMOVAL_LIMIT_S = 60.0
+"""How long a removal may wait for a lock, or an answer."""
 
-    `source` is the database to copy if it is not ours (HammerDB's); empty for our own. The address
-    names no database.
-    """
 
-    address: MariadbAddress
-    source: str
-    recipe: Recipe
-    journal: Journal
+def once_it_answers(address: MariadbAddress, do: Callable[[], None]) -> None:
+    """Call `do`; on a server that accepts no sessions yet, as soon as it does."""
+    until = time.monotonic() + LIMIT_S
+    while not answers(address) and time.monotonic() < until:
+        time.sleep(POLL_S)
+    do()
 
-    @property
-    def image(self) -> str:
-        return self.source or f"kneebench_image_{self._digest}"
 
-    @property
-    def work_database(self) -> str:
-        """The name of its copy."""
-        return f"{WORK}{self._digest}"
+CLIENT = Client(explained, client_command, once_it_answers, is_lost, (pymysql.Error, OSError))
+
+
+class Copies(ServerImage[MariadbAddress, MariadbSession]):
+    """The image on one server. The address names no database."""
+
+    client = CLIENT
 
     @property
     def databases(self) -> tuple[str, ...]:
         """The names of those that are ours."""
         return (self.work_database,) if self.source else (self.image, self.work_database)
-
-    @property
-    def _digest(self) -> str:
-        return self.recipe.key.rpartition("-")[2]
-
-    def _of(self, database: str) -> MariadbAddress:
-        return self.address.model_copy(update={"database": database})
 
     def findings(self, session: MariadbSession, subject: str) -> Iterator[Finding]:
         """Databases with these names that a run would have to drop and may not."""
@@ -98,30 +85,23 @@ class Copies(NamedTuple):
             if not _exists(session, name) or (name == self.image and is_whole(session, name)):
                 continue
             try:
-                with connect(self._of(name)) as inside:
+                with connect(self.of(name)) as inside:
                     _require_ours(inside, name)
             except Refused as error:
                 yield finding_of(error, subject)
 
     def prepare(self, workload: Workload, seed: int, watch: Watch) -> dict[str, str]:
         """Load the image database, unless it is complete; returns its facts."""
-        with self._alone() as session:
+        with self.alone() as session:
             if found := self._whole(session):
                 return {**found, "reused": "yes"}
-            _drop(session, self.image)
+            self.drop(session, self.image)
             self._create(session, self.image)
             began = time.monotonic()
-            loaded = load(self._of(self.image), workload, seed, watch)
+            loaded = load(self.of(self.image), workload, seed, watch)
             seconds = time.monotonic() - began
-            known = {
-                "key": self.recipe.key,
-                "server": self.recipe.version,
-                "warehouses": str(workload.warehouses),
-                "bytes": str(size_bytes(session, self.image)),
-                "build_s": f"{seconds:.1f}",
-                "warehouses_per_min": f"{60 * workload.warehouses / seconds:.1f}",
-            }
-            with connect(self._of(self.image)) as inside:
+            known = self.known(workload, size_bytes(session, self.image), seconds)
+            with connect(self.of(self.image)) as inside:
                 note(inside, {**known, "state": "whole"})
         return {**loaded, **known, "reused": "no"}
 
@@ -129,39 +109,27 @@ class Copies(NamedTuple):
         """The facts of an image that came to its end; empty for none."""
         if not _exists(session, self.image):
             return {}
-        with connect(self._of(self.image)) as inside:
+        with connect(self.of(self.image)) as inside:
             found = facts(inside)
         whole = found.get("state") == "whole" and "build_s" in found
         return {name: value for name, value in found.items() if name != "state"} if whole else {}
 
-    def remove(self) -> str:
-        """Drop the image database; its name. Raises Refused for one that is not ours."""
-        with self._alone() as session, explained(f"cannot drop {self.image}", self.address):
-            _drop(session, self.image)
-        return self.image
+    def copy(self, session: MariadbSession, watch: Watch) -> None:
+        if self.source:
+            _require_unused(session, self.source)
+        self._create(session, self.work_database, {COPY_OF: self.image})
+        self._copy_tables(session, watch)
 
-    @contextlib.contextmanager
-    def work(self, watch: Watch) -> Iterator[MariadbAddress]:
-        """A fresh copy of the image, as its address; dropped at the end.
-
-        If that fails, the failure is reported with the command that removes the copy.
+    def drop(self, session: MariadbSession, database: str) -> None:
+        """Drop a database of ours, if it exists; raises Refused for one without our mark. One that
+        is empty was made just before a run was killed.
         """
-        name = self.work_database
-        with self._alone() as session:
-            with explained(f"cannot drop the database {name} of an earlier run", self.address):
-                _drop(session, name)
-            command = client_command(self.address, f"DROP DATABASE IF EXISTS {name}")
-            what = f"the database {name}"
-            noted = self.journal.on_a_server(what, self.address.place, command)
-            try:
-                with explained(f"cannot copy the database {self.image}", self.address):
-                    if self.source:
-                        _require_unused(session, self.source)
-                    self._create(session, name, {COPY_OF: self.image})
-                    self._copy(session, watch)
-                yield self._of(name)
-            finally:
-                undo_or_report(lambda: self._remove(session, name), noted, self.journal, watch)
+        if not _exists(session, database):
+            return
+        session.run(f"USE {quoted(database)}")
+        _require_ours(session, database)
+        session.run(f"SET SESSION lock_wait_timeout = {round(REMOVAL_LIMIT_S)}")
+        session.run(f"DROP DATABASE {quoted(database)}")
 
     def _create(
         self, session: MariadbSession, name: str, known: dict[str, str] | None = None
@@ -169,16 +137,16 @@ class Copies(NamedTuple):
         """An empty database with our mark, and what is known of it."""
         with explained(f"cannot create the database {name}", self.address):
             session.run(f"CREATE DATABASE {name} CHARACTER SET utf8mb4")
-            with connect(self._of(name)) as inside:
+            with connect(self.of(name)) as inside:
                 note(inside, {"state": "loading", **(known or {})})
 
-    def _copy(self, session: MariadbSession, watch: Watch) -> None:
+    def _copy_tables(self, session: MariadbSession, watch: Watch) -> None:
         """All tables, a few at a time, in the order of their keys: the same pages each time. After
         an error or an interrupt `session` ends what runs.
         """
         watch(Event(kind="progress", doing=f"copying the database {self.image}", share=0.0))
         with contextlib.ExitStack() as stack:
-            address = self._of(self.work_database)
+            address = self.of(self.work_database)
             streams = [stack.enter_context(connect(address)) for _ in range(STREAMS)]
             for stream in streams:
                 for statement in (*FAST, WITHOUT_LOCKS):
@@ -197,32 +165,19 @@ class Copies(NamedTuple):
             f"INSERT INTO {table} SELECT * FROM {original}",  # noqa: S608
         )
 
-    def _remove(self, session: MariadbSession, name: str) -> None:
-        """Drop it; if the server ended our session, as soon as it accepts sessions again."""
-        try:
-            _drop(session, name)
-        except (pymysql.Error, OSError) as error:
-            if not is_lost(error):
-                raise
-            once_it_answers(self.address, lambda: self._drop_again(name))
-
-    def _drop_again(self, name: str) -> None:
-        with self._alone() as session:
-            _drop(session, name)
-
     @contextlib.contextmanager
-    def _alone(self) -> Iterator[MariadbSession]:
+    def alone(self) -> Iterator[MariadbSession]:
         """A session that holds the image's lock; raises Refused if another run holds it."""
         with connect(self.address.model_copy(update={"database": ""})) as session:
             with explained(not_locked(self.image), self.address):
-                got = session.value(f"SELECT GET_LOCK(%s, {KILLED_S})", f"kneebench_{self._digest}")
+                got = session.value(f"SELECT GET_LOCK(%s, {KILLED_S})", f"kneebench_{self.digest}")
             if got != 1:
                 raise in_use(self.image)
             try:
                 yield session
             finally:  # at once: closing the session releases the lock a moment later
                 with contextlib.suppress(pymysql.Error, OSError):
-                    session.run("DO RELEASE_LOCK(%s)", f"kneebench_{self._digest}")
+                    session.run("DO RELEASE_LOCK(%s)", f"kneebench_{self.digest}")
 
 
 def _exists(session: MariadbSession, database: str) -> bool:
@@ -245,18 +200,6 @@ def _require_unused(session: MariadbSession, database: str) -> None:
         )
 
 
-def _drop(session: MariadbSession, database: str) -> None:
-    """Drop a database of ours, if it exists; raises Refused for one without our mark. One that is
-    empty was made just before a run was killed.
-    """
-    if not _exists(session, database):
-        return
-    session.run(f"USE {quoted(database)}")
-    _require_ours(session, database)
-    session.run(f"SET SESSION lock_wait_timeout = {round(REMOVAL_LIMIT_S)}")
-    session.run(f"DROP DATABASE {quoted(database)}")
-
-
 def _require_ours(session: MariadbSession, database: str) -> None:
     """Raise Refused where the session's database, of that name, is without our mark."""
     there = tables_there(session)
@@ -268,25 +211,3 @@ def _require_ours(session: MariadbSession, database: str) -> None:
             seen="it carries no kneebench mark, or has tables that kneebench did not create",
             do="rename it or drop it yourself",
         )
-
-
-# Cleanup on an external server: done once the server answers again; a failure is reported with the
-# command that fixes it.
-
-REMOVAL_LIMIT_S = 60.0
-"""How long a removal may wait for a lock, or an answer."""
-
-
-def undo_or_report(
-    undo: Callable[[], None], noted: MadeOnServer, journal: Journal, watch: Watch
-) -> None:
-    """Undo a journal entry and forget it, or report why it could not be undone."""
-    server_cleanup.undo_or_report(undo, noted, journal, watch, pymysql.Error, OSError)
-
-
-def once_it_answers(address: MariadbAddress, do: Callable[[], None]) -> None:
-    """Call `do`; on a server that accepts no sessions yet, as soon as it does."""
-    until = time.monotonic() + LIMIT_S
-    while not answers(address) and time.monotonic() < until:
-        time.sleep(POLL_S)
-    do()

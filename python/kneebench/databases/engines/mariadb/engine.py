@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from kneebench.databases.engine import Engine
 from kneebench.databases.engines.mariadb import image as images
@@ -23,6 +23,7 @@ from kneebench.databases.engines.mariadb.launcher import (
     TEMPORARY,
     Launch,
     MariadbFiles,
+    RunningMariadb,
     run_bootstrap,
     running_server,
     users_address,
@@ -39,10 +40,8 @@ from kneebench.databases.engines.mariadb.table import mariadb_table
 from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.base_image import BaseImage
 from kneebench.databases.managed.copying import duplicate, settle
-from kneebench.databases.managed.engine import OwnKind, OwnServers
+from kneebench.databases.managed.engine import OwnKind, OwnServers, Restore
 from kneebench.databases.managed.ownership import give
-from kneebench.databases.managed.restore import Restore
-from kneebench.databases.managed.server_process import Process, ServerProcess
 from kneebench.databases.tproc_c.loading import Recipe
 from kneebench.lab.drives import IN_MEMORY, file_system_of
 from kneebench.lab.folder import Folder
@@ -82,7 +81,9 @@ class OwnMariadb(OwnServers):
         cache_bytes=cache_bytes,
         setting_bytes=setting_bytes,
         complaint=complaint,
-        build_image=images.prepare,
+        fill=images.fill,
+        users_address=users_address,
+        database=DATABASE,
     )
 
     def put_in_place(self, restored: Restore, launch: Launch) -> MariadbFiles:
@@ -105,19 +106,13 @@ class OwnMariadb(OwnServers):
             settle(source, parts, warm=self.table.page_cache == "warm")
         return files
 
-    def start(
-        self, launch: Launch, files: MariadbFiles, stack: contextlib.ExitStack
-    ) -> tuple[ServerProcess, Callable[[Process, float, list[str]], MariadbServer]]:
-        process = stack.enter_context(running_server(launch, files, self.journal))
-        address = process.address.model_copy(update={"database": DATABASE})
-        users = users_address(address, launch.listening) if launch.listening else None
-        warehouses = self.plan.workload.warehouses
+    def running(
+        self, launch: Launch, files: MariadbFiles
+    ) -> contextlib.AbstractContextManager[RunningMariadb]:
+        return running_server(launch, files, self.journal)
 
-        def asking(here: Process, restore_s: float, notes: list[str]) -> MariadbServer:
-            here = here._replace(log=files.log)
-            return MariadbServer(address, warehouses, restore_s, notes, here, users=users)
-
-        return process, asking
+    def asked(self, files: MariadbFiles, **what: Any) -> MariadbServer:
+        return MariadbServer(**{**what, "process": what["process"]._replace(log=files.log)})
 
 
 # A restore: the image's files put in place on a storage, with a log of the size that the server

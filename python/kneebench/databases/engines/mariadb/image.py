@@ -28,9 +28,8 @@ from kneebench.databases.engines.mariadb.server_settings import (
     loading,
     settings_text,
 )
-from kneebench.databases.managed import base_image
 from kneebench.databases.managed.account import Account
-from kneebench.databases.managed.base_image import DATA, BaseImage
+from kneebench.databases.managed.base_image import DATA
 from kneebench.databases.tproc_c.loading import Recipe
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
@@ -56,23 +55,7 @@ def fixed(settings: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in settings.items() if name in FIXED}
 
 
-def prepare(
-    folder: Path,
-    recipe: Recipe,
-    launch: Launch,
-    settings: Mapping[str, str],
-    journal: Journal,
-    watch: Watch,
-) -> BaseImage:
-    """The image, found or built."""
-
-    def fill(place: Folder, data: Path) -> dict[str, str]:
-        return _fill(place, data, recipe, launch, settings, journal, watch)
-
-    return base_image.prepare(folder, recipe, launch.account, fill, journal, watch)
-
-
-def _fill(
+def fill(
     place: Folder,
     data: Path,
     recipe: Recipe,

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from kneebench.databases.engines.mariadb.copies import WORK
 from kneebench.databases.engines.mariadb.session import MariadbSession
 from kneebench.databases.engines.mariadb.waits import reads_unseen
+from kneebench.databases.external.image import WORK
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.records import Finding
 

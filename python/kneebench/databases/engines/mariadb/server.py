@@ -6,7 +6,6 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import NamedTuple
 
 import pymysql
 
@@ -28,9 +27,9 @@ from kneebench.databases.engines.mariadb.settings_in_force import in_force, log_
 from kneebench.databases.engines.mariadb.waits import MariadbWaits
 from kneebench.databases.managed.crash_report import seen_of_its_end
 from kneebench.databases.managed.server_process import Process
-from kneebench.databases.server_sessions import ServerSessions
+from kneebench.databases.server_sessions import TIMEOUTS, ServerSessions, Timeouts
 from kneebench.errors import KneebenchError, PlanError
-from kneebench.records import Check, Setting, Watch
+from kneebench.records import Check, Setting
 
 # What the server counts about itself, asked once a second: SHOW GLOBAL STATUS, and the performance
 # schema where it times the log.
@@ -188,20 +187,6 @@ STRANGERS_LIMIT_S = 0.5
 LOCK_TIMED_OUT = "1205"
 
 
-class MariadbTimeouts(NamedTuple):
-    """Longest waits: a meter's reading; counts while idle, after a load; statements that read or
-    write a whole database. `lock_s`: longest wait for a lock that another session has.
-    """
-
-    reading_s: float = 60.0
-    idle_s: float = 900.0
-    whole_s: float = 6 * 3600.0
-    lock_s: float = 20.0
-
-
-TIMEOUTS = MariadbTimeouts()
-
-
 class MariadbServer(ServerSessions):
     """Answers for one database of one server.
 
@@ -219,7 +204,7 @@ class MariadbServer(ServerSessions):
         notes: Sequence[str] = (),
         process: Process | None = None,
         before: Sequence[Check] | None = None,
-        timeouts: MariadbTimeouts = TIMEOUTS,
+        timeouts: Timeouts = TIMEOUTS,
         users: MariadbAddress | None = None,
     ) -> None:
         super().__init__(restore_s, process)
@@ -249,8 +234,7 @@ class MariadbServer(ServerSessions):
             yield self._session
 
     @contextlib.contextmanager
-    def _reaching(self, what: str) -> Iterator[MariadbSession]:
-        """A session of its own for what reads the whole database."""
+    def reaching(self, what: str) -> Iterator[MariadbSession]:
         with (
             self.losses_reported(what),
             connect(self.address, limit_s=self._timeouts.whole_s) as session,
@@ -292,13 +276,8 @@ class MariadbServer(ServerSessions):
                 return None
             return self._readings.counts()
 
-    def conditions(self, watch: Watch) -> Sequence[Check]:
-        """The twelve consistency conditions. They need more memory than transactions do: a limit is
-        lifted meanwhile.
-        """
-        limit = self._process.without_limit()
-        with limit, self._reaching("cannot check the conditions") as session:
-            return conditions(session, self.warehouses, self._before)
+    def checks(self, session: MariadbSession) -> Sequence[Check]:
+        return conditions(session, self.warehouses, self._before)
 
     def log_calls(self) -> LogCalls | str:
         """By its settings, its process, and the directory of its log."""

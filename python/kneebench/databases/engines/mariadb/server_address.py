@@ -25,5 +25,4 @@ class MariadbAddress(ServerAddress):
 
     @property
     def place(self) -> str:
-        """Where it listens, for messages."""
-        return self.socket or f"{self.host}:{self.port}"
+        return self.socket or super().place

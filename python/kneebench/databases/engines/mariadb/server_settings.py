@@ -29,7 +29,7 @@ from pathlib import Path
 from kneebench.databases.engines.mariadb.allowed_settings import named
 from kneebench.databases.engines.mariadb.footprint import GIB, MIB, cache_bytes, log_bytes
 from kneebench.databases.engines.mariadb.launcher import SETTINGS_FILE, Launch
-from kneebench.databases.managed.sizing import Machine
+from kneebench.databases.managed.directory_findings import Machine
 from kneebench.lab.folder import Folder
 from kneebench.plan.database_plan import DatabasePlan
 

@@ -13,7 +13,7 @@ import os
 import select
 from collections.abc import Iterator, Mapping
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any
 
 import psycopg
 from psycopg import pq
@@ -230,17 +230,6 @@ def _words(error: Exception) -> str:
 
 _INTERVAL_S = 0.1
 _EVENTS = {Wait.R: select.POLLIN, Wait.W: select.POLLOUT, Wait.RW: select.POLLIN | select.POLLOUT}
-
-
-class PostgresTimeouts(NamedTuple):
-    """Longest waits: a meter's reading; counts while idle, after a load; statements that read or
-    write a whole database. `lock_s`: longest wait for a lock that another session has on the
-    workload's tables."""
-
-    reading_s: float = 60.0
-    idle_s: float = 900.0
-    whole_s: float = 6 * 3600.0
-    lock_s: float = 20.0
 
 
 class TimeLimitedConnection(psycopg.Connection[tuple[Any, ...]]):

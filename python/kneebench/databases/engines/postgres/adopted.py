@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -14,14 +15,11 @@ import psycopg
 from kneebench.databases.engines.postgres.address import connect
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
 from kneebench.databases.engines.postgres.sql_schema import HERE, tables_there
-from kneebench.databases.engines.postgres.templates import (
-    once_it_answers,
-    psql_command,
-    undo_or_report,
-)
+from kneebench.databases.engines.postgres.templates import once_it_answers, psql_command
 from kneebench.databases.tproc_c import adopted
 from kneebench.databases.tproc_c.adopted import Existing
 from kneebench.lab.journal import Journal
+from kneebench.lab.server_cleanup import undone_after
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.records import Finding, Watch
 
@@ -84,16 +82,11 @@ def without_functions_after(
     where nothing else is in it.
     """
     what = f"kneebench's functions in the database {address.database}"
-    server = f"{address.host}:{address.port}"
-    noted = journal.on_a_server(
-        what, server, psql_command(address, f"{_drop_functions()}; {DROP_SCHEMA}")
-    )
-    try:
+    by_hand = psql_command(address, f"{_drop_functions()}; {DROP_SCHEMA}")
+    noted = journal.on_a_server(what, address.place, by_hand)
+    undo = partial(once_it_answers, address, partial(_remove, address))
+    with undone_after(undo, noted, journal, watch, psycopg.Error):
         yield
-    finally:
-        undo_or_report(
-            lambda: once_it_answers(address, lambda: _remove(address)), noted, journal, watch
-        )
 
 
 def _remove(address: PostgresAddress) -> None:

@@ -7,9 +7,9 @@ What is the same for all servers of our own is in managed/engine.py: start readi
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from psycopg import sql
 
@@ -19,7 +19,12 @@ from kneebench.databases.engines.postgres.address import connect
 from kneebench.databases.engines.postgres.builds import PostgresBuild, find_build
 from kneebench.databases.engines.postgres.footprint import cache_bytes
 from kneebench.databases.engines.postgres.image import configure, move_log
-from kneebench.databases.engines.postgres.launcher import Launch, running_server, users_address
+from kneebench.databases.engines.postgres.launcher import (
+    Launch,
+    RunningPostgres,
+    running_server,
+    users_address,
+)
 from kneebench.databases.engines.postgres.log_segments import GUESS_PER_CORE_S, LogRate, LogSegments
 from kneebench.databases.engines.postgres.remote import RemotePostgres
 from kneebench.databases.engines.postgres.runtime import SOCKET
@@ -35,10 +40,8 @@ from kneebench.databases.engines.postgres.table import postgres_table
 from kneebench.databases.managed.account import Account, unprivileged_account
 from kneebench.databases.managed.base_image import BaseImage
 from kneebench.databases.managed.copying import duplicate, settle
-from kneebench.databases.managed.engine import OwnKind, OwnServers
+from kneebench.databases.managed.engine import OwnKind, OwnServers, Restore
 from kneebench.databases.managed.ownership import give, home
-from kneebench.databases.managed.restore import Restore
-from kneebench.databases.managed.server_process import Process, ServerProcess
 from kneebench.databases.tproc_c.loading import Recipe
 from kneebench.lab.journal import Journal
 from kneebench.lab.removal import ours
@@ -99,7 +102,9 @@ class OwnPostgres(OwnServers):
         cache_bytes=cache_bytes,
         setting_bytes=setting_bytes,
         complaint=complaint,
-        build_image=images.prepare,
+        fill=images.fill,
+        users_address=users_address,
+        database=DATABASE,
     )
 
     def __init__(self, plan: DatabasePlan, journal: Journal) -> None:
@@ -127,26 +132,17 @@ class OwnPostgres(OwnServers):
         )
         return PostgresFiles(files, rate, log, temporary)
 
-    def start(
-        self, launch: Launch, files: PostgresFiles, stack: contextlib.ExitStack
-    ) -> tuple[ServerProcess, Callable[[Process, float, list[str]], PostgresServer]]:
+    @contextlib.contextmanager
+    def running(self, launch: Launch, files: PostgresFiles) -> Iterator[RunningPostgres]:
         """A server over the files; temporary files of their own are a tablespace."""
         apart = [place for place in (files.log, files.temporary) if place]
-        running = running_server(launch, files.data, self.journal, reach=apart)
-        process = stack.enter_context(running)
-        if files.temporary:
-            make_tablespace(process.address, files.temporary)
-        address = process.address.model_copy(update={"database": DATABASE})
-        users = users_address(address, launch.listening) if launch.listening else None
-        warehouses = self.plan.workload.warehouses
+        with running_server(launch, files.data, self.journal, reach=apart) as process:
+            if files.temporary:
+                make_tablespace(process.address, files.temporary)
+            yield process
 
-        def asking(here: Process, restore_s: float, notes: list[str]) -> PostgresServer:
-            segments = self._segments(files)
-            return PostgresServer(
-                address, warehouses, restore_s, notes, here, segments=segments, users=users
-            )
-
-        return process, asking
+    def asked(self, files: PostgresFiles, **what: Any) -> PostgresServer:
+        return PostgresServer(**what, segments=self._segments(files))
 
     def _segments(self, files: PostgresFiles) -> LogSegments:
         """Those of a restored server's log, as many as its settings allow."""

@@ -16,9 +16,8 @@ from kneebench.databases.engines.postgres.launcher import (
 from kneebench.databases.engines.postgres.loading import load
 from kneebench.databases.engines.postgres.server_address import DATABASE
 from kneebench.databases.engines.postgres.server_settings import loading, settings_text
-from kneebench.databases.managed import base_image
 from kneebench.databases.managed.account import Account
-from kneebench.databases.managed.base_image import DATA, BaseImage
+from kneebench.databases.managed.base_image import DATA
 from kneebench.databases.managed.copying import duplicate
 from kneebench.databases.tproc_c.loading import Recipe
 from kneebench.lab.folder import Folder
@@ -33,28 +32,7 @@ def recipe_of(version: str, fixed: Sequence[str], workload: Workload, seed: int)
     return Recipe("postgres", version, list(fixed), workload, seed, Path(__file__).parent)
 
 
-def find(folder: Path, recipe: Recipe) -> BaseImage | None:
-    """The kept image, or None; raises as `base_image.find` does."""
-    return base_image.find(folder / recipe.key)
-
-
-def prepare(
-    folder: Path,
-    recipe: Recipe,
-    launch: Launch,
-    settings: Mapping[str, str],
-    journal: Journal,
-    watch: Watch,
-) -> BaseImage:
-    """The image, found or built."""
-
-    def fill(place: Folder, data: Path) -> dict[str, str]:
-        return _fill(place, data, recipe, launch, settings, journal, watch)
-
-    return base_image.prepare(folder, recipe, launch.account, fill, journal, watch)
-
-
-def _fill(
+def fill(
     place: Folder,
     data: Path,
     recipe: Recipe,

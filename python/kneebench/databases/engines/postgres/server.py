@@ -15,7 +15,6 @@ from kneebench._core import GeneratorSpec, LoadGenerator
 from kneebench.analysis.wording import number_of_users
 from kneebench.databases.engine import LogCalls, WireAddress, core_address, wire_address
 from kneebench.databases.engines.postgres.address import (
-    PostgresTimeouts,
     answers,
     connect,
     explained,
@@ -34,11 +33,10 @@ from kneebench.databases.engines.postgres.settings_in_force import (
 from kneebench.databases.engines.postgres.waits import PostgresWaits
 from kneebench.databases.managed.crash_report import seen_of_its_end
 from kneebench.databases.managed.server_process import Process
-from kneebench.databases.server_sessions import ServerSessions
+from kneebench.databases.server_sessions import TIMEOUTS, ServerSessions, Timeouts
 from kneebench.errors import KneebenchError, PlanError
-from kneebench.records import Check, Setting, Watch
+from kneebench.records import Check, Setting
 
-TIMEOUTS = PostgresTimeouts()
 FLUSH_LIMIT_S = 10.0
 """How long the last sessions of a rung may take to end and hand over their counts."""
 LOG_POSITION = """
@@ -67,7 +65,7 @@ class PostgresServer(ServerSessions):
         notes: Sequence[str] = (),
         process: Process | None = None,
         before: Sequence[Check] | None = None,
-        timeouts: PostgresTimeouts = TIMEOUTS,
+        timeouts: Timeouts = TIMEOUTS,
         segments: LogSegments | None = None,
         users: PostgresAddress | None = None,
     ) -> None:
@@ -105,8 +103,7 @@ class PostgresServer(ServerSessions):
                 yield self._session
 
     @contextlib.contextmanager
-    def _reaching(self, what: str) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
-        """A connection of its own for what reads the whole database."""
+    def reaching(self, what: str) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
         with (
             self.losses_reported(what),
             connect(self.address, limit_s=self._timeouts.whole_s) as connection,
@@ -155,13 +152,8 @@ class PostgresServer(ServerSessions):
         seen = self.readings("log_writes")
         return round(seen["database.commits|database"]), round(seen["database.rollbacks|database"])
 
-    def conditions(self, watch: Watch) -> Sequence[Check]:
-        """The twelve consistency conditions. They need more memory than transactions do: a limit is
-        lifted meanwhile.
-        """
-        limit = self._process.without_limit()
-        with limit, self._reaching("cannot check the conditions") as connection:
-            return conditions(connection, self.warehouses, self._before)
+    def checks(self, session: psycopg.Connection[tuple[Any, ...]]) -> Sequence[Check]:
+        return conditions(session, self.warehouses, self._before)
 
     def log_calls(self) -> LogCalls | str:
         """By its settings and its first process."""

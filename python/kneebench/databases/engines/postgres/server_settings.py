@@ -38,7 +38,7 @@ from kneebench.databases.engines.postgres.footprint import (
     log_bytes,
 )
 from kneebench.databases.engines.postgres.launcher import Launch, program
-from kneebench.databases.managed.sizing import Machine
+from kneebench.databases.managed.directory_findings import Machine
 from kneebench.errors import PlanError
 from kneebench.lab.folder import Folder
 from kneebench.plan.database_plan import DatabasePlan

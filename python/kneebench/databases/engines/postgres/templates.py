@@ -13,7 +13,7 @@ import json
 import shlex
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import psycopg
 from psycopg import sql
@@ -23,11 +23,8 @@ from kneebench.databases.engines.postgres.address import connect, explained, par
 from kneebench.databases.engines.postgres.loading import load
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
 from kneebench.databases.external.engine import KILLED_S, in_use, not_locked, once_it_is_back
-from kneebench.databases.tproc_c.loading import Recipe
+from kneebench.databases.external.image import Client, ServerImage
 from kneebench.errors import PlanError, Refused
-from kneebench.lab import server_cleanup
-from kneebench.lab.changes.database import MadeOnServer
-from kneebench.lab.journal import Journal
 from kneebench.lab.programs import wait_until
 from kneebench.plan.workload import Workload
 from kneebench.records import Finding, Watch
@@ -49,29 +46,30 @@ HOLDERS = (
 )
 
 
-class Template(NamedTuple):
-    """The image on one server.
+def once_it_answers(address: PostgresAddress, do: Callable[[], None]) -> None:
+    """Call `do`; on a server that accepts no sessions yet, as soon as it does."""
+    once_it_is_back(do, (psycopg.OperationalError, PlanError), lambda: runs_there(address))
 
-    `source` is the database to copy if it is not ours (HammerDB's); empty for our own.
-    """
 
-    address: PostgresAddress
-    source: str
-    recipe: Recipe
-    journal: Journal
+def psql_command(address: PostgresAddress, statements: str) -> str:
+    """A psql command that runs these statements, without the password."""
+    without = make_conninfo("", **parameters(address.model_copy(update={"password": None})))
+    return f"psql {shlex.quote(without)} -c {shlex.quote(statements)}"
 
-    @property
-    def image(self) -> str:
-        return self.source or f"kneebench_image_{self._digest}"
 
-    @property
-    def work_database(self) -> str:
-        """The name of its copy."""
-        return f"kneebench_work_{self._digest}"
+def _is_lost(error: BaseException) -> bool:
+    lost = isinstance(error, psycopg.OperationalError) and (error.sqlstate or ENDED)
+    return str(lost).startswith(ENDED)
 
-    @property
-    def _digest(self) -> str:
-        return self.recipe.key.rpartition("-")[2]
+
+CLIENT = Client(explained, psql_command, once_it_answers, _is_lost, (psycopg.Error,))
+
+
+class Template(ServerImage[PostgresAddress, Connection]):
+    """The image on one server."""
+
+    client = CLIENT
+    drop_by_hand = "DROP DATABASE IF EXISTS {} WITH (FORCE)"
 
     def findings(self, connection: Connection, subject: str) -> Iterator[Finding]:
         """Databases with these names that are not ours, or that another role owns."""
@@ -97,83 +95,37 @@ class Template(NamedTuple):
 
     def prepare(self, workload: Workload, seed: int, watch: Watch) -> dict[str, str]:
         """Load the image database, unless it is complete; returns its facts."""
-        with self._alone() as connection:
+        with self.alone() as connection:
             comment = _comment(connection, self.image)
             if comment and comment.startswith(f"{OURS}image "):
                 return {**json.loads(comment.removeprefix(f"{OURS}image ")), "reused": "yes"}
             _drop(connection, self.image)
             _create(connection, self.address, self.image, "a base image being built")
             began = time.monotonic()
-            address = self.address.model_copy(update={"database": self.image})
-            loaded = load(address, workload, seed, watch)
+            loaded = load(self.of(self.image), workload, seed, watch)
             seconds = time.monotonic() - began
             size = (
                 connection.execute("SELECT pg_database_size(%s)", [self.image]).fetchone() or (0,)
             )[0]
-            known = {
-                "key": self.recipe.key,
-                "server": self.recipe.version,
-                "warehouses": str(workload.warehouses),
-                "bytes": str(size),
-            }
-            facts = {
-                **known,
-                "build_s": f"{seconds:.1f}",
-                "warehouses_per_min": f"{60 * workload.warehouses / seconds:.1f}",
-                **loaded,
-            }
+            facts = {**self.known(workload, size, seconds), **loaded}
             _mark(connection, self.image, f"image {json.dumps(facts)}")
         return {**facts, "reused": "no"}
 
-    def remove(self) -> str:
-        """Drop the image database; its name. Raises Refused for one that is not ours."""
-        with self._alone() as connection, explained(f"cannot drop {self.image}", self.address):
-            _drop(connection, self.image)
-        return self.image
+    def copy(self, session: Connection, watch: Watch) -> None:
+        _create(session, self.address, self.work_database, "a restored database", self.image)
+
+    def drop(self, session: Connection, database: str) -> None:
+        _drop(session, database)
 
     @contextlib.contextmanager
-    def work(self, watch: Watch) -> Iterator[PostgresAddress]:
-        """A fresh copy of the image, as its address; dropped at the end.
-
-        If that fails, the failure is reported with the command that removes the copy.
-        """
-        name = self.work_database
-        with self._alone() as connection:
-            with explained(f"cannot drop the database {name} of an earlier run", self.address):
-                _drop(connection, name)
-            command = psql_command(self.address, f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
-            noted = self.journal.on_a_server(
-                f"the database {name}", f"{self.address.host}:{self.address.port}", command
-            )
-            try:
-                with explained(f"cannot copy the database {self.image}", self.address):
-                    _create(connection, self.address, name, "a restored database", self.image)
-                yield self.address.model_copy(update={"database": name})
-            finally:
-                undo_or_report(lambda: self._remove(connection, name), noted, self.journal, watch)
-
-    def _remove(self, connection: Connection, name: str) -> None:
-        """Drop it; if the server ended our session, as soon as it accepts sessions again."""
-        try:
-            _drop(connection, name)
-        except psycopg.OperationalError as error:
-            if not (error.sqlstate or ENDED).startswith(ENDED):
-                raise
-            once_it_answers(self.address, lambda: self._drop_anew(name))
-
-    def _drop_anew(self, name: str) -> None:
-        with self._alone() as connection:
-            _drop(connection, name)
-
-    @contextlib.contextmanager
-    def _alone(self) -> Iterator[Connection]:
+    def alone(self) -> Iterator[Connection]:
         """A session beside the workload's that holds the image's lock; raises Refused if another
         run holds it.
 
         A lock belongs to one database, and another run's URL may name another database. So all
         holders are counted in pg_locks.
         """
-        key = int(self._digest, 16)
+        key = int(self.digest, 16)
         with connect(self.address) as connection:
             with explained(not_locked(self.image), self.address):
                 alone = wait_until(lambda: _holds_alone(connection, key), KILLED_S)
@@ -251,25 +203,3 @@ def _drop(connection: Connection, database: str) -> None:
     except psycopg.errors.InsufficientPrivilege:
         # Autovacuum works there, whom only a superuser may end by FORCE; a plain DROP ends it.
         connection.execute(sql.SQL("DROP DATABASE {}").format(name))
-
-
-# Cleanup on an external server: retried until the server has recovered; a failure is reported with
-# the command that fixes it.
-
-
-def undo_or_report(
-    undo: Callable[[], None], noted: MadeOnServer, journal: Journal, watch: Watch
-) -> None:
-    """Undo a journal entry and forget it, or report why it could not be undone."""
-    server_cleanup.undo_or_report(undo, noted, journal, watch, psycopg.Error)
-
-
-def once_it_answers(address: PostgresAddress, do: Callable[[], None]) -> None:
-    """Call `do`; on a server that accepts no sessions yet, as soon as it does."""
-    once_it_is_back(do, (psycopg.OperationalError, PlanError), lambda: runs_there(address))
-
-
-def psql_command(address: PostgresAddress, statements: str) -> str:
-    """A psql command that runs these statements, without the password."""
-    without = make_conninfo("", **parameters(address.model_copy(update={"password": None})))
-    return f"psql {shlex.quote(without)} -c {shlex.quote(statements)}"

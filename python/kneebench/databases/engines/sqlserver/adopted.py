@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from functools import partial
 
 from kneebench.databases.engines.sqlserver.address import sqlcmd
 from kneebench.databases.engines.sqlserver.conditions import by_bcp
@@ -24,7 +25,7 @@ from kneebench.databases.tproc_c.adopted import Existing
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST
 from kneebench.errors import PlanError
 from kneebench.lab.journal import Journal
-from kneebench.lab.server_cleanup import undo_or_report
+from kneebench.lab.server_cleanup import undone_after
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.records import Finding, Watch
 
@@ -105,18 +106,11 @@ def with_procedures(address: SqlServerAddress, journal: Journal, watch: Watch) -
     what = f"kneebench's procedures in the database {address.database}"
     by_hand = sqlcmd(address, "; ".join(removal()), address.database)
     noted = journal.on_a_server(what, address.server, by_hand)
-    try:
+    undo = partial(once_it_is_back, partial(_remove, address), (PlanError,))
+    with undone_after(undo, noted, journal, watch, SqlError):
         with connect_to(address) as inside:
             install_procedures(inside)
         yield
-    finally:
-        undo_or_report(
-            lambda: once_it_is_back(lambda: _remove(address), (PlanError,)),
-            noted,
-            journal,
-            watch,
-            SqlError,
-        )
 
 
 def _remove(address: SqlServerAddress) -> None:

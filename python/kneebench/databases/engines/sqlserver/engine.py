@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
+from functools import partial
 
 from kneebench.databases.engine import Engine
 from kneebench.databases.engines.sqlserver import adopted
@@ -43,7 +44,7 @@ from kneebench.databases.engines.sqlserver.table import (
 from kneebench.databases.engines.sqlserver.version import version_of
 from kneebench.databases.external.engine import LEFT, ExternalRestore, ExternalServers, KeptDatabase
 from kneebench.lab.journal import Journal
-from kneebench.lab.server_cleanup import undo_or_report
+from kneebench.lab.server_cleanup import undone_after
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.records import Configuration, Event, Finding, Setting, Watch, Whereabouts
 
@@ -198,14 +199,8 @@ class RemoteSqlServer(
     ) -> None:
         address = restore.address
         if image.how not in STAYS:
-            stack.callback(
-                undo_or_report,
-                lambda: self._drop(address),
-                in_journal(image, self.journal),
-                self.journal,
-                restore.watch,
-                SqlError,
-            )
+            noted, undo = in_journal(image, self.journal), partial(self._drop, address)
+            stack.enter_context(undone_after(undo, noted, self.journal, restore.watch, SqlError))
         image.restore(restore.watch)
         with connect_to(address) as inside:
             install_procedures(inside)

@@ -31,7 +31,7 @@ from kneebench.databases.engines.sqlserver.session import (
 from kneebench.databases.engines.sqlserver.version import version_of
 from kneebench.databases.server_sessions import ServerSessions
 from kneebench.errors import KneebenchError, PlanError
-from kneebench.records import Check, Setting, Watch
+from kneebench.records import Check, Setting
 
 READING_S, IDLE_S, WHOLE_S = 60.0, 900.0, 6 * 3600.0
 """Longest waits: for a meter's reading; for counts while idle; for what reads the whole
@@ -127,7 +127,7 @@ class SqlServer(ServerSessions):
         return wire_address(self.address)
 
     def sum_next_order_ids(self) -> int:
-        with self.losses_reported("cannot add up the orders"), self._whole() as inside:
+        with self.reaching("cannot add up the orders") as inside:
             return int(inside.value("SELECT SUM(CAST(d_next_o_id AS bigint)) FROM dbo.district"))
 
     def transaction_counts(self) -> tuple[int, int] | None:
@@ -138,14 +138,12 @@ class SqlServer(ServerSessions):
         return None
 
     @contextlib.contextmanager
-    def _whole(self) -> Iterator[SqlServerSession]:
-        """A session in the database for what may take long."""
-        with connect_to(self.address, WHOLE_S) as inside:
+    def reaching(self, what: str) -> Iterator[SqlServerSession]:
+        with self.losses_reported(what), connect_to(self.address, WHOLE_S) as inside:
             yield inside
 
-    def conditions(self, watch: Watch) -> Sequence[Check]:
-        with self.losses_reported("cannot check the conditions"), self._whole() as inside:
-            return self._conditions.checks(inside)
+    def checks(self, session: SqlServerSession) -> Sequence[Check]:
+        return self._conditions.checks(session)
 
     def checkpoint(self) -> None:
         with self.losses_reported("cannot run a checkpoint"):
