@@ -7,7 +7,7 @@ whole, larger ones by a sample of SAMPLE warehouses, evenly spread, always the s
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -66,6 +66,22 @@ def checked_warehouses(warehouses: int) -> list[int]:
     if warehouses <= ALL_UP_TO:
         return list(range(1, warehouses + 1))
     return [1 + round(nth * (warehouses - 1) / (SAMPLE - 1)) for nth in range(SAMPLE)]
+
+
+def checks(
+    asked: Sequence[Condition],
+    broken: Callable[[Condition, Sequence[int]], Broken],
+    warehouses: int,
+    before: Sequence[Check] | None = None,
+) -> list[Check]:
+    """The checks of conditions, in order. `broken` asks a server of some warehouses; `before`: what
+    this gave of the same database before it was used.
+    """
+    checked = checked_warehouses(warehouses)
+    known = {check.name: check.seen for check in before or ()}
+    return [
+        judged(one, broken(one, checked), checked, warehouses, known.get(one.name)) for one in asked
+    ]
 
 
 def judged(

@@ -10,16 +10,11 @@ fingerprint tells.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from kneebench.databases.engines.mariadb.session import MariadbSession
-from kneebench.databases.tproc_c.conditions import (
-    Broken,
-    Condition,
-    checked_warehouses,
-    conditions_in,
-    judged,
-)
+from kneebench.databases.tproc_c.conditions import Broken, Condition, checks, conditions_in
 from kneebench.records import Check
 
 BROKEN = """
@@ -33,18 +28,11 @@ in practice, equal places and amounts."""
 def conditions(
     session: MariadbSession, warehouses: int, before: Sequence[Check] | None = None
 ) -> list[Check]:
-    """The twelve checks, in order; they are asked in a transaction that ends with the session.
-
-    `before`: what this gave of the same database before it was used.
-    """
-    checked = checked_warehouses(warehouses)
-    known = {check.name: check.seen for check in before or ()}
+    """The twelve checks, in order; they are asked in a transaction that ends with the session."""
     session.run("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
     session.run("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
-    return [
-        judged(one, _broken(session, one, checked), checked, warehouses, known.get(one.name))
-        for one in conditions_in(Path(__file__).parent)
-    ]
+    asked = conditions_in(Path(__file__).parent)
+    return checks(asked, partial(_broken, session), warehouses, before)
 
 
 def _broken(session: MariadbSession, condition: Condition, checked: Sequence[int]) -> Broken:

@@ -10,18 +10,13 @@ amounts, which a fingerprint tells.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import psycopg
 
-from kneebench.databases.tproc_c.conditions import (
-    Broken,
-    Condition,
-    checked_warehouses,
-    conditions_in,
-    judged,
-)
+from kneebench.databases.tproc_c.conditions import Broken, Condition, checks, conditions_in
 from kneebench.records import Check
 
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -38,26 +33,13 @@ SETTINGS = (
 def conditions(
     connection: Connection, warehouses: int, before: Sequence[Check] | None = None
 ) -> list[Check]:
-    """The twelve checks, in order.
-
-    `before`: what this gave of the same database before it was used.
-    """
-    checked = checked_warehouses(warehouses)
-    known = {check.name: check.seen for check in before or ()}
+    """The twelve checks, in order, in a transaction of their own."""
     with connection.transaction():
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         for setting in SETTINGS:
             connection.execute(f"SET LOCAL {setting}".encode())
-        return [
-            judged(
-                one,
-                _broken(connection, one, checked),
-                checked,
-                warehouses,
-                known.get(one.name),
-            )
-            for one in conditions_in(Path(__file__).parent)
-        ]
+        asked = conditions_in(Path(__file__).parent)
+        return checks(asked, partial(_broken, connection), warehouses, before)
 
 
 def _broken(connection: Connection, condition: Condition, checked: Sequence[int]) -> Broken:

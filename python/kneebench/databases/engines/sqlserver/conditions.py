@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from kneebench.databases.engines.sqlserver.session import SqlServerSession
@@ -18,8 +19,8 @@ from kneebench.databases.tproc_c.conditions import (
     Broken,
     Condition,
     checked_warehouses,
+    checks,
     conditions_in,
-    judged,
 )
 from kneebench.records import Check
 
@@ -48,14 +49,7 @@ class Conditions(NamedTuple):
 
     def checks(self, inside: SqlServerSession) -> list[Check]:
         """The twelve checks, in order, of the database that the session is in."""
-        checked = checked_warehouses(self.warehouses)
-        known = {check.name: check.seen for check in self.before or ()}
-        return [
-            judged(
-                one, _broken(inside, one, checked), checked, self.warehouses, known.get(one.name)
-            )
-            for one in self.asked
-        ]
+        return checks(self.asked, partial(_broken, inside), self.warehouses, self.before)
 
 
 def of_existing(inside: SqlServerSession, warehouses: int) -> Conditions:
