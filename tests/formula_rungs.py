@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from kneebench.campaign.machines.machine import ThisMachine
+from kneebench.campaign.machines.machine import DatabaseMachine
 from kneebench.campaign.restored import Context, Restored
 from kneebench.lab.host import host
 from kneebench.measurement.measure import measure
@@ -58,7 +58,7 @@ def kept(server: Formula, folder: Path, order: Order = SEARCH) -> tuple[Rung, li
             Engine(server),
             store,
             lambda event: told.append(event.doing) if event.kind == "warning" else None,
-            ThisMachine(),
+            DatabaseMachine(),
         )
         with Restored(context, CONFIGURATION) as place:
             place.rung(order)

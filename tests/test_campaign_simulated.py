@@ -11,7 +11,7 @@ import pytest
 from kneebench import run
 from kneebench.analysis.outcome import conditions, exit_code, failed_checks
 from kneebench.brief import Brief
-from kneebench.campaign.machines.machine import ThisMachine
+from kneebench.campaign.machines.machine import DatabaseMachine
 from kneebench.campaign.restored import Context, Restored
 from kneebench.databases.engines.simulated.engine import SimulatedEngine
 from kneebench.databases.engines.simulated.server import Simulated
@@ -401,7 +401,7 @@ def test_the_climb_of_a_server_by_url_begins_at_one_user_and_says_so(
     remote = plan(**{**url, "ladder": {"users": [0, 64]}})
     store = Store.create(tmp_path, Study(remote), host())
     engine = engine_of(Study(plan()).databases, Journal(tmp_path / "journal"))
-    context = Context(Study(remote), engine, store, lambda event: None, ThisMachine())
+    context = Context(Study(remote), engine, store, lambda event: None, DatabaseMachine())
     assert next(Restored(context, configurations(remote)[0]).climb()).users == 8
     assert "the climb started at 1 user" in store.finish().campaign.notes[0]
 

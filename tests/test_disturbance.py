@@ -16,7 +16,7 @@ from kneebench.analysis.disturbance import TRIES, disturbances
 from kneebench.analysis.knee import knee
 from kneebench.analysis.outcome import exit_code
 from kneebench.brief import Brief
-from kneebench.campaign.machines.machine import ThisMachine
+from kneebench.campaign.machines.machine import DatabaseMachine
 from kneebench.campaign.restored import Context, Restored
 from kneebench.cli import app
 from kneebench.lab.host import host
@@ -207,7 +207,9 @@ def test_a_rung_of_a_climb_behind_a_checkpoint_is_measured_once_more(
 def climbing(server: Formula, folder: Path, users: Sequence[int]) -> list[Rung]:
     """Search rungs of one climb, on one restored database."""
     with Store.create(folder, Study(plan()), host()) as store:
-        context = Context(Study(plan()), Engine(server), store, lambda event: None, ThisMachine())
+        context = Context(
+            Study(plan()), Engine(server), store, lambda event: None, DatabaseMachine()
+        )
         with Restored(context, CONFIGURATION) as place:
             return [place.rung(SEARCH.model_copy(update={"users": one})) for one in users]
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import psycopg
 import pymysql
@@ -25,7 +25,7 @@ from kneebench.brief import drawing
 from kneebench.brief.sections import load_hosts
 from kneebench.brief.sections.load_hosts import MOST_DRAWN, topology
 from kneebench.brief.view_model import ViewModel
-from kneebench.campaign.machines.machine import DatabaseMachine, ThisMachine
+from kneebench.campaign.machines.machine import DatabaseMachine
 from kneebench.campaign.machines.opening import Users
 from kneebench.campaign.machines.other_machine import PROGRAM as AGENT
 from kneebench.campaign.machines.other_machine import OtherMachine
@@ -79,11 +79,11 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OtherMachine]:
 
 def test_what_is_done_on_a_database_host_gives_what_it_gives_here(there: OtherMachine) -> None:
     study = Study(simulated_plan())
-    machine: DatabaseMachine = there
-    assert machine.room().cores == ThisMachine().room().cores
-    assert machine.interface("127.0.0.1") == ThisMachine().interface("127.0.0.1")
+    machine = cast(DatabaseMachine, there)
+    assert machine.room().cores == DatabaseMachine().room().cores
+    assert machine.interface("127.0.0.1") == DatabaseMachine().interface("127.0.0.1")
     assert machine.host([Path("/")], whole=False).kernel == host([Path("/")]).kernel
-    own, events = ThisMachine().engine(study.databases), list[Event]()
+    own, events = DatabaseMachine().engine(study.databases), list[Event]()
     engine = machine.engine(study.databases)
     assert [*engine.findings()] == [*own.findings()]
     assert engine.prepare(events.append) == own.prepare(unwatched)
@@ -240,12 +240,12 @@ def test_a_link_carries_its_line_rate_or_what_was_measured_where_that_is_less() 
 
 
 def test_the_link_of_this_machine_is_measured_where_users_are_elsewhere() -> None:
-    assert Users(DatabaseHost(), None).link(ThisMachine()) is None
-    link = Users(DatabaseHost(address="127.0.0.1"), None).link(ThisMachine())
+    assert Users(DatabaseHost(), None).link(DatabaseMachine()) is None
+    link = Users(DatabaseHost(address="127.0.0.1"), None).link(DatabaseMachine())
     assert link is not None
     assert (link.interface, [*link.measured]) == ("lo", ["this machine"])
     with pytest.raises(KneebenchError, match="cannot listen"):
-        Users(DatabaseHost(address="192.0.2.77"), None).link(ThisMachine())
+        Users(DatabaseHost(address="192.0.2.77"), None).link(DatabaseMachine())
 
 
 # --- the brief ------------------------------------------------------------------------------------
@@ -370,10 +370,10 @@ def test_a_mariadb_listens_for_the_hosts_of_the_plan_only(tmp_path: Path) -> Non
 def test_a_server_whose_build_has_tls_lets_nobody_in_without_it(tmp_path: Path) -> None:
     plan = listening(tmp_path, "postgres", bin_dir=str(DEBIAN))
     study = Study(plan)
-    engine = ThisMachine().engine(study.databases)
+    engine = DatabaseMachine().engine(study.databases)
     (told,) = (
         one
-        for one in ThisMachine().findings(study, engine, (), unwatched)
+        for one in DatabaseMachine().findings(study, engine, (), unwatched)
         if one.subject == "hosts.database.address"
     )
     assert "encrypted (TLS)" in told.seen

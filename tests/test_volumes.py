@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from kneebench.campaign.machines.machine import ThisMachine
+from kneebench.campaign.machines.machine import DatabaseMachine
 from kneebench.commands.erasing import confirm_drives, confirm_erasing
 from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.lab.changes.drive import lock_drive
@@ -292,12 +292,12 @@ def test_a_job_that_nobody_watches_erases_only_the_drives_that_it_names_by_wwid(
         both = plan(drive, str(other), erase=(wwid(drive), wwid(str(other)), "wwn-3"))
         for word, why in (("all", "not in the plan's"), ("wwn-3", "no such drive here")):
             with pytest.raises(PlanError, match=why):
-                confirm_erasing(ThisMachine(), Study(both), [word], wanted=True)
-        found = confirm_erasing(ThisMachine(), Study(both), [wwid(drive)], wanted=False)
+                confirm_erasing(DatabaseMachine(), Study(both), [word], wanted=True)
+        found = confirm_erasing(DatabaseMachine(), Study(both), [wwid(drive)], wanted=False)
         assert [one.path for one in found] == [drive]
         with pytest.raises(Refused, match="not confirmed"):
-            confirm_erasing(ThisMachine(), Study(both), [wwid(drive)], wanted=True)
-        found = confirm_erasing(ThisMachine(), Study(both), both.erase[:2], wanted=True)
+            confirm_erasing(DatabaseMachine(), Study(both), [wwid(drive)], wanted=True)
+        found = confirm_erasing(DatabaseMachine(), Study(both), both.erase[:2], wanted=True)
         assert {one.path for one in found} == {drive, str(other)}
 
 
@@ -310,7 +310,7 @@ def test_a_wwid_that_two_drives_have_agrees_to_neither(
     second = done("losetup", "--find", "--show", wwid(drive)).strip()
     try:
         with pytest.raises(PlanError, match="several drives"):
-            confirm_erasing(ThisMachine(), Study(allowed), allowed.erase, wanted=False)
+            confirm_erasing(DatabaseMachine(), Study(allowed), allowed.erase, wanted=False)
     finally:
         done("losetup", "--detach", second)
 

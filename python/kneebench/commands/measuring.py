@@ -76,7 +76,7 @@ def clean(plan: CleanedPlan = None, trust_plan: TrustPlan = False) -> None:
 
     With a plan that has hosts.database.ssh, this is done on that host.
     """
-    from kneebench.campaign.machines.machine import ThisMachine
+    from kneebench.campaign.machines.machine import DatabaseMachine
     from kneebench.campaign.machines.opening import machine_of
     from kneebench.campaign.preflight import as_study
 
@@ -84,7 +84,7 @@ def clean(plan: CleanedPlan = None, trust_plan: TrustPlan = False) -> None:
     if plan:
         read, starts = partial(as_study, plan), ("hosts.database.",)
         selected = trusted(plan, read, sure=trust_plan, starts=starts)
-    with machine_of(selected) if selected else contextlib.nullcontext(ThisMachine()) as machine:
+    with machine_of(selected) if selected else contextlib.nullcontext(DatabaseMachine()) as machine:
         undone = machine.clean(
             lambda event: warnings.append(event.doing) if event.kind == "warning" else None
         )

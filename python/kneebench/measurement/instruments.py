@@ -46,69 +46,46 @@ class Samples(Protocol):
     def close(self) -> None: ...
 
 
-class Instruments(Protocol):
+class Instruments:
     """What can be read of the machine that a server runs on."""
 
     def log_trace(self, server: Server) -> AbstractContextManager[LogTrace | str]:
         """A trace of the server's log writes until the end of the block; or why there is none."""
-
-    def samples(self, wanted: Sequence[str], context: MeterContext, *, real: bool) -> Samples:
-        """The meters of these names, opened; `real`: they may read this machine."""
-
-    def power_meters(self, tables: Sequence[PowerMeter]) -> Recordings:
-        """Meters of power that are read there. Raises PlanError for one that cannot be read."""
-
-    def storage_faults(self, paths: Sequence[Path]) -> tuple[str, ...]:
-        """What is wrong under these paths now."""
-
-    def counted_devices(
-        self, paths: Sequence[Path], roles: Sequence[Role]
-    ) -> tuple[CountedDevice, ...]:
-        """The devices under a server's directories."""
-
-    def drive_fills(self, paths: Sequence[Path]) -> tuple[DriveFill, ...]:
-        """How full the drives under some paths are."""
-
-    def storage_profile(self, paths: Sequence[Path], doing: str, watch: Watch) -> RawProfile | None:
-        """What a storage does without its database. Raises PlanError."""
-
-
-class OwnInstruments:
-    """Those of this machine."""
-
-    def log_trace(self, server: Server) -> AbstractContextManager[LogTrace | str]:
-        """By bpftrace."""
         return log_trace(server)
 
     def samples(self, wanted: Sequence[str], context: MeterContext, *, real: bool) -> Samples:
-        """On the server's clock."""
+        """The meters of these names, opened, on the server's clock; `real`: they may read this
+        machine.
+        """
         meters = open_meters(wanted, context, real_hardware=real)
         return Sampler(meters, context.server.now_s)
 
     def power_meters(self, tables: Sequence[PowerMeter]) -> Recordings:
-        """Each in a thread."""
+        """Meters of power that are read there, each in a thread. Raises PlanError for one that
+        cannot be read.
+        """
         return OwnRecordings(tables)
 
     def storage_faults(self, paths: Sequence[Path]) -> tuple[str, ...]:
-        """By the mounts."""
+        """What is wrong under these paths now."""
         return storage_faults(paths)
 
     def counted_devices(
         self, paths: Sequence[Path], roles: Sequence[Role]
     ) -> tuple[CountedDevice, ...]:
-        """By the kernel's block devices."""
+        """The devices under a server's directories."""
         return counted_devices(paths, roles)
 
     def drive_fills(self, paths: Sequence[Path]) -> tuple[DriveFill, ...]:
-        """By the file systems."""
+        """How full the drives under some paths are."""
         return drive_fills(paths)
 
     def storage_profile(self, paths: Sequence[Path], doing: str, watch: Watch) -> RawProfile | None:
-        """By fio."""
+        """What a storage does without its database. Raises PlanError."""
         return storage_profile(paths, doing, watch)
 
 
-OWN = OwnInstruments()
+OWN = Instruments()
 
 
 class RungMachines(NamedTuple):

@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import psutil
 
@@ -45,128 +45,89 @@ class Interface(NamedTuple):
     line_rate: float | None
 
 
-class DatabaseMachine(Protocol):
-    """A machine that databases run on. Paths are its own."""
-
-    @property
-    def instruments(self) -> Instruments:
-        """What reads it."""
-
-    def clean(self, watch: Watch) -> tuple[str, ...]:
-        """Undo what killed runs left there; what was undone, in words."""
-
-    def engine(self, databases: Mapping[str, DatabasePlan]) -> Engine:
-        """The engine of a plan's databases. Raises what `engine_of` raises."""
-
-    def findings(
-        self, study: Study, engine: Engine, erase: Sequence[WholeDrive], watch: Watch
-    ) -> tuple[Finding, ...]:
-        """All findings on a plan before it runs (preflight.py)."""
-
-    def expected_duration(self, study: Study) -> Expected:
-        """How long a plan is expected to take there."""
-
-    def load_now(self, databases: Collection[DatabasePlan]) -> tuple[Finding, ...]:
-        """Findings on the present load of the machine."""
-
-    def others(self) -> tuple[Finding, ...]:
-        """A refusal while another kneebench run is active there."""
-
-    def in_the_way(self, study: Study, engine: Engine) -> tuple[Finding, ...]:
-        """Findings on one side of a proof: its engine, its volumes, its limits."""
-
-    def host(self, paths: Sequence[Path], *, whole: bool) -> Host:
-        """What it is; `whole`: with what takes longer to read."""
-
-    def drives(self, paths: Sequence[Path], names: Sequence[str]) -> tuple[WholeDrive, ...]:
-        """The drives under some paths, then those of some names. Raises PlanError for a name that
-        it does not have.
-        """
-
-    def named_drives(self, names: Sequence[str], watch: Watch) -> tuple[WholeDrive, ...]:
-        """Drives by name, with what is on them."""
-
-    def erase(self, drives: Sequence[WholeDrive], watch: Watch) -> None:
-        """Erase drives that their owner was shown so. Raises Refused before anything is written."""
-
-    def sysctls(self, kernel: Kernel, watch: Watch) -> AbstractContextManager[tuple[Setting, ...]]:
-        """The plan's kernel settings, in force until the end of the block."""
-
-    def room(self) -> Room:
-        """What a process may use there now."""
-
-    def interface(self, address: str) -> Interface:
-        """The interface that has an address."""
-
-    def sending(self, address: str, port: int) -> AbstractContextManager[int]:
-        """The port where whoever connects is sent bytes, until the end of the block. Raises
-        KneebenchError where it cannot listen there.
-        """
-
-
-class ThisMachine:
-    """The machine that this process runs on."""
+class DatabaseMachine:
+    """The machine that databases run on: that of this process. `OtherMachine` stands for one on a
+    database host; its paths are its own.
+    """
 
     instruments: Instruments = OWN
+    """What reads it."""
 
     def __init__(self, journal: Journal | None = None) -> None:
         self.journal = journal or Journal()
 
     def clean(self, watch: Watch) -> tuple[str, ...]:
+        """Undo what killed runs left there; what was undone, in words."""
         undone = self.journal.clean(watch)
         return tuple(f"{change.VERBS[1]}: {change.words}" for change in undone)
 
     def engine(self, databases: Mapping[str, DatabasePlan]) -> Engine:
+        """The engine of a plan's databases. Raises what `engine_of` raises."""
         return engine_of(databases, self.journal)
 
     def findings(
         self, study: Study, engine: Engine, erase: Sequence[WholeDrive], watch: Watch
     ) -> tuple[Finding, ...]:
+        """All findings on a plan before it runs (preflight.py)."""
         return preflight_checks(study, engine, self.journal, erase=erase, watch=watch)
 
     def expected_duration(self, study: Study) -> Expected:
-        """As such steps took here before."""
+        """How long a plan is expected to take, as such steps took there before."""
         return expected_duration(study, host())
 
     def load_now(self, databases: Collection[DatabasePlan]) -> tuple[Finding, ...]:
-        """Measured for a second."""
+        """Findings on the present load of the machine, measured for a second."""
         return load_now(databases)
 
     def others(self) -> tuple[Finding, ...]:
+        """A refusal while another kneebench run is active there."""
         return tuple(others(self.journal))
 
     def in_the_way(self, study: Study, engine: Engine) -> tuple[Finding, ...]:
-        """Without what is the same on all sides."""
+        """Findings on one side of a proof: its engine, its volumes, its limits; without what is the
+        same on all sides.
+        """
         limits = constraint_findings(study.only_database)
         return (*engine.findings(), *volume_findings(study), *limits)
 
     def host(self, paths: Sequence[Path], *, whole: bool) -> Host:
+        """What it is; `whole`: with what takes longer to read."""
         return described(host(paths)) if whole else host(paths)
 
     def drives(self, paths: Sequence[Path], names: Sequence[str]) -> tuple[WholeDrive, ...]:
+        """The drives under some paths, then those of some names. Raises PlanError for a name that
+        it does not have.
+        """
         return (*drives_under(paths), *drives_called(names))
 
     def named_drives(self, names: Sequence[str], watch: Watch) -> tuple[WholeDrive, ...]:
+        """Drives by name, with what is on them."""
         return named_drives(names, watch)
 
     def erase(self, drives: Sequence[WholeDrive], watch: Watch) -> None:
+        """Erase drives that their owner was shown so. Raises Refused before anything is written."""
         erase_drives(drives, watch)
 
     def sysctls(self, kernel: Kernel, watch: Watch) -> AbstractContextManager[tuple[Setting, ...]]:
+        """The plan's kernel settings, in force until the end of the block."""
         return sysctls(kernel, self.journal, watch)
 
     def room(self) -> Room:
-        """By the affinity of this thread, and the kernel's estimate."""
+        """What a process may use there now: by the affinity of this thread, and the kernel's
+        estimate.
+        """
         cores = tuple(sorted(os.sched_getaffinity(0)))
         return Room(cores, psutil.virtual_memory().available)
 
     def interface(self, address: str) -> Interface:
-        """By psutil and sysfs."""
+        """The interface that has an address."""
         every = psutil.net_if_addrs().items()
         having = (name for name, some in every if any(one.address == address for one in some))
         name = next(having, "")
         return Interface(name, line_rate(name) if name else None)
 
     def sending(self, address: str, port: int) -> AbstractContextManager[int]:
-        """By threads of this process, on the port or on one of the next."""
+        """The port where whoever connects is sent bytes, until the end of the block: this one or
+        one of the next. Raises KneebenchError where it cannot listen there.
+        """
         return sending(address, free_port(address, port))

@@ -9,9 +9,9 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from kneebench.campaign.machines.machine import ThisMachine
+from kneebench.campaign.machines.machine import DatabaseMachine
 from kneebench.databases.engine import Engine, Server
-from kneebench.measurement.instruments import OwnInstruments, Samples
+from kneebench.measurement.instruments import Instruments, Samples
 from kneebench.measurement.log_trace import NO_TRACE, LogTrace
 from kneebench.measurement.meters.meter import MeterContext
 from kneebench.measurement.power.recordings import Recordings
@@ -20,7 +20,7 @@ from kneebench.plan.power import PowerMeterTable
 from kneebench.records import Remark
 
 
-class MachineThere(ThisMachine):
+class MachineThere(DatabaseMachine):
     """The machine of the database host."""
 
     def open_engine(
@@ -66,7 +66,7 @@ class LatestSamples:
         self._samples.close()
 
 
-class InstrumentsThere(OwnInstruments):
+class InstrumentsThere(Instruments):
     """What reads the machine of the database host."""
 
     def __init__(self) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from kneebench.analysis.wording import plural
-from kneebench.campaign.machines.machine import DatabaseMachine, ThisMachine
+from kneebench.campaign.machines.machine import DatabaseMachine
 from kneebench.campaign.machines.other_machine import OtherMachine, database_host
 from kneebench.databases.engine import AdmitsUsers, Engine
 from kneebench.errors import KneebenchError, PlanError
@@ -30,10 +30,10 @@ from kneebench.records import Finding, Link
 def machine_of(study: Study) -> Iterator[DatabaseMachine]:
     """This machine, or the plan's database host. Raises PlanError where that cannot be reached."""
     if not study.hosts.database.ssh:
-        yield ThisMachine()
+        yield DatabaseMachine()
         return
     with database_host(study.hosts.database, _packages(study)) as machine:
-        yield machine
+        yield cast(DatabaseMachine, machine)
 
 
 def _packages(study: Study) -> tuple[str, ...]:
@@ -116,8 +116,7 @@ def other_machines(study: Study) -> Iterator[Finding]:
         if not study.hosts.database.ssh:
             yield from planned_load_hosts(study)
             return
-        with machine_of(study) as machine:
-            assert isinstance(machine, OtherMachine)
+        with database_host(study.hosts.database, _packages(study)) as machine:
             yield what_it_is(machine.connection, subject)
             yield from its_clock(machine.connection, subject)
             yield from _rights_and_drives(machine, study, subject)
