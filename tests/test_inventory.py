@@ -39,7 +39,8 @@ def loop(tmp_path: Path) -> Iterator[Path]:
 
 
 def seen(loop: Path) -> WholeDrive:
-    return named(inventory(), loop.name)
+    [found] = inventory([str(loop)])
+    return found
 
 
 @pytest.mark.parametrize("what", HOLDS)

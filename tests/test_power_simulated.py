@@ -22,7 +22,15 @@ from kneebench.units import significant
 from tests.recordings import section
 
 KNEEBENCH = [sys.executable, "-m", "kneebench"]
-CORE_W, DRIVE_W, IDLE_W = 17.0, 9.0, 90.0
+CORE_W, DRIVE_W, FAST_DRIVE_W, IDLE_W = 17.0, 9.0, 60.0, 90.0
+LADDER = {
+    "users": [1, 8],
+    "step": 2.0,
+    "warm_up_limit": "5s",
+    "window": "5s",
+    "final_window": "10s",
+}
+BRIEF_LADDER = {**LADDER, "checkpoints": 0, "repeats": 1, "latency_rate": "50/s"}
 
 
 def plan(**changed: Any) -> dict[str, Any]:
@@ -33,10 +41,12 @@ def plan(**changed: Any) -> dict[str, Any]:
         "baseline": "slow",
         "database": {"engine": "simulated"},
         "power": {"meters": [{"name": "wall", "type": "model", "covers": ["db1", "shelf 2"]}]},
-        "ladder": {"users": [1, 32], "step": 2.0, "window": "10s", "final_window": "20s"},
+        "ladder": LADDER,
         "storages": {
             "slow": {"simulated": slow},
-            "fast": {"simulated": {**slow, "log_latency": "200us", "drive_power": "20W"}},
+            "fast": {
+                "simulated": {**slow, "log_latency": "200us", "drive_power": f"{FAST_DRIVE_W:g}W"}
+            },
         },
         **changed,
     }
@@ -60,7 +70,7 @@ def truth(rung: Rung, drive_w: float) -> float:
 
 def test_the_power_of_each_window_is_the_models(results: Results) -> None:
     judged = 0
-    for climb, drive_w in zip(results.climbs, (DRIVE_W, 20.0), strict=True):
+    for climb, drive_w in zip(results.climbs, (DRIVE_W, FAST_DRIVE_W), strict=True):
         for rung in climb.rungs:
             assert rung.quantity("system.power") == pytest.approx(truth(rung, drive_w), rel=0.002)
             judged += 1
@@ -144,7 +154,7 @@ def test_the_brief_has_a_figure_a_card_and_the_scope(results: Results) -> None:
 
 
 def test_without_meters_one_line_says_that_power_was_not_measured(tmp_path: Path) -> None:
-    found = measured(tmp_path, {**plan(), "power": {}})
+    found = measured(tmp_path, plan(power={}, ladder=BRIEF_LADDER))
     sections = {one.name: one for one in Brief(found).sections}
     assert not [name for name in sections if name.startswith("power")]
     assert "Power was not measured." in sections["glance"].tables[-1].caption
@@ -154,8 +164,8 @@ def test_without_meters_one_line_says_that_power_was_not_measured(tmp_path: Path
 
 def test_a_budget_ends_the_climb_before_it_is_exceeded(tmp_path: Path) -> None:
     budget = IDLE_W + 2.5 * CORE_W
-    given = plan()
-    given["ladder"] = {**given["ladder"], "stops": {"power": {"limit": f"{budget:g}W"}}}
+    stops = {"power": {"limit": f"{budget:g}W"}}
+    given = plan(ladder={**BRIEF_LADDER, "users": [1, 32], "stops": stops})
     found = measured(tmp_path, given)
     assert [climb.stopped_by for climb in found.climbs] == ["power", "power"]
     for climb in found.climbs:
@@ -168,8 +178,7 @@ def test_a_budget_ends_the_climb_before_it_is_exceeded(tmp_path: Path) -> None:
 
 
 def test_a_budget_that_the_first_rung_exceeds_is_a_flag(tmp_path: Path) -> None:
-    given = plan()
-    given["ladder"] = {**given["ladder"], "stops": {"power": {"limit": "50W"}}}
+    given = plan(ladder={**BRIEF_LADDER, "stops": {"power": {"limit": "50W"}}})
     found = measured(tmp_path, given)
     for climb in found.climbs:
         [flag] = [one for one in climb.stop_results if one.stop == "power"]
@@ -181,21 +190,22 @@ def test_without_a_budget_no_stop_condition_speaks_of_power(results: Results) ->
     assert not [r for climb in results.climbs for r in climb.stop_results if r.stop == "power"]
 
 
-def heavier(folder: Path, watts: float) -> Results:
-    given = plan()
-    for storage in given["storages"].values():
-        storage["simulated"] = {**storage["simulated"], "idle_power": f"{watts:g}W"}
-    given["accept"] = {"power_limit": 1.0}
-    return measured(folder, given)
+def another(results: Results, **changed: Any) -> Results:
+    """The same figures as those of another campaign."""
+    head = results.campaign.model_copy(update={"id": "another", **changed})
+    return results.model_copy(update={"campaign": head})
 
 
 def test_accept_judges_power_per_nopm_and_its_limit(results: Results, tmp_path: Path) -> None:
-    worse = accept(baseline=results, campaign=heavier(tmp_path / "a", 2 * IDLE_W))
+    given = plan(accept={"power_limit": 1.0})
+    same = accept(baseline=results, campaign=another(results, plan=given))
+    for storage in given["storages"].values():
+        storage["simulated"]["idle_power"] = f"{2 * IDLE_W:g}W"
+    worse = accept(baseline=results, campaign=measured(tmp_path, given))
     figures = {(one.storage, one.quantity): one for one in worse.figures}
     assert figures["slow", "power.per_nopm"].judgement == "worse"
     assert figures["slow", "power.limit"].judgement in ("worse", "same or better")
     assert worse.judgement == "worse"
-    same = accept(baseline=results, campaign=heavier(tmp_path / "b", IDLE_W))
     assert {one.judgement for one in same.figures if one.quantity == "power.per_nopm"} == {"same"}
     limit = {one.quantity: one for one in same.figures if one.storage == "slow"}["power.limit"]
     most, found = 1.0, limit.campaign
@@ -205,11 +215,12 @@ def test_accept_judges_power_per_nopm_and_its_limit(results: Results, tmp_path: 
     assert str(found).startswith(f"{significant(found.value)} mW/NOPM (")
 
 
-def test_accept_does_not_compare_power_of_different_meters(
-    results: Results, tmp_path: Path
-) -> None:
-    given = plan(power={"meters": [{"name": "wall", "type": "model", "covers": ["db2"]}]})
-    found = accept(baseline=results, campaign=measured(tmp_path, given))
+def test_accept_does_not_compare_power_of_different_meters(results: Results) -> None:
+    power = results.campaign.power
+    assert power is not None
+    [wall] = power.meters
+    others = power.model_copy(update={"meters": (wall.model_copy(update={"covers": ("db2",)}),)})
+    found = accept(baseline=results, campaign=another(results, power=others))
     powers = [one for one in found.figures if one.quantity == "power.per_nopm"]
     assert {one.judgement for one in powers} == {"not judged"}
     assert "the meters differ" in powers[0].sentence
@@ -275,7 +286,7 @@ def test_two_meters_of_one_thing_are_witnesses(results: Results) -> None:
 
 
 def test_a_resumed_campaign_keeps_idle_power_and_lags(tmp_path: Path) -> None:
-    given = Plan.model_validate(plan())
+    given = Plan.model_validate(plan(ladder=BRIEF_LADDER))
     seen: list[str] = []
 
     def stop(event: Any) -> None:

@@ -82,6 +82,7 @@ def test_a_server_on_which_everything_works_is_tried_step_by_step_and_left_as_it
     assert "all 12 hold" in seen["server: conditions"]
 
 
+@pytest.mark.long
 @pytest.mark.mariadb
 @WITHOUT_MARIADB
 def test_a_mariadb_is_tried_in_the_same_steps_and_left_as_it_was(

@@ -26,14 +26,12 @@ from kneebench.plan import Plan
 from kneebench.plan.storage import Storage
 from kneebench.plan.study import Study
 from kneebench.records import Event, Finding, WholeDrive, WriteCount
-from tests.loop_devices import MIB, done, loop_device, mounted, put, volume_point
+from tests.loop_devices import SMALL, UNSAMPLED, done, loop_device, mounted, put, volume_point
 
 pytestmark = [
     pytest.mark.root,
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root: loop devices and mounts"),
 ]
-UNSAMPLED = 100 * MIB + 17 * 4096
-"""A place of a loop device of SIZE that no sample meets."""
 
 
 def unwatched(event: Event) -> None:
@@ -51,7 +49,7 @@ def image(tmp_path: Path) -> Path:
 def drive(image: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A blank drive, and a state directory that remembers none."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    with loop_device(image) as device:
+    with loop_device(image, SMALL) as device:
         yield device
 
 
@@ -79,15 +77,16 @@ def checksum(device: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def check(device: Path) -> Finding:
+def check(device: Path, wwid: str = "") -> Finding:
     """What `kneebench check` finds on a drive that may be erased, before anybody agrees."""
-    table = {"storages": {"new": {"drives": [str(device)]}}, "erase": [look(device).wwid]}
+    erase = [wwid or look(device).wwid]
+    table = {"storages": {"new": {"drives": [str(device)]}}, "erase": erase}
     findings = volume_findings(Study(Plan.model_validate(table)))
     return next(one for one in findings if one.subject == str(device))
 
 
-def agreed_to(device: Path) -> tuple[WholeDrive, ...]:
-    return to_be_erased([found := look(device)], {found.wwid})
+def agreed_to(found: WholeDrive) -> tuple[WholeDrive, ...]:
+    return to_be_erased([found], {found.wwid})
 
 
 def used_once(drive: Path, tmp_path: Path) -> None:
@@ -154,10 +153,10 @@ def test_a_drive_whose_writes_are_not_counted_is_refused_before_it_is_erased(
     done("mkfs.ext4", "-q", drive)
     with made(drive, image):
         before, found = checksum(drive), look(drive)
-        said = check(drive)
+        said = check(drive, found.wwid)
         assert (said.level, seen in said.seen, do in said.do) == ("refused", True, True), said
         assert said.seen.count(str(image)) == (made is not not_counted), "the file that is meant"
-        assert agreed_to(drive) == (), "nobody is shown a question in vain"
+        assert agreed_to(found) == (), "nobody is shown a question in vain"
         with pytest.raises(Refused, match=seen):
             erase_drives([found])
         assert checksum(drive) == before
@@ -182,7 +181,7 @@ def test_what_is_not_counted_any_more_after_the_question_is_refused_in_words(
 ) -> None:
     made, seen, _ = UNCOUNTED[what]
     done("mkfs.ext4", "-q", drive)
-    shown = agreed_to(drive)
+    shown = agreed_to(look(drive))
     assert len(shown) == 1
     with made(drive, image):
         put(drive, UNSAMPLED, b"somebody's")
@@ -227,7 +226,7 @@ def test_what_is_written_below_after_the_question_is_not_erased(
 ) -> None:
     with loop_over(drive) as above:
         done("mkfs.ext4", "-q", above)
-        shown = agreed_to(above)
+        shown = agreed_to(look(above))
         put(drive if below == "the device" else image, UNSAMPLED, b"somebody's")
         before = checksum(drive)
         with pytest.raises(Refused, match="the device below it was written to"):
