@@ -90,14 +90,14 @@ class CpuTime:
             worker = self._workers[pid] if same else workers.get(seen.parent)
             if worker := pid if pid in files else worker:
                 workers[pid] = worker
-        self._workers = workers
+        workers_before, self._workers = self._workers, workers
         for pid, worker in self._workers.items():
             before = self._seen.get(pid)
             known_s = before.used_s if before and before.born_s == now[pid].born_s else 0.0
             self.by_file[files[worker]] += now[pid].used_s - known_s
         for pid in self._seen.keys() - now.keys():
-            # Its parent's time has it now, once more.
-            if worker := self._workers.get(self._seen[pid].parent):
+            # Its parent's time has it now, once more; that of a grandparent if both have ended.
+            if worker := workers_before.get(self._seen[pid].parent):
                 self.by_file[files[worker]] -= self._seen[pid].used_s
         self._seen = {pid: now[pid] for pid in self._workers}
 
