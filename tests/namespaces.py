@@ -159,7 +159,7 @@ final_window = "4s"
 repeats = 1
 rounds = "long"
 checkpoints = 0
-warm_up_limit = "3s"
+warm_up = "1s"
 latency_rate = "20/s"
 """
 """The end of a plan; the number of users comes next."""

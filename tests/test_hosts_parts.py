@@ -56,7 +56,8 @@ from kneebench.plan.hosts import DatabaseHost
 from kneebench.plan.study import Study
 from kneebench.records import Event, Finding, HostTally, Link, Order, Setting, unwatched
 from kneebench.workload import generator_spec
-from tests.loaded import DEBIAN, WITHOUT_DEBIAN
+from tests.loaded import DEBIAN, WITHOUT_DEBIAN, shared_images
+from tests.mariadb_elsewhere import SMALL_LOG
 from tests.recordings import recorded
 from tests.simulated_campaign import plan as simulated_plan
 
@@ -319,7 +320,7 @@ def test_a_port_is_free_or_the_next_one() -> None:
         free_port("192.0.2.77")
 
 
-def listening(tmp_path: Path, engine: str, **more: str) -> Plan:
+def listening(tmp_path: Path, engine: str, **more: object) -> Plan:
     """A plan whose server listens here, for users elsewhere."""
     host = {"database": {"address": "127.0.0.1"}, "load": [{"here": True}]}
     storage = {"disk": {"path": str(tmp_path)}}
@@ -328,7 +329,7 @@ def listening(tmp_path: Path, engine: str, **more: str) -> Plan:
             "hosts": host,
             "database": {
                 "engine": engine,
-                "base_image_path": str(tmp_path / "images"),
+                "base_image_path": str(shared_images()),
                 **more,
             },
             "workload": {"warehouses": 1},
@@ -339,7 +340,7 @@ def listening(tmp_path: Path, engine: str, **more: str) -> Plan:
 
 @pytest.mark.skipif(not Path("/usr/sbin/mariadbd").exists(), reason="needs MariaDB")
 def test_a_mariadb_listens_for_the_hosts_of_the_plan_only(tmp_path: Path) -> None:
-    plan = listening(tmp_path, "mariadb")
+    plan = listening(tmp_path, "mariadb", settings=SMALL_LOG)
     engine = engine_of(Study(plan).databases, Journal(tmp_path / "journal"))
     assert isinstance(engine, AdmitsUsers)
     for admitted in (["127.0.0.1"], ["192.0.2.9"]):
