@@ -27,7 +27,7 @@ from kneebench.lab.inventory.erasable import drive_state
 from tests.leftovers import SUITE
 from tests.loop_devices import MIB, done, drop_partitions, loop_device
 
-SIZE = 640 * MIB
+SIZE = 560 * MIB
 RUN = r"""
 import json, os, signal, sys, threading
 from contextlib import closing

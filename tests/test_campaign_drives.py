@@ -19,7 +19,7 @@ from kneebench import load
 from kneebench.analysis.devices import device_loads, volume_load, volumes
 from kneebench.analysis.knee_readings import KneeReadings
 from kneebench.lab.changes.setting import setting_in
-from kneebench.lab.inventory import inventory, named
+from kneebench.lab.inventory import inventory
 from kneebench.lab.inventory.erasable import drive_state
 from kneebench.lab.kernel_settings import READ_AHEAD, queue_file
 from kneebench.lab.limits import controller
@@ -54,7 +54,7 @@ warm_up = "1s"
 window = "1s"
 final_window = "2s"
 checkpoints = 0
-repeats = 1
+repeats = 0
 [kernel]
 sysctl = { "vm.dirty_expire_centisecs" = 3001 }
 [storages."two NVMe"]
@@ -211,7 +211,7 @@ def state_of(drive: str) -> tuple[str, list[str], dict[str, str]]:
     """Whether it may be used again, its partitions, and the settings of its queue."""
     queue = {name: setting_in(queue_file(drive, name)) for name in ("nr_requests", READ_AHEAD)}
     partitions = [one.name for one in Path("/sys/class/block").glob(f"{Path(drive).name}p*")]
-    return drive_state(named(inventory(), drive)).state, partitions, queue
+    return drive_state(inventory([drive])[0]).state, partitions, queue
 
 
 def kill_after(lines: int, place: Path, out: str) -> list[dict[str, Any]]:
@@ -254,4 +254,4 @@ def test_a_campaign_on_drives_that_is_killed_at_eight_points_leaves_nothing(
             assert "is left as it is" in cleaned.stderr, cleaned.stderr
             erase_drives(inventory([drive]))
         wait_until(lambda: state_of(drive) == before)  # others may be looking at it
-        assert state_of(drive) == before, f"{drive_state(named(inventory(), drive))}; {seen}"
+        assert state_of(drive) == before, f"{drive_state(inventory([drive])[0])}; {seen}"

@@ -45,6 +45,8 @@ from kneebench.records import Event
 from tests.loop_devices import (
     MIB,
     SIZE,
+    SMALL,
+    UNSAMPLED,
     done,
     loop_device,
     mounted,
@@ -58,8 +60,9 @@ pytestmark = [
     pytest.mark.root,
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root: loop devices and mounts"),
 ]
-UNSAMPLED = 100 * MIB + 17 * 4096
-"""A place of a loop device of SIZE that no sample meets."""
+
+
+EXT4 = {"file_system": {"type": "ext4"}}
 
 
 def unwatched(event: Event) -> None:
@@ -70,7 +73,7 @@ def unwatched(event: Event) -> None:
 def drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A blank drive, and a state directory that remembers none."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    with loop_device(tmp_path / "drive.img") as device:
+    with loop_device(tmp_path / "drive.img", SMALL) as device:
         yield device
 
 
@@ -92,7 +95,7 @@ def checksum(path: str | Path) -> str:
 
 def used_once(drive: Path, journal: Journal, place: Path) -> None:
     """A volume was made of the drive and removed: it has our remains."""
-    table = Storage.model_validate({"drives": [str(drive)], "file_system": {"type": "ext4"}})
+    table = Storage.model_validate({"drives": [str(drive)], **EXT4})
     with closing(Volumes(journal, place)) as volumes, volumes.mounted("new", table, unwatched):
         pass
 
@@ -146,7 +149,10 @@ def test_a_loop_device_that_gets_another_offset_is_not_written_to(
 def test_a_path_that_leads_to_another_device_is_not_written_to(drive: Path, tmp_path: Path) -> None:
     node = tmp_path / "node"
     node.symlink_to(drive)
-    with loop_device(tmp_path / "other.img") as other, made(str(node), lambda one: True) as device:
+    with (
+        loop_device(tmp_path / "other.img", SMALL) as other,
+        made(str(node), lambda one: True) as device,
+    ):
         node.unlink()
         node.symlink_to(other)
         with pytest.raises(Refused, match="its path leads to another device by now"):
@@ -431,7 +437,7 @@ def test_a_drive_whose_name_has_control_characters_is_named_in_the_form_that_is_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    with loop_device(tmp_path / "a\nb.img") as device:
+    with loop_device(tmp_path / "a\nb.img", SMALL) as device:
         done("mkfs.ext4", "-q", device)
         [found] = inventory([str(device)])
         assert found.wwid == str(tmp_path / r"a\nb.img")
@@ -481,7 +487,7 @@ def assert_left_alone(drive: Path, journal: Journal, before: str) -> None:
 def test_a_drive_that_only_we_wrote_to_is_marked_by_clean_which_names_it(
     drive: Path, journal: Journal
 ) -> None:
-    done("mkfs.xfs", "-q", "-m", f"uuid={OURS}", drive)
+    done("mkfs.ext4", "-q", "-U", OURS, drive)
     done("blockdev", "--flushbufs", drive)
     left_behind(drive, journal)
     undone, warnings = cleaned(journal)
@@ -501,7 +507,7 @@ def test_a_drive_that_was_taken_back_is_left_alone_and_clean_says_so(
 
 
 def test_files_that_its_owner_put_into_our_file_system_stay(drive: Path, journal: Journal) -> None:
-    done("mkfs.xfs", "-q", "-m", f"uuid={OURS}", drive)
+    done("mkfs.ext4", "-q", "-U", OURS, drive)
     done("blockdev", "--flushbufs", drive)
     left_behind(drive, journal)
     with volume_point() as point, mounted(drive, point):
@@ -544,7 +550,7 @@ def test_signatures_of_ours_below_a_file_system_of_its_owner_stay(
 def test_another_file_at_the_path_of_our_drive_is_not_it(
     drive: Path, journal: Journal, tmp_path: Path
 ) -> None:
-    done("mkfs.xfs", "-q", "-m", f"uuid={OURS}", drive)
+    done("mkfs.ext4", "-q", "-U", OURS, drive)
     left_behind(drive, journal)
     another_file(drive, tmp_path / "drive.img")
     before = checksum(drive)
@@ -591,7 +597,7 @@ def test_what_is_mounted_below_a_directory_of_ours_is_not_removed_with_it(
 def test_a_drive_that_is_taken_back_from_a_run_that_still_runs_is_left_alone(
     drive: Path, journal: Journal, tmp_path: Path
 ) -> None:
-    table = Storage.model_validate({"drives": [str(drive)]})
+    table = Storage.model_validate({"drives": [str(drive)], **EXT4})
     before = ""
     with (
         closing(Volumes(journal, tmp_path)) as volumes,
@@ -610,7 +616,7 @@ def test_a_file_system_that_appears_right_before_ours_is_made_stays(
 ) -> None:
     script = f"mkfs.ext4 -q -F -L orders {drive}; sync; echo it contains ext4 >&2; exit 1"
     monkeypatch.setattr(building, "mkfs_command", lambda *given: ["sh", "-c", script])
-    table = Storage.model_validate({"drives": [str(drive)]})
+    table = Storage.model_validate({"drives": [str(drive)], **EXT4})
     made_it = Volumes(journal, tmp_path).mounted("new", table, unwatched)
     with pytest.raises(KneebenchError, match="it contains ext4"), made_it:
         pass
@@ -633,7 +639,7 @@ def test_a_drive_that_is_written_to_while_it_is_read_is_refused(
 def test_a_node_that_leads_to_another_device_than_its_name_is_refused(
     drive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with loop_device(tmp_path / "other.img") as other:
+    with loop_device(tmp_path / "other.img", SMALL) as other:
         listed = [one for one in listed_devices(Sources()) if one.path == str(drive)]
         stale = [one._replace(path=str(other)) for one in listed]
         monkeypatch.setattr("kneebench.lab.inventory.listed_devices", lambda sources: stale)

@@ -33,9 +33,9 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root: loop devices and mounts"),
     pytest.mark.skipif(not found("sfdisk"), reason="needs fdisk"),
 ]
-SIZE, PART = 1200 * MIB, 320 * MIB
+SIZE, PART = 600 * MIB, 256 * MIB
 THEIRS = os.urandom(MIB)
-OUTSIDE = 900 * MIB
+OUTSIDE = 590 * MIB
 """Behind the partitions of `shared`."""
 
 
@@ -108,7 +108,7 @@ def raw_in_an_unmounted_partition(drive: str, paths: list[Path]) -> None:
 
 def a_partition_of_their_own(drive: str, paths: list[Path]) -> None:
     command = ["sfdisk", "--quiet", "--append", "--no-reread", "--force", drive]
-    subprocess.run(command, input="size=200MiB\n", text=True, check=True)
+    subprocess.run(command, input="size=64MiB\n", text=True, check=True)
     done("partx", "--add", "--nr", "3", drive)
     write(f"{drive}p3", 8 * MIB)
 

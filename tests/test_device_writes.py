@@ -214,13 +214,13 @@ root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: loop devices an
 @pytest.mark.skipif(not (found("fio") and found("sfdisk")), reason="needs fio and fdisk")
 def test_every_write_to_a_drive_comes_right_after_it_was_looked_at(tmp_path: Path) -> None:
     with (
-        loop_device(tmp_path / "a.img", 1024 * MIB) as a,
-        loop_device(tmp_path / "b.img", 1024 * MIB) as b,
+        loop_device(tmp_path / "a.img", 600 * MIB) as a,
+        loop_device(tmp_path / "b.img", 600 * MIB) as b,
     ):
         drives, once = [str(a), str(b)], {"precondition": "sequential 1"}
-        log = {"drives": drives, "size": 320 * MIB, "layout": "mirror", **once}
+        log = {"drives": drives, "size": 256 * MIB, "layout": "mirror", **once}
         log["file_system"] = {"type": "btrfs"}
-        shared = {"drives": drives[:1], "size": 320 * MIB, "log": log, **once}
+        shared = {"drives": drives[:1], "size": 310 * MIB, "log": log, **once}
         seen = watched(
             tmp_path,
             {"drives": drives[:1], "file_system": {"type": "ext4"}},

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from kneebench.cli import app
 from kneebench.errors import PlanError
-from kneebench.lab.inventory import inventory, named
+from kneebench.lab.inventory import inventory
 from kneebench.lab.volumes.findings import erase_findings
 from kneebench.plan.reader import parse_plan
 from kneebench.plan.study import Study
@@ -62,7 +62,7 @@ def test_check_warns_of_an_entry_that_is_no_drive_of_the_plan(own_place: Path) -
 @pytest.mark.root
 def test_an_entry_by_another_name_of_a_drive_is_answered_with_its_wwid(tmp_path: Path) -> None:
     with loop_device(tmp_path / "drive.img") as drive:
-        wwid = named(inventory(), str(drive)).wwid
+        wwid = inventory([str(drive)])[0].wwid
         storage = f'[storages.new]\ndrives = ["{drive}"]\n'
         right, wrong, short = (
             list(erase_findings(Study(parse_plan(f'erase = ["{entry}"]\n{storage}'))))

@@ -21,7 +21,7 @@ from kneebench.errors import PlanError, Refused
 from kneebench.lab.changes.setting import setting_in
 from kneebench.lab.changes.table import WrittenTable, is_table, show_partitions
 from kneebench.lab.drives import whole_devices
-from kneebench.lab.inventory import inventory, named
+from kneebench.lab.inventory import inventory
 from kneebench.lab.inventory.erasable import drive_state
 from kneebench.lab.journal import Journal
 from kneebench.lab.kernel_settings import queue_file
@@ -45,7 +45,8 @@ pytestmark = [
     pytest.mark.skipif(not found("sfdisk"), reason="needs fdisk"),
 ]
 BTRFS = {"file_system": {"type": "btrfs"}}
-SIZE, HALF = 1024 * MIB, 320 * MIB
+EXT4 = {"file_system": {"type": "ext4"}}
+SIZE, PART = 800 * MIB, 256 * MIB
 
 
 def unwatched(event: Event) -> None:
@@ -66,14 +67,14 @@ def journal(tmp_path: Path) -> Journal:
 
 def table(drives: list[str]) -> dict[str, Any]:
     """Data mirrored on both drives, the log on the second one, temporary files on both."""
-    log = {"drives": drives[1:], "size": HALF}
-    temporary = {"drives": drives, "layout": "stripe", "size": 256 * MIB, **BTRFS}
-    both = {"drives": drives, "layout": "mirror", "size": HALF, **BTRFS}
+    log = {"drives": drives[1:], "size": PART, **EXT4}
+    temporary = {"drives": drives, "layout": "stripe", "size": PART, **BTRFS}
+    both = {"drives": drives, "layout": "mirror", "size": PART, **BTRFS}
     return {**both, "log": log, "temporary": temporary}
 
 
 def states(drives: list[str]) -> set[str]:
-    return {drive_state(named(inventory(), drive)).state for drive in drives}
+    return {drive_state(one).state for one in inventory(drives)}
 
 
 def assert_reusable(drives: list[str]) -> None:
@@ -136,9 +137,9 @@ def note(drive: str) -> None:
 
 def left_table(journal: Journal, drive: str) -> WrittenTable:
     """A table of ours that a killed run left."""
-    key, uuid = named(inventory(), drive).key, "6f1a0000-1111-2222-3333-444455556666"
+    uuid = "6f1a0000-1111-2222-3333-444455556666"
     [seen] = inventory([drive])
-    facts = {"device": drive, "wwid": key, "table": uuid, "volumes": ("abc",)}
+    facts = {"device": drive, "wwid": seen.key, "table": uuid, "volumes": ("abc",)}
     script = f"label: gpt\nlabel-id: {uuid}\nsize=320MiB\n"
     subprocess.run(["sfdisk", "--quiet", drive], input=script, text=True, check=True)
     return journal.change(WrittenTable, "a partition table", **facts, identity=seen.identity)
@@ -176,11 +177,12 @@ def test_a_file_system_that_somebody_made_in_a_left_partition_is_not_removed(
 def test_partitions_that_do_not_fit_leave_nothing_and_are_an_error_of_check(
     drives: list[str], journal: Journal, tmp_path: Path
 ) -> None:
-    large = {"drives": drives[:1], "size": 800 * MIB, "log": {"drives": drives[:1], "size": HALF}}
+    log = {"drives": drives[:1], "size": PART}
+    large = {"drives": drives[:1], "size": 600 * MIB, "log": log}
     plan = Plan.model_validate({"storages": {"new": large}})
     [finding] = [one for one in volume_findings(Study(plan)) if one.subject == f"new: {drives[0]}"]
     assert finding.level == "error"
-    assert finding.seen == "partitions of 800 MiB for data, 320 MiB for log; the drive has 1 GiB"
+    assert finding.seen == "partitions of 600 MiB for data, 256 MiB for log; the drive has 800 MiB"
     made = Volumes(journal, tmp_path).mounted("new", plan.storages["new"], unwatched)
     with pytest.raises(PlanError, match="sfdisk made no partitions of these sizes"), made:
         pass
@@ -193,9 +195,9 @@ def test_drives_that_volumes_share_are_preconditioned_once_and_before_the_partit
     drives: list[str], journal: Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    once = {"precondition": "sequential 1"}
-    log = {"drives": drives[:1], "size": HALF, **once}
-    one = Storage.model_validate({"drives": drives[:1], "size": HALF, "log": log, **once})
+    once = {"precondition": "sequential 1", **EXT4}
+    log = {"drives": drives[:1], "size": PART, **once}
+    one = Storage.model_validate({"drives": drives[:1], "size": PART, "log": log, **once})
     said: list[str] = []
     with closing(Volumes(journal, tmp_path)) as volumes:
         with volumes.mounted("new", one, lambda event: said.append(event.doing)) as mounted:
@@ -208,9 +210,9 @@ def test_drives_that_volumes_share_are_preconditioned_once_and_before_the_partit
 def test_check_says_which_partitions_are_made_and_what_they_hold(drives: list[str]) -> None:
     plan = Plan.model_validate({"storages": {"new": table(drives)}})
     seen = {one.subject: one.seen for one in volume_findings(Study(plan))}
-    parts = "partitions of 320 MiB for data, 320 MiB for log, 256 MiB for temporary files"
-    assert seen[f"new: {drives[1]}"] == f"{parts}; 126 MiB unused"
-    assert capacity_bytes(plan.storages["new"]) == int(HALF * 0.92)
+    parts = "partitions of 256 MiB for data, 256 MiB for log, 256 MiB for temporary files"
+    assert seen[f"new: {drives[1]}"] == f"{parts}; 30 MiB unused"
+    assert capacity_bytes(plan.storages["new"]) == int(PART * 0.92)
 
 
 @pytest.mark.parametrize(
@@ -233,8 +235,8 @@ def test_volumes_that_cannot_share_drives_are_an_error(log: dict[str, Any], sent
 def test_volumes_that_share_a_drive_by_two_names_must_want_it_alike(
     drives: list[str], key: str, value: object
 ) -> None:
-    data = {"drives": drives[:1], "size": HALF, "precondition": "sequential 1"}
-    log = {"drives": [Path(drives[0]).name], "size": HALF, "precondition": "sequential 1"}
+    data = {"drives": drives[:1], "size": PART, "precondition": "sequential 1"}
+    log = {"drives": [Path(drives[0]).name], "size": PART, "precondition": "sequential 1"}
     same = Plan.model_validate({"storages": {"new": {**data, "log": log}}})
     assert "error" not in {one.level for one in volume_findings(Study(same))}
     other = Plan.model_validate({"storages": {"new": {**data, "log": {**log, key: value}}}})
@@ -255,8 +257,8 @@ def test_shared_drives_are_prepared_under_the_settings_that_they_are_measured_wi
 
     monkeypatch.setattr(Preconditioner, "prepare", prepare)
     settings = {"drive_settings": {"read_ahead": "64KiB"}}
-    log = {"drives": drives[:1], "size": HALF, **settings}
-    one = Storage.model_validate({"drives": drives[:1], "size": HALF, "log": log, **settings})
+    log = {"drives": drives[:1], "size": PART, **settings}
+    one = Storage.model_validate({"drives": drives[:1], "size": PART, "log": log, **settings})
     made = Volumes(journal, tmp_path).mounted("new", one, unwatched)
     with pytest.raises(PlanError) as wrong, made:
         pass

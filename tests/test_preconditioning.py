@@ -20,7 +20,7 @@ from kneebench.campaign.expected_duration import expected_duration
 from kneebench.errors import PlanError, Refused
 from kneebench.lab.device_writes import MARK_BYTES
 from kneebench.lab.host import host
-from kneebench.lab.inventory import inventory, named
+from kneebench.lab.inventory import inventory
 from kneebench.lab.inventory.erasable import drive_state
 from kneebench.lab.journal import Journal
 from kneebench.lab.permission import claim, made
@@ -151,13 +151,13 @@ class TestOnRealDrives:
         )
         journal = tmp_path / "journal"
         subprocess.run([sys.executable, "-c", code, drives[0], journal], check=False)
-        assert drive_state(named(inventory(), drives[0])).state != "blank"
+        assert drive_state(inventory(drives[:1])[0]).state != "blank"
         Journal(journal).clean(Seen())
-        why = drive_state(named(inventory(), drives[0])).why
+        why = drive_state(inventory(drives[:1])[0]).why
         assert "data at byte 1,048,5" in why, "random, so the first bytes may be zero"
         assert list(journal.iterdir()) == []
         erase_drives(inventory(drives[:1]))
-        assert drive_state(named(inventory(), drives[0])).state == "blank"
+        assert drive_state(inventory(drives[:1])[0]).state == "blank"
 
     def test_an_error_of_fio_is_told_and_the_drive_is_given_back(
         self, drives: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -79,7 +79,7 @@ def test_a_blank_drive_is_preconditioned_written_and_may_be_used_again(drive: Pa
     assert f"profile {drive} --write --precondition &#39;sequential 1&#39; --seconds 1" in page
     assert f"preconditioning {drive.name}: sequential pass 1 of 1" in said
     assert FEW[1].name in said
-    assert drive_state(named(inventory(), str(drive))).state == "blank"
+    assert drive_state(inventory([str(drive)])[0]).state == "blank"
     assert (
         "was preconditioned by an earlier run"
         in ran(drive, "--write", "--precondition", "sequential 1")[1]
@@ -93,24 +93,24 @@ def test_a_drive_with_data_is_written_only_if_it_is_named_under_erase(drive: Pat
     code, said = ran(drive, "--write")
     assert (code, first_bytes(drive) == before) == (Refused.exit_code, True), said
     assert "contains data: ext4" in said
-    assert f"add --erase {named(inventory(), str(drive)).wwid}" in said
+    assert f"add --erase {inventory([str(drive)])[0].wwid}" in said
     code, said = ran(drive, "--write", "--erase", "another")
     assert (code, first_bytes(drive) == before) == (PlanError.exit_code, True), said
-    erase = ("--write", "--erase", named(inventory(), str(drive)).wwid)
+    erase = ("--write", "--erase", inventory([str(drive)])[0].wwid)
     for answer in ("", "no", "y"):
         code, said = ran(drive, *erase, "--yes", "--json", answer=answer)
         assert (code, first_bytes(drive) == before) == (Refused.exit_code, True), said
     code, said = ran(drive, *erase, answer="erase 1 drive\n")
     assert code == 0, said
     assert "These drives will be erased:" in said
-    assert drive_state(named(inventory(), str(drive))).state == "blank"
+    assert drive_state(inventory([str(drive)])[0]).state == "blank"
 
 
 def test_a_drive_in_use_is_refused_also_for_reading(drive: Path, place: Path) -> None:
     done("mkfs.ext4", "-q", drive)
     (place / "mounted").mkdir()
     with mounted(drive, place / "mounted"):
-        for words in ([], ["--write", "--erase", named(inventory(), str(drive)).wwid]):
+        for words in ([], ["--write", "--erase", inventory([str(drive)])[0].wwid]):
             code, said = ran(drive, *words)
             assert code == Refused.exit_code
             assert "mounted on" in said
@@ -131,7 +131,7 @@ def test_nothing_is_erased_where_anything_prevents_the_profile(
     drive: Path, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done("mkfs.ext4", "-q", drive)
-    before, erase = first_bytes(drive), ["--write", "--erase", named(inventory(), str(drive)).wwid]
+    before, erase = first_bytes(drive), ["--write", "--erase", inventory([str(drive)])[0].wwid]
     with loop_device(place / "b.img") as full:
         done("mkfs.ext4", "-q", full)
         for words, why in (
