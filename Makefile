@@ -68,7 +68,7 @@ dist: $(ARCHITECTURES:%=target-%)  ## wheels for x86_64 and aarch64, and the sou
 
 target-%: .tools/packaging/ready
 	@command -v rustc >/dev/null \
-		|| { echo "make: Rust is missing: install it with rustup, then run make again"; exit 1; }
+		|| { echo "make: no Rust that works: install it (rustup default stable), then run make again"; exit 1; }
 	@test -d "$$(rustc --print target-libdir --target $*-unknown-linux-gnu)" \
 		|| { echo "make: run 'rustup target add $*-unknown-linux-gnu', then make again"; exit 1; }
 
@@ -142,8 +142,8 @@ clean:  ## remove what make built
 ready: .venv/built
 
 .venv/built: .venv/packages $(RUST)
-	command -v cargo >/dev/null \
-		|| { echo "make: Rust is missing: install it with rustup, then run make again"; exit 1; }
+	cargo --version >/dev/null 2>&1 \
+		|| { echo "make: no Rust that works: install it (rustup default stable), then run make again"; exit 1; }
 	$(BIN)/maturin develop --release --locked --uv --quiet
 	touch $@
 
