@@ -68,7 +68,7 @@ dist: $(ARCHITECTURES:%=target-%)  ## wheels for x86_64 and aarch64, and the sou
 
 target-%: .tools/packaging/ready
 	@command -v rustc >/dev/null \
-		|| { echo "make: no Rust that works: install it (rustup default stable), then run make again"; exit 1; }
+		|| { echo "make: no Rust here: rustup default stable, then run make again"; exit 1; }
 	@test -d "$$(rustc --print target-libdir --target $*-unknown-linux-gnu)" \
 		|| { echo "make: run 'rustup target add $*-unknown-linux-gnu', then make again"; exit 1; }
 
@@ -143,7 +143,7 @@ ready: .venv/built
 
 .venv/built: .venv/packages $(RUST)
 	cargo --version >/dev/null 2>&1 \
-		|| { echo "make: no Rust that works: install it (rustup default stable), then run make again"; exit 1; }
+		|| { echo "make: no Rust here: rustup default stable, then run make again"; exit 1; }
 	$(BIN)/maturin develop --release --locked --uv --quiet
 	touch $@
 

@@ -277,6 +277,16 @@ def test_the_title_takes_a_third_as_much_for_a_larger_difference_than_twice_as_m
     assert headline(results(DISK, twice, third)).startswith("Slow: 0.33x disk's NOPM")
 
 
+def test_a_title_may_be_as_long_as_the_longest_and_no_longer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole = headline(found := results(DISK, MEMORY))
+    monkeypatch.setattr("kneebench.analysis.headline.LONGEST", len(whole))
+    assert headline(found) == whole
+    monkeypatch.setattr("kneebench.analysis.headline.LONGEST", len(whole) - 1)
+    assert len(headline(found)) < len(whole)
+
+
 def test_a_campaign_without_a_report_has_no_finding_yet() -> None:
     assert (
         headline(results(Climb(configuration=Configuration(id="x", storage="x"), rungs=())))
