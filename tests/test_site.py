@@ -4,6 +4,7 @@ needs no network.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -39,11 +40,18 @@ class Links(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, built as `make site` builds it; a warning is an error."""
+def site(
+    tmp_path_factory: pytest.TempPathFactory, blank_drawer: Path, request: pytest.FixtureRequest
+) -> Path:
+    """The site, built as `make site` builds it; a warning is an error. The samples' figures are
+    drawn with --long only.
+    """
     out = tmp_path_factory.mktemp("site")
+    blank = {} if request.config.getoption("--long") else {"PYTHONPATH": str(blank_drawer)}
     command = [sys.executable, "-m", "sphinx", "-W", "-q", "-d", out / "made", DOCS, out / "html"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, env={**os.environ, **blank}, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     return out / "html"
 
