@@ -22,7 +22,7 @@ from kneebench.databases.engines.postgres.address import (
 from kneebench.databases.engines.postgres.conditions import conditions
 from kneebench.databases.engines.postgres.error_hints import error_hint
 from kneebench.databases.engines.postgres.log_segments import LogSegments
-from kneebench.databases.engines.postgres.readings import METERS, PostgresReadings
+from kneebench.databases.engines.postgres.readings import METERS, PostgresReadings, PostgresWaits
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
 from kneebench.databases.engines.postgres.settings_in_force import (
     in_force,
@@ -30,7 +30,6 @@ from kneebench.databases.engines.postgres.settings_in_force import (
     remarks,
     with_users_session,
 )
-from kneebench.databases.engines.postgres.waits import PostgresWaits
 from kneebench.databases.managed.crash_report import seen_of_its_end
 from kneebench.databases.managed.server_process import Process
 from kneebench.databases.server_sessions import TIMEOUTS, ServerSessions, Timeouts
