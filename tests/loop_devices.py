@@ -24,7 +24,7 @@ MIB = 2**20
 SIZE = 320 * MIB
 """Enough for the smallest XFS (300 MiB)."""
 SMALL = 112 * MIB
-"""Enough for ext4 and btrfs: what is read as a whole is read in less time."""
+"""Enough for ext4, and for btrfs on one drive: what is read as a whole is read in less time."""
 UNSAMPLED = 48 * MIB + 17 * 4096
 """A place of a small drive that no sample meets."""
 

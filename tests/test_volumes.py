@@ -138,7 +138,7 @@ def gets_a_file_system(drive: str, volumes: Volumes, kind: str) -> None:
 def test_two_drives_mirrored_by_btrfs_are_one_file_system_of_both(
     tmp_path: Path, volumes: Volumes
 ) -> None:
-    with loop_device(tmp_path / "a.img", SMALL) as a, loop_device(tmp_path / "b.img", SMALL) as b:
+    with loop_device(tmp_path / "a.img") as a, loop_device(tmp_path / "b.img") as b:
         one = storage(drives=[str(a), str(b)], layout="mirror", file_system={"type": "btrfs"})
         with volumes.mounted("new", one, unwatched) as mounted:
             [path] = mounted.paths
