@@ -254,6 +254,12 @@ def test_one_configuration_alone_gives_its_knee() -> None:
     assert headline(results(DISK)).endswith("at 16 users")
 
 
+def test_two_equal_runs_have_no_interval_in_title_or_subtitle() -> None:
+    equal = results(configuration("disk", [1000.0, 1000.0]))
+    assert headline(equal) == "Disk: 27,000 NOPM at 16 users"
+    assert subtitle(equal) == "NOPM: interval unknown"
+
+
 def test_the_title_says_simulated_and_data_cached() -> None:
     reads = "device__reads_per_transaction"
     cached = [

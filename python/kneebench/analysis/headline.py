@@ -285,7 +285,8 @@ def _rate_per_s(climb: Climb) -> float | None:
 
 def _alone(climb: Climb, found: Knee) -> str:
     name, users = capital(called(climb)), number_of_users(found.users.value)
-    if found.nopm.n > 1 and found.nopm.high > VAGUE * found.nopm.low:
+    sure = known(found.nopm) and found.nopm.n > 1
+    if sure and found.nopm.high > VAGUE * found.nopm.low:
         low, high = significant(found.nopm.low), significant(found.nopm.high)
         return f"{name}: {low} to {high} NOPM at {users}, not precise enough"
     return f"{name}: {significant(found.nopm.value)} NOPM at {users}"
