@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from kneebench import run
+from kneebench import load, run
 from kneebench.analysis.comparison import compare
 from kneebench.analysis.final_estimates import rounds_of
 from kneebench.analysis.outcome import conditions
@@ -21,7 +21,6 @@ from kneebench.analysis.quoted_load import limit_caveats, quoted_load
 from kneebench.brief import Brief
 from kneebench.plan import Plan
 from kneebench.records import Climb, Event, Order, Results, StopResult
-from kneebench.results import load
 from kneebench.screen.summary import printed, results_json
 from kneebench.units import time
 from tests.recordings import recorded, section
