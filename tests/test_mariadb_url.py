@@ -450,10 +450,9 @@ def source(mariadb_elsewhere: MariadbElsewhere, password: None) -> Iterator[Sour
     mariadb_elsewhere.execute("CREATE DATABASE kneebench_source")
     for table in LARGEST_FIRST:
         mariadb_elsewhere.execute(f"CREATE TABLE kneebench_source.{table} (x int)")
-    yield Source(
-        mariadb_elsewhere,
-        copies._copies(copies.address("there"))._replace(source="kneebench_source"),
-    )
+    own = copies._copies(copies.address("there"))
+    foreign = Copies(own.address, "kneebench_source", own.recipe, own.journal)
+    yield Source(mariadb_elsewhere, foreign)
     mariadb_elsewhere.execute("DROP DATABASE kneebench_source")
 
 
