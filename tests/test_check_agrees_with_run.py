@@ -244,6 +244,7 @@ def hot_standby(there: Postgres) -> Iterator[None]:
 
 @contextlib.contextmanager
 def image_of_another(there: Postgres) -> Iterator[None]:
+    engine_of(Study(there.plan()).databases, there.journal).prepare(unwatched)
     [(name,)] = there.execute("SELECT datname FROM pg_database WHERE datname LIKE '%_image_%'")
     there.execute(f"ALTER DATABASE {name} OWNER TO another")
     yield
