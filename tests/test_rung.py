@@ -15,12 +15,14 @@ from kneebench.databases.engines.postgres.server_settings import rules
 from kneebench.databases.managed.directory_findings import Machine
 from kneebench.errors import DatabaseLost, InvalidMeasurement, UnknownPart
 from kneebench.measurement.delay import remarks
+from kneebench.measurement.held_window import HeldWindow
 from kneebench.measurement.measure import MeasuredRung, measure
-from kneebench.measurement.validity import invalid
+from kneebench.measurement.validity import invalid, judged
 from kneebench.plan import Plan
 from kneebench.plan.study import Study
 from kneebench.records import Event, Moved, Order, Phase, Watch
 from kneebench.workload import generator_spec
+from tests.curves import rung
 from tests.formula import Formula, FormulaLoad
 from tests.only import rungs_of
 
@@ -414,3 +416,22 @@ def test_of_a_window_with_checkpoint_cycles_only_what_moved_before_it_too_counts
     filling = measured(Formula(filling_s=120, checkpoint_every_s=40), FINAL_RUN, asked).rung
     assert filling.moved
     assert 0.05 < filling.moved.nopm < 0.25
+
+
+@pytest.mark.parametrize(
+    ("phase", "ready", "severities"),
+    [
+        ("final_run", False, ["caveat"]),
+        ("final_run", True, ["invalid"]),
+        ("final_run", None, ["caveat"]),
+        ("warm_up", False, []),
+        ("warm_up", True, []),
+    ],
+)
+def test_log_files_made_in_a_window_are_a_caveat_where_they_could_not_be_made_before(
+    phase: Phase, ready: bool | None, severities: list[str]
+) -> None:
+    order = Order(configuration="disk", phase=phase, users=4)
+    held = HeldWindow(0, 10, 10.0, 0.0, log_ready=ready)
+    found, _ = judged(rung(order, 1000.0, log__segments_made=3.0), held, ())
+    assert [one.severity for one in found.remarks if one.kind == "log_made"] == severities
