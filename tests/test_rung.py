@@ -20,7 +20,7 @@ from kneebench.measurement.measure import MeasuredRung, measure
 from kneebench.measurement.validity import invalid, judged
 from kneebench.plan import Plan
 from kneebench.plan.study import Study
-from kneebench.records import Event, Moved, Order, Phase, Watch
+from kneebench.records import Event, Moved, Order, Phase, Remark, Watch
 from kneebench.workload import generator_spec
 from tests.curves import rung
 from tests.formula import Formula, FormulaLoad
@@ -435,3 +435,20 @@ def test_log_files_made_in_a_window_are_a_caveat_where_they_could_not_be_made_be
     held = HeldWindow(0, 10, 10.0, 0.0, log_ready=ready)
     found, _ = judged(rung(order, 1000.0, log__segments_made=3.0), held, ())
     assert [one.severity for one in found.remarks if one.kind == "log_made"] == severities
+
+
+@pytest.mark.parametrize(
+    ("phase", "late_s", "said"),
+    [
+        ("final_run", 0.0, True),
+        ("final_run", 60.0, False),
+        ("warm_up", 0.0, False),
+    ],
+)
+def test_silent_seconds_are_a_caveat_unless_the_clock_stalled_or_the_database_was_warming_up(
+    phase: Phase, late_s: float, said: bool
+) -> None:
+    order = Order(configuration="disk", phase=phase, users=4)
+    silent = Remark(kind="silent", severity="caveat", words="no response for 4 s")
+    found, _ = judged(rung(order, 1000.0), HeldWindow(0, 10, 10.0, late_s), [silent])
+    assert (silent in found.remarks) == said
