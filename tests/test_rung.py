@@ -452,3 +452,13 @@ def test_silent_seconds_are_a_caveat_unless_the_clock_stalled_or_the_database_wa
     silent = Remark(kind="silent", severity="caveat", words="no response for 4 s")
     found, _ = judged(rung(order, 1000.0), HeldWindow(0, 10, 10.0, late_s), [silent])
     assert (silent in found.remarks) == said
+
+
+@pytest.mark.parametrize(("ordered_s", "kinds"), [(24.0, []), (23.9, ["long_window"])])
+def test_a_window_may_last_a_quarter_longer_than_ordered_and_no_more(
+    ordered_s: float, kinds: list[str]
+) -> None:
+    found = rung(Order(configuration="disk", phase="final_run", users=4), 1000.0)
+    assert found.tally.window_s == 30.0
+    said, _ = judged(found, HeldWindow(0, 30, ordered_s, 0.0), ())
+    assert [one.kind for one in said.remarks if one.severity == "invalid"] == kinds
