@@ -477,9 +477,8 @@ def test_a_setting_that_the_server_does_not_know_is_told_in_its_words(bench: Ben
         engine = bench.engine(settings=settings)
         with pytest.raises(PlanError, match=words):
             engine.prepare(unwatched)
-        assert any(
-            words in finding.seen for finding in engine.findings() if finding.level == "error"
-        )
+        found = [one for one in engine.findings() if one.level == "error" and words in one.seen]
+        assert bool(found) == (bench.bin_dir is None), "check starts no program of a plan"
 
 
 def test_settings_of_the_plan_win_over_the_rules(bench: Bench) -> None:
@@ -588,6 +587,8 @@ def test_too_little_room_is_found_before_anything_is_written(bench: Bench) -> No
 def test_a_cache_larger_than_the_server_s_memory_is_found_before_anything_starts(
     bench: Bench,
 ) -> None:
+    if bench.bin_dir:
+        pytest.skip("check starts no program of a plan, and none says what the cache will be")
     for database in (
         {"settings": {"shared_buffers": "4TB"}},
         {"settings": {"shared_buffers": "512MB"}, "memory": "256MiB"},
@@ -602,7 +603,7 @@ def test_a_setting_of_the_plan_that_buys_speed_with_safety_is_a_warning(bench: B
     for given, names in ((False, ["fsync"]), (True, [])):
         found = bench.engine(settings={"fsync": given}).findings()
         warned = [one.seen.split()[0] for one in found if one.level == "warning"]
-        assert warned == names
+        assert warned == (names if bench.bin_dir is None else []), "a plan's program is not asked"
 
 
 def test_cores_and_clones_that_cannot_be_had_are_found_before_anything_starts(bench: Bench) -> None:

@@ -187,7 +187,7 @@ class TestOnRealDrives:
         journal = Journal(tmp_path / "journal")
         small = EmulatedDevice("cloud", 256 * 2**20)
         with emulated.emulated_drive(journal, tmp_path, small) as drive:
-            done("dd", "if=/dev/urandom", f"of={drive}", "bs=16M", "count=16", "oflag=direct")
+            done("dd", "if=/dev/urandom", f"of={drive.path}", "bs=16M", "count=16", "oflag=direct")
             time.sleep(4)
             [load] = load_drives(journal, [drive], Sustained("drain", 60.0), Seen())
         iops = [one.iops for one in load.intervals]
