@@ -58,7 +58,7 @@ def plan_with_programs(place: Path) -> Path:
     file = place / "plan.toml"
     file.write_text(
         f'storages.disk.path = "{place}"\n[database]\nbin_dir = "{place}/bin"\n'
-        'settings = { shared_preload_libraries = "/tmp/theirs" }\n'
+        'settings = { shared_preload_libraries = "/tmp/theirs", fsync = "off" }\n'
         f'[power]\nmeters = [{{ name = "meter", type = "command", scope = "wall",'
         f' command = ["{meter}", "--fast"] }}]\n'
     )
@@ -70,6 +70,8 @@ def test_check_starts_no_program_of_a_plan_and_names_each_with_arguments_and_acc
 ) -> None:
     _, printed, _ = ran("check", plan_with_programs(place), "--json")
     found = {one["subject"]: one["seen"] for one in json.loads(printed)}
+    warned = [one["seen"] for one in json.loads(printed) if one["level"] == "warning"]
+    assert [seen for seen in warned if seen.startswith("fsync = off")], "what it buys speed with"
     assert list(place.rglob("*.ran")) == []
     user = subprocess.run(["id", "-un"], capture_output=True, text=True).stdout.strip()
     assert found["power meter meter"] == f"run executes, as {user}: {place}/meter --fast"

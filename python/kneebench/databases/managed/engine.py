@@ -192,11 +192,11 @@ class OwnServers(ListensForUsers, ABC):
         if executed_by_server(self.table):
             seen = "not tested: that would start a program of the plan; `run` does it first of all"
             yield Finding(level="note", subject="database.settings", seen=seen)
-            return
-        with self.launch(self.lab.resources) as launch:
-            if words := self.own.complaint(launch, self.settings):
-                do = "correct the plan's settings"
-                yield Finding(level="error", subject="database.settings", seen=words, do=do)
+        else:
+            with self.launch(self.lab.resources) as launch:
+                if words := self.own.complaint(launch, self.settings):
+                    do = "correct the plan's settings"
+                    yield Finding(level="error", subject="database.settings", seen=words, do=do)
         yield from safety_findings(self.plan.engine, self.settings, "database.settings")
         name = self.own.cache_setting
         yield from too_large_cache(self.lab, name, self.settings_for, self.own.setting_bytes)
