@@ -71,7 +71,7 @@ def test_check_starts_no_program_of_a_plan_and_names_each_with_arguments_and_acc
     _, printed, _ = ran("check", plan_with_programs(place), "--json")
     found = {one["subject"]: one["seen"] for one in json.loads(printed)}
     warned = [one["seen"] for one in json.loads(printed) if one["level"] == "warning"]
-    assert [seen for seen in warned if seen.startswith("fsync = off")], "what it buys speed with"
+    assert [seen for seen in warned if seen.startswith("fsync is off")]
     assert list(place.rglob("*.ran")) == []
     user = subprocess.run(["id", "-un"], capture_output=True, text=True).stdout.strip()
     assert found["power meter meter"] == f"run executes, as {user}: {place}/meter --fast"
