@@ -13,6 +13,8 @@ import pytest
 
 from kneebench.errors import UnknownPart
 from kneebench.ladder import stops
+from kneebench.ladder.steps import Climbed
+from kneebench.ladder.stops import warming
 from kneebench.plan import Plan
 from kneebench.plan.ladder import Ladder
 from kneebench.plan.stops import Errors, LogLatency, Plateau, Saturation
@@ -353,3 +355,15 @@ def test_a_plateau_has_the_users_from_where_it_holds() -> None:
     assert judge("plateau", rungs(*RISING)).users is None
     hidden = rungs((2, 200.0), (4, 500.0), (8, 450.0), (16, 495.0), (32, 470.0))
     assert judge("plateau", hidden).users == 4
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "flagged"),
+    [(200.0, 400.0, True), (200.0, 210.0, False), (0.0, 400.0, False), (200.0, 0.0, False)],
+)
+def test_a_first_rung_that_did_nothing_says_nothing_of_warming(
+    before: float, after: float, flagged: bool
+) -> None:
+    again = rung(Order(configuration="a", phase="drift_check", users=2), after)
+    climbed = Climbed((*rungs((2, before), *RISING[1:]), again), (), "plateau")
+    assert bool(warming.judge(climbed, Ladder())) == flagged
