@@ -17,6 +17,8 @@ from pathlib import Path
 
 import psutil
 
+from tests.loop_devices import drop_partitions
+
 NAME = "KNEEBENCH_TESTS"
 SUITE = os.environ.setdefault(NAME, str(os.getpid()))
 MEMORY = Path("/dev/shm")
@@ -39,6 +41,7 @@ def remove() -> None:
         _unmount(left)
         for device in [*_loop_devices(left)]:
             _take_apart(device)
+            drop_partitions(Path("/dev", device))
             _done("losetup", "--detach", f"/dev/{device}")
         shutil.rmtree(left, ignore_errors=True)
 

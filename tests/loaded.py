@@ -9,6 +9,7 @@ import contextlib
 import itertools
 import os
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,7 +27,6 @@ from kneebench.databases.engines.postgres.runtime import runtime_directory, sock
 from kneebench.databases.engines.postgres.server_address import DATABASE, PostgresAddress
 from kneebench.databases.engines.postgres.server_settings import LISTENING
 from kneebench.databases.managed.base_image import prepare
-from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
 from kneebench.plan.workload import Workload
 from kneebench.records import Event
@@ -114,10 +114,14 @@ def cluster(folder: Path, bin_dir: Path | None) -> Iterator[Cluster]:
     recipe = recipe_of(build.version, (), Workload(warehouses=1), SEED)
     with runtime_directory(journal, account) as runtime:
         launch = Launch(build, account, runtime)
-
-        def filled(place: Folder, data: Path) -> dict[str, str]:
-            return fill(place, data, recipe, launch, SETTINGS, journal, unwatched)
-
+        filled = partial(
+            fill,
+            recipe=recipe,
+            launch=launch,
+            settings=SETTINGS,
+            journal=journal,
+            watch=unwatched,
+        )
         image = prepare(shared_images(), recipe, account, filled, journal, unwatched)
         data = restore(
             image, runtime, None, "copy", SETTINGS, account, unwatched, "restoring", warm=True

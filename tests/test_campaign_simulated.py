@@ -41,18 +41,20 @@ def fixed_load() -> Plan:
     return plan(ladder=ladder)
 
 
+SHORT_CLIMB = {
+    "users": [4, 8],
+    "step": 2,
+    "warm_up_limit": "6s",
+    "window": "6s",
+    "final_window": "6s",
+    "checkpoints": 0,
+    "repeats": 2,
+}
+
+
 def short_climb(**tables: object) -> Plan:
     """The same storages with a climb of two rungs, for what happens between rungs."""
-    ladder = {
-        "users": [4, 8],
-        "step": 2,
-        "warm_up_limit": "6s",
-        "window": "6s",
-        "final_window": "6s",
-        "checkpoints": 0,
-        "repeats": 2,
-    }
-    return plan(ladder=ladder, **tables)
+    return plan(ladder=SHORT_CLIMB, **tables)
 
 
 @pytest.mark.parametrize("warm_up", ["5s", "auto"])
@@ -151,15 +153,7 @@ def test_a_climb_on_a_database_that_was_warming_is_repeated_and_only_the_second_
 def test_only_the_first_rung_on_a_restored_database_may_warm_three_times_as_long(
     tmp_path: Path,
 ) -> None:
-    ladder = {
-        "users": [4, 8],
-        "step": 2,
-        "warm_up_limit": "6s",
-        "window": "6s",
-        "final_window": "6s",
-        "checkpoints": 0,
-        "repeats": 1,
-    }
+    ladder = {**SHORT_CLIMB, "repeats": 1}
     filling = {
         **FAST,
         "read_latency": "1ms",

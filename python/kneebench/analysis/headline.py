@@ -24,6 +24,7 @@ from kneebench.analysis.wording import (
     behind_label,
     capital,
     ends,
+    has_interval,
     known,
     listed,
     lower,
@@ -285,8 +286,7 @@ def _rate_per_s(climb: Climb) -> float | None:
 
 def _alone(climb: Climb, found: Knee) -> str:
     name, users = capital(called(climb)), number_of_users(found.users.value)
-    sure = known(found.nopm) and found.nopm.n > 1
-    if sure and found.nopm.high > VAGUE * found.nopm.low:
+    if has_interval(found.nopm) and found.nopm.high > VAGUE * found.nopm.low:
         low, high = significant(found.nopm.low), significant(found.nopm.high)
         return f"{name}: {low} to {high} NOPM at {users}, not precise enough"
     return f"{name}: {significant(found.nopm.value)} NOPM at {users}"
@@ -294,7 +294,7 @@ def _alone(climb: Climb, found: Knee) -> str:
 
 def _counts(nopm: Estimate) -> str:
     said = ends(nopm, significant)
-    return f"{CI} {said}, n={nopm.n}" if known(nopm) and nopm.n > 1 else said
+    return f"{CI} {said}, n={nopm.n}" if has_interval(nopm) else said
 
 
 # The finding of a campaign in a line, with its interval: what a list of campaigns shows.

@@ -26,6 +26,11 @@ def known(of: Estimate) -> bool:
     return of.n > 2 or of.high <= WIDEST * of.value
 
 
+def has_interval(of: Estimate) -> bool:
+    """Whether its interval can be quoted: not of one run, nor of two that scatter."""
+    return of.n > 1 and known(of)
+
+
 def times_with_interval(ratio: Estimate) -> str:
     """A ratio, its interval and how many pairs of runs it rests on, with a digit more where the
     interval would vanish.
@@ -156,7 +161,7 @@ def ends(of: Estimate, written: Callable[[float], str]) -> str:
     >>> ends(Estimate(value=2.5, low=0.0, high=912063.0, n=2), str)
     'interval unknown'
     """
-    if known(of) and of.n > 1:
+    if has_interval(of):
         return f"{written(of.low)} to {written(of.high)}"
     return "one run, no interval" if of.n == 1 else "interval unknown"
 

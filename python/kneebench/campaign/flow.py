@@ -96,7 +96,7 @@ def run(machine: DatabaseMachine, study: Study, asked: RunOptions, watch: Watch)
         prove(context, asked.reliefs)
         # 4. The drives as they are now, what the meters took, and how it ended.
         keep_cost(store, power)
-        store.put_drives_after(machine.drives(site.paths, store.study.drives))
+        store.put_drives_after(machine.drives(site.paths, study.drives))
         results = store.finish(exit_code, awaits_brief=asked.brief)
         StepTimes(site.host, study).keep(results, resumed=resumed)
         return results

@@ -1,4 +1,4 @@
-"""How a device that kneebench made is told from any other."""
+"""How kneebench recognizes a device that it made; faults of those under a server's directories."""
 
 from __future__ import annotations
 

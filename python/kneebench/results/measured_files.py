@@ -45,9 +45,8 @@ class MeasuredFiles:
         directories = [folder / name for name in _DIRECTORIES]
         for directory in directories:
             make_directory(directory)
-        _files(folder)  # refuses a link before anything in it is removed
+        self._there = _files(folder)  # refuses a link before anything in it is removed
         remove_parts([folder, *directories])
-        self._there = _files(folder)
 
     def path(self, kind: str, name: str, ending: str) -> Path:
         """The file of this name in the directory of its kind; raises KneebenchError for a name that
@@ -95,11 +94,13 @@ class MeasuredFiles:
 
 
 def _files(folder: Path) -> set[str]:
-    """The paths of the measured files within the campaign's folder; none if it was removed. Raises
-    KneebenchError where one of its directories is something else, be it a link to one.
+    """The paths of the measured files within the campaign's folder, without half-written ones; none
+    if it was removed. Raises KneebenchError where one of its directories is something else, be it a
+    link to one.
     """
     return {
         f"{name}/{file}"
         for name in _DIRECTORIES
         for file in names_in(folder / name, "", MOST_FILES)
+        if not file.startswith(".")
     }

@@ -10,7 +10,7 @@ from kneebench.analysis.fixed_rate import MOST_WAIT, waited_for
 from kneebench.analysis.headline import foremost
 from kneebench.analysis.quantity_ratio import few_beyond
 from kneebench.analysis.undecided import not_shown
-from kneebench.analysis.wording import FEW, FEW_MEANS, known, percent, times_with_interval
+from kneebench.analysis.wording import FEW, FEW_MEANS, has_interval, percent, times_with_interval
 from kneebench.brief.bars import Bar, bars, interval_ends
 from kneebench.brief.section import Figure, Section, part_of_each
 from kneebench.brief.sections import numbered
@@ -81,7 +81,7 @@ def _caption(view: ViewModel, which: Which) -> str:
         means = [one.mean_s for one in view.fixed_rate_latency.values()]
         whiskers = (
             f"Whiskers are 95% CIs over {first.mean_s.n} repeats."
-            if any(one.n > 1 and known(one) for one in means)
+            if any(map(has_interval, means))
             else "Too few runs for an interval."
         )
         return (

@@ -230,8 +230,14 @@ class OwnServers(ListensForUsers, ABC):
 
     def build_image(self, launch: Launch[Any], watch: Watch) -> BaseImage:
         """The image, found or built."""
-        given = {"launch": launch, "settings": self.settings, "watch": watch}
-        fill = partial(self.own.fill, recipe=self.recipe, journal=self.journal, **given)
+        fill = partial(
+            self.own.fill,
+            recipe=self.recipe,
+            launch=launch,
+            settings=self.settings,
+            journal=self.journal,
+            watch=watch,
+        )
         images = self.image_path.parent
         return prepare(images, self.recipe, self.account, fill, self.journal, watch)
 

@@ -7,7 +7,8 @@ the journal, so that it is undone after any end.
 from __future__ import annotations
 
 from kneebench.lab.volumes.building import Volumes
-from kneebench.lab.volumes.findings import erase_drives, named_drives, to_be_erased, volume_findings
+from kneebench.lab.volumes.claiming import erase_drives, named_drives, to_be_erased
+from kneebench.lab.volumes.findings import volume_findings
 from kneebench.lab.volumes.preconditioner import Preconditioner
 from kneebench.lab.volumes.preconditioning_time import (
     capacity_bytes,

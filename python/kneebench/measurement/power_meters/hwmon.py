@@ -29,8 +29,6 @@ from kneebench.records import Scope
 MICRO = 1e-6
 LONGEST_MEAN_MS = 2000
 KINDS = ("energy{}_input", "power{}_input", "power{}_average")
-
-
 SCOPES: dict[str, Scope] = {"power_meter": "wall"}
 """What is known of a chip by its name; of others the plan has to say it."""
 
