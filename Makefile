@@ -85,7 +85,7 @@ test-rust-and-rest: ready
 	$(MAKE) --no-print-directory test-doctests
 
 test-rust: ready
-	cargo test --release --locked --quiet --no-default-features
+	cargo test --lib --release --locked --quiet --no-default-features
 
 test-doctests: ready
 	$(BIN)/python -m pytest --doctest-modules python tests --ignore-glob="*/test_*.py"

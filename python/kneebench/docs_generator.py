@@ -22,6 +22,7 @@ from kneebench.plan.allowed import read_allowed
 from kneebench.plan.explanation import dotted
 from kneebench.plan.json_schema import PlanKey, PlanTable, tables
 from kneebench.plan.value_text import POWER_ALLOWED, SIZE_ALLOWED, TIME_ALLOWED
+from kneebench.results import file_schemas
 from kneebench.results.atomic_write import write_text
 from kneebench.results_reference import frames_reference, results_reference
 
@@ -191,22 +192,27 @@ def write(root: Path) -> None:
     """Write the references, the man page and the long description of the packages into a
     checkout.
     """
-    write_text(json_schema.FILE, schema_file())  # the reference of plans is made of it
+    for path, text in schema_files().items():  # the reference of plans is made of one
+        write_text(path, text)
     json_schema.plan_schema.cache_clear()
     for path, text in generated(root).items():
         make_directory(path.parent)
         write_text(path, text)
 
 
-def schema_file() -> str:
-    """The plan's JSON Schema as the package carries it."""
-    return json.dumps(json_schema.made_schema(), indent=1) + "\n"
+def schema_files() -> dict[Path, str]:
+    """The JSON Schemas of the plan and of results as the package carries them, by path."""
+    made = {
+        json_schema.FILE: json_schema.made_schema(),
+        file_schemas.FILE: file_schemas.made_schemas(),
+    }
+    return {path: json.dumps(schema, indent=1) + "\n" for path, schema in made.items()}
 
 
 def generated(root: Path) -> dict[Path, str]:
     """What is generated in a checkout, by path."""
     return {
-        json_schema.FILE: schema_file(),
+        **schema_files(),
         root / "docs/plan.md": plan_reference(),
         root / "docs/cli.md": cli_reference(),
         root / "docs/results.md": results_reference(),
