@@ -164,6 +164,16 @@ def test_a_round_or_a_rung_of_a_climb_that_others_disturb_is_measured_once_more(
     assert [note for note in rung.notes if note.startswith("attempt 1 of 2 was repeated")]
 
 
+def test_what_also_disturbed_the_rung_before_stays_and_is_no_reason_to_measure_again(
+    tmp_path: Path,
+) -> None:
+    server = Shared(stolen=0.1, stat=tmp_path / "stat")
+    first, second = climbing(server, tmp_path, (8, 16))
+    assert len(server.specs) == 2 + 1
+    assert any("was repeated" in note for note in first.notes)
+    assert not any("was repeated" in note for note in second.notes)
+
+
 @pytest.mark.parametrize(
     "order", [SEARCH.model_copy(update={"phase": phase}) for phase in ("warm_up", "final_run")]
 )

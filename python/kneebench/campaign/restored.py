@@ -247,7 +247,7 @@ class Restored:
         tried, lost = list[str](), list[Remark]()
         while True:
             measured = self._attempt(order, cold=cold and not tried)
-            disturbed, tries = disturbed_by(measured, self._searched)
+            disturbed, tries = disturbed_by(measured, self._searched, self.context.store.latest)
             if not disturbed or len(tried) + 1 >= tries:
                 break
             lost += [one for one in measured.rung.remarks if one.kind == "host_lost"]
@@ -318,18 +318,22 @@ class Restored:
 # When a rung is measured again, and what is kept of the attempts before.
 
 
-def disturbed_by(measured: MeasuredRung, searched: Sequence[Rung]) -> tuple[str, int]:
+def disturbed_by(
+    measured: MeasuredRung, searched: Sequence[Rung], before: Rung | None
+) -> tuple[str, int]:
     """(what disturbed a rung so that it is measured again, or nothing; attempts at most).
 
     A short round is measured again for any reason, also once more if other processes or a
     hypervisor used more of the cores than a caveat allows. So is a rung of a climb, and one that
-    fell behind a checkpoint, unlike those `searched` before it.
+    fell behind a checkpoint, unlike those `searched` before it. What also disturbed the rung kept
+    `before` is likely to stay: it is no reason.
     """
     rung, round_ = measured.rung, bool(measured.rung.order.restore)
     if invalid := measured.disturbed or (round_ and rung.invalid):
         return f"invalid: {invalid}", TRIES
     climbing = rung.order.phase in CLIMBING
-    seen = [one.words for one in caveats(rung)]
+    stays = {one.kind for one in caveats(before)} if before else set()
+    seen = [one.words for one in caveats(rung) if one.kind not in stays]
     seen += heavier(rung, searched) if climbing else ()
     return (f"disturbed: {'; '.join(seen)}", 2) if seen and (round_ or climbing) else ("", 1)
 

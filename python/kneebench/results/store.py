@@ -56,8 +56,10 @@ from kneebench.results.origin import is_own, sign
 
 class Store(HeadKeeper):
     """One campaign's folder, open for writing; other processes are kept out until `close`.
-    `campaign` is its head as it is kept now.
+    `campaign` is its head as it is kept now, `latest` the rung that was kept last.
     """
+
+    latest: Rung | None = None
 
     def __init__(self, folder: Path, study: Study | None = None) -> None:
         """Open a folder that holds a campaign; raises Refused while another process writes into
@@ -180,6 +182,7 @@ class Store(HeadKeeper):
                 self._files.path("rungs", key, "json"),
                 KeptRung(number=self._number, rung=measured.rung),
             )
+        self.latest = measured.rung
 
     def put_climb(self, climb: Climb) -> None:
         """Keep why a climb ended; its rungs were kept one by one."""
