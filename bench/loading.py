@@ -30,11 +30,10 @@ from kneebench.databases.engines.postgres.engine import server_account
 from kneebench.databases.engines.postgres.footprint import GIB
 from kneebench.databases.engines.postgres.image import configure
 from kneebench.databases.engines.postgres.launcher import Launch, make_cluster, running_server
-from kneebench.databases.engines.postgres.loading import KEYS_MEMORY, load
 from kneebench.databases.engines.postgres.runtime import runtime_directory
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
 from kneebench.databases.engines.postgres.server_settings import loading, rules
-from kneebench.databases.engines.postgres.sql_schema import keys_of, making
+from kneebench.databases.engines.postgres.sql_schema import KEYS_MEMORY, keys_of, load, making
 from kneebench.databases.managed.directory_findings import Machine
 from kneebench.databases.managed.ownership import home
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST, STREAMS

@@ -22,10 +22,9 @@ from bench.ratio import Ratio, Size, at_least, turns
 from bench.servers import SEED, unwatched
 from bench.turn import in_turn
 from kneebench.databases.engines.mariadb.builds import server_account
-from kneebench.databases.engines.mariadb.loading import load
 from kneebench.databases.engines.mariadb.server_address import MariadbAddress
 from kneebench.databases.engines.mariadb.session import connect
-from kneebench.databases.engines.mariadb.sql_schema import making
+from kneebench.databases.engines.mariadb.sql_schema import load, making
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST, STREAMS
 from kneebench.plan.workload import Workload
 

@@ -16,7 +16,6 @@ import psutil
 from bench.ratio import Size
 from kneebench.databases.engines.postgres.address import connect
 from kneebench.databases.engines.postgres.builds import PostgresBuild, find_build
-from kneebench.databases.engines.postgres.conditions import conditions
 from kneebench.databases.engines.postgres.engine import restore, server_account
 from kneebench.databases.engines.postgres.image import fill, recipe_of
 from kneebench.databases.engines.postgres.launcher import Launch, RunningPostgres, running_server
@@ -24,6 +23,7 @@ from kneebench.databases.engines.postgres.runtime import runtime_directory
 from kneebench.databases.engines.postgres.server import PostgresServer
 from kneebench.databases.engines.postgres.server_address import DATABASE, PostgresAddress
 from kneebench.databases.engines.postgres.server_settings import LISTENING
+from kneebench.databases.engines.postgres.sql_schema import PostgresSchema
 from kneebench.databases.managed.base_image import prepare
 from kneebench.databases.managed.server_process import Process
 from kneebench.lab.folder import Folder
@@ -132,7 +132,7 @@ class Loaded(NamedTuple):
         with connect(self.address) as session:
             broken = [
                 check.sentence
-                for check in conditions(session, self.workload.warehouses)
+                for check in PostgresSchema(session).conditions(self.workload.warehouses)
                 if not check.passed
             ]
         if broken:

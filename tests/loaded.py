@@ -22,10 +22,10 @@ from kneebench.databases.engines.postgres.builds import find_build
 from kneebench.databases.engines.postgres.engine import restore, server_account
 from kneebench.databases.engines.postgres.image import fill, recipe_of
 from kneebench.databases.engines.postgres.launcher import Launch, running_server
-from kneebench.databases.engines.postgres.loading import load
 from kneebench.databases.engines.postgres.runtime import runtime_directory, socket_of
 from kneebench.databases.engines.postgres.server_address import DATABASE, PostgresAddress
 from kneebench.databases.engines.postgres.server_settings import LISTENING
+from kneebench.databases.engines.postgres.sql_schema import load
 from kneebench.databases.managed.base_image import prepare
 from kneebench.lab.journal import Journal
 from kneebench.plan.workload import Workload

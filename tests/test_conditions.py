@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from kneebench import databases
-from kneebench.databases.engines.postgres.conditions import SETTINGS, conditions
+from kneebench.databases.engines.postgres.sql_schema import SETTINGS, PostgresSchema
 from kneebench.databases.engines.sqlserver.conditions import Conditions, of_existing
 from kneebench.databases.tproc_c.conditions import checked_warehouses, conditions_in
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST
@@ -103,7 +103,7 @@ def in_transact_sql(connection: psycopg.Connection[tuple[object, ...]]) -> list[
 def test_there_are_twelve_and_a_fresh_load_keeps_them(
     loaded: psycopg.Connection[tuple[object, ...]],
 ) -> None:
-    checks = conditions(loaded, 1)
+    checks = PostgresSchema(loaded).conditions(1)
     assert [check.name for check in checks] == [f"condition {number}" for number in range(1, 13)]
     assert broken(checks) == set()
     assert "checked on the only warehouse" in checks[0].sentence
@@ -115,7 +115,7 @@ def test_what_breaks_a_condition_is_noticed(there: Databases, number: int) -> No
     assert number in noticed
     with session(there.loaded()) as connection:
         connection.execute(statement.encode())
-        checks = conditions(connection, 1)
+        checks = PostgresSchema(connection).conditions(1)
         assert broken(in_transact_sql(connection)) == noticed
     assert broken(checks) == noticed
     assert (
@@ -129,7 +129,7 @@ def test_what_was_broken_before_passes_while_it_stays_as_it_was(there: Databases
         connection.execute(
             "UPDATE public.order_line SET ol_amount = 1 WHERE ol_delivery_d IS NOT NULL"
         )
-        before = conditions(connection, 1)
+        before = PostgresSchema(connection).conditions(1)
         assert broken(before) == {10, 12}
         as_dbo = AsDbo(connection)
         of_sqlserver = of_existing(as_dbo, 1)
@@ -137,14 +137,17 @@ def test_what_was_broken_before_passes_while_it_stays_as_it_was(there: Databases
         connection.execute(
             "SELECT kneebench.payment(1, 1, 1, 1, 5, '', 700), kneebench.delivery(1, 2)"
         )
-        assert broken(conditions(connection, 1, before)) == set()
+        assert broken(PostgresSchema(connection).conditions(1, before)) == set()
         assert broken(of_sqlserver.checks(as_dbo)) == set()
         for sign, (customer,) in zip("+-", connection.execute(DELIVERED), strict=True):
             connection.execute(
                 f"UPDATE public.customer SET c_balance = c_balance {sign} 1"
                 f" WHERE c_id = {customer} AND c_d_id = 1".encode()
             )
-        for checks in (conditions(connection, 1, before), of_sqlserver.checks(as_dbo)):
+        for checks in (
+            PostgresSchema(connection).conditions(1, before),
+            of_sqlserver.checks(as_dbo),
+        ):
             assert broken(checks) == {10, 12}, "also where the errors add up to nothing"
 
 
@@ -183,10 +186,10 @@ def test_only_the_warehouses_asked_for_are_judged(
     monkeypatch.setattr("kneebench.databases.tproc_c.conditions.SAMPLE", 2)
     with session(there.loaded()) as connection:
         add_broken_warehouse(connection, 2)
-        checks = conditions(connection, 3)
+        checks = PostgresSchema(connection).conditions(3)
         assert broken(checks) == set() and "warehouses 1, 3 of 3" in checks[0].sentence
         add_broken_warehouse(connection, 3)
-        assert broken(conditions(connection, 3)) == {1, 2, 8}
+        assert broken(PostgresSchema(connection).conditions(3)) == {1, 2, 8}
 
 
 def add_broken_warehouse(connection: psycopg.Connection[tuple[object, ...]], number: int) -> None:

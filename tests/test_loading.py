@@ -7,18 +7,14 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 
-from kneebench.databases.engines.postgres import loading
 from kneebench.databases.engines.postgres.address import connect
-from kneebench.databases.engines.postgres.conditions import conditions
-from kneebench.databases.engines.postgres.loading import install_functions, load
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
-from kneebench.databases.engines.postgres.sql_schema import facts, note, tables_there
+from kneebench.databases.engines.postgres.sql_schema import HERE, PostgresSchema, load
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST
 from kneebench.errors import KneebenchError, Refused
 from kneebench.plan.workload import Workload
@@ -107,7 +103,7 @@ def test_a_load_has_its_rows_and_keeps_all_conditions(
     }  # fmt: skip
     assert abs(lines - 300_000 * warehouses) < 3_000 * warehouses
     with connect(address) as connection:
-        checks = conditions(connection, warehouses)
+        checks = PostgresSchema(connection).conditions(warehouses)
         assert [check.sentence for check in checks if not check.passed] == []
 
 
@@ -197,12 +193,14 @@ def test_a_load_that_was_broken_off_is_dropped_and_redone(there: Databases) -> N
     with pytest.raises(KeyboardInterrupt):
         load(address, ONE, SEED, interrupt)
     with connect(address) as connection:
-        assert facts(connection)["state"] == "loading"
-        assert all(tables_there(connection).values()) and "stock" in tables_there(connection)
+        schema = PostgresSchema(connection)
+        assert schema.facts()["state"] == "loading"
+        assert all(schema.tables().values()) and "stock" in schema.tables()
     load(address, ONE, SEED, unwatched)
     with connect(address) as connection:
-        assert facts(connection)["state"] == "whole"
-        assert [check.sentence for check in conditions(connection, 1) if not check.passed] == []
+        schema = PostgresSchema(connection)
+        assert schema.facts()["state"] == "whole"
+        assert [check.sentence for check in schema.conditions(1) if not check.passed] == []
 
 
 def test_ctrl_c_in_mid_stream_rolls_the_tables_under_way_back(
@@ -210,7 +208,7 @@ def test_ctrl_c_in_mid_stream_rolls_the_tables_under_way_back(
 ) -> None:
     address, _ = interrupted
     with connect(address) as connection:
-        assert "order_line" not in tables_there(connection)
+        assert "order_line" not in PostgresSchema(connection).tables()
         until = time.monotonic() + 20
         while (
             value(
@@ -227,7 +225,7 @@ def test_tables_of_another_are_refused_and_left_alone(there: Databases) -> None:
     address = there.empty()
     with connect(address) as connection:
         connection.execute("CREATE TABLE public.customer AS SELECT 7 AS precious")
-        note(connection, {"state": "loading"})
+        PostgresSchema(connection).note({"state": "loading"})
         with pytest.raises(Refused, match="did not create: customer"):
             load(address, ONE, SEED, unwatched)
         assert value(connection, "SELECT precious FROM public.customer") == 7
@@ -288,10 +286,10 @@ def test_a_server_that_ends_the_stream_is_heard(there: Databases) -> None:
 def test_functions_are_installed_beside_the_schema_of_another(there: Databases) -> None:
     address = there.empty()
     with connect(address) as connection:
-        for statement in (Path(loading.__file__).parent / "schema.sql").read_text().split(";\n"):
+        for statement in (HERE / "schema.sql").read_text().split(";\n"):
             connection.execute(statement.encode())
-        install_functions(connection)
-        install_functions(connection)
+        PostgresSchema(connection).install_routines()
+        PostgresSchema(connection).install_routines()
         names = (
             "SELECT array_agg(proname::text ORDER BY proname) FROM pg_proc WHERE pronamespace ="
             " 'kneebench'::regnamespace"

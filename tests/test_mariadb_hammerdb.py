@@ -14,7 +14,7 @@ import pytest
 
 from kneebench.databases.engines.mariadb.remote import RemoteMariadb
 from kneebench.databases.engines.mariadb.session import connect
-from kneebench.databases.engines.mariadb.sql_schema import note
+from kneebench.databases.engines.mariadb.sql_schema import MariadbSchema
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST
 from kneebench.errors import PlanError, Refused
 from kneebench.plan import Plan
@@ -95,7 +95,7 @@ def theirs(mariadb_elsewhere: MariadbElsewhere, request: pytest.FixtureRequest) 
         plan = Study(mariadb_elsewhere.plan(mariadb_elsewhere.url())).only_database
         engine = RemoteMariadb(plan, mariadb_elsewhere.journal)
         engine.prepare(unwatched)
-        image = engine._copies(engine.address("there")).image
+        image = engine.image_at(engine.address("there")).image
     make(mariadb_elsewhere, "tpcc", image)
     if request.config.getoption("--long"):
         make(mariadb_elsewhere, "tpcc_options", image, options=True)
@@ -272,10 +272,10 @@ def test_a_database_that_others_use_is_not_copied(
 def test_a_copy_that_a_killed_run_left_is_dropped_by_the_next_one(theirs: Theirs) -> None:
     """Its tables carry no mark: they are as HammerDB's are."""
     engine = theirs.engine(restore="template")
-    copies = engine._copies(engine.address("there"))
+    copies = engine.image_at(engine.address("there"))
     theirs.there.execute(f"CREATE DATABASE {copies.work_database}")
     with connect(theirs.there.address, copies.work_database) as session:
-        note(session, {"state": "loading", "copy_of": "tpcc"})
+        MariadbSchema(session).note({"state": "loading", "copy_of": "tpcc"})
         session.run("CREATE TABLE stock LIKE tpcc.stock")
         session.run("CREATE TABLE theirs (x int)")
         with (

@@ -25,7 +25,7 @@ from kneebench.databases.engines.mariadb.remote import RemoteMariadb
 from kneebench.databases.engines.mariadb.server import MariadbServer
 from kneebench.databases.engines.mariadb.session import MariadbSession, connect
 from kneebench.databases.engines.mariadb.settings_in_force import values
-from kneebench.databases.engines.mariadb.sql_schema import note
+from kneebench.databases.engines.mariadb.sql_schema import MariadbSchema
 from kneebench.databases.engines.mariadb.versions import Product, require_product
 from kneebench.databases.engines.mariadb.waits import MariadbWaits
 from kneebench.databases.engines.mariadb.whereabouts import whereabouts
@@ -88,9 +88,9 @@ def test_a_directory_of_the_server_on_a_drive_that_is_not_watched_is_a_note(
 ) -> None:
     with connect(mariadb_elsewhere.address) as session:
         given = values(session)
-        assert whereabouts(session, given, "here").notes == ()
+        assert whereabouts(session, given).notes == ()
         moved = {**given, "innodb_undo_directory": "/dev/shm", "log_bin_basename": "/dev/shm/log"}
-        notes = whereabouts(session, moved, "here").notes
+        notes = whereabouts(session, moved).notes
     ends = "is on another drive (/dev/shm), which is not watched"
     assert notes == (f"log_bin_basename {ends}", f"innodb_undo_directory {ends}")
 
@@ -372,7 +372,7 @@ def test_the_base_image_has_the_version_of_the_server_without_what_old_replicas_
     plan = Study(mariadb_elsewhere.plan(mariadb_elsewhere.url())).only_database
     engine = RemoteMariadb(plan, mariadb_elsewhere.journal)
     [(version,)] = mariadb_elsewhere.execute("SELECT VERSION()")
-    recipe = engine._copies(engine.address("there")).recipe
+    recipe = engine.image_at(engine.address("there")).recipe
     assert version.startswith(f"{recipe.version}-MariaDB")
 
 
@@ -391,11 +391,11 @@ def test_what_a_killed_run_left_on_the_server_is_named_and_dropped_by_the_next_o
 ) -> None:
     plan = mariadb_elsewhere.plan(mariadb_elsewhere.url())
     engine = RemoteMariadb(Study(plan).only_database, mariadb_elsewhere.journal)
-    copies = engine._copies(engine.address("there"))
+    copies = engine.image_at(engine.address("there"))
     name = copies.work_database
     mariadb_elsewhere.execute(f"CREATE DATABASE {name}")  # as killed right after
     with connect(mariadb_elsewhere.address, name) as session:
-        note(session, {"state": "loading"})
+        MariadbSchema(session).note({"state": "loading"})
     with copies.alone() as alone, pytest.raises(Refused, match="another kneebench run uses it"):
         assert alone.id
         with copies.alone():
@@ -417,7 +417,7 @@ def test_a_database_with_the_name_of_ours_and_another_table_is_not_dropped(
 ) -> None:
     plan = mariadb_elsewhere.plan(mariadb_elsewhere.url())
     engine = RemoteMariadb(Study(plan).only_database, mariadb_elsewhere.journal)
-    name = engine._copies(engine.address("there")).work_database
+    name = engine.image_at(engine.address("there")).work_database
     mariadb_elsewhere.execute(f"CREATE DATABASE {name}", f"CREATE TABLE {name}.theirs (x int)")
     try:
         with (
@@ -450,7 +450,7 @@ def source(mariadb_elsewhere: MariadbElsewhere, password: None) -> Iterator[Sour
     mariadb_elsewhere.execute("CREATE DATABASE kneebench_source")
     for table in LARGEST_FIRST:
         mariadb_elsewhere.execute(f"CREATE TABLE kneebench_source.{table} (x int)")
-    own = copies._copies(copies.address("there"))
+    own = copies.image_at(copies.address("there"))
     foreign = Copies(own.address, "kneebench_source", own.recipe, own.journal)
     yield Source(mariadb_elsewhere, foreign)
     mariadb_elsewhere.execute("DROP DATABASE kneebench_source")
@@ -474,7 +474,7 @@ def test_a_copy_that_somebody_uses_is_reported_and_not_waited_for(
     source: Source, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kneebench.databases.engines.mariadb.copies.REMOVAL_LIMIT_S", 1.0)
-    monkeypatch.setattr("kneebench.databases.engines.mariadb.copies.finish", lambda *given: {})
+    monkeypatch.setattr(MariadbSchema, "finish", lambda *given: {})
     events: list[Event] = []
     with connect(source.there.address) as user:
         late = threading.Timer(20, user.close)
@@ -520,7 +520,7 @@ def test_a_command_of_the_plan_restores_the_urls_database(
             assert server.sum_next_order_ids() == 30_010
         assert (tmp_path / "ran").exists()
         with connect(address_of(url)) as session:
-            note(session, {"warehouses": "7"})
+            MariadbSchema(session).note({"warehouses": "7"})
         with (
             pytest.raises(PlanError, match="the command left another load: warehouses = 7"),
             engine.restored(configuration, unwatched),

@@ -28,7 +28,7 @@ from kneebench.databases.engines.postgres.address import (
     parameters,
 )
 from kneebench.databases.engines.postgres.remote import RemotePostgres
-from kneebench.databases.engines.postgres.sql_schema import note
+from kneebench.databases.engines.postgres.sql_schema import PostgresSchema
 from kneebench.databases.several import engine_of
 from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.lab.journal import Journal
@@ -486,7 +486,7 @@ def test_a_command_of_the_plan_puts_the_database_back(elsewhere: Elsewhere, tmp_
         assert server.sum_next_order_ids() == 30_010
     assert (tmp_path / "ran").exists()
     with connect(address_of(url)) as session:
-        note(session, {"warehouses": "7"})
+        PostgresSchema(session).note({"warehouses": "7"})
     with (
         pytest.raises(PlanError, match="the command left another load: warehouses = 7"),
         engine.restored(CONFIGURATION, unwatched),
@@ -639,7 +639,7 @@ def test_the_next_run_drops_the_work_database_of_a_killed_one_and_its_entry(
     assert [work in entry.what for entry in journal.leftovers()] == [True]
     ending = contextlib.ExitStack()
     assert isinstance(engine, RemotePostgres)
-    ending.enter_context(engine._template(engine.address("there")).alone())
+    ending.enter_context(engine.image_at(engine.address("there")).alone())
     threading.Timer(0.5, ending.close).start()  # its session ends later
     with engine.restored(CONFIGURATION, unwatched):
         assert journal.leftovers() == []

@@ -13,9 +13,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from kneebench.databases.engines.postgres.conditions import conditions
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
-from kneebench.databases.engines.postgres.sql_schema import ensure_statistics
+from kneebench.databases.engines.postgres.sql_schema import PostgresSchema, ensure_statistics
 from tests.loaded import BUILDS, Databases, Servers, session, value
 from tests.procedure_cases import NAMES, REPEATED, Drawn, after, bad_credit, drawn, middle
 
@@ -263,7 +262,8 @@ def test_many_users_on_the_same_rows_neither_lose_updates_nor_deadlock(there: Da
         thread.join()
     assert failures == []
     with session(address) as user:
-        assert [check.sentence for check in conditions(user, 1) if not check.passed] == []
+        checks = PostgresSchema(user).conditions(1)
+        assert [check.sentence for check in checks if not check.passed] == []
         taken = row(user, "SELECT sum(s_ytd), sum(s_order_cnt) FROM public.stock")
         ordered = row(
             user, "SELECT sum(ol_quantity), count(*) FROM public.order_line WHERE ol_o_id > 3000"

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr, ValidationError
 
-from kneebench.databases.engines.sqlserver.address import address_of, core_address, explained
+from kneebench.databases.engine import core_address
+from kneebench.databases.engines.sqlserver.address import address_of, explained
 from kneebench.databases.engines.sqlserver.server_address import SqlServerAddress
 from kneebench.databases.engines.sqlserver.session import SqlError, connect
 from kneebench.databases.engines.sqlserver.table import SqlServerDatabase
@@ -45,7 +46,7 @@ def answers(batch: str) -> bytes:
 
 def address(port: int, certified: tuple[Path, Path, Path], **changed: object) -> SqlServerAddress:
     given = {"host": "localhost", "port": port, "user": "bench", "database": "tpcc"}
-    given |= {"password": SecretStr("pässword"), "root_certificates": str(certified[0])}
+    given |= {"password": SecretStr("pässword"), "sslrootcert": str(certified[0])}
     return SqlServerAddress.model_validate({**given, **changed})
 
 
@@ -77,7 +78,7 @@ def test_a_certificate_for_another_name_is_not_trusted_and_the_remedies_are_told
 
 
 def test_the_control_session_offers_no_cipher_that_the_load_generator_lacks() -> None:
-    trusting = SqlServerAddress(host="db.example", user="bench", database="tpcc", verified=False)
+    trusting = SqlServerAddress(host="db.example", user="bench", database="tpcc", sslmode="require")
     offered = {one["name"] for one in context_of(trusting).get_ciphers()}
     assert {"ECDHE-RSA-AES256-GCM-SHA384", "ECDHE-ECDSA-AES128-GCM-SHA256"} <= offered
     kinds = ("ECDHE-RSA-", "ECDHE-ECDSA-", "TLS_")
@@ -102,8 +103,8 @@ def test_a_certificate_of_an_unknown_issuer_is_not_trusted_unless_the_plan_says_
 ) -> None:
     with answered(certified) as there:
         with pytest.raises(PlanError, match="certificate verify failed"):
-            connect(address(there.port, certified, root_certificates=""))
-        trusting = address(there.port, certified, host="127.0.0.1", verified=False)
+            connect(address(there.port, certified, sslrootcert=""))
+        trusting = address(there.port, certified, host="127.0.0.1", sslmode="require")
         with connect(trusting) as session:
             assert session.spid == 51
 

@@ -115,6 +115,13 @@ class Server(Protocol):
         """Empty while the server answers; else what was seen of its end (log lines, OOM)."""
 
 
+class OpenedServer(Server, Protocol):
+    """A server by the sessions that ask it."""
+
+    def close(self) -> None:
+        """End them."""
+
+
 @runtime_checkable
 class WritesLogHere(Protocol):
     """A server that may write its log on this machine, where its system calls can be timed."""
@@ -253,7 +260,7 @@ class WireAddress(TypedDict):
 class ServerAddress(Record):
     """Address of a server. It is never stored: results contain only the engine's settings."""
 
-    protocol: ClassVar[Literal["postgres", "mysql"]]
+    protocol: ClassVar[Literal["postgres", "mysql", "tds"]]
     host: str
     port: int
     user: str = "kneebench"

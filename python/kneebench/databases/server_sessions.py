@@ -10,9 +10,19 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, Protocol
+from functools import partial
+from typing import Any, ClassVar, NamedTuple, Protocol
 
-from kneebench.databases.engine import UNLOCK
+from kneebench._core import GeneratorSpec, LoadGenerator
+from kneebench.databases.client import Client
+from kneebench.databases.engine import (
+    UNLOCK,
+    ServerAddress,
+    WireAddress,
+    core_address,
+    wire_address,
+)
+from kneebench.databases.managed.crash_report import seen_of_its_end
 from kneebench.databases.managed.server_process import Process
 from kneebench.errors import DatabaseLost, InvalidMeasurement, KneebenchError, PlanError
 from kneebench.records import Check, Watch
@@ -51,21 +61,28 @@ class ServerSessions(ABC):
     """A server that is asked in SQL, by sessions that may be lost.
 
     An engine's server adds the abstract methods below, sets `_readings` and `_waits`, and answers
-    what else `Server` (databases/engine.py) asks: settings, measures, notes, the load generator,
-    sums and counts, a checkpoint, hints on connections; and it closes its sessions.
+    what else `Server` (databases/engine.py) asks: settings, measures, notes, sums and counts, a
+    checkpoint; and it closes its sessions. `users`: the address for users on other machines, where
+    that is another.
     """
 
-    def __init__(self, restore_s: float, process: Process | None = None) -> None:
+    client: ClassVar[Client]
+
+    def __init__(
+        self,
+        address: ServerAddress,
+        restore_s: float,
+        process: Process | None = None,
+        users: ServerAddress | None = None,
+    ) -> None:
+        self.address: ServerAddress = address
+        self._users = users or address
         self._process, self.restore_s = process or Process(), restore_s
         self.cores = self._process.cores
         self.paths, self.roles = self._process.paths, self._process.roles
         self._lock = threading.Lock()
         self._readings: Meters
         self._waits: Waits | None
-
-    @abstractmethod
-    def alive(self) -> str:
-        """Empty while the server answers; else what was seen of its end."""
 
     @abstractmethod
     def asking(self, what: str, limit_s: float | None = None) -> AbstractContextManager[Any]:
@@ -79,13 +96,28 @@ class ServerSessions(ABC):
     def checks(self, session: Any) -> Sequence[Check]:
         """The twelve consistency conditions, asked by a session."""
 
-    @abstractmethod
     def explained(self, what: str) -> AbstractContextManager[None]:
         """What the server refuses inside is raised as a KneebenchError in its words."""
+        return self.client.explained(what)
 
-    @abstractmethod
     def is_lost(self, error: KneebenchError) -> bool:
         """Whether the server went away, or takes no session any more."""
+        return isinstance(error, PlanError) or self.client.is_lost(error.__cause__)
+
+    def alive(self) -> str:
+        """Empty while the server answers; else what was seen of its end."""
+        answers = partial(self.client.answers, self.address)
+        return seen_of_its_end(self._process.crash_report, answers)
+
+    def connection_hint(self, code: str, message: str) -> str:
+        """What to do about the error by which it refused connections."""
+        return self.client.hint(code, message, None)
+
+    def load_generator(self, spec: GeneratorSpec) -> LoadGenerator:
+        return LoadGenerator(spec, core_address(self.address))
+
+    def users_address(self) -> WireAddress:
+        return wire_address(self._users)
 
     def lock_holders(self, error: KneebenchError) -> str | None:
         """Who has the lock that the question waited for; None where it waited for none."""

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 import subprocess
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import ClassVar, Generic, NamedTuple, TypeVar
@@ -23,7 +24,7 @@ from kneebench.lab.journal import Journal
 from kneebench.lab.processes import family
 from kneebench.plan.database import ExistingSchemaDatabase
 from kneebench.plan.database_plan import DatabasePlan
-from kneebench.records import Configuration, Event, Finding, Watch, Whereabouts
+from kneebench.records import Configuration, Event, Finding, Role, Watch, Whereabouts
 from kneebench.secrets import redacted_output, without_passwords
 from kneebench.units import size
 
@@ -279,6 +280,32 @@ class ExternalServers(ABC, Generic[TableOf, AddressOf, SessionOf, ServerOf]):
 
     def close(self) -> None:
         """Nothing is kept between restores."""
+
+
+# Where a server is: the other end of our socket is this machine, and its process is found here.
+
+ELSEWHERE = "its process is not on this machine (forwarded port or container)"
+NO_PERMISSION = "the drive under {} is unknown: no read permission for this account"
+
+
+def ends_here(ours: socket.socket) -> bool:
+    """A socket of this machine, or an address that is ours as well."""
+    return ours.family == socket.AF_UNIX or ours.getpeername()[0] == ours.getsockname()[0]
+
+
+def found_here(
+    process: int, held: Sequence[tuple[Role, Path]], notes: Iterable[str]
+) -> Whereabouts:
+    """Of a server whose first process runs here, with what its directories hold."""
+    return Whereabouts(
+        here=True,
+        seen="on this machine",
+        process=process,
+        cores=tuple(sorted(os.sched_getaffinity(process))),
+        paths=tuple(path for _, path in held),
+        roles=tuple(role for role, _ in held),
+        notes=tuple(notes),
+    )
 
 
 def process_at(found: Whereabouts, log: Path | None = None) -> Process:

@@ -1,5 +1,12 @@
-"""The base image as a database on a running server, and the work database copied from it, as far as
-it is the same on all servers that copy databases.
+"""The base image as a database on a running server, the work database copied from it, and the
+servers by URL that have both, as far as it is the same on all servers that copy databases.
+
+How a climb gets its fresh database (`restore`):
+
+- template (the default): the base image is a database of ours on that server, and the work database
+  is a copy of it. HammerDB's database is copied in place of the image.
+- command: the plan's shell command restores the URL's database; it may also load it.
+- none: the URL's database is used as the last climb left it.
 
 Databases of ours carry a mark; no other database is dropped, whatever its name. Two runs on the
 same image would drop each other's work databases, so each holds a lock while it builds or measures.
@@ -8,37 +15,40 @@ same image would drop each other's work databases, so each holds a lock while it
 from __future__ import annotations
 
 import contextlib
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from functools import partial
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
-from kneebench.databases.engine import ServerAddress
+from kneebench.databases.engine import LogCalls, OpenedServer, ServerAddress
+from kneebench.databases.external.engine import (
+    LEFT,
+    UNTOUCHED,
+    ExternalRestore,
+    ExternalServers,
+    KeptDatabase,
+    process_at,
+)
+from kneebench.databases.managed.server_process import Process
 from kneebench.databases.tproc_c.loading import Recipe
+from kneebench.databases.tproc_c.schema import Schema
+from kneebench.errors import Refused
 from kneebench.lab.journal import Journal
 from kneebench.lab.server_cleanup import undone_after
+from kneebench.plan.database import ExistingSchemaDatabase, existing_schema_table
+from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.workload import Workload
-from kneebench.records import Watch
+from kneebench.records import Check, Event, Finding, Watch, Whereabouts
 
 WORK = "kneebench_work_"
 """How the name of a copy begins."""
+REMOVAL_LIMIT_S = 60.0
+"""How long a removal may wait for a lock, or an answer."""
 AddressOf = TypeVar("AddressOf", bound=ServerAddress)
 SessionOf = TypeVar("SessionOf")
-
-
-class Client(NamedTuple):
-    """How an engine's server is asked, and what its client says of errors."""
-
-    explained: Callable[[str, Any], AbstractContextManager[None]]
-    """What the server at an address refuses inside is raised as a KneebenchError in its words."""
-    command: Callable[[Any, str], str]
-    """A command that runs statements at an address by hand, without the password."""
-    once_it_answers: Callable[[Any, Callable[[], None]], None]
-    """Call something; on a server that accepts no sessions yet, as soon as it does."""
-    is_lost: Callable[[BaseException], bool]
-    """Whether the server ended the session."""
-    failures: tuple[type[Exception], ...]
+ServerOf = TypeVar("ServerOf", bound=OpenedServer)
 
 
 class ServerImage(ABC, Generic[AddressOf, SessionOf]):
@@ -47,15 +57,36 @@ class ServerImage(ABC, Generic[AddressOf, SessionOf]):
     `source` is the database to copy if it is not ours (HammerDB's); empty for our own.
     """
 
-    client: ClassVar[Client]
+    schema: ClassVar[type[Schema[Any]]]
     drop_by_hand: ClassVar[str] = "DROP DATABASE IF EXISTS {}"
 
     def __init__(self, address: AddressOf, source: str, recipe: Recipe, journal: Journal) -> None:
         self.address, self.source, self.recipe, self.journal = address, source, recipe, journal
+        self.client = self.schema.client
 
     @abstractmethod
     def alone(self) -> AbstractContextManager[SessionOf]:
         """A session that holds the image's lock; raises Refused if another run holds it."""
+
+    @abstractmethod
+    def findings(self, session: SessionOf, subject: str) -> Iterator[Finding]:
+        """Databases with the names of ours that a run would have to drop and may not."""
+
+    @abstractmethod
+    def facts(self, session: SessionOf) -> dict[str, str]:
+        """Those of an image that came to its end; empty for none."""
+
+    @abstractmethod
+    def create(self, session: SessionOf) -> None:
+        """Make the image's database, empty, with our mark."""
+
+    @abstractmethod
+    def finish(self, session: SessionOf, facts: Mapping[str, str]) -> None:
+        """Note the facts of the image, and that it came to its end."""
+
+    @abstractmethod
+    def size_bytes(self, session: SessionOf) -> int:
+        """The size of the image's database; 0 where there is none."""
 
     @abstractmethod
     def copy(self, session: SessionOf, watch: Watch) -> None:
@@ -87,16 +118,31 @@ class ServerImage(ABC, Generic[AddressOf, SessionOf]):
     def _explained(self, what: str) -> AbstractContextManager[None]:
         return self.client.explained(what, self.address)
 
-    def known(self, workload: Workload, size_bytes: int, seconds: float) -> Mapping[str, str]:
-        """Facts of an image that was loaded in so many seconds."""
-        return {
-            "key": self.recipe.key,
-            "server": self.recipe.version,
-            "warehouses": str(workload.warehouses),
-            "bytes": str(size_bytes),
-            "build_s": f"{seconds:.1f}",
-            "warehouses_per_min": f"{60 * workload.warehouses / seconds:.1f}",
-        }
+    @property
+    def databases(self) -> tuple[str, ...]:
+        """The names of those that are ours."""
+        return (self.work_database,) if self.source else (self.image, self.work_database)
+
+    def prepare(self, workload: Workload, seed: int, watch: Watch) -> dict[str, str]:
+        """Load the image database, unless it is complete; returns its facts."""
+        with self.alone() as session:
+            if found := self.facts(session):
+                return {**found, "reused": "yes"}
+            self.drop(session, self.image)
+            self.create(session)
+            began = time.monotonic()
+            loaded = self.schema.load(self.of(self.image), workload, seed, watch)
+            seconds = time.monotonic() - began
+            facts = {
+                **loaded,
+                "key": self.recipe.key,
+                "server": self.recipe.version,
+                "bytes": str(self.size_bytes(session)),
+                "build_s": f"{seconds:.1f}",
+                "warehouses_per_min": f"{60 * workload.warehouses / seconds:.1f}",
+            }
+            self.finish(session, facts)
+        return {**facts, "reused": "no"}
 
     def remove(self) -> str:
         """Drop the image database; its name. Raises Refused for one that is not ours."""
@@ -134,3 +180,185 @@ class ServerImage(ABC, Generic[AddressOf, SessionOf]):
     def _drop_again(self) -> None:
         with self.alone() as session:
             self.drop(session, self.work_database)
+
+
+def not_ours(database: str, seen: str) -> Refused:
+    """The error of a database that carries no mark of ours."""
+    do = "rename it or drop it yourself"
+    return Refused(f"cannot drop the database {database}", seen=seen, do=do)
+
+
+class ImageServers(ExternalServers[ExistingSchemaDatabase, AddressOf, SessionOf, ServerOf]):
+    """Servers by URL that keep the image as a database: one per storage, or one for all."""
+
+    schema: ClassVar[type[Schema[Any]]]
+    image: ClassVar[type[ServerImage[Any, Any]]]
+    server: Callable[..., ServerOf]
+    """What measuring asks."""
+    removal: ClassVar[str]
+    """The statements that remove what `load` made in a database of the URL's, by hand."""
+
+    def __init__(self, plan: DatabasePlan, journal: Journal) -> None:
+        super().__init__(plan, journal, existing_schema_table(plan.database))
+
+    # --- what each engine knows itself ------------------------------------------------------------
+
+    @abstractmethod
+    def recipe(self, session: SessionOf) -> Recipe:
+        """What shapes the image there."""
+
+    @abstractmethod
+    def name_of(self, session: SessionOf) -> str:
+        """The product and its version."""
+
+    @abstractmethod
+    def place_of(self, session: SessionOf) -> str:
+        """Where the server keeps its databases, for people."""
+
+    @abstractmethod
+    def whereabouts(self, session: SessionOf) -> Whereabouts:
+        """Whether the server runs here."""
+
+    @abstractmethod
+    def log_calls(self, session: SessionOf, found: Whereabouts) -> LogCalls | str:
+        """How it writes its log; or why that cannot be told."""
+
+    @abstractmethod
+    def obstacles(self, session: SessionOf, address: AddressOf, subject: str) -> Iterator[Finding]:
+        """The user's rights, what else the server does, the free connections."""
+
+    @abstractmethod
+    def remarks(self, session: SessionOf) -> Sequence[str]:
+        """What a reader must know of a server, by a session in the restored database."""
+
+    def server_of(self, address: AddressOf) -> AddressOf:
+        """The address of the server itself, whose database need not be there."""
+        return address
+
+    def process(self, address: AddressOf) -> Process:
+        """Located again each time: it may have been restarted."""
+        return process_at(self.locate(address))
+
+    # --- what is the same -------------------------------------------------------------------------
+
+    def explained(self, what: str, address: AddressOf) -> AbstractContextManager[None]:
+        return self.schema.client.explained(what, address)
+
+    def image_at(
+        self, address: AddressOf, session: SessionOf | None = None
+    ) -> ServerImage[Any, Any]:
+        """The image on the server there, asked by a session that is open already."""
+        server = self.server_of(address)
+        with contextlib.nullcontext(session) if session else self.connected(server) as asked:
+            recipe = self.recipe(asked)
+        return self.image(server, address.database if self.foreign else "", recipe, self.journal)
+
+    def found(
+        self, session: SessionOf, storage: str, address: AddressOf, subject: str
+    ) -> Iterator[Finding]:
+        """Where it runs, what the engine sees in the way, and the tables that are there."""
+        where = self.whereabouts(session)
+        seen = f"{self.name_of(session)}, restored by {self.how}; {where.seen}"
+        yield Finding(level="ok", subject=subject, seen=seen)
+        yield from (Finding(level="note", subject=subject, seen=note) for note in where.notes)
+        yield from self.obstacles(session, address, subject)
+        if self.how == "template":
+            yield from self.image_at(address, session).findings(session, subject)
+        schema = self.schema(session)
+        if self.foreign:
+            yield from schema.existing_findings(subject, self.plan)
+        elif self.how == "none" or (self.how == "command" and not schema.is_whole()):
+            schema.require_loadable(self.plan.workload, self.plan.seed)
+
+    def kept(self, session: SessionOf, storage: str, address: AddressOf) -> KeptDatabase | None:
+        """The image database; the tables in the URL's; nothing beside a schema of another's."""
+        if self.foreign:
+            return None
+        place, command = self.place_of(session), self.schema.client.command
+        if self.how == "template":
+            image = self.image_at(address, session)
+            name, drop = image.image, f"DROP DATABASE {image.image}"
+            there = image.size_bytes(session) if image.facts(session) else 0
+            return KeptDatabase(name, there, place, command(self.server_of(address), drop))
+        schema, name = self.schema(session), f"nine tables of {address.database}"
+        there = schema.size_bytes() if schema.is_whole() else 0
+        drop = self.removal.format(address.database)
+        return KeptDatabase(name, there, place, command(self.server_of(address), drop))
+
+    def log_untraced(self, session: SessionOf, address: AddressOf) -> str:
+        calls = self.log_calls(session, self.whereabouts(session))
+        return calls if isinstance(calls, str) else ""
+
+    def locate(self, address: AddressOf) -> Whereabouts:
+        with self.connected(address) as session:
+            return self.whereabouts(session)
+
+    def load(self, storage: str, address: AddressOf, watch: Watch) -> dict[str, str]:
+        """The image database (template), or the URL's own if it is empty."""
+        workload, seed = self.plan.workload, self.plan.seed
+        if self.how == "template" and not self.foreign:
+            return self.image_at(address).prepare(workload, seed, watch)
+        with self.connected(address) as session:
+            schema = self.schema(session)
+            if self.foreign:
+                return schema.existing_facts(workload.warehouses)
+            loaded = schema.facts()
+        if self.how == "command" and loaded.get("state") == "whole":  # it restores it, used or not
+            return {**loaded, "reused": "yes"}
+        return {"reused": "no", **self.schema.load(address, workload, seed, watch)}
+
+    def remove(self, storage: str, address: AddressOf) -> str:
+        return f"dropped {self.image_at(address).remove()}"
+
+    def open(self, restore: ExternalRestore[AddressOf], stack: ExitStack) -> ServerOf:
+        """A copy of the image, dropped with the stack; or the URL's database."""
+        address, watch = restore.address, restore.watch
+        if self.how == "template":
+            address = stack.enter_context(self.image_at(address).work(watch))
+        elif self.foreign:
+            stack.enter_context(self._beside_theirs(address, watch))
+        notes = [UNTOUCHED, *([LEFT] if self.how == "none" else [])]
+        notes += [*self.where(restore.configuration).notes, *self._made_ready(address)]
+        restore_s, warehouses = restore.seconds, self.plan.workload.warehouses
+        with self.explained("cannot open the restored database", address):
+            process, before = self.process(address), self._before(address, watch)
+            server = self.server(address, warehouses, restore_s, notes, process, before)
+        stack.callback(server.close)
+        server.checkpoint()
+        return server
+
+    def _made_ready(self, address: AddressOf) -> Sequence[str]:
+        """Install what users run, unless the database is a copy of an image that has it; remarks.
+        What the plan's command restored is the plan's database.
+        """
+        what = f"cannot install the {self.schema.routines}"
+        with self.explained(what, address), self.connected(address) as session:
+            schema = self.schema(session)
+            if self.how == "command" and not self.foreign:
+                self.require_plans(schema.facts(), address.database)
+            if self.how != "template" or self.foreign:
+                schema.install_routines()
+            return self.remarks(session)
+
+    @contextlib.contextmanager
+    def _beside_theirs(self, address: AddressOf, watch: Watch) -> Iterator[None]:
+        """Beside tables that are not ours, what users run goes at the end of the block."""
+        client, statements = self.schema.client, self.schema.routines_removal()
+        what = f"kneebench's {self.schema.routines} in the database {address.database}"
+        by_hand = client.command(address, "; ".join(statements))
+        noted = self.journal.on_a_server(what, address.place, by_hand)
+        undo = partial(client.once_it_answers, address, partial(self._remove_routines, address))
+        with undone_after(undo, noted, self.journal, watch, *client.failures):
+            yield
+
+    def _remove_routines(self, address: AddressOf) -> None:
+        with self.schema.client.connect(address, limit_s=REMOVAL_LIMIT_S) as session:
+            self.schema(session).remove_routines(REMOVAL_LIMIT_S)
+
+    def _before(self, address: AddressOf, watch: Watch) -> Sequence[Check] | None:
+        """The conditions of a schema that we did not load, to judge the change since."""
+        if not self.foreign:
+            return None
+        watch(Event(kind="start", doing="checking the existing schema"))
+        with self.connected(address) as session:
+            return self.schema(session).conditions(self.plan.workload.warehouses)

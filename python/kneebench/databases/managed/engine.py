@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple
 
-from kneebench.databases.engine import Server, finding_of, safety_findings
+from kneebench.databases.engine import OpenedServer, finding_of, safety_findings
 from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.base_image import BaseImage, prepare
 from kneebench.databases.managed.directory_findings import (
@@ -96,7 +96,7 @@ class OwnServers(ListensForUsers, ABC):
         """A server over the files, for the block: its process, with its `address`."""
 
     @abstractmethod
-    def asked(self, files: Any, **what: Any) -> OwnServer:
+    def asked(self, files: Any, **what: Any) -> OpenedServer:
         """What asks a server over the files: made of its address and that for users, the
         warehouses, the seconds of the restore, notes and its processes.
         """
@@ -247,7 +247,7 @@ class OwnServers(ListensForUsers, ABC):
     @contextlib.contextmanager
     def restored(
         self, configuration: Configuration, watch: Watch, restore: int = 0
-    ) -> Iterator[OwnServer]:
+    ) -> Iterator[OpenedServer]:
         """A server over a fresh copy of the image; its own cache is empty."""
         image = self._image or self._prepare_image(watch)
         with self.lab.prepared(configuration, watch) as prepared:
@@ -257,7 +257,9 @@ class OwnServers(ListensForUsers, ABC):
                 yield server
 
     @contextlib.contextmanager
-    def _running(self, image: BaseImage, prepared: Prepared, watch: Watch) -> Iterator[OwnServer]:
+    def _running(
+        self, image: BaseImage, prepared: Prepared, watch: Watch
+    ) -> Iterator[OpenedServer]:
         doing = f"restoring the database to {prepared.configuration.name!r}"
         watch(Event(kind="start", doing=doing))
         began = time.monotonic()
@@ -321,13 +323,6 @@ class Restore(NamedTuple):
     make: Callable[[Path, str], Path]
     watch: Watch
     doing: str
-
-
-class OwnServer(Server, Protocol):
-    """What asks a server of ours."""
-
-    def close(self) -> None:
-        """End its sessions."""
 
 
 def processes_of(process: ServerProcess, prepared: Prepared) -> Process:

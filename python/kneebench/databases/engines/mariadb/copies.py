@@ -11,36 +11,25 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import pymysql
 
 from kneebench.databases.engine import finding_of
-from kneebench.databases.engines.mariadb.address import client_command
 from kneebench.databases.engines.mariadb.blocked import end_session
-from kneebench.databases.engines.mariadb.loading import finish, load
 from kneebench.databases.engines.mariadb.server_address import MariadbAddress
-from kneebench.databases.engines.mariadb.session import (
-    MariadbSession,
-    answers,
-    connect,
-    explained,
-    is_lost,
-)
+from kneebench.databases.engines.mariadb.session import MariadbSession, connect, explained
 from kneebench.databases.engines.mariadb.sql_schema import (
     FACTS,
-    facts,
+    MariadbSchema,
     is_whole,
-    note,
     quoted,
     size_bytes,
-    tables_there,
 )
-from kneebench.databases.external.engine import KILLED_S, LIMIT_S, POLL_S, in_use, not_locked
-from kneebench.databases.external.image import Client, ServerImage
+from kneebench.databases.external.engine import KILLED_S, in_use, not_locked
+from kneebench.databases.external.image import REMOVAL_LIMIT_S, ServerImage, not_ours
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST, STREAMS, side_by_side
 from kneebench.errors import PlanError, Refused
-from kneebench.plan.workload import Workload
 from kneebench.records import Event, Finding, Watch
 
 FAST = ("SET SESSION unique_checks = 0", "SET SESSION foreign_key_checks = 0")
@@ -54,30 +43,10 @@ COPY_OF = "copy_of"
 """The fact that names the original."""
 
 
-REMOVAL_LIMIT_S = 60.0
-"""How long a removal may wait for a lock, or an answer."""
-
-
-def once_it_answers(address: MariadbAddress, do: Callable[[], None]) -> None:
-    """Call `do`; on a server that accepts no sessions yet, as soon as it does."""
-    until = time.monotonic() + LIMIT_S
-    while not answers(address) and time.monotonic() < until:
-        time.sleep(POLL_S)
-    do()
-
-
-CLIENT = Client(explained, client_command, once_it_answers, is_lost, (pymysql.Error, OSError))
-
-
 class Copies(ServerImage[MariadbAddress, MariadbSession]):
     """The image on one server. The address names no database."""
 
-    client = CLIENT
-
-    @property
-    def databases(self) -> tuple[str, ...]:
-        """The names of those that are ours."""
-        return (self.work_database,) if self.source else (self.image, self.work_database)
+    schema = MariadbSchema
 
     def findings(self, session: MariadbSession, subject: str) -> Iterator[Finding]:
         """Databases with these names that a run would have to drop and may not."""
@@ -86,33 +55,27 @@ class Copies(ServerImage[MariadbAddress, MariadbSession]):
                 continue
             try:
                 with connect(self.of(name)) as inside:
-                    _require_ours(inside, name)
+                    _require_ours(inside)
             except Refused as error:
                 yield finding_of(error, subject)
 
-    def prepare(self, workload: Workload, seed: int, watch: Watch) -> dict[str, str]:
-        """Load the image database, unless it is complete; returns its facts."""
-        with self.alone() as session:
-            if found := self._whole(session):
-                return {**found, "reused": "yes"}
-            self.drop(session, self.image)
-            self._create(session, self.image)
-            began = time.monotonic()
-            loaded = load(self.of(self.image), workload, seed, watch)
-            seconds = time.monotonic() - began
-            known = self.known(workload, size_bytes(session, self.image), seconds)
-            with connect(self.of(self.image)) as inside:
-                note(inside, {**known, "state": "whole"})
-        return {**loaded, **known, "reused": "no"}
-
-    def _whole(self, session: MariadbSession) -> dict[str, str]:
-        """The facts of an image that came to its end; empty for none."""
+    def facts(self, session: MariadbSession) -> dict[str, str]:
         if not _exists(session, self.image):
             return {}
         with connect(self.of(self.image)) as inside:
-            found = facts(inside)
-        whole = found.get("state") == "whole" and "build_s" in found
-        return {name: value for name, value in found.items() if name != "state"} if whole else {}
+            found = MariadbSchema(inside).facts()
+        whole = found.pop("state", "") == "whole" and "build_s" in found
+        return found if whole else {}
+
+    def create(self, session: MariadbSession) -> None:
+        self._create(session, self.image)
+
+    def finish(self, session: MariadbSession, facts: Mapping[str, str]) -> None:
+        with connect(self.of(self.image)) as inside:
+            MariadbSchema(inside).note({**facts, "state": "whole"})
+
+    def size_bytes(self, session: MariadbSession) -> int:
+        return size_bytes(session, self.image)
 
     def copy(self, session: MariadbSession, watch: Watch) -> None:
         if self.source:
@@ -127,7 +90,7 @@ class Copies(ServerImage[MariadbAddress, MariadbSession]):
         if not _exists(session, database):
             return
         session.run(f"USE {quoted(database)}")
-        _require_ours(session, database)
+        _require_ours(session)
         session.run(f"SET SESSION lock_wait_timeout = {round(REMOVAL_LIMIT_S)}")
         session.run(f"DROP DATABASE {quoted(database)}")
 
@@ -138,7 +101,7 @@ class Copies(ServerImage[MariadbAddress, MariadbSession]):
         with explained(f"cannot create the database {name}", self.address):
             session.run(f"CREATE DATABASE {name} CHARACTER SET utf8mb4")
             with connect(self.of(name)) as inside:
-                note(inside, {"state": "loading", **(known or {})})
+                MariadbSchema(inside).note({"state": "loading", **(known or {})})
 
     def _copy_tables(self, session: MariadbSession, watch: Watch) -> None:
         """All tables, a few at a time, in the order of their keys: the same pages each time. After
@@ -155,7 +118,7 @@ class Copies(ServerImage[MariadbAddress, MariadbSession]):
                 *(streams, [self._copying(table) for table in LARGEST_FIRST], MariadbSession.run),
                 cancel=lambda stream: end_session(session, stream.id),
             )
-            finish(streams[0], watch)
+            MariadbSchema(streams[0]).finish(address, watch)
 
     def _copying(self, table: str) -> Sequence[str]:
         """Invisible columns get new values: HammerDB's history may number its rows by one."""
@@ -200,14 +163,12 @@ def _require_unused(session: MariadbSession, database: str) -> None:
         )
 
 
-def _require_ours(session: MariadbSession, database: str) -> None:
-    """Raise Refused where the session's database, of that name, is without our mark."""
-    there = tables_there(session)
-    copied = LARGEST_FIRST if COPY_OF in facts(session) else ()
+def _require_ours(session: MariadbSession) -> None:
+    """Raise Refused where the session's database is without our mark."""
+    schema = MariadbSchema(session)
+    there = schema.tables()
+    copied = LARGEST_FIRST if COPY_OF in schema.facts() else ()
     foreign = [name for name, ours in there.items() if not (ours or name in copied)]
     if foreign or (there and FACTS not in there):
-        raise Refused(
-            f"cannot drop the database {database}",
-            seen="it carries no kneebench mark, or has tables that kneebench did not create",
-            do="rename it or drop it yourself",
-        )
+        seen = "it carries no kneebench mark, or has tables that kneebench did not create"
+        raise not_ours(schema.database, seen)

@@ -9,7 +9,6 @@ import re
 from kneebench.databases import log_in
 from kneebench.databases.engines.mariadb.address import client_command
 from kneebench.databases.engines.mariadb.server_address import MariadbAddress
-from kneebench.errors import InvalidMeasurement, KneebenchError, PlanError
 
 CREDENTIALS = (
     "correct the user in the URL, set MYSQL_PWD or the option file ~/.my.cnf, and create the user"
@@ -113,14 +112,3 @@ def error_hint(code: str, words: str, address: MariadbAddress | None) -> str:
         if address
         else "see the server's log and the number in its manual, then run again"
     )
-
-
-def refusal(
-    what: str, words: str, code: str, address: MariadbAddress | None = None
-) -> KneebenchError:
-    """An error with the server's words and the fix: a PlanError if running again would fail the
-    same way, InvalidMeasurement if the server is out of space.
-    """
-    kind = PlanError if code in BY_NUMBER else KneebenchError
-    kind = InvalidMeasurement if code in OUT_OF_SPACE else kind
-    return kind(what, seen=words, do=error_hint(code, words, address))

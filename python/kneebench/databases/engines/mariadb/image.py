@@ -22,12 +22,12 @@ from kneebench.databases.engines.mariadb.launcher import (
     run_bootstrap,
     running_server,
 )
-from kneebench.databases.engines.mariadb.loading import load
 from kneebench.databases.engines.mariadb.server_settings import (
     IMAGE_LOG_BYTES,
     loading,
     settings_text,
 )
+from kneebench.databases.engines.mariadb.sql_schema import load
 from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.base_image import DATA
 from kneebench.databases.tproc_c.loading import Recipe

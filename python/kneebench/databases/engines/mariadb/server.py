@@ -5,30 +5,19 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 
 import pymysql
 
-from kneebench._core import GeneratorSpec, LoadGenerator
-from kneebench.databases.engine import LogCalls, WireAddress, core_address, wire_address
+from kneebench.databases.engine import LogCalls
 from kneebench.databases.engines.mariadb.blocked import end_stuck, end_users, holders
-from kneebench.databases.engines.mariadb.conditions import conditions
-from kneebench.databases.engines.mariadb.error_hints import error_hint
 from kneebench.databases.engines.mariadb.server_address import MariadbAddress
-from kneebench.databases.engines.mariadb.session import (
-    MariadbSession,
-    answers,
-    connect,
-    explained,
-    is_lost,
-    words_of,
-)
+from kneebench.databases.engines.mariadb.session import CLIENT, MariadbSession, connect, words_of
 from kneebench.databases.engines.mariadb.settings_in_force import in_force, log_calls, log_is_mapped
+from kneebench.databases.engines.mariadb.sql_schema import MariadbSchema
 from kneebench.databases.engines.mariadb.waits import MariadbWaits
-from kneebench.databases.managed.crash_report import seen_of_its_end
 from kneebench.databases.managed.server_process import Process
 from kneebench.databases.server_sessions import TIMEOUTS, ServerSessions, Timeouts
-from kneebench.errors import KneebenchError, PlanError
+from kneebench.errors import KneebenchError
 from kneebench.records import Check, Setting
 
 # What the server counts about itself, asked once a second: SHOW GLOBAL STATUS, and the performance
@@ -194,6 +183,8 @@ class MariadbServer(ServerSessions):
     autocommit and send no COMMIT, so none of their questions is counted as a transaction.
     """
 
+    address: MariadbAddress
+    client = CLIENT
     measures = METERS | {"waits"}
 
     def __init__(
@@ -207,9 +198,8 @@ class MariadbServer(ServerSessions):
         timeouts: Timeouts = TIMEOUTS,
         users: MariadbAddress | None = None,
     ) -> None:
-        super().__init__(restore_s, process)
-        self._users = users or address
-        self.address, self.warehouses = address, warehouses
+        super().__init__(address, restore_s, process, users)
+        self.warehouses = warehouses
         self._before, self._timeouts = before, timeouts
         self._session = connect(address, limit_s=timeouts.reading_s)
         self._sampled = connect(address, limit_s=timeouts.reading_s)
@@ -242,24 +232,11 @@ class MariadbServer(ServerSessions):
             _bound(session, self._timeouts.lock_s)
             yield session
 
-    def explained(self, what: str) -> AbstractContextManager[None]:
-        return explained(what)
-
-    def is_lost(self, error: KneebenchError) -> bool:
-        """By the error's number, or where a session was refused."""
-        return isinstance(error, PlanError) or is_lost(error.__cause__)
-
     def lock_holders(self, error: KneebenchError) -> str | None:
         """By InnoDB's lock waits, from the session that samples."""
         if not error.__cause__ or words_of(error.__cause__)[0] != LOCK_TIMED_OUT:
             return None
         return holders(self._sampled, self._own)
-
-    def load_generator(self, spec: GeneratorSpec) -> LoadGenerator:
-        return LoadGenerator(spec, core_address(self.address))
-
-    def users_address(self) -> WireAddress:
-        return wire_address(self._users)
 
     def sum_next_order_ids(self) -> int:
         with self.asking("cannot add up the orders", self._timeouts.idle_s) as session:
@@ -277,7 +254,7 @@ class MariadbServer(ServerSessions):
             return self._readings.counts()
 
     def checks(self, session: MariadbSession) -> Sequence[Check]:
-        return conditions(session, self.warehouses, self._before)
+        return MariadbSchema(session).conditions(self.warehouses, self._before)
 
     def log_calls(self) -> LogCalls | str:
         """By its settings, its process, and the directory of its log."""
@@ -288,10 +265,6 @@ class MariadbServer(ServerSessions):
         """Nothing: InnoDB writes pages all the time (docs/decisions/innodb-log.md). A checkpoint
         that is asked for would write all of them, and then none for a while.
         """
-
-    def connection_hint(self, code: str, message: str) -> str:
-        """By the error's number, or by the message where there is none."""
-        return error_hint(code, message, None)
 
     def end_stuck(self, for_s: float) -> str:
         """By InnoDB's lock waits; waits for other users do not count."""
@@ -305,10 +278,6 @@ class MariadbServer(ServerSessions):
     @property
     def _own(self) -> list[int]:
         return [self._session.id, self._sampled.id]
-
-    def alive(self) -> str:
-        """Empty while the server answers; else what was seen of its end."""
-        return seen_of_its_end(self._process.crash_report, lambda: answers(self.address))
 
 
 OTHERS = """

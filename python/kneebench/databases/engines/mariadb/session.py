@@ -9,19 +9,29 @@ from __future__ import annotations
 import contextlib
 import socket
 import ssl
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any, Self
 
 import pymysql
 from pymysql.connections import Connection
-from pymysql.constants import CLIENT
+from pymysql.constants import CLIENT as CAPABILITIES
 
 from kneebench._core import system_roots
-from kneebench.databases.engines.mariadb.error_hints import NO_TLS, TLS_UNUSED, error_hint, refusal
+from kneebench.databases.client import Client
+from kneebench.databases.engines.mariadb.address import client_command
+from kneebench.databases.engines.mariadb.error_hints import (
+    BY_NUMBER,
+    NO_TLS,
+    OUT_OF_SPACE,
+    TLS_UNUSED,
+    error_hint,
+)
 from kneebench.databases.engines.mariadb.server_address import MariadbAddress
+from kneebench.databases.external.engine import LIMIT_S, POLL_S
 from kneebench.databases.log_in import LOG_IN_S, LogIn
-from kneebench.errors import KneebenchError, PlanError
+from kneebench.errors import PlanError
 
 SEND_S = 10.0
 """Longest wait for a server that reads none of a statement."""
@@ -84,6 +94,16 @@ class MariadbSession:
     def is_mariadb(self) -> bool:
         """Whether the server is MariaDB; else it is MySQL."""
         return "MariaDB" in self.version
+
+    @property
+    def host(self) -> str:
+        """The server's, as it was connected to."""
+        return str(self._connection.host)
+
+    @property
+    def database(self) -> str:
+        """The one that it is in; empty without one."""
+        return str(self.value("SELECT DATABASE()") or "")
 
     @property
     def account(self) -> str:
@@ -221,7 +241,7 @@ def _tls_unused_said(
     except pymysql.Error as error:
         if error.args[:1] != (DENIED,) or tls or address.socket:
             raise
-        offered = getattr(connection, "server_capabilities", 0) & CLIENT.SSL
+        offered = getattr(connection, "server_capabilities", 0) & CAPABILITIES.SSL
         words = f"{words_of(error)[1]}; {TLS_UNUSED if offered else NO_TLS}"
         raise pymysql.OperationalError(DENIED, words) from None
 
@@ -282,21 +302,6 @@ def is_lost(error: BaseException | None) -> bool:
     return isinstance(error, pymysql.InterfaceError | OSError) or code in LOST
 
 
-@contextlib.contextmanager
-def explained(what: str, address: MariadbAddress | None = None) -> Iterator[None]:
-    """What the server refuses inside is raised as a KneebenchError in its words; with an address,
-    that of the plan's URL, as a PlanError where the plan or the server must be changed first.
-    """
-    try:
-        yield
-    except (pymysql.Error, OSError) as error:
-        code, words = words_of(error)
-        said = f"{words} (error {code})" if code else words
-        if address:
-            raise refusal(what, said, code, address) from error
-        raise KneebenchError(what, seen=said, do=error_hint(code, words, None)) from error
-
-
 def answers(address: MariadbAddress) -> bool:
     """True where a server takes connections there."""
     try:
@@ -305,6 +310,29 @@ def answers(address: MariadbAddress) -> bool:
         code = words_of(error)[0]
         return code.isdigit() and 1000 <= int(code) < 2000 and code != "1053"
     return True
+
+
+def _once_it_answers(address: MariadbAddress, do: Callable[[], None]) -> None:
+    until = time.monotonic() + LIMIT_S
+    while not answers(address) and time.monotonic() < until:
+        time.sleep(POLL_S)
+    do()
+
+
+CLIENT = Client(
+    connect,
+    answers,
+    _once_it_answers,
+    client_command,
+    failures=(pymysql.Error, OSError),
+    words_of=words_of,
+    code_name="error",
+    hint=error_hint,
+    lasting=BY_NUMBER,
+    out_of_space=OUT_OF_SPACE,
+    is_lost=is_lost,
+)
+explained = CLIENT.explained
 
 
 # No password is encrypted by a key that was not verified. PyMySQL would do so without TLS where

@@ -8,25 +8,38 @@ of the load and whether it came to its end.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
-from kneebench.databases.engines.mariadb.session import MariadbSession
-from kneebench.databases.tproc_c.loading import LARGEST_FIRST
-from kneebench.errors import Refused
+from kneebench.databases.engines.mariadb.server_address import MariadbAddress
+from kneebench.databases.engines.mariadb.session import CLIENT, MariadbSession
+from kneebench.databases.tproc_c.adopted import Existing
+from kneebench.databases.tproc_c.conditions import Broken, Condition, checks, conditions_in
+from kneebench.databases.tproc_c.loading import LARGEST_FIRST, Step
+from kneebench.databases.tproc_c.schema import MARK, Schema
+from kneebench.errors import PlanError
+from kneebench.records import Check
 
 HERE = Path(__file__).parent
-MARK = "made by kneebench"
 FACTS = "kneebench_image"
 PROCEDURES_END = "//"
 MAKE_FACTS = (
     f"CREATE TABLE IF NOT EXISTS {FACTS} (name varchar(64) PRIMARY KEY, value text NOT NULL)"
     f" ENGINE = InnoDB COMMENT = '{MARK}'"
 )
-
-
 KEEP_FACT = f"REPLACE INTO {FACTS} VALUES (%s, %s)"  # noqa: S608
 READ_FACTS = f"SELECT name, value FROM {FACTS}"  # noqa: S608
+UNUSED = "SELECT min(d_next_o_id = 3001 AND d_ytd = 30000) FROM district"
+BROKEN = """
+SELECT count(*), min(CONCAT(place, ': ', off)), LEFT(SHA2(CAST(COALESCE(
+    sum(off * (CAST(CRC32(place) AS DECIMAL(10)) + 1)), 0) AS DECIMAL(60, 2)), 256), 16)
+FROM ({}) AS broken"""
+"""The fingerprint adds up what is off, each place weighed by a number of its own: equal sums mean,
+in practice, equal places and amounts."""
+OTHER_ENGINES = """
+SELECT DISTINCT engine FROM information_schema.tables
+WHERE table_schema = DATABASE() AND table_name IN %s AND engine <> 'InnoDB'"""
 
 
 def quoted(name: str) -> str:
@@ -54,33 +67,6 @@ def making(table: str) -> list[str]:
     return [f"{one} COMMENT = '{MARK}'" for one in statements("schema.sql") if wanted.match(one)]
 
 
-def install_procedures(session: MariadbSession) -> None:
-    """Put the five procedures into the session's database; those of an earlier version are
-    replaced.
-    """
-    for statement in statements("procedures.sql", PROCEDURES_END):
-        session.run(statement)
-
-
-def tables_there(session: MariadbSession) -> dict[str, bool]:
-    """The tables of the session's database; True for those that we made."""
-    rows = session.rows(
-        "SELECT table_name, table_comment FROM information_schema.tables"
-        " WHERE table_schema = DATABASE()"
-    )
-    return {str(name): comment == MARK for name, comment in rows}
-
-
-def facts(session: MariadbSession) -> dict[str, str]:
-    """What the load noted of itself; empty where there was none.
-
-    `state` is "loading" or "whole".
-    """
-    if not tables_there(session).get(FACTS):
-        return {}
-    return {str(name): str(value) for name, value in session.rows(READ_FACTS)}
-
-
 def is_whole(session: MariadbSession, database: str) -> bool:
     """Whether a load in this database came to its end; False where there is none."""
     query = "SELECT count(*) FROM information_schema.tables WHERE (table_schema, table_name) = "
@@ -88,34 +74,6 @@ def is_whole(session: MariadbSession, database: str) -> bool:
         return False
     state = "SELECT value FROM {}.{} WHERE name = 'state'"
     return bool(session.value(state.format(quoted(database), FACTS)) == "whole")
-
-
-def note(session: MariadbSession, known: dict[str, str]) -> None:
-    """Keep facts of the load, in place of those of the same names."""
-    session.run(MAKE_FACTS)
-    for name, value in known.items():
-        session.run(KEEP_FACT, name, value)
-
-
-def drop_ours(session: MariadbSession, database: str) -> None:
-    """Drop our tables, and nothing else; raises Refused where a table of another's has the name of
-    one of them.
-    """
-    for name in require_ours(session, database):
-        session.run(f"DROP TABLE {name}")
-
-
-def require_ours(session: MariadbSession, database: str) -> list[str]:
-    """Our tables that are there; raises Refused where one of those names is another's."""
-    there = tables_there(session)
-    ours = [name for name in (*LARGEST_FIRST, FACTS) if name in there]
-    if foreign := sorted(name for name in ours if not there[name]):
-        raise Refused(
-            f"cannot load the database {database}",
-            seen=f"it contains tables that kneebench did not create: {', '.join(foreign)}",
-            do='use an empty database, or set schema_from = "hammerdb"',
-        )
-    return ours
 
 
 def size_bytes(session: MariadbSession, database: str) -> int:
@@ -135,3 +93,106 @@ def columns_of(session: MariadbSession, table: str) -> Sequence[str]:
         table,
     )
     return [str(name) for (name,) in rows]
+
+
+class MariadbSchema(Schema[MariadbSession]):
+    """The tables in a session's database.
+
+    The rows come from the core by LOAD DATA LOCAL INFILE, in the order of each table's primary key,
+    by which InnoDB stores it. A schema of HammerDB's has columns with the names of ours and wider
+    types, in another order; OL_AMOUNT is a whole number. The procedures name all columns that they
+    write, so they run on it unchanged.
+    """
+
+    client = CLIENT
+    routines = "procedures"
+    filling = "LOAD DATA LOCAL INFILE 'rows' INTO TABLE {} CHARACTER SET ascii"
+    own = (*LARGEST_FIRST, FACTS)
+
+    @property
+    def database(self) -> str:
+        return self.session.database
+
+    def tables(self) -> dict[str, bool]:
+        """All of the database."""
+        rows = self.session.rows(
+            "SELECT table_name, table_comment FROM information_schema.tables"
+            " WHERE table_schema = DATABASE()"
+        )
+        return {str(name): comment == MARK for name, comment in rows}
+
+    def facts(self) -> dict[str, str]:
+        if not self.tables().get(FACTS):
+            return {}
+        return {str(name): str(value) for name, value in self.session.rows(READ_FACTS)}
+
+    def note(self, known: Mapping[str, str]) -> None:
+        self.session.run(MAKE_FACTS)
+        for name, value in known.items():
+            self.session.run(KEEP_FACT, name, value)
+
+    def is_unused(self) -> bool:
+        return bool(self.session.value(UNUSED))
+
+    def count_warehouses(self) -> int:
+        return int(self.session.value("SELECT count(*) FROM warehouse"))
+
+    def size_bytes(self) -> int:
+        return size_bytes(self.session, self.database)
+
+    def making(self, table: str) -> list[str]:
+        return making(table)
+
+    def drop_tables(self, names: Sequence[str]) -> None:
+        for name in names:
+            self.session.run(f"DROP TABLE {name}")
+
+    def steps(self, address: MariadbAddress) -> list[Step]:
+        analyze = f"ANALYZE NO_WRITE_TO_BINLOG TABLE {', '.join(LARGEST_FIRST)}"
+        return [
+            Step("statistics_s", "gathering statistics", partial(self.session.run, analyze)),
+            Step("functions_s", "installing the procedures", self.install_routines),
+        ]
+
+    def install_routines(self) -> None:
+        """The five procedures."""
+        for statement in statements("procedures.sql", PROCEDURES_END):
+            self.session.run(statement)
+
+    @staticmethod
+    def routines_removal() -> list[str]:
+        every = statements("procedures.sql", PROCEDURES_END)
+        return [statement for statement in every if statement.startswith("DROP PROCEDURE")]
+
+    def remove_routines(self, limit_s: float) -> None:
+        self.session.run(f"SET SESSION lock_wait_timeout = {round(limit_s)}")
+        for statement in self.routines_removal():
+            self.session.run(statement)
+
+    def conditions(self, warehouses: int, before: Sequence[Check] | None = None) -> list[Check]:
+        """In a transaction that ends with the session."""
+        self.session.run("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        self.session.run("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
+        return checks(conditions_in(HERE), self._broken, warehouses, before)
+
+    def _broken(self, condition: Condition, checked: Sequence[int]) -> Broken:
+        listed = f"({', '.join(map(str, checked))})"
+        asked = condition.query.replace("%(warehouses)s", listed)
+        places, first, fingerprint = self.session.row(BROKEN.format(asked))
+        return Broken(int(places), str(first or ""), str(fingerprint))
+
+    def existing_facts(self, warehouses: int) -> dict[str, str]:
+        """Raises PlanError for tables without transactions too."""
+        if others := self.session.rows(OTHER_ENGINES, LARGEST_FIRST):
+            raise PlanError(
+                f"cannot use HammerDB's schema in {self.database}",
+                seen=f"it has tables of the storage engine {others[0][0]}",
+                do="build the schema with HammerDB's storage engine innodb",
+            )
+        return super().existing_facts(warehouses)
+
+    def existing(self) -> Existing:
+        return Existing(self.database, self.size_bytes())
+
+
+load = MariadbSchema.load

@@ -10,7 +10,6 @@ mounts of its own (ProtectSystem) over the same directories; a container has oth
 from __future__ import annotations
 
 import os
-import socket
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -18,10 +17,10 @@ import psutil
 
 from kneebench.databases.engines.mariadb.session import MariadbSession
 from kneebench.databases.engines.mariadb.settings_in_force import CAPACITY
+from kneebench.databases.external.engine import ELSEWHERE, NO_PERMISSION, ends_here, found_here
 from kneebench.lab.drives import mount_of
 from kneebench.records import Role, Whereabouts
 
-ELSEWHERE = "its process is not on this machine (forwarded port or container)"
 HIDDEN = (
     "not known to be on this machine: this account may not see the server's process (run kneebench"
     " as root or as the server's account)"
@@ -37,10 +36,10 @@ ELSEWHERE_BY = (
 PROGRAMS = ("mariadbd", "mysqld")
 
 
-def whereabouts(session: MariadbSession, settings: Mapping[str, str], host: str) -> Whereabouts:
+def whereabouts(session: MariadbSession, settings: Mapping[str, str]) -> Whereabouts:
     """Of the server at the other end."""
-    if not _ends_here(session):
-        return Whereabouts(seen=f"on another machine ({host})")
+    if not ends_here(session.peer):
+        return Whereabouts(seen=f"on another machine ({session.host})")
     data = Path(settings["datadir"])
     process, hidden = _process(data)
     if process is None:
@@ -50,18 +49,9 @@ def whereabouts(session: MariadbSession, settings: Mapping[str, str], host: str)
     held: list[tuple[Role, Path]] = [("data", data)]
     if apart:
         held.append(("log", log))
-    closed = not os.access(data.parent, os.X_OK)
-    unknown = f"the drive under {data} is unknown: no read permission for this account"
-    watched = [path for _, path in held]
-    return Whereabouts(
-        here=True,
-        seen="on this machine",
-        process=process,
-        cores=tuple(sorted(os.sched_getaffinity(process))),
-        paths=() if closed else tuple(watched),
-        roles=() if closed else tuple(role for role, _ in held),
-        notes=(unknown,) if closed else tuple(_unwatched(settings, watched)),
-    )
+    if not os.access(data.parent, os.X_OK):
+        return found_here(process, (), [NO_PERMISSION.format(data)])
+    return found_here(process, held, _unwatched(settings, [path for _, path in held]))
 
 
 def _unwatched(settings: Mapping[str, str], watched: Sequence[Path]) -> Iterator[str]:
@@ -79,12 +69,6 @@ def log_directory(settings: Mapping[str, str]) -> Path:
     """Where the log is: MySQL from 8.0.30 has a directory of its own for it in that place."""
     place = Path(settings["datadir"], settings.get("innodb_log_group_home_dir", "./"))
     return (place / "#innodb_redo" if CAPACITY in settings else place).resolve()
-
-
-def _ends_here(session: MariadbSession) -> bool:
-    """A socket of this machine, or an address that is ours as well."""
-    ours = session.peer
-    return bool(ours.family == socket.AF_UNIX or ours.getpeername()[0] == ours.getsockname()[0])
 
 
 def _process(data: Path) -> tuple[int | None, bool]:

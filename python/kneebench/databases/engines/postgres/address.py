@@ -7,11 +7,11 @@ which is never stored; `without_passwords` is what results and messages may show
 
 from __future__ import annotations
 
-import contextlib
 import getpass
 import os
 import select
-from collections.abc import Iterator, Mapping
+import shlex
+from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import Any
 
@@ -23,11 +23,13 @@ from psycopg.waiting import Ready, Wait
 from pydantic import SecretStr, ValidationError
 
 from kneebench._core import NO_LIMITS, system_roots
-from kneebench.databases.engines.postgres.error_hints import error_hint, refusal
+from kneebench.databases.client import Client
+from kneebench.databases.engines.postgres.error_hints import BY_STATE, OUT_OF_SPACE, error_hint
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
 from kneebench.databases.engines.postgres.table import URL
+from kneebench.databases.external.engine import once_it_is_back
 from kneebench.databases.log_in import LogIn
-from kneebench.errors import KneebenchError, PlanError
+from kneebench.errors import PlanError
 from kneebench.secrets import without_passwords
 
 UNDERSTOOD = {
@@ -177,20 +179,6 @@ def connect(
     return connection
 
 
-@contextlib.contextmanager
-def explained(what: str, address: PostgresAddress | None = None) -> Iterator[None]:
-    """What the server refuses inside is raised as a KneebenchError in its words; with an address,
-    that of the plan's URL, as a PlanError where the plan or the server must be changed first."""
-    try:
-        yield
-    except psycopg.Error as error:
-        state = error.sqlstate or ""
-        words = _words(error) + (f" (SQLSTATE {state})" if state else "")
-        if address:
-            raise refusal(what, words, state, address) from error
-        raise KneebenchError(what, seen=words, do=error_hint(state, words, None)) from error
-
-
 def answers(address: PostgresAddress) -> bool:
     """True where a server takes connections there: asked without logging in to the workload's
     database, so nothing is counted.
@@ -218,7 +206,7 @@ def _ping(address: PostgresAddress) -> int:
     return found
 
 
-def _words(error: Exception) -> str:
+def _words(error: BaseException) -> str:
     return " ".join(str(error).split())
 
 
@@ -281,3 +269,45 @@ class TimeLimitedConnection(psycopg.Connection[tuple[Any, ...]]):
         return Ready(
             (Ready.R if seen & select.POLLIN else 0) | (Ready.W if seen & select.POLLOUT else 0)
         )
+
+
+# What all servers by this client answer alike.
+
+ENDED = "57P"
+"""Prefix of the SQLSTATE of a session that the server ended (admin_shutdown, crash_shutdown,
+...)."""
+
+
+def psql_command(address: PostgresAddress, statements: str) -> str:
+    """A psql command that runs these statements, without the password."""
+    without = make_conninfo("", **parameters(address.model_copy(update={"password": None})))
+    return f"psql {shlex.quote(without)} -c {shlex.quote(statements)}"
+
+
+def _once_it_answers(address: PostgresAddress, do: Callable[[], None]) -> None:
+    once_it_is_back(do, (psycopg.OperationalError, PlanError), lambda: runs_there(address))
+
+
+def _is_lost(error: BaseException | None) -> bool:
+    lost = isinstance(error, psycopg.OperationalError) and (error.sqlstate or ENDED)
+    return str(lost).startswith(ENDED)
+
+
+def _words_of(error: BaseException) -> tuple[str, str]:
+    return getattr(error, "sqlstate", None) or "", _words(error)
+
+
+CLIENT = Client(
+    connect,
+    answers,
+    _once_it_answers,
+    psql_command,
+    failures=(psycopg.Error,),
+    words_of=_words_of,
+    code_name="SQLSTATE",
+    hint=error_hint,
+    lasting=BY_STATE,
+    out_of_space=(OUT_OF_SPACE,),
+    is_lost=_is_lost,
+)
+explained = CLIENT.explained

@@ -15,7 +15,6 @@ import psycopg
 from kneebench._core import ConnectError, LoadError
 from kneebench.databases import log_in
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
-from kneebench.errors import InvalidMeasurement, KneebenchError, PlanError
 
 CREDENTIALS = (
     "correct the user in the URL, and set PGPASSWORD or write a passfile (PGPASSFILE, mode 0600)"
@@ -137,14 +136,3 @@ def error_hint(state: str, words: str, address: PostgresAddress | None) -> str:
             " again"
         )
     )
-
-
-def refusal(
-    what: str, words: str, state: str, address: PostgresAddress | None = None
-) -> KneebenchError:
-    """An error with the server's words and the fix: a PlanError if running again would fail the
-    same way, InvalidMeasurement if the server is out of space.
-    """
-    kind = PlanError if state in BY_STATE else KneebenchError
-    kind = InvalidMeasurement if state == OUT_OF_SPACE else kind
-    return kind(what, seen=words, do=error_hint(state, words, address))

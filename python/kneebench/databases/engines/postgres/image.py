@@ -13,9 +13,9 @@ from kneebench.databases.engines.postgres.launcher import (
     make_cluster,
     running_server,
 )
-from kneebench.databases.engines.postgres.loading import load
 from kneebench.databases.engines.postgres.server_address import DATABASE
 from kneebench.databases.engines.postgres.server_settings import loading, settings_text
+from kneebench.databases.engines.postgres.sql_schema import load
 from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.base_image import DATA
 from kneebench.databases.managed.copying import duplicate

@@ -5,22 +5,14 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from typing import Any
 
 import psycopg
 
 from kneebench import units
-from kneebench._core import GeneratorSpec, LoadGenerator
 from kneebench.analysis.wording import number_of_users
-from kneebench.databases.engine import LogCalls, WireAddress, core_address, wire_address
-from kneebench.databases.engines.postgres.address import (
-    answers,
-    connect,
-    explained,
-)
-from kneebench.databases.engines.postgres.conditions import conditions
-from kneebench.databases.engines.postgres.error_hints import error_hint
+from kneebench.databases.engine import LogCalls
+from kneebench.databases.engines.postgres.address import CLIENT, connect
 from kneebench.databases.engines.postgres.log_segments import LogSegments
 from kneebench.databases.engines.postgres.readings import METERS, PostgresReadings, PostgresWaits
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
@@ -30,7 +22,7 @@ from kneebench.databases.engines.postgres.settings_in_force import (
     remarks,
     with_users_session,
 )
-from kneebench.databases.managed.crash_report import seen_of_its_end
+from kneebench.databases.engines.postgres.sql_schema import PostgresSchema
 from kneebench.databases.managed.server_process import Process
 from kneebench.databases.server_sessions import TIMEOUTS, ServerSessions, Timeouts
 from kneebench.errors import KneebenchError, PlanError
@@ -54,6 +46,8 @@ class PostgresServer(ServerSessions):
     questions they keep nobody waiting.
     """
 
+    address: PostgresAddress
+    client = CLIENT
     measures = METERS | {"waits"}
 
     def __init__(
@@ -68,9 +62,8 @@ class PostgresServer(ServerSessions):
         segments: LogSegments | None = None,
         users: PostgresAddress | None = None,
     ) -> None:
-        super().__init__(restore_s, process)
-        self._users = users or address
-        self.address, self.warehouses = address, warehouses
+        super().__init__(address, restore_s, process, users)
+        self.warehouses = warehouses
         self._before, self._segments, self._timeouts = before, segments, timeouts
         self._session = connect(address, limit_s=timeouts.reading_s)
         self._side = connect(address, limit_s=timeouts.whole_s)
@@ -110,9 +103,6 @@ class PostgresServer(ServerSessions):
             _bound(connection, self._timeouts.lock_s)
             yield connection
 
-    def explained(self, what: str) -> AbstractContextManager[None]:
-        return explained(what)
-
     def is_lost(self, error: KneebenchError) -> bool:
         """By psycopg's class, or where a connection was refused."""
         return isinstance(error, PlanError) or isinstance(error.__cause__, psycopg.OperationalError)
@@ -124,20 +114,10 @@ class PostgresServer(ServerSessions):
         with _question(self._side):
             return lockers(self._side)
 
-    def load_generator(self, spec: GeneratorSpec) -> LoadGenerator:
-        return LoadGenerator(spec, core_address(self.address))
-
-    def users_address(self) -> WireAddress:
-        return wire_address(self._users)
-
     def sum_next_order_ids(self) -> int:
         with self.asking("cannot add up the orders", self._timeouts.idle_s) as session:
-            return int(
-                (
-                    session.execute("SELECT sum(d_next_o_id) FROM public.district").fetchone()
-                    or (0,)
-                )[0]
-            )
+            orders = session.execute("SELECT sum(d_next_o_id) FROM public.district").fetchone()
+            return int((orders or (0,))[0])
 
     def transaction_counts(self) -> tuple[int, int]:
         """(committed, rolled back) as pg_stat_database counts them, once the last session of the
@@ -152,7 +132,7 @@ class PostgresServer(ServerSessions):
         return round(seen["database.commits|database"]), round(seen["database.rollbacks|database"])
 
     def checks(self, session: psycopg.Connection[tuple[Any, ...]]) -> Sequence[Check]:
-        return conditions(session, self.warehouses, self._before)
+        return PostgresSchema(session).conditions(self.warehouses, self._before)
 
     def log_calls(self) -> LogCalls | str:
         """By its settings and its first process."""
@@ -179,10 +159,6 @@ class PostgresServer(ServerSessions):
         except OSError:
             return None
 
-    def connection_hint(self, code: str, message: str) -> str:
-        """By the SQLSTATE, or by the message where there is none."""
-        return error_hint(code, message, None)
-
     def end_stuck(self, for_s: float) -> str:
         """By pg_blocking_pids; waits for other users do not count."""
         with self.asking("cannot check for users that wait for a lock") as session:
@@ -196,10 +172,6 @@ class PostgresServer(ServerSessions):
     @property
     def _own(self) -> list[int]:
         return [own.info.backend_pid for own in (self._session, self._side, self._sampled)]
-
-    def alive(self) -> str:
-        """Empty while the server answers; else what was seen of its end."""
-        return seen_of_its_end(self._process.crash_report, lambda: answers(self.address))
 
 
 @contextlib.contextmanager

@@ -10,33 +10,25 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shlex
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import psycopg
 from psycopg import sql
-from psycopg.conninfo import make_conninfo
 
-from kneebench.databases.engines.postgres.address import connect, explained, parameters, runs_there
-from kneebench.databases.engines.postgres.loading import load
+from kneebench.databases.engines.postgres.address import connect, explained
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
-from kneebench.databases.external.engine import KILLED_S, in_use, not_locked, once_it_is_back
-from kneebench.databases.external.image import Client, ServerImage
-from kneebench.errors import PlanError, Refused
+from kneebench.databases.engines.postgres.sql_schema import PostgresSchema
+from kneebench.databases.external.engine import KILLED_S, in_use, not_locked
+from kneebench.databases.external.image import ServerImage, not_ours
 from kneebench.lab.programs import wait_until
-from kneebench.plan.workload import Workload
 from kneebench.records import Finding, Watch
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 OURS = "made by kneebench: "
-ENDED = "57P"
-"""Prefix of the SQLSTATE of a session that the server ended (admin_shutdown, crash_shutdown,
-...)."""
 THERE = """
 SELECT datname, rolname, coalesce(shobj_description(d.oid, 'pg_database'), ''),
-    pg_has_role(datdba, 'usage'), pg_database_size(d.oid)
+    pg_has_role(datdba, 'usage')
 FROM pg_database d JOIN pg_roles r ON r.oid = datdba WHERE datname = ANY(%s)"""
 UNMARKED = "it carries no kneebench mark"
 UNLOCK = "SELECT pg_advisory_unlock(%s)"
@@ -46,35 +38,16 @@ HOLDERS = (
 )
 
 
-def once_it_answers(address: PostgresAddress, do: Callable[[], None]) -> None:
-    """Call `do`; on a server that accepts no sessions yet, as soon as it does."""
-    once_it_is_back(do, (psycopg.OperationalError, PlanError), lambda: runs_there(address))
-
-
-def psql_command(address: PostgresAddress, statements: str) -> str:
-    """A psql command that runs these statements, without the password."""
-    without = make_conninfo("", **parameters(address.model_copy(update={"password": None})))
-    return f"psql {shlex.quote(without)} -c {shlex.quote(statements)}"
-
-
-def _is_lost(error: BaseException) -> bool:
-    lost = isinstance(error, psycopg.OperationalError) and (error.sqlstate or ENDED)
-    return str(lost).startswith(ENDED)
-
-
-CLIENT = Client(explained, psql_command, once_it_answers, _is_lost, (psycopg.Error,))
-
-
 class Template(ServerImage[PostgresAddress, Connection]):
     """The image on one server."""
 
-    client = CLIENT
+    schema = PostgresSchema
     drop_by_hand = "DROP DATABASE IF EXISTS {} WITH (FORCE)"
 
     def findings(self, connection: Connection, subject: str) -> Iterator[Finding]:
         """Databases with these names that are not ours, or that another role owns."""
-        names = [self.work_database, *([] if self.source else [self.image])]
-        for name, owner, comment, may, _ in connection.execute(THERE, [names]).fetchall():
+        there = connection.execute(THERE, [[*self.databases]]).fetchall()
+        for name, owner, comment, may in there:
             if not comment.startswith(OURS):
                 seen, do = f"the database {name}: {UNMARKED}", "rename it or drop it yourself"
                 yield Finding(level="refused", subject=subject, seen=seen, do=do)
@@ -87,29 +60,21 @@ class Template(ServerImage[PostgresAddress, Connection]):
                     do=f"GRANT {owner} TO {user}, or, as {owner}, DROP DATABASE {name}",
                 )
 
-    def image_bytes(self, connection: Connection) -> int:
-        """The size of the image that is there and whole; 0 of any other."""
-        for _, _, comment, _, size in connection.execute(THERE, [[self.image]]).fetchall():
-            return int(size) if self.source or comment.startswith(f"{OURS}image ") else 0
-        return 0
+    def size_bytes(self, session: Connection) -> int:
+        query = "SELECT pg_database_size(oid) FROM pg_database WHERE datname = %s"
+        return int((session.execute(query, [self.image]).fetchone() or (0,))[0])
 
-    def prepare(self, workload: Workload, seed: int, watch: Watch) -> dict[str, str]:
-        """Load the image database, unless it is complete; returns its facts."""
-        with self.alone() as connection:
-            comment = _comment(connection, self.image)
-            if comment and comment.startswith(f"{OURS}image "):
-                return {**json.loads(comment.removeprefix(f"{OURS}image ")), "reused": "yes"}
-            _drop(connection, self.image)
-            _create(connection, self.address, self.image, "a base image being built")
-            began = time.monotonic()
-            loaded = load(self.of(self.image), workload, seed, watch)
-            seconds = time.monotonic() - began
-            size = (
-                connection.execute("SELECT pg_database_size(%s)", [self.image]).fetchone() or (0,)
-            )[0]
-            facts = {**self.known(workload, size, seconds), **loaded}
-            _mark(connection, self.image, f"image {json.dumps(facts)}")
-        return {**facts, "reused": "no"}
+    def facts(self, session: Connection) -> dict[str, str]:
+        """They are in its comment."""
+        comment = _comment(session, self.image) or ""
+        facts = comment.removeprefix(f"{OURS}image ")
+        return dict(json.loads(facts)) if facts != comment else {}
+
+    def create(self, session: Connection) -> None:
+        _create(session, self.address, self.image, "a base image being built")
+
+    def finish(self, session: Connection, facts: Mapping[str, str]) -> None:
+        _mark(session, self.image, f"image {json.dumps(facts)}")
 
     def copy(self, session: Connection, watch: Watch) -> None:
         _create(session, self.address, self.work_database, "a restored database", self.image)
@@ -192,11 +157,7 @@ def _drop(connection: Connection, database: str) -> None:
     if comment is None:
         return
     if not comment.startswith(OURS):
-        raise Refused(
-            f"cannot drop the database {database}",
-            seen=UNMARKED,
-            do="rename it or drop it yourself",
-        )
+        raise not_ours(database, UNMARKED)
     name = sql.Identifier(database)
     try:
         connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(name))

@@ -17,6 +17,7 @@ from typing import Any
 import psutil
 import psycopg
 
+from kneebench.databases.external.engine import ELSEWHERE, NO_PERMISSION, ends_here, found_here
 from kneebench.lab.drives import mount_of
 from kneebench.records import Role, Whereabouts
 
@@ -32,31 +33,17 @@ UNKNOWN = "the directories of the server's files are unknown: grant pg_monitor t
 
 def whereabouts(connection: Connection) -> Whereabouts:
     """Of the server at the other end."""
-    if not _ends_here(connection):
+    with socket.socket(fileno=os.dup(connection.fileno())) as ours:
+        here = ends_here(ours)
+    if not here:
         return Whereabouts(seen=f"on another machine ({connection.info.host})")
     postmaster = _postmaster(connection)
     if postmaster is None:
-        return Whereabouts(seen="its process is not on this machine (forwarded port or container)")
+        return Whereabouts(seen=ELSEWHERE)
     data = _data_directory(connection, postmaster)
     if data is not None and not _is_there(data):
         return Whereabouts(seen=f"its data directory {data} is not on this machine (container)")
-    found, notes = _paths(connection, data) if data else ((), (UNKNOWN,))
-    cores = tuple(sorted(os.sched_getaffinity(postmaster)))
-    return Whereabouts(
-        here=True,
-        seen="on this machine",
-        process=postmaster,
-        cores=cores,
-        paths=tuple(path for _, path in found),
-        roles=tuple(role for role, _ in found),
-        notes=notes,
-    )
-
-
-def _ends_here(connection: Connection) -> bool:
-    """A socket of this machine, or an address that is ours as well."""
-    with socket.socket(fileno=os.dup(connection.fileno())) as ours:
-        return ours.family == socket.AF_UNIX or ours.getpeername()[0] == ours.getsockname()[0]
+    return found_here(postmaster, *(_paths(connection, data) if data else ((), (UNKNOWN,))))
 
 
 def _postmaster(connection: Connection) -> int | None:
@@ -97,7 +84,7 @@ def _paths(connection: Connection, data: Path) -> tuple[tuple[Held, ...], tuple[
         (("data", Path(space)),) if space and os.access(space, os.F_OK) else ()
     )
     if not os.access(data.parent, os.X_OK):
-        return spaces, (f"the drive under {data} is unknown: no read permission for this account",)
+        return spaces, (NO_PERMISSION.format(data),)
     if not os.access(data, os.X_OK):
         return (("data", data), *spaces), (
             f"the log's location is unknown: this account cannot enter {data}",

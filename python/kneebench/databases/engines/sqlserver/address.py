@@ -10,8 +10,6 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import SecretStr
 
-from kneebench._core import Address as CoreAddress
-from kneebench.databases.engine import WireAddress
 from kneebench.databases.engines.sqlserver.error_hints import refusal
 from kneebench.databases.engines.sqlserver.server_address import SqlServerAddress
 from kneebench.databases.engines.sqlserver.session import SqlError
@@ -43,8 +41,8 @@ def address_of(url: str, table: SqlServerDatabase) -> SqlServerAddress:
         user=unquote(parts.username),
         password=_password(table),
         database=database,
-        verified=not table.trust_server_certificate,
-        root_certificates=str(table.root_certificates or ""),
+        sslmode="require" if table.trust_server_certificate else "verify-full",
+        sslrootcert=str(table.root_certificates or ""),
     )
 
 
@@ -59,25 +57,6 @@ def _password(table: SqlServerDatabase) -> SecretStr | None:
             raise PlanError("database.password_file", seen=seen, do=do) from None
     found = os.environ.get(PASSWORD)
     return SecretStr(found) if found else None
-
-
-def core_address(address: SqlServerAddress) -> CoreAddress:
-    """The address as the Rust core takes it."""
-    return CoreAddress(**wire_address(address))
-
-
-def wire_address(address: SqlServerAddress) -> WireAddress:
-    """The address as plain data, which also goes to other hosts."""
-    return WireAddress(
-        protocol="tds",
-        host=address.host,
-        port=address.port,
-        user=address.user,
-        password=address.password.get_secret_value() if address.password else None,
-        database=address.database,
-        sslmode="verify-full" if address.verified else "require",
-        sslrootcert=address.root_certificates,
-    )
 
 
 def sqlcmd(address: SqlServerAddress, statements: str, database: str = "") -> str:

@@ -105,7 +105,7 @@ def with_procedures(address: SqlServerAddress, journal: Journal, watch: Watch) -
     """
     what = f"kneebench's procedures in the database {address.database}"
     by_hand = sqlcmd(address, "; ".join(removal()), address.database)
-    noted = journal.on_a_server(what, address.server, by_hand)
+    noted = journal.on_a_server(what, address.place, by_hand)
     undo = partial(once_it_is_back, partial(_remove, address), (PlanError,))
     with undone_after(undo, noted, journal, watch, SqlError):
         with connect_to(address) as inside:

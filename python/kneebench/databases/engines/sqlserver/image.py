@@ -288,7 +288,7 @@ def in_journal(image: Image, journal: Journal) -> MadeOnServer:
     address, name = image.address, image.address.database
     require_ours(image.session, name, f"cannot use the database {name}")
     by_hand = drop_by_hand(address, alone=image.version.restores)
-    return journal.on_a_server(f"the database {name}", address.server, by_hand)
+    return journal.on_a_server(f"the database {name}", address.place, by_hand)
 
 
 def prepare_image(image: Image, journal: Journal, watch: Watch) -> dict[str, str]:

@@ -12,7 +12,8 @@ from contextlib import ExitStack
 from functools import partial
 
 from kneebench._core import LoadError, TableLoad
-from kneebench.databases.engines.sqlserver.address import core_address, explained
+from kneebench.databases.engine import core_address
+from kneebench.databases.engines.sqlserver.address import explained
 from kneebench.databases.engines.sqlserver.database import connect_to, facts, note
 from kneebench.databases.engines.sqlserver.error_hints import refusal
 from kneebench.databases.engines.sqlserver.server_address import SqlServerAddress

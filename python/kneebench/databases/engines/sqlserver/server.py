@@ -6,9 +6,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 
-from kneebench._core import GeneratorSpec, LoadGenerator
-from kneebench.databases.engine import WireAddress
-from kneebench.databases.engines.sqlserver.address import core_address, explained, wire_address
+from kneebench.databases.engines.sqlserver.address import explained
 from kneebench.databases.engines.sqlserver.blocked import end_stuck, end_users
 from kneebench.databases.engines.sqlserver.conditions import Conditions
 from kneebench.databases.engines.sqlserver.database import connect_to
@@ -50,6 +48,8 @@ class SqlServer(ServerSessions):
     workload's database, one that samples waits, and one in the database for what takes long.
     """
 
+    address: SqlServerAddress
+
     def __init__(
         self,
         address: SqlServerAddress,
@@ -57,8 +57,8 @@ class SqlServer(ServerSessions):
         restore_s: float,
         notes: Sequence[str] = (),
     ) -> None:
-        super().__init__(restore_s)
-        self.address, self._conditions = address, conditions
+        super().__init__(address, restore_s)
+        self._conditions = conditions
         with contextlib.ExitStack() as opened:
             self._session = opened.enter_context(connect(address, limit_s=READING_S))
             self._sampled = opened.enter_context(connect(address, limit_s=READING_S))
@@ -119,12 +119,6 @@ class SqlServer(ServerSessions):
         if isinstance(error, PlanError):
             return not isinstance(cause, SqlError)
         return isinstance(cause, SqlError) and cause.lost
-
-    def load_generator(self, spec: GeneratorSpec) -> LoadGenerator:
-        return LoadGenerator(spec, core_address(self.address))
-
-    def users_address(self) -> WireAddress:
-        return wire_address(self.address)
 
     def sum_next_order_ids(self) -> int:
         with self.reaching("cannot add up the orders") as inside:

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from pydantic import SecretStr
+from typing import ClassVar, Literal
 
-from kneebench.records import Record
+from kneebench.databases.engine import ServerAddress
 
 
-class SqlServerAddress(Record):
-    """Address of a server, with the database to use there. It is never stored: results contain only
-    the engine's settings.
+class SqlServerAddress(ServerAddress):
+    """Address of a server, with the database to use there. All connections are encrypted.
 
-    `verified`: the server's certificate must be signed by one of `root_certificates` (empty: this
-    machine's) and be for `host`. All connections are encrypted.
+    `sslmode`: verify-full, where the certificate must be for `host` and signed by one of the
+    authorities in `sslrootcert` (empty: this machine's); require, where it is not checked.
     """
 
-    host: str
+    protocol: ClassVar[Literal["tds"]] = "tds"
     port: int = 1433
     user: str
-    password: SecretStr | None = None
-    database: str
-    verified: bool = True
-    root_certificates: str = ""
-
-    @property
-    def server(self) -> str:
-        return f"{self.host}:{self.port}"
+    sslmode: Literal["require", "verify-full"] = "verify-full"

@@ -228,7 +228,7 @@ class PlansSettings:
         self, session: SqlServerSession, wanted: Mapping[str, int], journal: Journal
     ) -> None:
         self._session, self._wanted, self._journal = session, wanted, journal
-        server = session.address.server
+        server = session.address.place
         self._what = f"settings of {server}"
         self._left = journal.left_on_server(ChangedServerSettings, self._what)
 

@@ -134,7 +134,7 @@ def connect(
     It logs in to the login's default database: an error about a database then has its own number.
     Raises PlanError with the server's words where it refuses.
     """
-    what, log_in = f"cannot connect to {address.server} as {address.user}", LogIn()
+    what, log_in = f"cannot connect to {address.place} as {address.user}", LogIn()
     try:
         context = context_of(address)
         opened = socket.create_connection((address.host, address.port), LOG_IN_S)

@@ -39,9 +39,9 @@ def context_of(address: SqlServerAddress) -> ssl.SSLContext:
     context.hostname_checks_common_name = False
     context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_2
     context.set_ciphers(CIPHERS)
-    if not address.verified:
+    if address.sslmode == "require":
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    elif roots := address.root_certificates or system_roots():
+    elif roots := address.sslrootcert or system_roots():
         context.load_verify_locations(roots)
     return context
 
