@@ -27,7 +27,7 @@ from kneebench.brief.campaigns import AcceptancePage
 from kneebench.brief.terminal import told
 from kneebench.cli import app
 from kneebench.commands.accepting import _plan
-from kneebench.commands.run_options import overrides
+from kneebench.commands.run_options import Changes, Consent
 from kneebench.errors import CANNOT_SAY, WORSE, CheckFailed, InvalidMeasurement, PlanError
 from kneebench.plan.preset import preset_text
 from kneebench.plan.reader import parse_plan
@@ -157,8 +157,8 @@ def test_options_set_keys_of_the_plan_that_is_run(
     judged_by: tuple[str, ...], root: Path, place: Path
 ) -> None:
     (place / "plan.toml").write_text(PLAN)
-    keys = overrides(["ladder.repeats=4"], "after", ["firmware=1.3"])
-    plan = _plan([*judged_by], before(root), root, keys, sure=True)
+    changes = Changes("after", ["firmware=1.3"], ["ladder.repeats=4"])
+    plan = _plan([*judged_by], before(root), root, changes.keys, Consent(yes=True))
     assert plan
     assert (plan.name, plan.written.tags, plan.ladder.repeats) == ("after", {"firmware": "1.3"}, 4)
     assert plan.ladder.latency_rate.startswith("884")

@@ -28,6 +28,7 @@ from kneebench.commands import (
     trending,
 )
 from kneebench.commands.junit_file import CommandWithJUnit
+from kneebench.commands.run_options import with_options
 from kneebench.exit_handling import CommandList, Commands, print_anything, require_utf8
 
 _SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -87,7 +88,7 @@ def kneebench(
         typer.echo(context.get_help())
 
 
-app.command("run", help=running.HELP)(running.run)
+app.command("run", help=running.HELP)(with_options(running.run))
 app.command("check")(measuring.check)
 app.command("noise")(noise.noise)
 app.command("drives")(drives.drives)
@@ -105,7 +106,8 @@ app.command("list")(campaigns.list_campaigns)
 app.command("show")(campaigns.show)
 app.command("compare")(campaigns.compare)
 app.command("trend")(trending.trend)
-app.command("accept", cls=CommandWithJUnit, help=accepting.HELP)(accepting.accept)
+accept = with_options(accepting.accept)
+app.command("accept", cls=CommandWithJUnit, help=accepting.HELP)(accept)
 app.command("brief")(campaigns.write_brief)
 app.command("pack")(packing.pack)
 app.command("clean")(measuring.clean)

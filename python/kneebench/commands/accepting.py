@@ -4,28 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NamedTuple, NoReturn
 
 import typer
 
 from kneebench.commands.campaigns import load_all, load_named
 from kneebench.commands.completing import campaign_names
-from kneebench.commands.erasing import WITHOUT_ASKING, WithoutAsking, confirm_erasing
+from kneebench.commands.erasing import WITHOUT_ASKING, confirm_erasing
 from kneebench.commands.junit_file import JUnitFile
 from kneebench.commands.measuring import clean_up, confirmed_duration
 from kneebench.commands.options import CAMPAIGN_HELP, Json, PageFile, Root
 from kneebench.commands.output import checked_page, print_line, show_page, write
 from kneebench.commands.resuming import Resumable
-from kneebench.commands.run_options import (
-    Fresh,
-    Name,
-    SetKeys,
-    Tags,
-    WithBrief,
-    Yes,
-    overrides,
-)
-from kneebench.commands.trusting import TrustPlan, trusted
+from kneebench.commands.run_options import Changes, Consent, Continuation
+from kneebench.commands.trusting import trusted
 from kneebench.directories import CAMPAIGNS
 
 if TYPE_CHECKING:
@@ -34,6 +26,53 @@ if TYPE_CHECKING:
     from kneebench.plan.study import Study
     from kneebench.records import Results
     from kneebench.results.acceptance import Acceptance
+
+
+Margin = Annotated[
+    float | None,
+    typer.Option(
+        "--margin",
+        metavar="FRACTION",
+        help="Margin for NOPM, such as 0.05, in place of the plan's.",
+        show_default=False,
+    ),
+]
+LatencyMargin = Annotated[
+    float | None,
+    typer.Option(
+        "--latency-margin",
+        metavar="FRACTION",
+        help="Margin for mean latency and log writes, in place of the plan's.",
+        show_default=False,
+    ),
+]
+P999Margin = Annotated[
+    float | None,
+    typer.Option(
+        "--p999-margin",
+        metavar="FRACTION",
+        help="Margin for P99.9 latency, in place of the plan's.",
+        show_default=False,
+    ),
+]
+PowerMargin = Annotated[
+    float | None,
+    typer.Option(
+        "--power-margin",
+        metavar="FRACTION",
+        help="Margin for power per NOPM, in place of the plan's.",
+        show_default=False,
+    ),
+]
+
+
+class GivenMargins(NamedTuple):
+    """Those in place of the plan's."""
+
+    margin: Margin = None
+    latency_margin: LatencyMargin = None
+    p999_margin: P999Margin = None
+    power_margin: PowerMargin = None
 
 
 HELP = """\
@@ -54,40 +93,32 @@ Exit code 0: better or same; 6: worse; 7: cannot say; 3, 4: as for `run`.
 
 
 def accept(
+    *,
     baseline: Baseline,
     judged: Judged = None,
     root: Root = CAMPAIGNS,
     out: NewCampaign = None,
-    margin: Margin = None,
-    latency_margin: LatencyMargin = None,
-    p999_margin: P999Margin = None,
-    power_margin: PowerMargin = None,
+    margins: GivenMargins,
     junit: JUnit = None,
     page: PageFile = None,
     as_json: Json = False,
-    fresh: Fresh = False,
-    brief: WithBrief = True,
-    yes: Yes = False,
-    trust_plan: TrustPlan = False,
-    erase_without_asking: WithoutAsking = None,
-    name: Name = None,
-    tag: Tags = None,
-    set_keys: SetKeys = None,
+    past: Continuation,
+    consent: Consent,
+    changes: Changes,
 ) -> None:
     """Judge campaigns against a baseline; `HELP` has the rest."""
     with JUnitFile(junit, judged or [baseline]) as file:
         checked_page(page)
-        _check(given := (margin, latency_margin, p999_margin, power_margin))
+        _check(margins)
         base = load_named(baseline, root)
-        keys, agreed = overrides(set_keys, name, tag), tuple(erase_without_asking or ())
-        plan = _plan(judged or [], base, root, keys, sure=yes, trust=trust_plan)
-        _require_none([WITHOUT_ASKING] if agreed and not plan else [])
-        new = (out or root, fresh, brief, yes, agreed)
-        found = [_measure(plan, base, *new)] if plan else load_all(judged or [], root)
-        _print_accepted(found, base, given, file, page, as_json=as_json)
+        plan = _plan(judged or [], base, root, changes.keys, consent)
+        _require_none([WITHOUT_ASKING] if consent.erase_without_asking and not plan else [])
+        measured = [_measure(plan, base, out or root, past, consent)] if plan else []
+        found = measured or load_all(judged or [], root)
+        _print_accepted(found, base, margins, file, page, as_json=as_json)
 
 
-def _check(margins: tuple[float | None, ...]) -> None:
+def _check(margins: GivenMargins) -> None:
     """Before hours of measuring: options whose mistakes would show only at the end."""
     from kneebench.errors import PlanError
 
@@ -104,9 +135,7 @@ def _plan(
     base: Results,
     root: Path,
     keys: tuple[Override, ...],
-    *,
-    sure: bool,
-    trust: bool = False,
+    consent: Consent,
 ) -> Study | None:
     """The plan to run, at the baseline's fixed rate; None for campaigns that were measured."""
     from kneebench.campaign.preflight import as_study, overridden, preset
@@ -118,12 +147,12 @@ def _plan(
     if not judged:
         study = plan_of(base)
         if base.archive or not is_own(base.folder, base.campaign):
-            _agree(study, base.archive or base.folder, sure=sure)
+            _agree(study, base.archive or base.folder, sure=consent.yes)
         return at_the_same_rate(overridden(study, keys), base)
     name, several = judged[0], len(judged) > 1
     if not several and not campaign_at(name, root):
         if Path(name).is_file():
-            study = trusted(Path(name), lambda: as_study(name, keys), sure=trust)
+            study = trusted(Path(name), lambda: as_study(name, keys), sure=consent.trust_plan)
             return at_the_same_rate(study, base)
         if name in (*presets(), *published_presets()):
             return at_the_same_rate(overridden(as_study(preset(name)), keys), base)
@@ -161,13 +190,7 @@ def _agree(study: Study, given: Path | None, *, sure: bool) -> None:
 
 
 def _measure(
-    study: Study,
-    base: Results,
-    out: Path,
-    fresh: bool,
-    brief: bool,
-    yes: bool,
-    unasked: Sequence[str],
+    study: Study, base: Results, out: Path, past: Continuation, consent: Consent
 ) -> Results:
     from kneebench.campaign import flow
     from kneebench.results.acceptance import judgeable, rate_warning
@@ -178,13 +201,14 @@ def _measure(
         print_line(f"warning: {warning}", err=True)
     clean_up()
     with flow.machine_of(study) as machine, Resumable() as resumable:
-        expecting = confirmed_duration(machine, study, sure=yes)
+        expecting = confirmed_duration(machine, study, sure=consent.yes)
+        unasked = consent.erase_without_asking or ()
         drives = confirm_erasing(machine, study, unasked, wanted=False)
         with watching(study, expecting) as watch:
-            asked = flow.RunOptions(out, fresh, brief, drives)
+            asked = flow.RunOptions(out, past.fresh, past.brief, drives)
             results = flow.run(machine, study, asked, resumable.watcher(watch))
         print_line(f"results: {results.folder}", err=True)
-        if brief:
+        if past.brief:
             print_line(f"brief:   {write(results)}", err=True)
     return results
 
@@ -283,42 +307,6 @@ NewCampaign = Annotated[
         "--out",
         "-o",
         help="Folder for the new campaign, if not that of --in.",
-        show_default=False,
-    ),
-]
-Margin = Annotated[
-    float | None,
-    typer.Option(
-        "--margin",
-        metavar="FRACTION",
-        help="Margin for NOPM, such as 0.05, in place of the plan's.",
-        show_default=False,
-    ),
-]
-LatencyMargin = Annotated[
-    float | None,
-    typer.Option(
-        "--latency-margin",
-        metavar="FRACTION",
-        help="Margin for mean latency and log writes, in place of the plan's.",
-        show_default=False,
-    ),
-]
-P999Margin = Annotated[
-    float | None,
-    typer.Option(
-        "--p999-margin",
-        metavar="FRACTION",
-        help="Margin for P99.9 latency, in place of the plan's.",
-        show_default=False,
-    ),
-]
-PowerMargin = Annotated[
-    float | None,
-    typer.Option(
-        "--power-margin",
-        metavar="FRACTION",
-        help="Margin for power per NOPM, in place of the plan's.",
         show_default=False,
     ),
 ]

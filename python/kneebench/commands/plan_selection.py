@@ -107,6 +107,7 @@ def _unfinished_plan(
     from kneebench.plan.study import Study
     from kneebench.results import load
     from kneebench.results.campaign_folders import find_unfinished
+    from kneebench.results.head import study_of
 
     sized = Study(sized_plan(Path(), warehouses=1))
     study = _default_with(overridden(sized, overrides), single)
@@ -115,4 +116,4 @@ def _unfinished_plan(
     )
     if found is None:
         return None
-    return overridden(Study.kept(load(found).campaign.plan), overrides)
+    return overridden(study_of(load(found).campaign), overrides)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 
 import typer
+
+from kneebench.commands.erasing import WithoutAsking
+from kneebench.commands.trusting import TrustPlan
 
 if TYPE_CHECKING:
     from kneebench.plan.overrides import Override
@@ -103,12 +109,68 @@ Quiet = Annotated[
 OpenBrief = Annotated[bool, typer.Option("--open", help="Open the brief in a browser.")]
 
 
-def overrides(
-    set_keys: list[str] | None, name: str | None = None, tags: list[str] | None = None
-) -> tuple[Override, ...]:
-    """The keys of the plan that the options set. Raises PlanError for one that sets none."""
-    from kneebench.plan.overrides import named, override
-    from kneebench.plan.overrides import tags as tags_of
+# What belongs together. A command that has a parameter of such a type has all options in it.
 
-    of_names = [named(name)] if name is not None else []
-    return (*map(override, set_keys or ()), *of_names, *tags_of(tags or ()))
+
+class Consent(NamedTuple):
+    """What is agreed to before it is asked."""
+
+    yes: Yes = False
+    trust_plan: TrustPlan = False
+    erase_without_asking: WithoutAsking = None
+
+
+class Continuation(NamedTuple):
+    """Whether an unfinished campaign is resumed, and what its end is."""
+
+    fresh: Fresh = False
+    brief: WithBrief = True
+
+
+class Changes(NamedTuple):
+    """What the command line says in place of the plan."""
+
+    name: Name = None
+    tag: Tags = None
+    set_keys: SetKeys = None
+
+    @property
+    def keys(self) -> tuple[Override, ...]:
+        """The keys of the plan that it sets. Raises PlanError for an option that sets none."""
+        from kneebench.plan.overrides import named, tags
+
+        of_names = [named(self.name)] if self.name is not None else []
+        return (*overrides(self.set_keys), *of_names, *tags(self.tag or ()))
+
+
+def overrides(set_keys: list[str] | None) -> tuple[Override, ...]:
+    """The keys of the plan that `--set` sets. Raises PlanError for one that sets none."""
+    from kneebench.plan.overrides import override
+
+    return tuple(map(override, set_keys or ()))
+
+
+def with_options(command: Callable[..., None]) -> Callable[..., None]:
+    """A command as typer reads it: in place of each parameter whose type is such a group, a
+    parameter for each of its fields.
+    """
+    hints = get_type_hints(command, include_extras=True)
+    groups = {name: kind for name, kind in hints.items() if hasattr(kind, "_fields")}
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        for name, kind in groups.items():
+            given[name] = kind(**{field: given.pop(field) for field in kind._fields})
+        command(**given)
+
+    def options() -> Iterator[Parameter]:
+        for one in signature(command).parameters.values():
+            if not (kind := groups.get(one.name)):
+                yield one.replace(annotation=hints[one.name], kind=Parameter.KEYWORD_ONLY)
+                continue
+            for name, hint in get_type_hints(kind, include_extras=True).items():
+                default = kind._field_defaults[name]
+                yield Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+
+    vars(run)["__signature__"] = Signature([*options()])
+    return run

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import typer
 
-from kneebench.commands.erasing import WithoutAsking, confirm_erasing
+from kneebench.commands.erasing import confirm_erasing
 from kneebench.commands.following import Live, Prometheus, followed, page_address
 from kneebench.commands.measuring import clean_up, confirmed_duration
 from kneebench.commands.options import PlanFile
@@ -16,24 +16,20 @@ from kneebench.commands.output import open_page, print_line, show_json_line, sho
 from kneebench.commands.plan_selection import selected_study, single_load
 from kneebench.commands.resuming import Resumable
 from kneebench.commands.run_options import (
+    Changes,
+    Consent,
+    Continuation,
     Erase,
-    Fresh,
     JsonEvents,
-    Name,
     OpenBrief,
     Out,
     Prove,
     Quiet,
     Relieve,
-    SetKeys,
-    Tags,
     Users,
     Window,
-    WithBrief,
-    Yes,
-    overrides,
 )
-from kneebench.commands.trusting import TrustPlan, trusted
+from kneebench.commands.trusting import trusted
 from kneebench.directories import CAMPAIGNS
 from kneebench.errors import PlanError
 
@@ -62,54 +58,72 @@ Examples:
 """Help of the command: its signature leaves no room for it there."""
 
 
+class SingleWindow(NamedTuple):
+    """One window in place of a climb."""
+
+    users: Users = None
+    window: Window = None
+
+
+class ProofWanted(NamedTuple):
+    """Whether, and by what, the bottlenecks are proved."""
+
+    prove: Prove = False
+    relieve: Relieve = None
+
+
+class Following(NamedTuple):
+    """How the run is followed."""
+
+    as_json: JsonEvents = False
+    quiet: Quiet = False
+    live: Live = False
+    prometheus: Prometheus = None
+
+
 def run(
+    *,
     plan: PlanFile = None,
     out: Out = CAMPAIGNS,
-    fresh: Fresh = False,
-    as_json: JsonEvents = False,
-    brief: WithBrief = True,
-    yes: Yes = False,
-    users: Users = None,
-    window: Window = None,
-    trust_plan: TrustPlan = False,
-    erase: Erase = False,
-    erase_without_asking: WithoutAsking = None,
-    prove: Prove = False,
-    relieve: Relieve = None,
-    live: Live = False,
-    prometheus: Prometheus = None,
-    name: Name = None,
-    tag: Tags = None,
-    set_keys: SetKeys = None,
-    quiet: Quiet = False,
+    past: Continuation,
     open_brief: OpenBrief = False,
+    single: SingleWindow,
+    changes: Changes,
+    consent: Consent,
+    erase: Erase = False,
+    proof: ProofWanted,
+    follow: Following,
 ) -> None:
     """Measure the plan and write the brief; `HELP` has the rest."""
     from kneebench.campaign import flow
 
+    (fresh, brief), as_json = past, follow.as_json
     if open_brief and not brief:
         raise PlanError("--open", seen="--no-brief", do="leave one of them out")
-    reliefs, page = _reliefs(relieve or [], wanted=prove), page_address(prometheus, live=live)
-    keys, load = overrides(set_keys, name, tag), single_load(users, window)
+    reliefs, page = _reliefs(proof), page_address(follow.prometheus, live=follow.live)
+    keys, load = changes.keys, single_load(*single)
     clean_up()
     read = partial(selected_study, plan, None if fresh else out, load, brief=brief, overrides=keys)
-    selected = trusted(plan, read, sure=trust_plan)
+    selected = trusted(plan, read, sure=consent.trust_plan)
     with flow.machine_of(selected) as machine, Resumable() as resumable:
         _write_missing_brief(machine, selected, out, wanted=brief and not fresh, as_json=as_json)
-        expecting = confirmed_duration(machine, selected, sure=yes or as_json)
-        drives = confirm_erasing(machine, selected, erase_without_asking or (), wanted=erase)
-        with followed(resumable, selected, expecting, page, as_json=as_json, quiet=quiet) as watch:
+        expecting = confirmed_duration(machine, selected, sure=consent.yes or as_json)
+        unasked = consent.erase_without_asking or ()
+        drives = confirm_erasing(machine, selected, unasked, wanted=erase)
+        shown = followed(resumable, selected, expecting, page, as_json=as_json, quiet=follow.quiet)
+        with shown as watch:
             asked = flow.RunOptions(out, fresh, brief, drives, reliefs)
             results = flow.run(machine, selected, asked, watch)
         _print_results(results, brief, as_json, open_brief)
 
 
-def _reliefs(names: list[str], *, wanted: bool) -> tuple[str, ...] | None:
+def _reliefs(proof: ProofWanted) -> tuple[str, ...] | None:
     """The reliefs to prove with: none for what looks short, None without a proof. Raises PlanError
     for a name that is none.
     """
     from kneebench.plan.relief import RELIEFS
 
+    names, wanted = proof.relieve or [], proof.prove
     if names and not wanted:
         raise PlanError("--relieve", seen="no --prove", do="add --prove")
     if odd := [name for name in names if name not in RELIEFS]:
