@@ -29,7 +29,7 @@ from kneebench.lab.topology import chosen, others
 from kneebench.plan import Plan
 from kneebench.plan.configurations import configurations
 from kneebench.plan.study import Study
-from kneebench.records import IoAllowance
+from kneebench.records import IoLimits
 from kneebench.units import size
 from tests.loaded import shared_images
 
@@ -221,7 +221,7 @@ def test_io_limits_are_written_per_device_and_read_back(
     (tmp_path / "block" / "nvme0n1").mkdir(parents=True)
     (tmp_path / "block" / "nvme0n1" / "dev").write_text("259:0\n")
     with contextlib.ExitStack() as until:
-        wanted = IoAllowance(read_iops=2000, write_bytes=100_000_000)
+        wanted = IoLimits(read_iops=2000, write_bytes=100_000_000)
         own = Resources((), 0, io=wanted)
         limited = DatabaseLimits(own, [tmp_path], Journal(tmp_path / "j"), until)
     assert (tmp_path / "cgroup" / "io.max").read_text() == "259:0 wbps=100000000 riops=2000"

@@ -17,7 +17,7 @@ from kneebench.lab.control_groups import Groups, hierarchy_of, unified
 from kneebench.lab.drives import whole_devices
 from kneebench.lab.journal import Journal
 from kneebench.lab.topology import as_list, listed
-from kneebench.records import IoAllowance, Setting
+from kneebench.records import IoLimits, Setting
 from kneebench.units import exact_size
 
 SYS_BLOCK = Path("/sys/class/block")
@@ -45,7 +45,7 @@ class Resources(NamedTuple):
     limited: bool = False
     cache_bytes: int | None = None
     memory_node: int | None = None
-    io: IoAllowance | None = None
+    io: IoLimits | None = None
 
     @property
     def pinned_cores(self) -> tuple[int, ...]:
@@ -143,7 +143,7 @@ class DatabaseLimits:
         if node is not None:
             self._describe("memory of NUMA node", str(node), "cpuset")
 
-    def _limit_io(self, limits: IoAllowance, paths: Sequence[Path]) -> None:
+    def _limit_io(self, limits: IoLimits, paths: Sequence[Path]) -> None:
         there = hierarchy_of("io")
         if there is None:
             what, seen = (

@@ -25,7 +25,7 @@ from kneebench.plan.amounts import (
     amount_text,
 )
 from kneebench.plan.values import Name, Part, Switch, Whole, wrong
-from kneebench.records import Configuration, IoAllowance
+from kneebench.records import Configuration, IoLimits
 from kneebench.units import Bytes, exact_size
 
 MOST = 100
@@ -35,7 +35,7 @@ REFERENCE = "reference"
 SATURATING_KEY, SATURATING = "saturating", "saturating cores"
 
 
-class IoLimits(Part):
+class IoConstraint(Part):
     """Limits of the database's reads and writes on each drive under it (cgroup v2, io.max)."""
 
     read_iops: Annotated[Whole | None, Field(ge=1, description="Reads per second")] = None
@@ -72,7 +72,7 @@ class NamedConstraint(Part):
         Field(description="Size of the database's own cache (a setting), or its share of the data"),
     ] = None
     io: Annotated[
-        IoLimits | None, Field(description="Limits of reads and writes (needs cgroup v2)")
+        IoConstraint | None, Field(description="Limits of reads and writes (needs cgroup v2)")
     ] = None
 
     @model_validator(mode="after")
@@ -227,7 +227,7 @@ def _limits(one: NamedConstraint, data_bytes: int) -> Configuration:
         engine_memory_bytes=amount_bytes(one.engine_memory, data_bytes),
         siblings=one.siblings,
         numa_node=one.numa_node,
-        io=IoAllowance(**one.io.model_dump()) if one.io else None,
+        io=IoLimits(**one.io.model_dump()) if one.io else None,
     )
 
 
@@ -245,7 +245,7 @@ def named(name: str, one: Configuration) -> Constraints:
         return Constraints()
     keys = {name.removesuffix("_bytes"): value for name, value in limits.items()}
     if one.io:
-        keys["io"] = IoLimits(**one.io.model_dump())
+        keys["io"] = IoConstraint(**one.io.model_dump())
     return Constraints.model_validate({name: NamedConstraint(**keys)})
 
 

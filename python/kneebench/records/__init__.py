@@ -21,7 +21,7 @@ from kneebench.records.climb import (
     StopResult,
     caveats_of,
 )
-from kneebench.records.configuration import Configuration, IoAllowance, configuration_name
+from kneebench.records.configuration import Configuration, IoLimits, configuration_name
 from kneebench.records.drives import (
     DeviceIdentity,
     DriveFill,
@@ -143,7 +143,7 @@ __all__ = [
     "InTimes",
     "InTpm",
     "InUsers",
-    "IoAllowance",
+    "IoLimits",
     "Knee",
     "KneeEnd",
     "Latency",

@@ -18,7 +18,7 @@ def configuration_name(storage: str, constraint: str, database: str = "") -> str
     return f"{place} ({constraint})" if constraint else place
 
 
-class IoAllowance(Record):
+class IoLimits(Record):
     """Limits of the database's I/O on each drive; None: not limited."""
 
     read_iops: int | None = None
@@ -57,7 +57,7 @@ class Configuration(Record):
     """Whether SMT siblings count as cores; false: one of each physical core."""
     numa_node: int | None = None
     """NUMA node of its cores and its memory."""
-    io: IoAllowance | None = None
+    io: IoLimits | None = None
     """Limits of reads and writes on each drive."""
     other_limits: str = ""
     """Siblings, NUMA node and I/O limits in words."""
