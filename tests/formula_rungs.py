@@ -53,8 +53,10 @@ def kept(server: Formula, folder: Path, order: Order = SEARCH) -> tuple[Rung, li
     """The rung that a campaign keeps, as its folder gives it back, and the warnings on the way."""
     told: list[str] = []
     with Store.create(folder, Study(plan()), host()) as store:
+        study = Study(plan())
         context = Context(
-            Study(plan()),
+            study.databases,
+            study.configurations,
             Engine(server),
             store,
             lambda event: told.append(event.doing) if event.kind == "warning" else None,

@@ -19,7 +19,6 @@ from kneebench.databases.several import engine_of
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
-from kneebench.plan.configurations import configurations
 from kneebench.plan.study import Study
 from kneebench.records import Check, Event, Results, Watch, Whereabouts
 from kneebench.results import Store, load
@@ -395,8 +394,10 @@ def test_the_climb_of_a_server_by_url_begins_at_one_user_and_says_so(
     remote = plan(**{**url, "ladder": {"users": [0, 64]}})
     store = Store.create(tmp_path, Study(remote), host())
     engine = engine_of(Study(plan()).databases, Journal(tmp_path / "journal"))
-    context = Context(Study(remote), engine, store, lambda event: None, DatabaseMachine())
-    assert next(Restored(context, configurations(remote)[0]).climb()).users == 8
+    study, machine = Study(remote), DatabaseMachine()
+    parts = study.databases, study.configurations
+    context = Context(*parts, engine, store, lambda event: None, machine)
+    assert next(Restored(context, study.configurations[0]).climb()).users == 8
     assert "the climb started at 1 user" in store.finish().campaign.notes[0]
 
 

@@ -217,9 +217,8 @@ def test_a_rung_of_a_climb_behind_a_checkpoint_is_measured_once_more(
 def climbing(server: Formula, folder: Path, users: Sequence[int]) -> list[Rung]:
     """Search rungs of one climb, on one restored database."""
     with Store.create(folder, Study(plan()), host()) as store:
-        context = Context(
-            Study(plan()), Engine(server), store, lambda event: None, DatabaseMachine()
-        )
+        parts = Study(plan()).databases, Study(plan()).configurations
+        context = Context(*parts, Engine(server), store, lambda event: None, DatabaseMachine())
         with Restored(context, CONFIGURATION) as place:
             return [place.rung(SEARCH.model_copy(update={"users": one})) for one in users]
 

@@ -12,7 +12,6 @@ import pytest
 from kneebench.plan import Plan
 from kneebench.plan.configurations import configurations
 from kneebench.plan.duration import Expected
-from kneebench.plan.study import Study
 from kneebench.records import Event, Results, Rung
 from kneebench.screen import live
 from kneebench.screen.progress import Progress, rung_line
@@ -21,10 +20,16 @@ from tests.recordings import recorded, recorded_plan, with_order
 from tests.remarks import invalid as marked_invalid
 from tests.terminal import Terminal
 
-EXPECTED = Expected(load_s=100.0, climbs_s=400.0, final_runs_s=600.0)
+EXPECTED = Expected(load_s=100.0, climbs_s=400.0, final_runs_s=600.0, climb_rungs=8)
 ELAPSED = re.compile(r"\d+:\d\d")
 DRAWN_S = 0.4
 """More than the time between two drawings."""
+
+
+def progress_of(plan: Plan) -> Progress:
+    return Progress(configurations(plan), plan.ladder, EXPECTED)
+
+
 LONG = "a drive of 28 letters in all"
 SIZES = [
     pytest.param(80, 24, 1, "disk", id="80x24"),
@@ -107,7 +112,7 @@ def test_the_status_is_in_sight_after_every_event_and_every_rung_can_be_scrolled
 ) -> None:
     terminal = Terminal(columns, rows)
     monkeypatch.setattr(live, "Console", lambda **how: terminal.console())
-    progress = Progress(Study(plan(storage)), EXPECTED)
+    progress = progress_of(plan(storage))
     events = events_of(results, storage, notes=1) * times
     with live.live(progress) as watch:
         for number, event in enumerate(events):
@@ -143,7 +148,7 @@ def test_rungs_stand_in_columns_below_one_heading(
 ) -> None:
     terminal = Terminal(100, 24)
     monkeypatch.setattr(live, "Console", lambda **how: terminal.console())
-    with live.live(Progress(Study(recorded_plan()), EXPECTED)) as watch:
+    with live.live(progress_of(recorded_plan())) as watch:
         for event in events_of(results, "disk", notes=0):
             watch(event)
     lines = terminal.whole.splitlines()

@@ -5,6 +5,8 @@ terminal says what the brief says.
 from __future__ import annotations
 
 import re
+import time
+from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 
@@ -23,10 +25,11 @@ from kneebench.analysis.wording import FEW_MEANS
 from kneebench.brief.profile import ProfilePage
 from kneebench.brief.terminal import Fitted
 from kneebench.databases.tproc_c.loading import progress_of as loading
+from kneebench.plan import Plan
+from kneebench.plan.configurations import configurations
 from kneebench.plan.duration import Expected
 from kneebench.plan.preset import preset_text
 from kneebench.plan.reader import parse_plan
-from kneebench.plan.study import Study
 from kneebench.records import Event, Finding, LiveSecond, Order, Results
 from kneebench.screen.live import Picture
 from kneebench.screen.progress import Progress, RungLine, rung_line
@@ -37,7 +40,11 @@ from tests.profiles import made_up_profile
 from tests.recordings import recorded, recorded_plan
 from tests.terminal import drawn
 
-EXPECTED = Expected(load_s=100.0, climbs_s=400.0, final_runs_s=600.0)
+EXPECTED = Expected(load_s=100.0, climbs_s=400.0, final_runs_s=600.0, climb_rungs=8)
+
+
+def progress_of(plan: Plan, clock: Callable[[], float] = time.monotonic) -> Progress:
+    return Progress(configurations(plan), plan.ladder, EXPECTED, clock)
 
 
 class Clock:
@@ -57,7 +64,7 @@ def results() -> Results:
 def test_the_time_left_takes_off_what_was_kept_and_not_only_what_has_passed(
     results: Results,
 ) -> None:
-    progress = Progress(Study(recorded_plan()), EXPECTED, Clock())
+    progress = progress_of(recorded_plan(), Clock())
     assert progress.left.s == EXPECTED.total_s
     for climb in results.climbs:
         for rung in climb.of("warm_up", "search", "bisection", "drift_check"):
@@ -77,7 +84,7 @@ def test_the_time_left_takes_off_what_was_kept_and_not_only_what_has_passed(
 
 def test_the_time_left_goes_by_the_pace_of_what_was_measured(results: Results) -> None:
     clock = Clock()
-    progress = Progress(Study(recorded_plan()), EXPECTED, clock)
+    progress = progress_of(recorded_plan(), clock)
     reported = results.climbs[0].of("final_run", "fixed_rate")
     for number, rung in enumerate(reported[:3]):
         clock.now_s = 10.0 + 100.0 * number  # each was expected to take 50 s
@@ -92,7 +99,7 @@ def test_the_time_left_goes_by_the_pace_of_what_was_measured(results: Results) -
 
 def test_a_first_long_rung_does_not_make_the_time_left_jump(results: Results) -> None:
     clock = Clock()
-    progress = Progress(Study(recorded_plan()), EXPECTED, clock)
+    progress = progress_of(recorded_plan(), clock)
     first, second = results.climbs[0].of("final_run")[:2]
     progress.receive(Event(kind="rung", doing="", data={"rung": first, "kept": False}))
     before_s = progress.left.s
@@ -105,7 +112,7 @@ def test_the_range_of_the_time_left_narrows_and_always_has_the_time_left_in_it(
     results: Results,
 ) -> None:
     clock = Clock()
-    progress = Progress(Study(recorded_plan()), EXPECTED, clock)
+    progress = progress_of(recorded_plan(), clock)
     wide = []
     for number, rung in enumerate(results.climbs[0].of("final_run", "fixed_rate")):
         clock.now_s = 50.0 * number
@@ -117,7 +124,7 @@ def test_the_range_of_the_time_left_narrows_and_always_has_the_time_left_in_it(
 
 
 def test_the_warm_up_of_a_round_is_no_rung_of_a_climb() -> None:
-    progress = Progress(Study(recorded_plan()), EXPECTED, Clock())
+    progress = progress_of(recorded_plan(), Clock())
     order = Order(configuration="disk", phase="warm_up", users=4, repeat=3, restore=2)
     said = {"order": order.model_dump(), "second": LiveSecond(nopm=1.0).model_dump()}
     progress.receive(Event(kind="round", doing="round 2 of at most 14"))
@@ -127,7 +134,7 @@ def test_the_warm_up_of_a_round_is_no_rung_of_a_climb() -> None:
 
 def test_rounds_that_go_on_beyond_the_fewest_are_still_to_do() -> None:
     plan = parse_plan(preset_text("quick"))
-    progress = Progress(Study(plan), EXPECTED, Clock())
+    progress = progress_of(plan, Clock())
     fewest = plan.ladder.fewest_rounds
     round_s = EXPECTED.final_runs_s / fewest
     before = progress.left
@@ -258,7 +265,7 @@ def test_what_the_mark_goes_by_is_the_number_of_samples(results: Results) -> Non
 
 def test_plain_lines_explain_the_words_where_they_are_used_first(results: Results) -> None:
     out = StringIO()
-    watch = PlainLines(Progress(Study(recorded_plan()), EXPECTED, Clock()), out)
+    watch = PlainLines(progress_of(recorded_plan(), Clock()), out)
     for rung in results.climbs[0].rungs[:4]:
         assert rung.tally.latency
         few = rung.tally.model_copy(
@@ -277,13 +284,16 @@ def test_plain_lines_explain_the_words_where_they_are_used_first(results: Result
 
 def test_loading_is_shown_with_its_rate_beside_the_time_left() -> None:
     event = loading({"rows": 250, "rows_total": 1000, "bytes": 10}, warehouses=20, elapsed_s=2.0)
-    out, progress = StringIO(), Progress(Study(recorded_plan()), EXPECTED, Clock())
+    out, progress = (
+        StringIO(),
+        progress_of(recorded_plan(), Clock()),
+    )
     progress.receive(event)
     assert "150 warehouses/min, 6 s remaining" in drawn(Picture(progress))
     progress.receive(Event(kind="start", doing="restoring"))
     assert "warehouses/min" not in drawn(Picture(progress))
     clock = Clock()
-    watch = PlainLines(Progress(Study(recorded_plan()), EXPECTED, clock), out)
+    watch = PlainLines(progress_of(recorded_plan(), clock), out)
     clock.now_s = 11.0
     watch(event)
     assert out.getvalue() == "  0:11 loading 20 warehouses 25%, 150 warehouses/min, 6 s remaining\n"

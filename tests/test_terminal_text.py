@@ -17,9 +17,9 @@ from kneebench.brief.drawn_rows import as_csv
 from kneebench.cli import app
 from kneebench.commands.output import Filtered
 from kneebench.errors import KneebenchError
+from kneebench.plan.configurations import configurations
 from kneebench.plan.default import sized_plan
 from kneebench.plan.duration import Expected
-from kneebench.plan.study import Study
 from kneebench.records import Event
 from kneebench.results import load
 from kneebench.results.parquet import write_sweep
@@ -116,7 +116,7 @@ def test_what_a_server_says_is_told_in_plain_lines_without_control_characters(
             pass
 
     plan, kept = sized_plan(tmp_path, 4, memory=tmp_path), Kept()
-    PlainLines(Progress(Study(plan), Expected(1.0, 1.0, 1.0)), kept)(
+    PlainLines(Progress(configurations(plan), plan.ladder, Expected(1.0, 1.0, 1.0)), kept)(
         Event(kind="warning", doing=f"FATAL: {ODD}")
     )
     assert "FATAL: \\u001b]0;owned" in kept.text

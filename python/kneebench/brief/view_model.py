@@ -7,8 +7,6 @@ from functools import cached_property
 from statistics import median
 from typing import NamedTuple
 
-from pydantic import ValidationError
-
 from kneebench.analysis import disturbance
 from kneebench.analysis.comparison import baseline, compare, machine_floor, noise_floor
 from kneebench.analysis.configuration_summary import point
@@ -47,6 +45,7 @@ from kneebench.records import (
     Setting,
 )
 from kneebench.results.campaign_reader import series
+from kneebench.results.head import study_of
 from kneebench.visible import is_plain
 
 
@@ -341,21 +340,15 @@ def measured_plan(results: Results) -> Study:
 
     Raises KneebenchError for a plan of another version, and for names that no chart can draw.
     """
-    what = f"cannot read the plan of {results.campaign.id}"
-    do = "use the kneebench version that measured it, or measure again"
-    try:
-        study = Study.kept(results.campaign.plan)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise KneebenchError(
-            what, seen=f"{'.'.join(map(str, first['loc']))}: {first['msg']}", do=do
-        ) from None
+    study = study_of(results.campaign)
     if odd := [
         climb.configuration.storage
         for climb in results.climbs
         if not is_plain(climb.configuration.storage)
     ]:
         raise KneebenchError(
-            what, seen=f"control characters in the storage's name {odd[0]!r}", do=do
+            f"cannot read the plan of {results.campaign.id}",
+            seen=f"control characters in the storage's name {odd[0]!r}",
+            do="measure again with a plan that names it otherwise",
         )
     return study

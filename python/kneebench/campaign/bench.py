@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from kneebench.analysis.cpu_utilization import QUANTITY
@@ -30,9 +30,11 @@ class Bench:
     def __init__(self, context: Context) -> None:
         self.context = context
 
-    def measure(self) -> None:
-        """A climb on every configuration, then the final runs at their knees."""
-        found = with_cores(self.context)
+    def measure(self, saturating: Collection[str]) -> None:
+        """A climb on every configuration, then the final runs at their knees. `saturating`: names
+        of the constraints whose number of cores is found first.
+        """
+        found = with_cores(self.context, saturating)
         where = self.context.engine.where
         self.context.store.put_servers(
             {configuration.id: where(configuration) for configuration in found}
@@ -54,8 +56,8 @@ class Bench:
             self.context.watch(
                 Event(kind="stop", doing=configuration.name, data=result.model_dump())
             )
-        limits = self.context.study.rungs(configuration).ladder.stops.limits
-        return climbed.model_copy(update={"limits": limits})
+        ladder = self.context.database(configuration).ladder_on(configuration.storage)
+        return climbed.model_copy(update={"limits": ladder.stops.limits})
 
     def _make_climb(self, configuration: Configuration) -> Climb:
         with Restored(self.context, configuration) as restored:
@@ -74,10 +76,11 @@ class Bench:
         """What the configuration's storage does without its database, if the plan asks for it:
         after the first climb on it, when the server is idle and its data are written out.
         """
-        context, study, configuration = self.context, self.context.study, restored.configuration
-        storage = study.storages[configuration.storage]
-        wanted = study.raw_profile and (storage.path or storage.volumes)
-        same = [one.id for one in study.configurations if one.storage == configuration.storage]
+        context, configuration = self.context, restored.configuration
+        database = context.database(configuration)
+        storage = database.storages[configuration.storage]
+        wanted = database.raw_profile and (storage.path or storage.volumes)
+        same = [one.id for one in context.configurations if one.storage == configuration.storage]
         profiles = context.store.campaign.raw_profiles
         if kept := next((profiles[id] for id in same if id in profiles), None):
             context.store.put_raw_profile(configuration, kept)
@@ -96,7 +99,7 @@ class Bench:
 
     def warn_of_rate(self, climbs: Sequence[Climb]) -> None:
         """Warn before the final runs if the plan's own fixed rate exceeds a knee of the climbs."""
-        if planned_per_s := self.context.study.ladder.latency_per_s:
+        if planned_per_s := self.context.ladder.latency_per_s:
             for caveat in rate_caveats(climbs, planned_per_s):
                 self.context.watch(Event(kind="warning", doing=caveat))
 
@@ -110,8 +113,8 @@ class Bench:
 
 
 def _final_runs(context: Context, climbs: Sequence[Climb]) -> FinalRuns | Rounds:
-    ladder, watch = context.study.ladder, context.watch
-    pooled = context.study.workload.connections > 0
+    ladder, watch = context.ladder, context.watch
+    pooled = any(one.workload.connections for one in context.databases.values())
 
     def report(configuration: Configuration, result: StopResult) -> None:
         watch(Event(kind="stop", doing=configuration.name, data=result.model_dump()))
@@ -135,15 +138,15 @@ def _final_runs(context: Context, climbs: Sequence[Climb]) -> FinalRuns | Rounds
 # alone.
 
 
-def with_cores(context: Context) -> tuple[Configuration, ...]:
+def with_cores(context: Context, saturating: Collection[str]) -> tuple[Configuration, ...]:
     """The plan's configurations; those with saturating cores have the number that was found, now or
     before the campaign was resumed. Raises KneebenchError where the load of the cores is not
     measured.
     """
-    every, names = context.study.configurations, context.study.saturating
-    if not names:
+    every = context.configurations
+    some = [configuration for configuration in every if configuration.constraint in saturating]
+    if not some:
         return every
-    some = [configuration for configuration in every if configuration.constraint in names]
     found = _found(context, max(some, key=_roomy))
     update = {"cores": found}
     return tuple(
@@ -161,7 +164,8 @@ def _roomy(configuration: Configuration) -> tuple[bool, float]:
 
 
 def _found(context: Context, configuration: Configuration) -> int:
-    busy = context.study.rungs(configuration).ladder.stops.saturation.busy
+    ladder = context.database(configuration).ladder_on(configuration.storage)
+    busy = ladder.stops.saturation.busy
     every = configuration.model_copy(update={"cores": 10**6})
     most = len(context.engine.where(every).cores)
     tried = dict(context.store.campaign.saturation)
@@ -170,7 +174,7 @@ def _found(context: Context, configuration: Configuration) -> int:
         context.store.put_saturation(tried)
     found = saturated(tried, busy)
     shown = ", ".join(f"{cores}: {100 * share:.3g}%" for cores, share in tried.items())
-    users, limit = context.study.ladder.last, f"at least {100 * busy:g}% busy"
+    users, limit = ladder.last, f"at least {100 * busy:g}% busy"
     said = f"{plural(found, 'saturating core')}: the most that {users} users keep {limit}"
     if tried[found] < busy:
         said = f"{users} users keep no number of cores {limit}, so one core is used"
@@ -187,7 +191,7 @@ def _busy(context: Context, configuration: Configuration, number: int) -> float:
     order = Order(
         configuration=f"{configuration.id}-on-{number}",
         phase="fixed_load",
-        users=context.study.ladder.last,
+        users=context.ladder.last,
     )
     with context.engine.restored(tried, context.watch) as server:
         plan = context.with_its_cores(tried)
@@ -215,7 +219,7 @@ class SideBySide:
 
     def __init__(self, context: Context, runs: RestoredRuns) -> None:
         self._context, self._loads = context, runs.loads
-        beside = self if context.study.ladder.rounds == "short" else None
+        beside = self if context.ladder.rounds == "short" else None
         self._restored = {
             one.id: Restored(
                 context, one, runs.restore, runs.loads.get(one.id), beside, runs.begins_at

@@ -82,7 +82,8 @@ def run(machine: DatabaseMachine, study: Study, asked: RunOptions, watch: Watch)
         resumed = bool(store.rungs)
         # 3. Climb on every configuration, measure the knees in turn, prove what limits them.
         context = Context(
-            study,
+            study.databases,
+            study.configurations,
             site.engine,
             store,
             _keeping(store, watch),
@@ -92,8 +93,8 @@ def run(machine: DatabaseMachine, study: Study, asked: RunOptions, watch: Watch)
             site.link,
             power,
         )
-        Bench(context).measure()
-        prove(context, asked.reliefs)
+        Bench(context).measure(study.saturating)
+        prove(study, context, asked.reliefs)
         # 4. The drives as they are now, what the meters took, and how it ended.
         keep_cost(store, power)
         store.put_drives_after(machine.drives(site.paths, study.drives))

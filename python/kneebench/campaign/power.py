@@ -87,11 +87,11 @@ def measure_at_rest(context: Context, restored: Restored) -> None:
     place = at_rest_on(configuration)
     if place in kept.idle or _has_rungs(context.store, configuration):
         return
-    idle_s, load_step = context.study.power.idle, context.study.power.load_step
-    found = idle_power(power, restored.server, idle_s, context.watch, configuration.name)
+    idle_s, watch = power.plan.idle, context.watch
+    found = idle_power(power, restored.server, idle_s, watch, configuration.name)
     power.use_idle(found)
     kept = kept.model_copy(update={"idle": {**kept.idle, place: found}})
-    if load_step:
+    if power.plan.load_step:
         lags = _find_lags(context, power, restored)
         kept = kept.model_copy(update={"lags": {**kept.lags, place: lags}})
     context.store.put_power(kept)

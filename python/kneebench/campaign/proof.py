@@ -24,6 +24,7 @@ from kneebench.databases.engine import Engine
 from kneebench.errors import KneebenchError
 from kneebench.plan.duration import restored_run_s
 from kneebench.plan.relief import ReliefError, Side, Spare, as_it_was, relieved
+from kneebench.plan.study import Study
 from kneebench.records import Climb, Configuration, Event, Order, Proof
 from kneebench.results import load
 from kneebench.results.store import Store
@@ -52,8 +53,9 @@ class Tried:
         self.sides = [one for one in self.sides if one[0] is not side]
 
 
-def prove(campaign: Context, reliefs: Sequence[str] | None) -> None:
-    """Relieve what was short at every knee that was measured, and keep what that gained.
+def prove(study: Study, campaign: Context, reliefs: Sequence[str] | None) -> None:
+    """Relieve what was short at every knee of the study that was measured, and keep what that
+    gained.
 
     `reliefs`: those to try; if empty, what looks short; None: nothing is proved. A relief that was
     tried and kept is not measured again. Raises what a campaign raises.
@@ -66,7 +68,7 @@ def prove(campaign: Context, reliefs: Sequence[str] | None) -> None:
         kept = store.campaign.proofs.get(climb.id)
         users, wanted = users_to_prove(climb), still_to_try(climb, reliefs, kept)
         if users and wanted:
-            before = _as_it_was(campaign, climb, users)
+            before = _as_it_was(study, campaign, climb, users)
             tried = _open_sides(campaign, before, climb, wanted)
             watch(Event(kind="start", doing=_announced(climb.configuration, tried)))
             found = _measure_sides(campaign, tried, climb.configuration, users)
@@ -87,14 +89,14 @@ def _announced(configuration: Configuration, tried: Tried) -> str:
     return f"proving what limits {configuration.name}{time}: {sides}, in turn"
 
 
-def _as_it_was(campaign: Context, climb: Climb, users: int) -> Side:
+def _as_it_was(study: Study, campaign: Context, climb: Climb, users: int) -> Side:
     """The knee, with the sizes that the campaign's server had."""
     place = climb.configuration
     kept = campaign.store.campaign.settings.get(place.id, ())
-    database = campaign.study.database(place)
+    database = campaign.database(place)
     names = () if database.urls[place.storage] else database.database.sized_settings
     sized = {one.name: one.value for one in kept if one.name in names}
-    return as_it_was(campaign.study, place, users, sized)
+    return as_it_was(study, place, users, sized)
 
 
 def _open_sides(campaign: Context, before: Side, climb: Climb, reliefs: Sequence[Reliefs]) -> Tried:
@@ -151,7 +153,9 @@ def _measure_sides(
 
 
 def _context(campaign: Context, side: Side, engine: Engine, store: Store) -> Context:
-    return campaign._replace(study=side.study, engine=engine, store=store, in_force=())
+    databases, configurations = side.study.databases, side.study.configurations
+    own = campaign._replace(databases=databases, configurations=configurations)
+    return own._replace(engine=engine, store=store, in_force=())
 
 
 def _run_side(tried: Tried, context: Context, side: Side, users: int, repeat: int) -> None:

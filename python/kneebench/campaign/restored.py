@@ -32,9 +32,8 @@ from kneebench.measurement.power.recorder import PowerRecorder
 from kneebench.measurement.rung_runner import described
 from kneebench.measurement.warm_up import COOL_DOWN_S, Beginning, ColdStart
 from kneebench.plan.configurations import largest_beside
-from kneebench.plan.database_plan import RungPlan
-from kneebench.plan.ladder import ROUND_RAMP_S
-from kneebench.plan.study import Study
+from kneebench.plan.database_plan import DatabasePlan, RungPlan
+from kneebench.plan.ladder import ROUND_RAMP_S, Ladder
 from kneebench.records import Configuration, Event, Link, Order, Remark, Rung, Setting, Watch, noted
 from kneebench.results.campaign_reader import rungs_in, workload
 from kneebench.results.joining import sized_otherwise
@@ -59,7 +58,10 @@ CORES_UNKNOWN = (
 class Context(NamedTuple):
     """What every measurement of a campaign needs."""
 
-    study: Study
+    databases: Mapping[str, DatabasePlan]
+    """By name, as the study has them."""
+    configurations: tuple[Configuration, ...]
+    """The baseline's first."""
     engine: Engine
     store: Store
     watch: Watch
@@ -72,6 +74,15 @@ class Context(NamedTuple):
     """The network to them, where it was measured."""
     power: PowerRecorder | None = None
 
+    def database(self, configuration: Configuration) -> DatabasePlan:
+        """The one that a configuration has."""
+        return self.databases[configuration.database]
+
+    @property
+    def ladder(self) -> Ladder:
+        """The plan's, without stop conditions of a storage's own."""
+        return next(iter(self.databases.values())).ladder
+
     @property
     def machines(self) -> RungMachines:
         """Those of every rung."""
@@ -81,9 +92,9 @@ class Context(NamedTuple):
 
     def with_its_cores(self, configuration: Configuration) -> RungPlan:
         """The plan of a configuration's rungs, with the cores that its load generator has."""
-        shares = Shares(self.study.database(configuration))
-        cores = shares.load_generator_cores(configuration)
-        plan = self.study.rungs(configuration)
+        database = self.database(configuration)
+        cores = Shares(database).load_generator_cores(configuration)
+        plan = database.rungs_on(configuration.storage)
         return plan._replace(workload=on_cores(plan.workload, cores))
 
     def report_rung(self, rung: Rung, *, kept: bool) -> None:
@@ -172,11 +183,11 @@ class Restored:
         return server
 
     def _keep_settings(self, settings: Sequence[Setting]) -> None:
-        store, study, own = self.context.store, self.context.study, self.configuration.database
+        store, own = self.context.store, self.configuration.database
         store.put_settings(self.configuration, settings)
-        database = study.databases[own].database
+        database = self.context.databases[own].database
         sized = [one for one in database.sized_settings if one != database.cache_setting]
-        others = [one.id for one in study.configurations if one.database != own]
+        others = [one.id for one in self.context.configurations if one.database != own]
         if note := sized_otherwise(store.campaign, self.configuration, sized, others):
             store.put_note(note)
 
@@ -184,7 +195,8 @@ class Restored:
     def _load_generator(self) -> Iterator[Setting]:
         """The cores of the load generator, where a constraint has moved it there."""
         cores = self.plan.workload.load_generator_cores
-        if cores != self.context.study.workload.load_generator_cores:
+        planned = self.context.database(self.configuration).workload
+        if cores != planned.load_generator_cores:
             name, value = "cores of the load generator", as_list(cores)
             yield Setting(name=name, value=value, source="constraint (affinity)", matters=True)
 
@@ -265,7 +277,7 @@ class Restored:
         checkpoint, so that the next attempt is alike on all.
         """
         servers = self._beside.servers() if self._beside else {}
-        databases = self.context.study.databases.values()
+        databases = self.context.databases.values()
         kinds = background_kinds(*(one.engine.own_quantities for one in databases))
         background = BackgroundWork(servers, kinds)
         measured = self._measure(order, cold=cold)
@@ -358,10 +370,10 @@ def cold_start(configuration: Configuration, context: Context) -> ColdStart | No
     """That of a configuration among all of its campaign, by the rungs measured until now; None
     where what a restore leaves is warm.
     """
-    study, store = context.study, context.store
-    if not study.database(configuration).database.restored_cold:
+    store = context.store
+    if not context.database(configuration).database.restored_cold:
         return None
-    largest = largest_beside(configuration, study.configurations)
+    largest = largest_beside(configuration, context.configurations)
     if largest is None:
         return ColdStart(configuration.memory_bytes or 0)
     rungs = rungs_in(store.folder, workload(store.campaign))

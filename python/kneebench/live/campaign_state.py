@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from kneebench.analysis.headline import headline
 from kneebench.analysis.knee import knee
 from kneebench.analysis.wording import listed, number_of_users
@@ -19,13 +17,12 @@ from kneebench.errors import KneebenchError
 from kneebench.lab.volumes import preconditioning_s
 from kneebench.ladder import stops
 from kneebench.plan.duration import expected
-from kneebench.plan.study import Study
 from kneebench.records import Event, Results, Rung, StopResult
 from kneebench.results import load
 from kneebench.results.campaign_reader import rung_file
 from kneebench.results.event_log import EventReader, Logged
 from kneebench.results.formats import read_rung
-from kneebench.results.head import read_head
+from kneebench.results.head import read_head, study_of
 from kneebench.results.lock import held
 from kneebench.results.step_times import StepTimes
 from kneebench.screen.progress import Progress, message_of
@@ -53,7 +50,7 @@ class CampaignState:
     def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
         self.folder, self._clock = folder, clock
         self._campaign = read_head(folder)
-        self._study = _study(folder, self._campaign.plan)
+        self._study = study_of(self._campaign)
         self._reader, self.heard_s, self._now_s = EventReader(folder), 0.0, 0.0
         self._written_to = ""
         self._progress = self._begin()
@@ -160,7 +157,8 @@ class CampaignState:
         parts = expected(self._study.databases, host, StepTimes(host, self._study).as_before())
         loads_s = 0.0 if self._campaign.base_image else parts.load_s
         parts = parts._replace(load_s=loads_s, drives_s=preconditioning_s(self._study))
-        return Progress(self._study, parts, lambda: self._now_s)
+        configurations, ladder = self._study.configurations, self._study.ladder
+        return Progress(configurations, ladder, parts, lambda: self._now_s)
 
     def _take(self, logged: Logged) -> None:
         event = logged.event
@@ -251,17 +249,6 @@ def so_far(results: Results) -> str:
             nopm, users = significant(best.tally.nopm), number_of_users(best.users)
             found.append(f"{climb.configuration.name} {nopm} NOPM at {users}")
     return f"So far: {listed(found)}" if found else ""
-
-
-def _study(folder: Path, document: dict[str, Any]) -> Study:
-    try:
-        return Study.kept(document)
-    except ValidationError as error:
-        raise KneebenchError(
-            f"cannot read {folder}",
-            seen="its plan was written for another version of kneebench",
-            do="use the kneebench that measures it",
-        ) from error
 
 
 def _nearness(result: StopResult) -> float | None:

@@ -116,7 +116,7 @@ class _Line:
 @contextmanager
 def progress_line(study: Study, expected: Expected) -> Iterator[Watch]:
     """A watcher that shows what is under way in one line of a notebook."""
-    line = _Line(Progress(study, expected))
+    line = _Line(Progress(study.configurations, study.ladder, expected))
     try:
         yield line.receive
     finally:

@@ -37,7 +37,8 @@ _KNEE_USERS_PER_CORE = 5.0
 
 class Expected(NamedTuple):
     """Parts of a plan's duration. `drives_s`: to precondition and load the drives of volumes;
-    `final_runs`: number of final runs, those at the fixed rate included; 0: unknown.
+    `final_runs`: number of final runs, those at the fixed rate included; 0: unknown. `climb_rungs`:
+    about how many rungs a climb has.
     """
 
     load_s: float
@@ -45,6 +46,7 @@ class Expected(NamedTuple):
     final_runs_s: float
     drives_s: float = 0.0
     final_runs: float = 0.0
+    climb_rungs: int = 1
 
     @property
     def total_s(self) -> float:
@@ -92,10 +94,7 @@ def unadjusted(configuration: Configuration, steps: Steps) -> Steps:
 def expected(
     databases: Mapping[str, DatabasePlan], host: Host, adjust: Adjust = unadjusted
 ) -> Expected:
-    """The parts of the duration: loading (once for each database), the climbs, the final runs.
-
-    `databases`: those of a plan by name (plan/resolve.py).
-    """
+    """The parts of the duration: loading (once for each database), the climbs, the final runs."""
     plans = databases.values()
     every = [
         (plan.ladder.budget, adjust(one, steps(plan, one, host)))
@@ -107,6 +106,7 @@ def expected(
         climbs_s=sum(one.climb_s(budget_s) for budget_s, one in every),
         final_runs_s=sum(one.final_runs_s for _, one in every),
         final_runs=sum(one.runs for _, one in every),
+        climb_rungs=max(rungs(plan.ladder, _cores(plan, host)) for plan in plans),
     )
 
 

@@ -4,9 +4,10 @@ that door takes it, or the part of it that it needs.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
 from kneebench.plan.configurations import configurations
@@ -64,10 +65,10 @@ class Study:
 
     @classmethod
     def kept(cls, document: Mapping[str, Any]) -> Study:
-        """That of a plan as results keep it. Raises ValidationError for one that this version does
-        not know.
+        """That of a plan as results keep it, made once for each. Raises ValidationError for one
+        that this version does not know.
         """
-        return cls(Plan.model_validate(document))
+        return _kept(json.dumps(document))
 
     def changed(self, **changes: Any) -> Study:
         """The study of the same plan with other values of some keys, which are not checked."""
@@ -162,6 +163,11 @@ class Study:
             sysctls={name: str(value) for name, value in plan.kernel.sysctl.items()},
             emulated=plan.has_emulated_drives,
         )
+
+
+@lru_cache(maxsize=32)
+def _kept(document: str) -> Study:
+    return Study(Plan.model_validate(json.loads(document)))
 
 
 def _storage(plan: Plan, name: str) -> PlannedStorage:

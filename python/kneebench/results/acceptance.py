@@ -22,6 +22,7 @@ from kneebench.errors import (
     WORSE,
     CheckFailed,
     InvalidMeasurement,
+    KneebenchError,
     PlanError,
     require_kind,
 )
@@ -32,6 +33,7 @@ from kneebench.records import Climb, Record, Results, label_of
 from kneebench.results.campaign_differences import comparable, differences
 from kneebench.results.compare_plans import comparable_plans
 from kneebench.results.cross_campaign import DRIFT
+from kneebench.results.head import study_of
 from kneebench.results.logo import logo_file
 from kneebench.units import NOTHING, count
 
@@ -212,13 +214,13 @@ def plan_of(baseline: Results) -> Study:
     """The baseline's own plan, to be measured again; raises PlanError if it cannot be."""
     name = baseline.campaign.id
     try:
-        study = Study.kept(baseline.campaign.plan)
-        words = study.brief.model_copy(update={"logo": logo_file(baseline.folder)})
-        study = study.changed(brief=words)
-    except ValidationError:
+        study = study_of(baseline.campaign)
+    except KneebenchError:
         raise PlanError(
             f"cannot run the plan of {name}", seen="another version wrote it", do="name a plan file"
         ) from None
+    words = study.brief.model_copy(update={"logo": logo_file(baseline.folder)})
+    study = study.changed(brief=words)
     if study.kept_commands:
         key = ".".join(study.kept_commands[0])
         raise PlanError(

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from kneebench.errors import KneebenchError
 from kneebench.lab.host import kneebench_version
 from kneebench.plan.study import Study
@@ -54,6 +56,21 @@ def read_head(folder: Path) -> Campaign:
         seen = f"its id is {head.id[:LONGEST_SHOWN]!r}, which is no folder's name"
         raise KneebenchError(f"cannot read {file}", seen=seen, do="restore the file from a copy")
     return head
+
+
+def study_of(campaign: Campaign) -> Study:
+    """The study that is measured into a campaign. Raises KneebenchError for a plan of another
+    version.
+    """
+    try:
+        return Study.kept(campaign.plan)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise KneebenchError(
+            f"cannot read the plan of {campaign.id}",
+            seen=f"{'.'.join(map(str, first['loc']))}: {first['msg']}",
+            do="use the kneebench version that measured it, or measure again",
+        ) from None
 
 
 def _names_a_folder(name: str) -> bool:

@@ -5,7 +5,7 @@ configurations are not measured again.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from kneebench.errors import KneebenchError
 from kneebench.plan.study import Study
 from kneebench.records import Campaign, Configuration, Host, Rung
 from kneebench.results.campaign_folders import RESUME_IGNORES, folders_in, resumable, same_machine
-from kneebench.results.head import read_head
+from kneebench.results.head import read_head, study_of
 from kneebench.results.lock import held
 from kneebench.results.origin import is_own
 
@@ -23,16 +23,16 @@ OF_CONFIGURATIONS = ("storages", "databases", "constraints", "baseline")
 """Fields of a plan that its configurations are made of."""
 
 
-def joinable(kept: Mapping[str, Any], requested: Study) -> bool:
-    """True if a campaign of the first plan can take in the configurations that the second one adds:
-    it has all configurations of the first with the same storages, databases and constraints, and is
-    else equal. Short rounds need all configurations side by side, so none can be added later.
+def joinable(campaign: Campaign, requested: Study) -> bool:
+    """True if a campaign can take in the configurations that a study adds: it has all of the
+    campaign's with the same storages, databases and constraints, and is else equal. Short rounds
+    need all configurations side by side, so none can be added later.
     """
     if requested.ladder.rounds == "short":
         return False
-    if not resumable(kept, requested.document, (*RESUME_IGNORES, *OF_CONFIGURATIONS)):
+    if not resumable(campaign.plan, requested.document, (*RESUME_IGNORES, *OF_CONFIGURATIONS)):
         return False
-    before = Study.kept(kept)
+    before = study_of(campaign)
     return (
         before.base == requested.base
         and {*before.configurations} < {*requested.configurations}
@@ -57,7 +57,7 @@ def find_joinable(root: Path, study: Study, host: Host) -> Path | None:
             if held(folder):
                 continue
             campaign = read_head(folder)
-            fits = same_machine(host, campaign.host) and joinable(campaign.plan, study)
+            fits = same_machine(host, campaign.host) and joinable(campaign, study)
             if fits and is_own(folder, campaign):
                 there = len(campaign.resolved.configurations)
                 found.append((there, campaign.started_at, folder))

@@ -41,7 +41,7 @@ from kneebench.results.formats import (
     read_rung,
     write_kept,
 )
-from kneebench.results.head import new_head, read_head
+from kneebench.results.head import new_head, read_head, study_of
 from kneebench.results.head_keeper import HeadKeeper
 from kneebench.results.joining import (
     added_configurations,
@@ -122,8 +122,8 @@ class Store(HeadKeeper):
 
     @cached_property
     def study(self) -> Study:
-        """What is measured into it. Raises ValidationError for a plan of another version."""
-        return self._study or Study.kept(self.campaign.plan)
+        """What is measured into it. Raises KneebenchError for a plan of another version."""
+        return self._study or study_of(self.campaign)
 
     def reopen(self) -> tuple[Configuration, ...]:
         """Add the configurations that only its study has, and give them; keep the author's words

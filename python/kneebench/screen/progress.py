@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from kneebench.analysis.quoted_load import REPEATED
-from kneebench.lab.preparation import Shares
-from kneebench.plan.duration import Expected, rungs
-from kneebench.plan.study import Study
+from kneebench.plan.duration import Expected
+from kneebench.plan.ladder import Ladder
 from kneebench.records import (
     Configuration,
     Event,
@@ -107,12 +106,15 @@ class Progress:
     """The state: feed it events, read its fields."""
 
     def __init__(
-        self, study: Study, expected: Expected, clock: Callable[[], float] = time.monotonic
+        self,
+        configurations: Sequence[Configuration],
+        ladder: Ladder,
+        expected: Expected,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.configurations = {
-            configuration.id: configuration for configuration in study.configurations
-        }
-        self._work, self._clock, self._began_s = Work(study, expected), clock, clock()
+        self.configurations = {one.id: one for one in configurations}
+        self._work = Work([one.name for one in configurations], ladder, expected)
+        self._clock, self._began_s = clock, clock()
         self._told_s = 0.0
         self.doing = "starting"
         self.share: float | None = None
@@ -255,14 +257,11 @@ class Work:
     climb with its drives before it, the final runs' rungs.
     """
 
-    def __init__(self, study: Study, expected: Expected) -> None:
-        names = [configuration.name for configuration in study.configurations]
+    def __init__(self, names: Sequence[str], ladder: Ladder, expected: Expected) -> None:
         self._load_s, self._climb_s = expected.load_s, expected.climbs_s / len(names)
-        first = next(iter(study.databases.values()))
-        self.climb_rungs = rungs(study.ladder, len(Shares(first).resources.cores))
-        """Rungs of one climb, roughly."""
+        self.climb_rungs = expected.climb_rungs
         self._climb_rung_s = self._climb_s / self.climb_rungs
-        runs = expected.final_runs or study.ladder.final_rungs * len(names)
+        runs = expected.final_runs or ladder.final_rungs * len(names)
         self.final_runs = round(runs)
         """Final runs, at the least, those at the fixed rate included."""
         self._report_rung_s = expected.final_runs_s / max(1.0, runs)
@@ -271,8 +270,8 @@ class Work:
         self._report_left_s = expected.final_runs_s
         self._round_s, self._fewer, self._more = 0.0, 0.0, 0.0
         """What a round takes; rounds that may be saved, or needed beyond those expected."""
-        if study.ladder.rounds == "short":
-            fewest, most = study.ladder.fewest_rounds, study.ladder.most_repeats
+        if ladder.rounds == "short":
+            fewest, most = ladder.fewest_rounds, ladder.most_repeats
             self._round_s = expected.final_runs_s / max(1, fewest)
             self.end_round(RoundsLeft(fewest, (fewest + most) / 2, most))
         self._done_s, self._took_s = 0.0, 0.0

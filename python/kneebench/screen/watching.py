@@ -31,7 +31,7 @@ def watching(
     """The watcher that fits: JSON lines or only warnings where that is wanted, else live where
     stderr is a terminal, else plain lines.
     """
-    progress = Progress(study, expected)
+    progress = Progress(study.configurations, study.ladder, expected)
     if as_json:
         yield JsonLines(progress, sys.stdout)
     elif quiet:

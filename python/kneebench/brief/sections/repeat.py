@@ -22,7 +22,7 @@ RELATIVE = "Relative paths start from the directory where kneebench runs."
 
 def section(view: ViewModel) -> Section:
     """To be repeated by anyone; passwords were never kept."""
-    study = Study.kept(view.plan.document)  # with each key that this version has
+    study = Study.kept(view.plan.document)  # every key that this version has is one of the plan's
     notes = {INSTRUCTION: True, RELATIVE: _relative(study), COMMANDS: bool(study.kept_commands)}
     sentences = (*(sentence for sentence, holds in notes.items() if holds), FOLDER)
     written, whole = (to_bare_toml(study, defaults=defaults) for defaults in (False, True))
