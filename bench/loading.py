@@ -29,13 +29,18 @@ from kneebench.databases.engines.postgres.builds import find_build
 from kneebench.databases.engines.postgres.engine import server_account
 from kneebench.databases.engines.postgres.footprint import GIB
 from kneebench.databases.engines.postgres.image import configure
-from kneebench.databases.engines.postgres.launcher import Launch, make_cluster, running_server
-from kneebench.databases.engines.postgres.runtime import runtime_directory
+from kneebench.databases.engines.postgres.launcher import (
+    SOCKET,
+    Launch,
+    make_cluster,
+    running_server,
+)
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
 from kneebench.databases.engines.postgres.server_settings import loading, rules
 from kneebench.databases.engines.postgres.sql_schema import KEYS_MEMORY, keys_of, load, making
 from kneebench.databases.managed.directory_findings import Machine
 from kneebench.databases.managed.ownership import home
+from kneebench.databases.managed.runtime import runtime_directory
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST, STREAMS
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
@@ -119,7 +124,7 @@ def _server(folder: Path, warehouses: int) -> Iterator[PostgresAddress]:
     )
     folder.chmod(0o755)
     with (
-        runtime_directory(journal, account) as runtime,
+        runtime_directory(journal, account, SOCKET) as runtime,
         journal.directory(folder / "cluster", "a benchmark's cluster") as cluster,
     ):
         launch, data = Launch(find_build(DEBIAN), account, runtime), home(cluster, "data", account)

@@ -12,11 +12,11 @@ from kneebench.databases.engines.mariadb.launcher import (
     Launch,
     MariadbFiles,
     running_server,
-    runtime_directory,
 )
-from kneebench.databases.engines.mariadb.server_address import MariadbAddress
+from kneebench.databases.engines.mariadb.server_address import SOCKET, MariadbAddress
 from kneebench.databases.engines.mariadb.server_settings import ALWAYS
 from kneebench.databases.managed.ownership import home
+from kneebench.databases.managed.runtime import runtime_directory
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
 
@@ -33,7 +33,7 @@ def mariadb_server(
 ) -> Iterator[MariadbAddress]:
     """A running server on these cores (empty: all), and its empty database; removed at the end."""
     journal, account = Journal(), server_account()
-    with runtime_directory(journal, account) as runtime:
+    with runtime_directory(journal, account, SOCKET) as runtime:
         launch = Launch(find_build(None), account, runtime, usable(cores))
         data = home(runtime, "data", account)
         with Folder.at(data) as made:

@@ -18,13 +18,18 @@ from kneebench.databases.engines.postgres.address import connect
 from kneebench.databases.engines.postgres.builds import PostgresBuild, find_build
 from kneebench.databases.engines.postgres.engine import restore, server_account
 from kneebench.databases.engines.postgres.image import fill, recipe_of
-from kneebench.databases.engines.postgres.launcher import Launch, RunningPostgres, running_server
-from kneebench.databases.engines.postgres.runtime import runtime_directory
+from kneebench.databases.engines.postgres.launcher import (
+    SOCKET,
+    Launch,
+    RunningPostgres,
+    running_server,
+)
 from kneebench.databases.engines.postgres.server import PostgresServer
 from kneebench.databases.engines.postgres.server_address import DATABASE, PostgresAddress
 from kneebench.databases.engines.postgres.server_settings import LISTENING
 from kneebench.databases.engines.postgres.sql_schema import PostgresSchema
 from kneebench.databases.managed.base_image import prepare
+from kneebench.databases.managed.runtime import runtime_directory
 from kneebench.databases.managed.server_process import Process
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
@@ -162,7 +167,7 @@ def loaded(
     journal, account, build = Journal(), server_account(), the_build(size)
     name, settings = f".kneebench-bench-{uuid.uuid4().hex[:8]}", {**ALWAYS, **settings}
     with contextlib.ExitStack() as stack:
-        runtime = stack.enter_context(runtime_directory(journal, account))
+        runtime = stack.enter_context(runtime_directory(journal, account, SOCKET))
         launch = Launch(build, account, runtime, usable(cores))
         images = size.images or stack.enter_context(
             journal.directory(Path.cwd() / f"{name}-images", "a benchmark's base image")

@@ -15,9 +15,9 @@ import pytest
 
 from kneebench.databases.engines.postgres.builds import find_build
 from kneebench.databases.engines.postgres.engine import server_account
-from kneebench.databases.engines.postgres.launcher import Launch, make_cluster, program
-from kneebench.databases.engines.postgres.runtime import runtime_directory, socket_folder
+from kneebench.databases.engines.postgres.launcher import SOCKET, Launch, make_cluster, program
 from kneebench.databases.managed.ownership import home
+from kneebench.databases.managed.runtime import runtime_directory, socket_folder
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from tests.loaded import DEBIAN
@@ -104,7 +104,7 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Elsewhere]:
     folder = tmp_path_factory.mktemp("elsewhere")
     journal, account = Journal(folder / "journal"), server_account()
     root, certificate, key = certify(folder)
-    with runtime_directory(journal, account) as runtime, socket.socket() as free:
+    with runtime_directory(journal, account, SOCKET) as runtime, socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
         free.close()

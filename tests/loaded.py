@@ -21,12 +21,12 @@ from kneebench.databases.engines.postgres.address import connect, parameters
 from kneebench.databases.engines.postgres.builds import find_build
 from kneebench.databases.engines.postgres.engine import restore, server_account
 from kneebench.databases.engines.postgres.image import fill, recipe_of
-from kneebench.databases.engines.postgres.launcher import Launch, running_server
-from kneebench.databases.engines.postgres.runtime import runtime_directory, socket_of
+from kneebench.databases.engines.postgres.launcher import SOCKET, Launch, running_server, socket_of
 from kneebench.databases.engines.postgres.server_address import DATABASE, PostgresAddress
 from kneebench.databases.engines.postgres.server_settings import LISTENING
 from kneebench.databases.engines.postgres.sql_schema import load
 from kneebench.databases.managed.base_image import prepare
+from kneebench.databases.managed.runtime import runtime_directory
 from kneebench.lab.journal import Journal
 from kneebench.plan.workload import Workload
 from kneebench.records import Event
@@ -112,7 +112,7 @@ class Cluster(NamedTuple):
 def cluster(folder: Path, bin_dir: Path | None) -> Iterator[Cluster]:
     journal, account, build = Journal(folder / "journal"), server_account(), find_build(bin_dir)
     recipe = recipe_of(build.version, (), Workload(warehouses=1), SEED)
-    with runtime_directory(journal, account) as runtime:
+    with runtime_directory(journal, account, SOCKET) as runtime:
         launch = Launch(build, account, runtime)
         filled = partial(
             fill,

@@ -19,12 +19,12 @@ from kneebench.databases.engines.mariadb.launcher import (
     USER,
     Launch,
     MariadbFiles,
-    runtime_directory,
     server_command,
 )
-from kneebench.databases.engines.mariadb.server_address import MariadbAddress
+from kneebench.databases.engines.mariadb.server_address import SOCKET, MariadbAddress
 from kneebench.databases.engines.mariadb.session import answers, connect
 from kneebench.databases.managed.ownership import home
+from kneebench.databases.managed.runtime import runtime_directory
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
@@ -110,7 +110,7 @@ def another_server(folder: Path, **more: str) -> Iterator[MariadbElsewhere]:
     """
     journal, account = Journal(folder / "journal"), server_account()
     root, certificate, key = certify(folder)
-    with runtime_directory(journal, account) as runtime, socket.socket() as free:
+    with runtime_directory(journal, account, SOCKET) as runtime, socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
         free.close()

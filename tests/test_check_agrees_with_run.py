@@ -32,9 +32,9 @@ from kneebench.databases.engines.mariadb.session import connect as mariadb_sessi
 from kneebench.databases.engines.postgres.builds import find_build
 from kneebench.databases.engines.postgres.engine import server_account
 from kneebench.databases.engines.postgres.footprint import climb_bytes, data_bytes
-from kneebench.databases.engines.postgres.launcher import Launch, make_cluster, program
-from kneebench.databases.engines.postgres.runtime import runtime_directory, socket_folder
+from kneebench.databases.engines.postgres.launcher import SOCKET, Launch, make_cluster, program
 from kneebench.databases.managed.ownership import home
+from kneebench.databases.managed.runtime import runtime_directory, socket_folder
 from kneebench.databases.several import engine_of
 from kneebench.errors import InvalidMeasurement, KneebenchError
 from kneebench.lab.journal import Journal
@@ -308,7 +308,7 @@ def postgres(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Postgres]:
     journal, account = Journal(tmp_path_factory.mktemp("postgres") / "journal"), server_account()
-    with runtime_directory(journal, account) as runtime, socket.socket() as free:
+    with runtime_directory(journal, account, SOCKET) as runtime, socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
         free.close()

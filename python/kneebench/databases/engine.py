@@ -5,18 +5,18 @@ engine_properties.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import ClassVar, Literal, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 
-from pydantic import SecretStr
+from pydantic import SecretStr, ValidationError
 from typing_extensions import TypedDict
 
 from kneebench._core import Address as CoreAddress
 from kneebench._core import GeneratorSpec, LoadGenerator
 from kneebench.engine_properties import EngineProperties, less_safe
-from kneebench.errors import KneebenchError, Refused
+from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.records import (
     Check,
     Configuration,
@@ -27,6 +27,7 @@ from kneebench.records import (
     Watch,
     Whereabouts,
 )
+from kneebench.secrets import without_passwords
 
 UNLOCK = (
     "end those transactions or wait for them; completed rungs are saved, and the same command"
@@ -273,6 +274,34 @@ class ServerAddress(Record):
     def place(self) -> str:
         """Where it listens, for messages."""
         return f"{self.host}:{self.port}"
+
+    def with_password(self, password: str) -> Self:
+        """The same with a password, or without one where it is empty."""
+        return self.model_copy(update={"password": SecretStr(password) if password else None})
+
+
+AddressOf = TypeVar("AddressOf", bound=ServerAddress)
+
+
+def address_in(
+    url: str,
+    kind: type[AddressOf],
+    parts: Mapping[str, object],
+    parameters: Collection[str],
+    understood: Collection[str],
+) -> AddressOf:
+    """The address that a URL's parts make. Raises PlanError for parts that make none, and for
+    parameters that are not understood.
+    """
+    what = f"cannot read the URL {without_passwords(url)}"
+    if unknown := sorted({*parameters} - {*understood}):
+        seen, do = f"unsupported parameters: {', '.join(unknown)}", ", ".join(sorted(understood))
+        raise PlanError(what, seen=seen, do=f"use {do}")
+    try:
+        return kind.model_validate(parts)
+    except ValidationError as error:
+        seen = "; ".join(f"{e['loc'][0]}: {e['msg']}" for e in error.errors())
+        raise PlanError(what, seen=seen, do="correct it") from None
 
 
 def core_address(address: ServerAddress) -> CoreAddress:

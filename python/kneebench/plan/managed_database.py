@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
@@ -17,15 +17,20 @@ if TYPE_CHECKING:
     from kneebench.records import Configuration
 
 
+FaultOf = Callable[[Mapping[str, object]], tuple[str, str] | None]
+"""The first of some settings that a plan cannot have, and what is allowed in its place."""
+
+
 class ManagedDatabase(ExistingSchemaDatabase):
     """A database with servers that kneebench starts (managed), or reaches by URL.
 
-    An engine's table says `url_rule`, and where it has them `cache_setting`, `sized_settings`,
-    `temporary_setting` and `huge_pages_setting`.
+    An engine's table says `url_rule` and `fault_of`, and where it has them `cache_setting`,
+    `sized_settings`, `temporary_setting` and `huge_pages_setting`.
     """
 
     huge_pages_setting: ClassVar[str] = ""
     """The server setting for huge pages, which memory limits do not count; empty: it has none."""
+    fault_of: ClassVar[FaultOf]
     managed_only: ClassVar[tuple[str, ...]] = ("settings", "cores", "memory", "bin_dir")
     cores: Annotated[
         Cores, Field(description="Cores that the server is pinned to; empty: all")
@@ -80,6 +85,12 @@ class ManagedDatabase(ExistingSchemaDatabase):
                 "bin_dir",
                 sentence="either bin_dir for a managed server, or the url of an external server",
             )
+        return self
+
+    @model_validator(mode="after")
+    def _settings_are_allowed(self) -> Self:
+        if unfit := type(self).fault_of(self.settings):
+            raise wrong("settings", unfit[0], sentence=unfit[1])
         return self
 
     def check(self, storages: Mapping[str, Storage]) -> None:

@@ -41,6 +41,7 @@ from kneebench.lab.preparation import Lab, Prepared
 from kneebench.plan.borrowed import executed_by_server
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.managed_database import ManagedDatabase
+from kneebench.plan.workload import Workload
 from kneebench.records import Configuration, Event, Finding, Watch, Whereabouts
 
 CLONED = "restored by reflink: the first write to each block includes its copy-on-write"
@@ -55,10 +56,13 @@ class OwnKind(NamedTuple):
     log_setting: str
     cache_setting: str
     """The settings that size the log and the cache."""
-    find_build: Callable[[DatabasePlan], Binaries]
+    find_build: Callable[[Path | None], Binaries]
+    """By the plan's `bin_dir`."""
     find_account: Callable[[], Account | None]
-    recipe: Callable[[DatabasePlan, Any], Recipe]
-    """What shapes the image, of a plan and a build."""
+    recipe_of: Callable[[str, Any, Workload, int], Recipe]
+    """What shapes the image, of a version, what is `fixed`, the workload and the seed."""
+    fixed: Callable[[DatabasePlan, Any], Any]
+    """What of a plan an image of a build keeps from the moment when it is made."""
     rules: Callable[[DatabasePlan, Machine], dict[str, str]]
     """The settings of a server on a share of the machine."""
     cache_bytes: Callable[[int, int], int]
@@ -104,7 +108,7 @@ class OwnServers(ListensForUsers, ABC):
     @cached_property
     def build(self) -> Binaries:
         """The binaries that the plan's table names."""
-        return self.own.find_build(self.plan)
+        return self.own.find_build(self.table.bin_dir)
 
     @cached_property
     def account(self) -> Account | None:
@@ -114,7 +118,8 @@ class OwnServers(ListensForUsers, ABC):
     @property
     def recipe(self) -> Recipe:
         """What shapes the image."""
-        return self.own.recipe(self.plan, self.build)
+        plan, fixed = self.plan, self.own.fixed(self.plan, self.build)
+        return self.own.recipe_of(self.build.version, fixed, plan.workload, plan.seed)
 
     @property
     def settings(self) -> dict[str, str]:

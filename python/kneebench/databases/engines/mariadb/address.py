@@ -13,9 +13,8 @@ import shlex
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
-from pydantic import SecretStr, ValidationError
-
 from kneebench._core import system_roots
+from kneebench.databases.engine import address_in
 from kneebench.databases.engines.mariadb.server_address import MariadbAddress
 from kneebench.databases.engines.mariadb.table import PASSWORD
 from kneebench.errors import PlanError
@@ -28,15 +27,8 @@ SECTIONS = ("client", "client-server", "client-mariadb", "kneebench")
 
 def address_of(url: str) -> MariadbAddress:
     """The address of a running server; raises PlanError for a URL that we cannot use."""
-    what = f"cannot read the URL {without_passwords(url)}"
     split, given = urlsplit(url), dict(parse_qsl(urlsplit(url).query, keep_blank_values=True))
-    if unknown := sorted(set(given) - set(PARAMETERS)):
-        raise PlanError(
-            what,
-            seen=f"unsupported parameters: {', '.join(unknown)}",
-            do=f"use {', '.join(PARAMETERS)}",
-        )
-    bare = {
+    parts = {
         "host": given.get("host") or unquote(split.hostname or "") or "localhost",
         "port": split.port or 3306,
         "user": unquote(split.username or "") or getpass.getuser(),
@@ -44,13 +36,9 @@ def address_of(url: str) -> MariadbAddress:
         "sslmode": given.get("sslmode", "prefer"),
         "sslrootcert": given.get("sslrootcert", ""),
     }
-    try:
-        address = MariadbAddress.model_validate(bare)
-    except ValidationError as error:
-        seen = "; ".join(f"{e['loc'][0]}: {e['msg']}" for e in error.errors())
-        raise PlanError(what, seen=seen, do="correct it") from None
-    password = _password(given.get("passfile", ""), what)
-    return address.model_copy(update={"password": SecretStr(password) if password else None})
+    address = address_in(url, MariadbAddress, parts, given, PARAMETERS)
+    what = f"cannot read the URL {without_passwords(url)}"
+    return address.with_password(_password(given.get("passfile", ""), what))
 
 
 def _password(passfile: str, what: str) -> str:

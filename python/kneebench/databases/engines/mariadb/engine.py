@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 from kneebench.databases.engine import Engine
 from kneebench.databases.engines.mariadb import image as images
 from kneebench.databases.engines.mariadb.allowed_settings import setting_bytes
-from kneebench.databases.engines.mariadb.builds import MariadbBuild, find_build, server_account
+from kneebench.databases.engines.mariadb.builds import find_build, server_account
 from kneebench.databases.engines.mariadb.footprint import cache_bytes
 from kneebench.databases.engines.mariadb.image import DATABASE, configure
 from kneebench.databases.engines.mariadb.launcher import (
@@ -31,18 +31,12 @@ from kneebench.databases.engines.mariadb.launcher import (
 from kneebench.databases.engines.mariadb.remote import RemoteMariadb
 from kneebench.databases.engines.mariadb.server import MariadbServer
 from kneebench.databases.engines.mariadb.server_address import SOCKET
-from kneebench.databases.engines.mariadb.server_settings import (
-    complaint,
-    given,
-    rules,
-)
-from kneebench.databases.engines.mariadb.table import mariadb_table
+from kneebench.databases.engines.mariadb.server_settings import complaint, rules
 from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.base_image import BaseImage
 from kneebench.databases.managed.copying import duplicate, settle
 from kneebench.databases.managed.engine import OwnKind, OwnServers, Restore
 from kneebench.databases.managed.ownership import give
-from kneebench.databases.tproc_c.loading import Recipe
 from kneebench.lab.drives import IN_MEMORY, file_system_of
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
@@ -58,14 +52,6 @@ def open_engine(plan: DatabasePlan, journal: Journal) -> Engine:
     return OwnMariadb(plan, journal)
 
 
-def _find_build(plan: DatabasePlan) -> MariadbBuild:
-    return find_build(mariadb_table(plan.database).bin_dir)
-
-
-def _recipe(plan: DatabasePlan, build: MariadbBuild) -> Recipe:
-    return images.recipe_of(build.version, images.fixed(given(plan)), plan.workload, plan.seed)
-
-
 class OwnMariadb(OwnServers):
     """Servers that we start and stop."""
 
@@ -74,9 +60,10 @@ class OwnMariadb(OwnServers):
         SOCKET,
         "innodb_log_file_size",
         "innodb_buffer_pool_size",
-        find_build=_find_build,
+        find_build=find_build,
         find_account=server_account,
-        recipe=_recipe,
+        recipe_of=images.recipe_of,
+        fixed=images.fixed,
         rules=rules,
         cache_bytes=cache_bytes,
         setting_bytes=setting_bytes,

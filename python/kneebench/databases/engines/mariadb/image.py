@@ -24,6 +24,7 @@ from kneebench.databases.engines.mariadb.launcher import (
 )
 from kneebench.databases.engines.mariadb.server_settings import (
     IMAGE_LOG_BYTES,
+    given,
     loading,
     settings_text,
 )
@@ -33,6 +34,7 @@ from kneebench.databases.managed.base_image import DATA
 from kneebench.databases.tproc_c.loading import Recipe
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
+from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.workload import Workload
 from kneebench.records import Watch
 
@@ -50,9 +52,9 @@ FIXED = (
 """Settings that the files keep from the moment when they are made."""
 
 
-def fixed(settings: Mapping[str, str]) -> dict[str, str]:
+def fixed(plan: DatabasePlan, build: MariadbBuild) -> dict[str, str]:
     """Those of a plan's settings that shape the image."""
-    return {name: value for name, value in settings.items() if name in FIXED}
+    return {name: value for name, value in given(plan).items() if name in FIXED}
 
 
 def fill(

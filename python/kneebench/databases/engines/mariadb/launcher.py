@@ -19,8 +19,6 @@ from kneebench.databases.engines.mariadb.properties import server_program
 from kneebench.databases.engines.mariadb.server_address import SOCKET, MariadbAddress
 from kneebench.databases.engines.mariadb.session import answers, connect
 from kneebench.databases.managed import launching
-from kneebench.databases.managed import runtime as managed
-from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.crash_report import CrashSigns
 from kneebench.databases.managed.launching import answering, require_free
 from kneebench.databases.managed.listening import USERS, Listening
@@ -140,13 +138,6 @@ def running_server(
     server = RunningMariadb(launch.start(*server_command(launch, files, *more)), launch, journal)
     with answering(server, files.data, journal, keep=keep):
         yield server
-
-
-def runtime_directory(
-    journal: Journal, account: Account | None
-) -> contextlib.AbstractContextManager[Path]:
-    """A new runtime directory, removed at the end."""
-    return managed.runtime_directory(journal, account, SOCKET)
 
 
 def run_bootstrap(launch: Launch, files: MariadbFiles, statements: str, what: str) -> None:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, ClassVar
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from kneebench.databases.engines.mariadb.allowed_settings import fault
 from kneebench.databases.engines.mariadb.properties import password_variable
-from kneebench.plan.database import Database
-from kneebench.plan.managed_database import ManagedDatabase
+from kneebench.plan.managed_database import FaultOf, ManagedDatabase
 from kneebench.plan.server_url import UrlRule
-from kneebench.plan.values import Directory, Text, wrong
+from kneebench.plan.values import Directory, Text
 
 PASSWORD = password_variable
 """The variable that MariaDB's and MySQL's clients read the password from."""
@@ -28,6 +27,7 @@ class MariadbDatabase(ManagedDatabase):
     """
 
     url_rule: ClassVar[UrlRule] = URL
+    fault_of: ClassVar[FaultOf] = fault
     temporary_setting: ClassVar[str] = "tmpdir"
     cache_setting: ClassVar[str] = "innodb_buffer_pool_size"
     sized_settings: ClassVar[tuple[str, ...]] = (
@@ -54,17 +54,5 @@ class MariadbDatabase(ManagedDatabase):
         ),
     ] = None
 
-    @model_validator(mode="after")
-    def _settings_are_allowed(self) -> Self:
-        if unfit := fault(self.settings):
-            raise wrong("settings", unfit[0], sentence=unfit[1])
-        return self
-
 
 TABLE = MariadbDatabase
-
-
-def mariadb_table(table: Database) -> MariadbDatabase:
-    """A plan's table, which is MariaDB's."""
-    assert isinstance(table, MariadbDatabase)
-    return table

@@ -20,10 +20,10 @@ from psycopg import pq
 from psycopg.abc import RV, PQGen
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.waiting import Ready, Wait
-from pydantic import SecretStr, ValidationError
 
 from kneebench._core import NO_LIMITS, system_roots
 from kneebench.databases.client import Client
+from kneebench.databases.engine import address_in
 from kneebench.databases.engines.postgres.error_hints import BY_STATE, OUT_OF_SPACE, error_hint
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
 from kneebench.databases.engines.postgres.table import URL
@@ -58,43 +58,27 @@ sessions would ask another server than the users', or with other settings."""
 
 def address_of(url: str) -> PostgresAddress:
     """The address of a running server; raises PlanError for a URL that we cannot use."""
-    what = f"cannot read the URL {without_passwords(url)}"
     try:
         given: dict[str, Any] = {
             key: value for key, value in conninfo_to_dict(url).items() if value is not None
         }
     except (psycopg.Error, UnicodeError) as error:
         raise PlanError(
-            what,
+            f"cannot read the URL {without_passwords(url)}",
             seen=str(error).strip().replace(url, "the URL"),
             do=f"write it as {URL.example}",
         ) from None
-    if unknown := sorted(set(given) - UNDERSTOOD):
-        raise PlanError(
-            what,
-            seen=f"unsupported parameters: {', '.join(unknown)}",
-            do=f"use {', '.join(sorted(UNDERSTOOD))}",
-        )
     user = given.get("user") or os.environ.get("PGUSER") or getpass.getuser()
-    bare = {
+    parts = {
         "host": given.get("host", "localhost"),
         "port": given.get("port", 5432),
         "user": user,
         "database": given.get("dbname", user),
+        "sslmode": given.get("sslmode", "prefer"),
+        "sslrootcert": given.get("sslrootcert", ""),
     }
-    bare |= {key: given[key] for key in ("sslmode", "sslrootcert") if key in given}
-    try:
-        address = PostgresAddress.model_validate({"sslmode": "prefer", **bare})
-    except ValidationError as error:
-        raise PlanError(
-            what,
-            seen="; ".join(f"{e['loc'][0]}: {e['msg']}" for e in error.errors()),
-            do="correct it",
-        ) from None
-    password = _password(
-        address, {key: given[key] for key in ("password", "passfile") if key in given}
-    )
-    return address.model_copy(update={"password": SecretStr(password) if password else None})
+    address = address_in(url, PostgresAddress, parts, given, UNDERSTOOD)
+    return address.with_password(_password(address, given))
 
 
 def _password(address: PostgresAddress, given: Mapping[str, str]) -> str:
@@ -110,7 +94,9 @@ def _password(address: PostgresAddress, given: Mapping[str, str]) -> str:
         "user": address.user,
         "dbname": address.database,
     }
-    attempt = pq.PGconn.connect_start(make_conninfo("", **where, **given, hostaddr="none").encode())
+    secret = {key: given[key] for key in ("password", "passfile") if key in given}
+    conninfo = make_conninfo("", **where, **secret, hostaddr="none")
+    attempt = pq.PGconn.connect_start(conninfo.encode())
     try:
         return attempt.password.decode()
     finally:

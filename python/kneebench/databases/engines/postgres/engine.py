@@ -16,10 +16,11 @@ from psycopg import sql
 from kneebench.databases.engine import Engine
 from kneebench.databases.engines.postgres import image as images
 from kneebench.databases.engines.postgres.address import connect
-from kneebench.databases.engines.postgres.builds import PostgresBuild, find_build
+from kneebench.databases.engines.postgres.builds import find_build
 from kneebench.databases.engines.postgres.footprint import cache_bytes
 from kneebench.databases.engines.postgres.image import configure, move_log
 from kneebench.databases.engines.postgres.launcher import (
+    SOCKET,
     Launch,
     RunningPostgres,
     running_server,
@@ -27,7 +28,6 @@ from kneebench.databases.engines.postgres.launcher import (
 )
 from kneebench.databases.engines.postgres.log_segments import GUESS_PER_CORE_S, LogRate, LogSegments
 from kneebench.databases.engines.postgres.remote import RemotePostgres
-from kneebench.databases.engines.postgres.runtime import SOCKET
 from kneebench.databases.engines.postgres.server import PostgresServer
 from kneebench.databases.engines.postgres.server_address import DATABASE, PostgresAddress
 from kneebench.databases.engines.postgres.server_settings import (
@@ -36,13 +36,11 @@ from kneebench.databases.engines.postgres.server_settings import (
     rules,
     setting_bytes,
 )
-from kneebench.databases.engines.postgres.table import postgres_table
 from kneebench.databases.managed.account import Account, unprivileged_account
 from kneebench.databases.managed.base_image import BaseImage
 from kneebench.databases.managed.copying import duplicate, settle
 from kneebench.databases.managed.engine import OwnKind, OwnServers, Restore
 from kneebench.databases.managed.ownership import give, home
-from kneebench.databases.tproc_c.loading import Recipe
 from kneebench.lab.journal import Journal
 from kneebench.lab.removal import ours
 from kneebench.plan.database_plan import DatabasePlan
@@ -67,15 +65,6 @@ class PostgresFiles(NamedTuple):
     temporary: Path | None = None
 
 
-def _find_build(plan: DatabasePlan) -> PostgresBuild:
-    return find_build(postgres_table(plan.database).bin_dir)
-
-
-def _recipe(plan: DatabasePlan, build: PostgresBuild) -> Recipe:
-    options = initdb_options(plan, build)
-    return images.recipe_of(build.version, options, plan.workload, plan.seed)
-
-
 # Whom PostgreSQL's programs run as: the server refuses to run as root.
 
 ACCOUNTS = ("postgres", "nobody")
@@ -95,9 +84,10 @@ class OwnPostgres(OwnServers):
         SOCKET,
         "max_wal_size",
         "shared_buffers",
-        find_build=_find_build,
+        find_build=find_build,
         find_account=server_account,
-        recipe=_recipe,
+        recipe_of=images.recipe_of,
+        fixed=initdb_options,
         rules=rules,
         cache_bytes=cache_bytes,
         setting_bytes=setting_bytes,

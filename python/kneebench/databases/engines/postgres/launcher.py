@@ -19,17 +19,20 @@ from kneebench.databases.engines.postgres.address import answers, connect
 from kneebench.databases.engines.postgres.builds import PostgresBuild
 from kneebench.databases.engines.postgres.error_hints import state_of
 from kneebench.databases.engines.postgres.properties import server_program
-from kneebench.databases.engines.postgres.runtime import PORT, socket_folder, socket_of
 from kneebench.databases.engines.postgres.server_address import DATABASE, USER, PostgresAddress
 from kneebench.databases.managed import launching
 from kneebench.databases.managed.crash_report import CrashSigns
 from kneebench.databases.managed.launching import answering, require_free
 from kneebench.databases.managed.listening import USERS, Listening
+from kneebench.databases.managed.runtime import socket_folder
 from kneebench.databases.managed.server_process import ServerKind, ServerProcess, StopSignals
 from kneebench.errors import KneebenchError
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
 
+PORT = 5432
+SOCKET = ".s.PGSQL.65535"
+"""As long as its name can be."""
 REMEDIES = {
     "No space left on device|Disk quota exceeded": (
         "free disk space in that directory, or use another in the plan"
@@ -108,6 +111,11 @@ def running_server(
     server = RunningPostgres(launch.start(command, more), launch, journal)
     with answering(server, data, journal, keep=keep):
         yield server
+
+
+def socket_of(runtime: Path, port: int = PORT) -> Path:
+    """The socket of the server that runs there, by the name that libpq expects."""
+    return socket_folder(runtime) / f".s.PGSQL.{port}"
 
 
 def port_of(launch: Launch) -> int:

@@ -52,8 +52,9 @@ class RemotePostgres(ImageServers[PostgresAddress, Connection, PostgresServer]):
 
     password_variable = PASSWORD
     schema, image, server = PostgresSchema, Template, PostgresServer
-    tables = ", ".join(f"public.{name}" for name in LARGEST_FIRST)
-    removal = f"DROP SCHEMA kneebench CASCADE; DROP TABLE {tables}"
+    removal = "DROP SCHEMA kneebench CASCADE; DROP TABLE " + ", ".join(
+        f"public.{name}" for name in LARGEST_FIRST
+    )
 
     def address(self, storage: str) -> PostgresAddress:
         return address_of(self.plan.urls[storage])

