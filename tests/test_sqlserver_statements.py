@@ -435,7 +435,7 @@ def test_settings_that_a_killed_run_left_are_put_back_by_the_next_one(
         "kneebench.databases.engines.sqlserver.server_settings.connect", lambda address: session
     )
     left = {"max server memory (MB)": 2147483647}
-    what = f"settings of {ADDRESS.server}"
+    what = f"settings of {ADDRESS.place}"
     journal.on_server(ChangedServerSettings, what, values=left, by_hand="EXEC ...")
     with PlansSettings(session, {}, Journal(tmp_path)).in_force(unwatched):
         pass
