@@ -9,8 +9,9 @@ import pytest
 from kneebench.analysis.control import control_caveats
 from kneebench.analysis.fixed_rate import rate_caveats
 from kneebench.analysis.outcome import never_steady_caveats
+from kneebench.analysis.wording import by_finding
 from kneebench.brief import Brief
-from kneebench.records import Moved, Results, Rung, Setting, StopResult
+from kneebench.records import Configuration, Moved, Results, Rung, Setting, StopResult
 from kneebench.records.record import noted
 from tests.recordings import (
     each,
@@ -121,6 +122,12 @@ def test_cores_that_eight_configurations_leave_idle_are_one_caveat(eight: Result
     )
     [caveat] = control_caveats(eight.model_copy(update={"climbs": tuple(climbs)}))
     assert "was 60% busy on all 8 configurations (limit: " in caveat
+
+
+def test_storages_whose_names_have_brackets_are_not_summed_up_as_one() -> None:
+    drives = [Configuration(id=n, storage=f"disk (slot {n})") for n in "12345"]
+    said = by_finding([(drive, "5% slower") for drive in drives])
+    assert said.startswith("5% slower on disk (slot 1), disk (slot 2), ")
 
 
 def test_configurations_that_never_became_steady_are_one_caveat(eight: Results) -> None:

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kneebench.brief.power_meters import _lacking
 from kneebench.campaign.power import use_kept
 from kneebench.measurement.power.energy import energy_at, measured_power, watts_by_second
 from kneebench.measurement.power.lag import lag_of
@@ -100,8 +101,17 @@ def test_a_gap_is_no_energy_and_says_why() -> None:
     found = of(record, 30, 60)
     assert (found.watts, found.joules) == (None, None)
     assert found.why == "no reading for 31 s (no answer) (limit 3 s)"
+    assert found.kinds == ("gap",)
     assert of(record, 5, 35).why == ""
     assert of(record, 72, 110).why == ""
+
+
+def test_reasons_of_one_kind_are_counted_together_whatever_their_words() -> None:
+    gaps = (of(gauge(moving, without=[(40.0, end)]), 30, 60) for end in (50.0, 70.0))
+    late = of(gauge(moving, until_s=50), 40, 60)
+    assert _lacking(WALL, [*gaps, late]) == (
+        "2 rungs, such as: no reading for 11 s (no answer) (limit 3 s); 1 rung: no reading after it"
+    )
 
 
 def test_one_reading_that_is_missing_is_no_gap() -> None:
@@ -236,12 +246,14 @@ def test_a_meter_that_is_too_late_is_refused_and_says_so() -> None:
     assert (measured.watts, measured.why) == (None, found.why)
 
 
+WALL = PowerMeterFacts(name="wall", type="command", scope="wall")
+
+
 class Elsewhere:
     """A meter of a machine whose clock is 1000 s ahead; its second answer is slow to come."""
 
     def __init__(self) -> None:
-        facts = PowerMeterFacts(name="wall", type="command", scope="wall")
-        self.meters = (RecordedPower(facts, counts_energy=False, every_s=0.1),)
+        self.meters = (RecordedPower(WALL, counts_energy=False, every_s=0.1),)
         self.calls = 0
 
     def new_samples(self) -> NewSamples:

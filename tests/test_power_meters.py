@@ -26,6 +26,7 @@ from pydantic import Field
 from rich.console import Console
 
 from kneebench import KneebenchError
+from kneebench.campaign.power_meters import _finding, _read
 from kneebench.measurement.power.now import PowerNow, own_meters, power_now
 from kneebench.measurement.power.recordings import OwnRecordings
 from kneebench.measurement.power_meters import command, http, hwmon, nvme, rapl, redfish, snmp
@@ -36,7 +37,7 @@ from kneebench.measurement.power_meters.power_source import (
     PowerSource,
     believed,
 )
-from kneebench.plan.power import PUBLIC, Power, PowerMeter, Private, private_keys
+from kneebench.plan.power import PUBLIC, Power, PowerMeter, Private, private_keys, table_of
 from kneebench.plan.reader import parse_plan
 from kneebench.records import PowerMeterFacts
 from kneebench.results.private_names import KINDS, Name, by_key
@@ -290,6 +291,15 @@ def test_a_program_ends_with_its_meter(tmp_path: Path) -> None:
     while psutil.pid_exists(started) and psutil.Process(started).status() != "zombie":
         assert time.monotonic() < until
         time.sleep(0.05)
+
+
+def test_what_a_meter_says_and_what_to_do_about_it_are_told_apart() -> None:
+    fails = "echo 'no bus; no meter' >&2; exit 4"
+    keys = {"type": "command", "scope": "wall", "command": ["sh", "-c", fails]}
+    [found] = _read([table_of("command").model_validate({"name": "wall", **keys})], None, 0.1)
+    told = _finding(found)
+    assert told.seen.endswith("ended with exit code 4: no bus; no meter")
+    assert told.do == found.do and not told.do.startswith("no meter")
 
 
 def test_ratings_of_drives_are_no_readings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -161,11 +161,12 @@ def _restores(rounds: int, every: int) -> list[range]:
 
 
 def test_a_database_is_loaded_where_every_image_is_there() -> None:
-    there = Finding(level="ok", subject="base image", seen="built; will be reused")
-    other = Finding(level="ok", subject="mariadb: base image", seen="to be built", keeps_bytes=1)
+    there = Finding(level="ok", subject="x", seen="will be reused", about="base_image")
+    other = Finding(level="ok", subject="y", seen="built", keeps_bytes=1, about="base_image")
     full = Finding(level="error", subject="base image", seen="no space")
-    assert is_loaded([there])
-    assert not any(map(is_loaded, ([], [there, other], [full], [other])))
+    storage = Finding(level="ok", subject="old base image", seen="space enough", writes_bytes=1)
+    assert is_loaded([there]) and is_loaded([there, full, storage])
+    assert not any(map(is_loaded, ([], [there, other], [full], [storage], [other])))
 
 
 def test_a_damaged_file_is_ignored_and_only_the_newest_are_kept(

@@ -35,7 +35,7 @@ from kneebench.analysis.equivalence import (
     ratio_to_baseline,
 )
 from kneebench.analysis.fixed_rate import fixed_rate_latency, same_rate
-from kneebench.analysis.judged import PER_NOPM, USERS, Judged, shown
+from kneebench.analysis.judged import AT_KNEE, AT_RATE, PER_NOPM, USERS, Judged, shown
 from kneebench.analysis.knee import place, quoted_rungs
 from kneebench.analysis.knee_fit import users_interval
 from kneebench.analysis.power import power_per_nopm
@@ -49,7 +49,7 @@ from kneebench.analysis.wording import (
     times,
     times_and_interval,
 )
-from kneebench.records import Climb, Estimate
+from kneebench.records import Climb, Estimate, Phase
 from kneebench.units import count
 
 SURE: tuple[Judgement, ...] = ("same", "same or better")
@@ -77,6 +77,7 @@ class _Figure(NamedTuple):
     more_is_better: bool
     of: Callable[[Climb], Estimate | None]
     doubt: str = ""
+    phase: Phase = AT_KNEE
 
 
 def judged(
@@ -158,17 +159,13 @@ def _figures(climb: Climb, against: Climb, margins: Margins) -> Iterator[_Figure
     if of and to and not same:
         doubt = f"the rates differ ({count(to)}/s in the baseline, {count(of)}/s now)"
     yield _Figure("nopm", f"NOPM at {place(climb)}", margins.throughput, True, nopm)
-    yield _Figure(
-        "latency.mean", f"mean latency at {at}", margins.latency, False, mean_latency, doubt
-    )
-    few = "" if doubt else _few(climb, against)
-    yield _Figure(
-        "latency.p999", f"P99.9 latency at {at}", margins.p999, False, p999_latency, doubt or few
-    )
-    where, log_write = (at, log_at_rate) if same else (place(climb), log_at_knee)
-    yield _Figure(
-        "log.write_latency", f"mean log write at {where}", margins.latency, False, log_write
-    )
+    mean, p999 = f"mean latency at {at}", f"P99.9 latency at {at}"
+    few = doubt or _few(climb, against)
+    yield _Figure("latency.mean", mean, margins.latency, False, mean_latency, doubt, AT_RATE)
+    yield _Figure("latency.p999", p999, margins.p999, False, p999_latency, few, AT_RATE)
+    where, of_, phase = (at, log_at_rate, AT_RATE) if same else (place(climb), log_at_knee, AT_KNEE)
+    log = f"mean log write at {where}"
+    yield _Figure("log.write_latency", log, margins.latency, False, of_, phase=phase)
 
 
 def _few(*climbs: Climb) -> str:
@@ -186,6 +183,7 @@ def _judged(climb: Climb, against: Climb, figure: _Figure) -> Judged:
         called=figure.called,
         judgement="not judged",
         margin=figure.margin,
+        phase=figure.phase,
         baseline=to,
         campaign=of,
         sentence=f"{capital(called(climb))}: {figure.called} is not judged",

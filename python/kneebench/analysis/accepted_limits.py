@@ -14,6 +14,8 @@ from kneebench.analysis.comparison import called
 from kneebench.analysis.equivalence import Judgement
 from kneebench.analysis.fixed_rate import fixed_rate_latency
 from kneebench.analysis.judged import (
+    AT_KNEE,
+    AT_RATE,
     LATENCY_LIMIT,
     LOG_WRITE_LIMIT,
     NOPM_LIMIT,
@@ -25,7 +27,7 @@ from kneebench.analysis.judged import (
 from kneebench.analysis.knee import knee, metered, place, quoted_rungs
 from kneebench.analysis.power import power_per_nopm
 from kneebench.analysis.wording import capital
-from kneebench.records import Climb, Estimate
+from kneebench.records import Climb, Estimate, Phase
 from kneebench.units import count
 
 # The figures of a storage that an acceptance judges; None where they were not measured.
@@ -80,6 +82,7 @@ class _Limit(NamedTuple):
     called: str
     limit: float | None
     of: Callable[[Climb], Estimate | None]
+    phase: Phase = AT_KNEE
     at_least: bool = False
     doubt: str = ""
 
@@ -109,11 +112,12 @@ def _limits(climb: Climb, limits: AcceptedLimits) -> Iterator[_Limit]:
     rate, knee = f"{count(there.rate_per_s)}/s" if there else "the fixed rate", place(climb)
     few = f"of {there.n:,} transactions fewer than 100 exceed it" if there else ""
     doubt = "" if there and there.p999_certain else few
-    where, log_write = (rate, log_at_rate) if there else (knee, log_at_knee)
     yield _Limit(NOPM_LIMIT, f"NOPM at {knee}", limits.nopm, nopm, at_least=True)
-    yield _Limit(LATENCY_LIMIT, f"mean latency at {rate}", limits.latency_s, mean_latency)
-    yield _Limit(P999_LIMIT, f"P99.9 latency at {rate}", limits.p999_s, p999_latency, doubt=doubt)
-    yield _Limit(LOG_WRITE_LIMIT, f"mean log write at {where}", limits.log_write_s, log_write)
+    mean, p999 = f"mean latency at {rate}", f"P99.9 latency at {rate}"
+    yield _Limit(LATENCY_LIMIT, mean, limits.latency_s, mean_latency, AT_RATE)
+    yield _Limit(P999_LIMIT, p999, limits.p999_s, p999_latency, AT_RATE, doubt=doubt)
+    where, of, phase = (rate, log_at_rate, AT_RATE) if there else (knee, log_at_knee, AT_KNEE)
+    yield _Limit(LOG_WRITE_LIMIT, f"mean log write at {where}", limits.log_write_s, of, phase)
     power, doubt = f"power per NOPM at {knee}", limits.power_doubt
     yield _Limit(POWER_LIMIT, power, limits.mw_per_nopm, power_per_nopm, doubt=doubt)
 
@@ -128,6 +132,7 @@ def _judged(climb: Climb, one: _Limit) -> Judged:
         called=what,
         judgement="cannot say",
         margin=0.0,
+        phase=one.phase,
         campaign=found,
         sentence=f"{name}cannot say, it was not measured",
     )

@@ -39,13 +39,13 @@ def control_caveats(results: Results) -> Iterator[str]:
     """A sentence for all configurations whose cores were not busy enough: not the cores limited
     them.
     """
-    found = {climb.configuration.name: control(climb) for climb in results.climbs}
-    failed = [(name, one) for name, one in found.items() if one and not one.passed]
+    found = [(climb.configuration, control(climb)) for climb in results.climbs]
+    failed = [(of, one) for of, one in found if one and not one.passed]
     if len(failed) == 1:
-        [(name, one)] = failed
-        yield f"{capital(name)}: {one.sentence}; something other than its cores limits it"
+        [(of, one)] = failed
+        yield f"{capital(of.name)}: {one.sentence}; something other than its cores limits it"
     elif failed:
-        limit, seen = failed[0][1].limit, [(name, f"{one.seen} busy") for name, one in failed]
+        limit, seen = failed[0][1].limit, [(of, f"{one.seen} busy") for of, one in failed]
         yield (
             "Something other than their cores limits these configurations: the least busy database"
             f" core was {by_finding(seen, len(found))} (limit: {limit})"

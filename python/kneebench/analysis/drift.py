@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kneebench.analysis.wording import by_finding, number_of_users, percent
-from kneebench.records import Climb
+from kneebench.records import Climb, Configuration
 
 FLOOR = 0.02
 """No difference below this is claimed of anything (methods: comparing)."""
@@ -59,23 +59,23 @@ def drift(climb: Climb, floor: float = FLOOR) -> Drift | None:
     return Drift(first.users, share, matters, sentence, floor, changed)
 
 
-def drift_caveat(found: Sequence[tuple[str, Drift]], of: int = 0) -> str:
-    """The drifts that matter, by the name of what drifted, `of` so many, in one sentence; empty
-    without any.
-    """
-    return _in_one([(name, one) for name, one in found if one.matters], of, "Drift beyond")
+Drifts = Sequence[tuple[Configuration, Drift]]
 
 
-def drift_checks(found: Sequence[tuple[str, Drift]], of: int = 0) -> str:
+def drift_caveat(found: Drifts, of: int = 0) -> str:
+    """The drifts that matter, of `of` configurations, in one sentence; empty without any."""
+    return _in_one([pair for pair in found if pair[1].matters], of, "Drift beyond")
+
+
+def drift_checks(found: Drifts, of: int = 0) -> str:
     """The same of the others, whose drift is within the noise."""
-    within = [(name, one) for name, one in found if not one.matters]
-    return _in_one(within, of, "Drift checks, within")
+    return _in_one([pair for pair in found if not pair[1].matters], of, "Drift checks, within")
 
 
-def _in_one(found: Sequence[tuple[str, Drift]], of: int, how: str) -> str:
+def _in_one(found: Drifts, of: int, how: str) -> str:
     if len(found) < 2:
-        return "".join(f"{name}: {one.sentence}." for name, one in found)
+        return "".join(f"{of_.name}: {one.sentence}." for of_, one in found)
     least, most = (percent(end(one.noise for _, one in found)) for end in (min, max))
     noise = f"the noise ({least})" if least == most else f"the noise of each ({least} to {most})"
-    changed = by_finding([(name, one.changed) for name, one in found], of)
+    changed = by_finding([(of_, one.changed) for of_, one in found], of)
     return f"{how} {noise}: the first rung, repeated last, was {changed}."

@@ -180,7 +180,7 @@ def wait_caveats(results: Results) -> tuple[str, ...]:
     """
     latencies = [(climb, fixed_rate_latency(climb)) for climb in results.climbs]
     waited = [
-        (f"{climb.configuration.name} ({number_of_users(at.users)})", percent(round(at.wait, 3)))
+        (climb.configuration, f"{percent(round(at.wait, 3))} at {number_of_users(at.users)}")
         for climb, at in latencies
         if at and at.wait and at.wait > MOST_WAIT and not _saturated(climb, 0.0)
     ]

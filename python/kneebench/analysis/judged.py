@@ -6,7 +6,7 @@ from typing import Literal
 
 from kneebench.analysis.equivalence import Judgement
 from kneebench.analysis.wording import capital, percent
-from kneebench.records import Estimate, InTimes, Record
+from kneebench.records import Estimate, InTimes, Phase, Record
 from kneebench.units import NOTHING, count, significant, time
 
 PER_NOPM, POWER_LIMIT = "power.per_nopm", "power.limit"
@@ -18,11 +18,14 @@ USERS = "users"
 LIMITS = (NOPM_LIMIT, LATENCY_LIMIT, P999_LIMIT, LOG_WRITE_LIMIT, POWER_LIMIT)
 """Figures against a limit of the plan: they have neither a baseline nor a ratio."""
 
+AT_KNEE: Phase = "final_run"
+AT_RATE: Phase = "fixed_rate"
+
 
 class Judged(Record):
     """One figure of one storage. `ratio` is campaign over baseline with its 95% interval, `low_90`
     and `high_90` that of the equivalence test. `at_users`: users of the baseline's knee, where the
-    ratio is at these and not at the campaign's own knee.
+    ratio is at these and not at the campaign's own knee. `phase`: of the runs behind it.
 
     `more_rounds`: about as many would decide a "cannot say"; `of_both`: the baseline needs them,
     too. None: no number of rounds that a plan may order, or no interval.
@@ -33,6 +36,7 @@ class Judged(Record):
     called: str
     judgement: Judgement | Literal["not judged"]
     margin: float
+    phase: Phase = AT_KNEE
     baseline: Estimate | None = None
     campaign: Estimate | None = None
     ratio: InTimes | None = None
@@ -52,6 +56,7 @@ def without_judgement(one: Judged, why: str) -> Judged:
         called=one.called,
         judgement="not judged",
         margin=one.margin,
+        phase=one.phase,
         baseline=one.baseline,
         campaign=one.campaign,
         sentence=one.sentence and f"{capital(one.storage)}: {one.called} is not judged; {why}",

@@ -130,26 +130,24 @@ def _warming(climb: Climb, words: str) -> Remark:
 def never_steady_caveats(results: Results) -> Iterator[str]:
     """The same: one sentence for all lower bounds, and one for all that are not compared."""
     swept, apart = _still_warming(results)
-    bounds = [(climb.configuration.name, why) for climb, why in swept]
+    bounds = [(climb.configuration, why) for climb, why in swept]
     every = len(results.climbs)
     left_out = [
-        (climb.configuration.name, moving.words)
-        for climb in apart
-        if (moving := still_moving(climb))
+        (climb.configuration, moving.words) for climb in apart if (moving := still_moving(climb))
     ]
     if len(bounds) < 2 and len(left_out) < 2:
         yield from (one.words for one in never_steady(results).values())
         return
     if bounds:
-        names = listed([name for name, _ in bounds])
+        names = listed([one.name for one, _ in bounds])
         yield (
             f"Lower bounds in their sweep{_apart(results)}, as they were still warming: {names}:"
             f" {by_finding(bounds, every)}"
         )
     if left_out:
         yield (
-            f"{listed([name for name, _ in left_out])} are not compared: they never became steady"
-            f" within their warm-up limit: {by_finding(left_out, every)}"
+            f"{listed([one.name for one, _ in left_out])} are not compared: they never became"
+            f" steady within their warm-up limit: {by_finding(left_out, every)}"
         )
 
 

@@ -8,7 +8,7 @@ on both sides of a ratio, as far as it is a factor.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import log, sqrt
 from statistics import fmean, stdev
 from typing import NamedTuple
@@ -24,6 +24,7 @@ from kneebench.records import (
     CampaignPower,
     Climb,
     Estimate,
+    MeasuredPower,
     PowerMeterFacts,
     PowerWindow,
     Rung,
@@ -226,13 +227,12 @@ def _kind(parts: Sequence[PowerMeterFacts]) -> tuple[str, frozenset[str]]:
     return parts[0].scope, frozenset(name for one in parts for name in one.covers)
 
 
-def not_measured(rungs: Sequence[Rung], meter: str) -> dict[str, int]:
-    """Why a meter did not measure some runs, and how many of them."""
-    found: dict[str, int] = {}
-    for rung in rungs:
-        for one in rung.power.meters if rung.power else ():
-            if one.meter == meter and one.why:
-                found[one.why] = found.get(one.why, 0) + 1
+def not_measured(measured: Iterable[MeasuredPower]) -> dict[str, list[str]]:
+    """Why a meter did not measure some runs: the reason of each, by kind."""
+    found: dict[str, list[str]] = {}
+    for one in measured:
+        if one.why:
+            found.setdefault(next(iter(one.kinds), one.why), []).append(one.why)
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from kneebench.records import FEW as FEW
-from kneebench.records import Estimate, Latency
+from kneebench.records import Configuration, Estimate, Latency
 from kneebench.records import named as named
 from kneebench.units import NOTHING, significant, time, times_and_ends
 from kneebench.units import times as times
@@ -202,17 +202,19 @@ FEW_NAMES = 4
 """Most names that are listed one by one."""
 
 
-def summed_up(names: Sequence[str]) -> str:
-    """Names in a sentence; of many those that differ in their constraint alone as their number.
+def summed_up(configurations: Sequence[Configuration]) -> str:
+    """Configurations in a sentence; of many those that differ in their constraint alone as their
+    number.
 
-    >>> summed_up(["a", "b"]), summed_up([f"disk ({n} GiB)" for n in range(1, 8)])
-    ('a and b', '7 configurations of disk')
+    >>> swept = [Configuration(id=n, storage="disk", constraint=f"{n} GiB") for n in "1234567"]
+    >>> summed_up(swept[:2]), summed_up(swept)
+    ('disk (1 GiB) and disk (2 GiB)', '7 configurations of disk')
     """
-    if len(names) <= FEW_NAMES:
-        return listed([*names])
+    if len(configurations) <= FEW_NAMES:
+        return listed([one.name for one in configurations])
     groups: dict[str, list[str]] = {}
-    for name in names:
-        groups.setdefault(name.partition(" (")[0], []).append(name)
+    for one in configurations:
+        groups.setdefault(one.unlimited_name, []).append(one.name)
     parts = (
         f"{len(some)} configurations of {group}" if some[1:] else some[0]
         for group, some in groups.items()
@@ -220,20 +222,21 @@ def summed_up(names: Sequence[str]) -> str:
     return listed([*parts])
 
 
-def by_finding(found: Sequence[tuple[str, str]], of: int = 0) -> str:
-    """What was found, each finding once, with the names of all that it was found on. `of`: how many
-    names there are in all.
+def by_finding(found: Sequence[tuple[Configuration, str]], of: int = 0) -> str:
+    """What was found, each finding once, with all configurations that it was found on. `of`: how
+    many there are in all.
 
-    >>> by_finding([("a", "5% slower"), ("b", "3% faster"), ("c", "5% slower")], 3)
+    >>> a, b, c = (Configuration(id=name, storage=name) for name in "abc")
+    >>> by_finding([(a, "5% slower"), (b, "3% faster"), (c, "5% slower")], 3)
     '5% slower on a and c; 3% faster on b'
-    >>> by_finding([("a", "5% slower"), ("b", "5% slower")], 2)
+    >>> by_finding([(a, "5% slower"), (b, "5% slower")], 2)
     '5% slower on all 2 configurations'
     """
-    names: dict[str, list[str]] = {}
-    for name, finding in found:
-        names.setdefault(finding, []).append(name)
+    by: dict[str, list[Configuration]] = {}
+    for configuration, finding in found:
+        by.setdefault(finding, []).append(configuration)
     every = f"all {of} configurations"
-    on = {one: every if len(some) == of > 1 else summed_up(some) for one, some in names.items()}
+    on = {one: every if len(some) == of > 1 else summed_up(some) for one, some in by.items()}
     return "; ".join(f"{one} on {where}" for one, where in on.items())
 
 

@@ -4,8 +4,8 @@ not of showed.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+from itertools import zip_longest
 from statistics import median
 
 from kneebench import units
@@ -85,7 +85,7 @@ def _meter_row(meter: PowerMeterFacts, power: CampaignPower, rungs: Sequence[Run
             _late(meter.name, power),
             _longest(gaps),
             percent(cost) if cost is not None else units.NOTHING,
-            _lacking(meter, own, rungs),
+            _lacking(meter, own),
         )
     )
 
@@ -102,33 +102,28 @@ def _late(meter: str, power: CampaignPower) -> str:
     return f"not found: {lags[0].why}" if lags else units.NOTHING
 
 
-def _lacking(meter: PowerMeterFacts, own: Sequence[MeasuredPower], rungs: Sequence[Rung]) -> str:
+def _lacking(meter: PowerMeterFacts, own: Sequence[MeasuredPower]) -> str:
     if meter.rated_w is not None:
         return "rated, not measured"
-    alike: dict[str, tuple[int, str]] = {}
-    for words, n in not_measured(rungs, meter.name).items():
-        before, first = alike.get(_without_numbers(words), (0, words))
-        alike[_without_numbers(words)] = before + n, first
-    if not alike:
-        return f"none of {plural(len(own), 'rung')}"
-    return "; ".join(f"{plural(n, 'rung')}: {words}" for n, words in alike.values())
+    alike = not_measured(own).values()
+    said = (
+        f"{plural(len(whys), 'rung')}{', such as' if len({*whys}) > 1 else ''}: {whys[0]}"
+        for whys in alike
+    )
+    return "; ".join(said) or f"none of {plural(len(own), 'rung')}"
 
 
 def _caveats(rungs: Sequence[Rung]) -> list[str]:
     """The caveats of readings, each with its meter, once."""
     found = {
-        (one.meter, _without_numbers(words)): capital(f"{one.meter}: {words}.")
+        (one.meter, kind or words): capital(f"{one.meter}: {words}.")
         for rung in rungs
         if rung.power
         for one in rung.power.meters
-        for words in one.caveats
+        for kind, words in zip_longest(one.kinds, one.caveats)
+        if words
     }
     return list(found.values())
-
-
-def _without_numbers(words: str) -> str:
-    """What is the same in such sentences."""
-    return re.sub(r"[\d.,]+ ?(ms|s|min|W|kJ|J)?", "", words)
 
 
 def others_table(view: ViewModel, power: CampaignPower) -> Table | None:

@@ -37,6 +37,7 @@ from kneebench.records import (
     Check,
     Climb,
     Comparison,
+    Configuration,
     Knee,
     Remark,
     Results,
@@ -188,10 +189,10 @@ class ViewModel:
         return max(noise_floor((climb,), NOPM), machine_floor((climb,), NOPM.name))
 
     @cached_property
-    def drifts(self) -> tuple[tuple[str, Drift], ...]:
-        """The names of the configurations that have a drift check, and its result."""
+    def drifts(self) -> tuple[tuple[Configuration, Drift], ...]:
+        """The configurations that have a drift check, and its result."""
         return tuple(
-            (self.name(climb.id), found)
+            (climb.configuration, found)
             for climb in self.climbs
             if (found := drift(climb, self.noise_floor(climb)))
         )
@@ -203,7 +204,10 @@ class ViewModel:
 
     def name(self, configuration: str) -> str:
         """Name of a configuration: its storage, and its constraint if there is one."""
-        return next(climb.configuration.name for climb in self.climbs if climb.id == configuration)
+        return self._configuration(configuration).name
+
+    def _configuration(self, id_: str) -> Configuration:
+        return next(climb.configuration for climb in self.climbs if climb.id == id_)
 
     def place(self, configuration: str) -> int:
         """The configuration's place, which gives it its colour."""
@@ -213,7 +217,7 @@ class ViewModel:
         """Configurations in a sentence; all of them in two words."""
         if len(configurations) == len(self.climbs) > 1:
             return "all storages"
-        return summed_up(list(map(self.name, configurations)))
+        return summed_up(list(map(self._configuration, configurations)))
 
     @property
     def names(self) -> list[str]:

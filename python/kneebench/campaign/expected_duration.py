@@ -46,7 +46,7 @@ def is_loaded(of_engine: Sequence[Finding]) -> bool:
     """Whether every database that the plan needs has been loaded before, by the engine's
     findings.
     """
-    images = [one for one in of_engine if one.subject.endswith("base image")]
+    images = [one for one in of_engine if one.about == "base_image"]
     there = [one for one in images if one.level == "ok" and not one.keeps_bytes]
     return len(images) == len(there) > 0
 

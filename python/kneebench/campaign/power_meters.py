@@ -48,7 +48,8 @@ def _read(
             try:
                 one = _opened(table, instruments)
             except PlanError as error:
-                found[table.name] = PowerNow(facts=facts_of(table), why=f"{error.seen}; {error.do}")
+                facts = facts_of(table)
+                found[table.name] = PowerNow(facts=facts, why=error.seen, do=error.do)
                 continue
             closing.callback(one.close)
             opened.append(one)
@@ -94,8 +95,7 @@ def power_findings(study: Study, instruments: Instruments) -> Iterator[Finding]:
 def _finding(one: PowerNow) -> Finding:
     subject = f"power meter {one.facts.name}"
     if one.why and one.facts.rated_w is None:
-        seen, _, do = one.why.partition("; ")
-        return Finding(level="error", subject=subject, seen=seen, do=do)
+        return Finding(level="error", subject=subject, seen=one.why, do=one.do)
     if one.facts.rated_w is not None:
         return Finding(level="ok", subject=subject, seen=one.facts.source)
     said = f"{power(one.watts)} now, {one.facts.caption}; {one.facts.source}"

@@ -200,7 +200,7 @@ def _of_engine(study: Study, engine: Engine) -> tuple[Finding, ...]:
     """Without those on a meter that the plan does not have."""
     found = engine.findings()
     wanted = log_histogram.NAME in study.meters
-    return tuple(one for one in found if wanted or not one.subject.endswith(LOG_HISTOGRAM))
+    return tuple(one for one in found if wanted or one.about != "log_histogram")
 
 
 def _log_histogram(study: Study, of_engine: Sequence[Finding]) -> Iterator[Finding]:
@@ -212,7 +212,7 @@ def _log_histogram(study: Study, of_engine: Sequence[Finding]) -> Iterator[Findi
     if lacking := missing():
         seen = f"it will not be measured: {lacking.seen}"
         yield Finding(level="note", subject=LOG_HISTOGRAM, seen=seen, do=lacking.do)
-    elif not any(one.subject.endswith(LOG_HISTOGRAM) for one in of_engine):
+    elif not any(one.about == "log_histogram" for one in of_engine):
         seen = f"measured by {PROGRAM_NAME}, for logs on drives of this machine"
         yield Finding(level="ok", subject=LOG_HISTOGRAM, seen=seen)
 

@@ -29,8 +29,6 @@ from kneebench.workload import generator_spec, running_load
 USERS = 2
 LEAST_S, MOST_S = 3, 40
 """How long the load lasts at least, and until each transaction has committed at most."""
-LOADED = "load one warehouse"
-"""The first step that changes something."""
 BACKED_UP = "backup"
 READ_BY_SERVERS = ("log_writes", "checkpoints", "tables", "waits")
 """Meters that only a server can answer."""
@@ -118,8 +116,8 @@ def _steps(study: Study, engine: Engine, journal: Journal, watch: Watch) -> Iter
     """
     unsaved = study.changed(database=study.only_database.database.before_backup())
     loading = engine if unsaved == study else engine_of(unsaved.databases, journal)
-    loaded = _step(LOADED, lambda: _loaded(loading.prepare(watch)))
-    yield loaded
+    loaded = _step("load one warehouse", lambda: _loaded(loading.prepare(watch)))
+    yield loaded.model_copy(update={"about": "trial_load"})  # the first that changes something
     if loaded.level == "error":
         return
     if loading is not engine:

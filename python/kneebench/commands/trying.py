@@ -50,7 +50,6 @@ def _warn(event: Event) -> None:
 
 def _exit_code(found: list[Finding]) -> int:
     """5: refused; 2: nothing could be tried; 4: something that was tried does not work."""
-    from kneebench.campaign.trial import LOADED
     from kneebench.errors import CheckFailed, PlanError, Refused
 
     levels = {finding.level for finding in found}
@@ -58,5 +57,5 @@ def _exit_code(found: list[Finding]) -> int:
         return Refused.exit_code
     if "error" not in levels:
         return 0
-    began = any(finding.subject.endswith(LOADED) for finding in found)
+    began = any(finding.about == "trial_load" for finding in found)
     return CheckFailed.exit_code if began else PlanError.exit_code

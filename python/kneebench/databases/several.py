@@ -22,7 +22,7 @@ from kneebench.lab.journal import Journal
 from kneebench.plan.database import kept_commands
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.explanation import dotted
-from kneebench.records import Configuration, Finding, Watch, Whereabouts
+from kneebench.records import Configuration, Finding, Watch, Whereabouts, image_fact
 from kneebench.shelf import ENGINES
 from kneebench.units import size
 
@@ -77,7 +77,7 @@ class SeveralEngines:
     def prepare(self, watch: Watch) -> dict[str, str]:
         """Load all databases, or find their images; each fact with the name of its database."""
         return {
-            f"{name}: {fact}": value
+            image_fact(name, fact): value
             for name, engine in self._engines.items()
             for fact, value in engine.prepare(watch).items()
         }

@@ -11,6 +11,7 @@ from kneebench.records.campaign import (
     PlannedStorage,
     ResolvedPlan,
     Results,
+    image_fact,
     label_of,
 )
 from kneebench.records.climb import (
@@ -201,6 +202,7 @@ __all__ = [
     "at_rest_on",
     "caveats_of",
     "configuration_name",
+    "image_fact",
     "label_of",
     "named",
     "noted",

@@ -158,7 +158,7 @@ class Campaign(Record):
 
     def image_of(self, database: str) -> dict[str, str]:
         """The facts about a database's base image."""
-        start = f"{database}: " if database else ""
+        start = image_fact(database, "")
         facts = self.base_image.items()
         return {name.removeprefix(start): fact for name, fact in facts if name.startswith(start)}
 
@@ -171,6 +171,15 @@ class Campaign(Record):
     def label(self) -> str:
         """What a reader must know before any figure; empty where all is real."""
         return "Simulated" if self.simulated else "Emulated drives" if self.emulated else ""
+
+
+def image_fact(database: str, fact: str) -> str:
+    """The name of a fact about a base image, of a plan with several databases with the database's.
+
+    >>> image_fact("", "key"), image_fact("mariadb", "key")
+    ('key', 'mariadb: key')
+    """
+    return f"{database}: {fact}" if database else fact
 
 
 def label_of(campaigns: Iterable[Campaign]) -> str:

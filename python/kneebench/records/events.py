@@ -15,7 +15,8 @@ class Finding(Record):
 
     `writes_bytes`: the most that a configuration writes to a disk (or to memory) and removes again,
     into the directory `writes_to` where it is one; `keeps_bytes`: the part that stays; `takes_s`:
-    the duration of the campaign, for the finding on the duration.
+    the duration of the campaign, for the finding on the duration; `about`: what the finding is on,
+    where a program asks for it.
     """
 
     level: Literal["ok", "note", "warning", "error", "refused"]
@@ -26,6 +27,7 @@ class Finding(Record):
     writes_to: str = ""
     keeps_bytes: int = 0
     takes_s: float | None = None
+    about: Literal["", "base_image", "log_histogram", "trial_load"] = ""
 
 
 class Event(Record):

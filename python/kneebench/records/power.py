@@ -32,6 +32,8 @@ class MeasuredPower(Record):
     """Reason why there is no power; empty where there is."""
     caveats: tuple[str, ...] = ()
     """Caveats of this measurement, in sentences."""
+    kinds: tuple[str, ...] = ()
+    """Kind of the reason, or of each caveat, as programs know it."""
     readings: int = 0
     """Number of readings in the stretch."""
     period_s: float | None = None

@@ -10,7 +10,7 @@ from pathlib import Path
 from kneebench.directories import make_directory
 from kneebench.errors import KneebenchError, Refused
 from kneebench.plan.study import Study
-from kneebench.records import Campaign, Event, Host, Record, Watch, unwatched
+from kneebench.records import Campaign, Event, Host, Record, Watch, image_fact, unwatched
 from kneebench.results.archive import is_archive
 from kneebench.results.compare_plans import Document, leaves, whole, within
 from kneebench.results.formats import Finished, read_kept
@@ -38,10 +38,11 @@ def measured_by_another(campaign: Campaign, version: str, image: Mapping[str, st
     """Why a campaign cannot go on: another version of kneebench or another base image measured it;
     empty if both match.
     """
-    keys = [fact for fact in image if fact == "key" or fact.endswith(": key")] or ["key"]
-    before = {_image_name(fact): campaign.base_image.get(fact, "") for fact in keys}
-    kept = {"kneebench": campaign.kneebench, **before}
-    now = {"kneebench": version, **{_image_name(fact): image.get(fact, "") for fact in keys}}
+    kept = {"kneebench": campaign.kneebench}
+    now = {"kneebench": version}
+    for database in campaign.engines:
+        name, fact = _image_name(database), image_fact(database, "key")
+        kept[name], now[name] = campaign.base_image.get(fact, ""), image.get(fact, "")
     return " and ".join(
         f"{name} changed: {kept[name]}, now {now[name]}"
         for name in kept
@@ -49,13 +50,7 @@ def measured_by_another(campaign: Campaign, version: str, image: Mapping[str, st
     )
 
 
-def _image_name(fact: str) -> str:
-    """What a base image is called by the fact that has its key.
-
-    >>> _image_name("key"), _image_name("mariadb: key")
-    ('base image', 'base image of mariadb')
-    """
-    database = fact.removesuffix("key").removesuffix(": ")
+def _image_name(database: str) -> str:
     return f"base image of {database}" if database else "base image"
 
 

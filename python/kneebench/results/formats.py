@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from math import isclose
 from pathlib import Path
@@ -214,7 +213,6 @@ and counts from 1 µs."""
 SAME_VALUE = 1e-4
 """Of a check: a hundredth of a percent; counts are whole."""
 NOTHING = Idle(0, 0, 0)
-NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.(?P<decimals>\d+))?")
 OF_A_HISTOGRAM = ("mean_s", "p50_s", "p90_s", "p95_s", "p99_s", "p999_s", "max_s")
 
 
@@ -326,28 +324,14 @@ def _again(rung: Rung, workload: Workload) -> Iterator[Check]:
 
 
 def _differ(before: Check, again: Check) -> bool:
-    """By their numbers, and by those that they show, as far as the stored one has digits. By their
-    result where they show the same limit.
-    """
-    if _apart(before.value, again.value):
-        return True
-    one, other = (NUMBER.search(check.seen) for check in (before, again))
-    if one and other and abs(_value(one) - _value(other)) > _rounding(one):
+    """By their numbers, by what they show, and by their result where they show the same limit."""
+    if _apart(before.value, again.value) or before.seen != again.seen:
         return True
     return before.limit == again.limit and before.passed != again.passed
 
 
 def _apart(one: float | None, other: float | None) -> bool:
     return one is not None and other is not None and abs(one - other) > SAME_VALUE
-
-
-def _value(number: re.Match[str]) -> float:
-    return float(number[0].replace(",", ""))
-
-
-def _rounding(number: re.Match[str]) -> float:
-    """By how much a number with so many decimals may be off; whole ones are counts."""
-    return 10.0 ** -len(number["decimals"]) if number["decimals"] else 0.0
 
 
 def _idle(counted: Counted) -> Idle:

@@ -20,7 +20,7 @@ from kneebench.analysis.judged import USERS, Judged
 from kneebench.analysis.outcome import exit_code, failed_checks, invalid_rungs, without_figure
 from kneebench.analysis.wording import DERIVED, as_sentence, behind_label
 from kneebench.brief.campaigns.acceptance_page import figures_of
-from kneebench.records import Climb, Results, Rung
+from kneebench.records import Results, Rung
 from kneebench.results.acceptance import Acceptance
 from kneebench.units import size
 from kneebench.visible import visible
@@ -169,12 +169,7 @@ def _seconds(results: Results) -> float:
 def _measured_s(results: Results, one: Judged) -> float:
     """The time of the runs behind a figure, their warm-ups included."""
     climbs = [climb for climb in results.climbs if called(climb) == one.storage]
-    return sum(_took_s(rung) for climb in climbs for rung in _runs(climb, one))
-
-
-def _runs(climb: Climb, one: Judged) -> Sequence[Rung]:
-    at_rate = one.called.partition(",")[0].endswith(("/s", "the fixed rate"))
-    return climb.of("fixed_rate" if at_rate else "final_run")
+    return sum(_took_s(rung) for climb in climbs for rung in climb.of(one.phase))
 
 
 def _took_s(rung: Rung) -> float:

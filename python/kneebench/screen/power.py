@@ -41,6 +41,6 @@ def _row(one: PowerNow) -> Row:
         units.power(one.watts),
         f"every {units.time(one.period_s)}" if one.period_s else units.NOTHING,
         units.time(one.age_s),
-        one.why if unread else facts.source,
+        "; ".join(filter(None, (one.why, one.do))) if unread else facts.source,
     )
     return Row(cells=cells, tone="doubt" if unread else "plain")

@@ -37,7 +37,7 @@ from kneebench.lab.volumes.emulated import drive_classes
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.ladder import WAREHOUSES_PER_USER
 from kneebench.plan.volume import COPIES, Volume
-from kneebench.records import Climb, Estimate, RawProfile
+from kneebench.records import Climb, Configuration, Estimate, RawProfile
 from kneebench.shelf import ENGINES
 
 FAR = 0.25
@@ -88,16 +88,17 @@ def _covers(knee: Estimate, users: Sequence[int]) -> bool:
 
 def _elsewhere(view: ViewModel) -> str:
     """Where the final runs did not find again what the climbs had seen at their knees."""
-    found = {view.name(climb.id): moved for climb in view.climbs if (moved := _moved(view, climb))}
+    each = [(climb.configuration, _moved(view, climb)) for climb in view.climbs]
+    found = [(of, moved) for of, moved in each if moved]
     if not found:
         return ""
-    [(name, (share, there)), *others] = found.items()
-    shares = [(name, one) for name, (one, _) in found.items()]
+    [(first, (share, there)), *others] = found
+    shares = [(of, one) for of, (one, _) in found]
     said = (
         "The final runs measured other NOPM than the climbs at their knees:"
         f" {by_finding(shares, len(view.climbs))}"
         if others
-        else f"{name}: the final runs measured {share} NOPM vs. the climb's {there}"
+        else f"{first.name}: the final runs measured {share} NOPM vs. the climb's {there}"
     )
     return (
         f"{said}. The quoted figures are from the final runs; the choice of {view.point} is from"
@@ -216,14 +217,14 @@ def _unprofiled(view: ViewModel) -> Iterator[str]:
 
 def _not_steady(view: ViewModel) -> Iterator[str]:
     """Final runs whose warm-up reached its limit, by why."""
-    drifting, cold = list[tuple[str, str]](), list[tuple[str, str]]()
+    drifting, cold = list[tuple[Configuration, str]](), list[tuple[Configuration, str]]()
     for climb in view.climbs:
         runs = [rung for rung in climb.of("final_run") if not rung.invalid]
         unsteady = [rung for rung in runs if not rung.steady]
         unfilled = sum(any(one.kind == "not_filled" for one in rung.remarks) for rung in unsteady)
         for found, late in ((cold, unfilled), (drifting, len(unsteady) - unfilled)):
             if late:
-                found.append((view.name(climb.id), f"{late} of {len(runs)}"))
+                found.append((climb.configuration, f"{late} of {len(runs)}"))
     if drifting:
         yield (
             "The warm-up reached its limit before the load was seen to be steady in these final"
@@ -270,7 +271,7 @@ def _not_drained(every: Sequence[Drains]) -> Iterator[str]:
 def _measured_again(view: ViewModel) -> Iterator[str]:
     """Runs that no figure counts; the table of all rungs has them, with why."""
     again = [
-        (view.name(climb.id), f"{len(climb.superseded)} of {len(climb.superseded) + len(kept)}")
+        (climb.configuration, f"{len(climb.superseded)} of {len(climb.superseded) + len(kept)}")
         for climb in view.climbs
         if climb.superseded
         for kept in [climb.of("final_run", "fixed_rate")]
@@ -305,7 +306,7 @@ def _crowded(view: ViewModel) -> Iterator[str]:
 
 
 def _memory_backed(view: ViewModel) -> Iterator[str]:
-    memory = [view.name(climb.id) for climb in view.climbs if view.memory_backed(climb)]
+    memory = [climb.configuration for climb in view.climbs if view.memory_backed(climb)]
     if memory:
         those, verb = capital(summed_up(memory)), "is" if len(memory) == 1 else "are"
         yield (

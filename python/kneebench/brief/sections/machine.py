@@ -15,18 +15,26 @@ from kneebench.brief.view_model import ViewModel
 from kneebench.engine_properties import engine_properties
 from kneebench.plan.storage import ROLES
 from kneebench.plan.volume import Preconditioning, Volume
-from kneebench.records import Campaign, Drive, WholeDrive
+from kneebench.records import Campaign, Drive, WholeDrive, image_fact
 from kneebench.shelf import ENGINES
 
+TOLD = ("key", "restored_by", "schema_from", "server")
+"""Facts about a base image: its name, and whose tables it has; not how many rows, bytes and seconds
+it took."""
 WORDS = tuple(Column(title=title, number=False) for title in ("Note", "In the author's words"))
 
 
 def section(view: ViewModel) -> Section:
-    host, image = view.campaign.host, view.campaign.base_image
+    host, campaign = view.campaign.host, view.campaign
     kinds = server_provenance.kinds(view.plan)
     facts = {
         **dict(host_facts(host, settings_of_the_plan(view.campaign))),
-        **{f"Base image: {name}": value for name, value in image.items() if _is_told(name)},
+        **{
+            f"Base image: {image_fact(database, name)}": value
+            for database in campaign.engines
+            for name, value in campaign.image_of(database).items()
+            if name in TOLD
+        },
         **_volumes(view),
         **_database_settings(view),
         "kneebench": view.campaign.kneebench,
@@ -46,11 +54,6 @@ def section(view: ViewModel) -> Section:
         tables=tuple(tables),
         part="configuration",
     )
-
-
-def _is_told(fact: str) -> bool:
-    """Its name, and whose tables it has; not how many rows, bytes and seconds it took."""
-    return fact.rpartition(": ")[2] in ("key", "restored_by", "schema_from", "server")
 
 
 def _volumes(view: ViewModel) -> dict[str, str]:

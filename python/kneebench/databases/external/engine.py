@@ -170,7 +170,12 @@ class ExternalServers(ABC, Generic[TableOf, AddressOf, SessionOf, ServerOf]):
                 yield from safety_findings(self.plan.engine, values, subject)
                 if why := self.log_untraced(session, address):
                     seen = f"it will not be measured: {why}"
-                    yield Finding(level="note", subject=f"{subject}: {LOG_HISTOGRAM}", seen=seen)
+                    yield Finding(
+                        level="note",
+                        subject=f"{subject}: {LOG_HISTOGRAM}",
+                        seen=seen,
+                        about="log_histogram",
+                    )
                 yield from self._written(self.kept(session, storage, address), subject)
         except KneebenchError as error:
             yield finding_of(error, subject)
@@ -196,6 +201,7 @@ class ExternalServers(ABC, Generic[TableOf, AddressOf, SessionOf, ServerOf]):
                 seen=f"{kept.name} in {kept.place}: {state}",
                 do=f"to remove it: {kept.removal}",
                 keeps_bytes=0 if there else data_bytes,
+                about="base_image",
             )
         grows = size(climb_bytes - data_bytes)
         if self.how == "none":

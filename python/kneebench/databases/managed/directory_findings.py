@@ -103,13 +103,20 @@ class DirectoryFindings:
                 level="ok",
                 subject="base image",
                 seen=f"{image.folder}: built, {size(image.size_bytes)}; will be reused",
+                about="base_image",
             )
         [requirement] = image_requirement(self._plan, self._image)
         kept_bytes = self._plan.engine.footprint.data_bytes(self._plan.workload.warehouses)
         written = f"{self._image}: about {size(kept_bytes)} to be written and kept"
         return next(
             itertools.chain(obstacles(requirement, self._account), self._shortages([requirement])),
-            Finding(level="ok", subject="base image", seen=written, keeps_bytes=kept_bytes),
+            Finding(
+                level="ok",
+                subject="base image",
+                seen=written,
+                keeps_bytes=kept_bytes,
+                about="base_image",
+            ),
         )
 
     def cloning(self) -> Iterator[Finding]:

@@ -33,28 +33,34 @@ def measured_power(
     """What a meter measured from `begin_s` to `end_s`; its readings are `lag_s` late."""
     found = MeasuredPower(meter=meter, lag_s=lag_s, period_s=record.period_s())
     if why := _too_late(lag_s, end_s - begin_s):
-        return found.model_copy(update={"why": why})
+        return _lacking(found, "late", why)
     a, b = begin_s + lag_s, end_s + lag_s
     try:
         before, after = record.within(a, b)
     except IndexError:
-        return found.model_copy(update={"why": _unenclosed(record, a, b)})
+        return _lacking(found, "not_enclosed", _unenclosed(record, a, b))
     times = record.at_s[before : after + 1]
     gap_s, (still_s, _) = max(y - x for x, y in pairwise(times)), record.still(a, b)
     readings = sum(a <= t <= b for t in times)
     seen = {"gap_s": gap_s, "still_s": still_s, "readings": readings}
     found = found.model_copy(update=seen)
-    if why := _not_believed(record, before, after, a, b, gap_s):
-        return found.model_copy(update={"why": why})
+    if reason := _not_believed(record, before, after, a, b, gap_s):
+        return _lacking(found, *reason)
     joules = energy_at(record, b) - energy_at(record, a)
+    caveats = dict(_caveats(record, found, a, b, joules))
     return found.model_copy(
         update={
             "joules": joules,
             "watts": joules / (b - a),
             "high_w": max(watts_by_second(record, begin_s, end_s, lag_s), default=None),
-            "caveats": tuple(_caveats(record, found, a, b, joules)),
+            "caveats": tuple(caveats.values()),
+            "kinds": tuple(caveats),
         }
     )
+
+
+def _lacking(found: MeasuredPower, kind: str, why: str) -> MeasuredPower:
+    return found.model_copy(update={"why": why, "kinds": (kind,)})
 
 
 def watts_by_second(
@@ -103,35 +109,34 @@ def _unenclosed(record: PowerRecord, a: float, b: float) -> str:
 
 def _not_believed(
     record: PowerRecord, before: int, after: int, a: float, b: float, gap_s: float
-) -> str:
+) -> tuple[str, str] | None:
+    """The kind of a reason and the reason; None where nothing speaks against it."""
     failures = record.failures(record.at_s[before], record.at_s[after])
     if refused := next((one.why for one in failures if one.refused), ""):
-        return refused
+        return "refused", refused
     if gap_s > (limit_s := longest_gap_s(record)):
         why = f" ({failures[-1].why})" if failures else ""
-        return f"no reading for {time(gap_s)}{why} (limit {time(limit_s)})"
+        return "gap", f"no reading for {time(gap_s)}{why} (limit {time(limit_s)})"
     if (little_s := record.too_little(before, after)) > limit_s:
         least = f"less than a tenth of idle power for {time(little_s)}"
-        return f"its counter shows {least} (limit {time(limit_s)})"
+        return "too_little", f"its counter shows {least} (limit {time(limit_s)})"
     still_s, value = record.still(a, b)
     seen = "its counter" if record.counts_energy else f"{rounded(value)} W"
     if still_s > (limit_s := max(STILL_SHARE * (b - a), STILL_UPDATES * record.update_s())):
-        return f"{seen} did not change for {time(still_s)} (limit {time(limit_s)})"
-    return f"{seen} did not change at all" if still_s >= b - a else ""
+        return "still", f"{seen} did not change for {time(still_s)} (limit {time(limit_s)})"
+    return ("still", f"{seen} did not change at all") if still_s >= b - a else None
 
 
 def _caveats(
     record: PowerRecord, found: MeasuredPower, a: float, b: float, joules: float
-) -> Iterator[str]:
+) -> Iterator[tuple[str, str]]:
     if found.period_s and b - a < PERIODS * found.period_s:
         periods = (b - a) / found.period_s
-        yield (
-            f"its {time(b - a)} have {periods:.0f} periods of {time(found.period_s)}"
-            f" (at least {PERIODS})"
-        )
+        seen = f"its {time(b - a)} have {periods:.0f} periods of {time(found.period_s)}"
+        yield "few_periods", f"{seen} (at least {PERIODS})"
     if record.counts_energy:
         before, after = record.within(a, b)
         steps = [y - x for x, y in pairwise(record.values[before : after + 1])]
         step = min((one for one in steps if one > 0), default=0.0)
         if 0 in steps and step > COARSE * joules:  # a fine one moves with every reading
-            yield f"its counter goes by {energy(step)}, of {energy(joules)}"
+            yield "coarse", f"its counter goes by {energy(step)}, of {energy(joules)}"

@@ -15,7 +15,7 @@ from kneebench.shelf import POWER_METERS
 
 class PowerNow(Record):
     """A meter now: its latest power, of a counter that between its latest readings; how old that
-    reading is; how often it had a new value meanwhile. `why`: there is no power.
+    reading is; how often it had a new value meanwhile. `why`: there is no power; `do`: what helps.
     """
 
     facts: PowerMeterFacts
@@ -23,6 +23,7 @@ class PowerNow(Record):
     age_s: float | None = None
     period_s: float | None = None
     why: str = ""
+    do: str = ""
 
 
 def _now(meter: RecordedPower, samples: Sequence[PowerSample], now_s: float) -> PowerNow:
@@ -37,8 +38,8 @@ def _now(meter: RecordedPower, samples: Sequence[PowerSample], now_s: float) -> 
     changed = [t for (t, b), (_, a) in zip(good[1:], good, strict=False) if a != b]
     shown = max(value for _, value in good)
     if meter.facts.scope != "drive" and not meter.counts_energy and shown <= 0:
-        why = "it answers 0 W, and a running server takes more; see what it measures"
-        return PowerNow(facts=meter.facts, why=why)
+        why = "it answers 0 W, and a running server takes more"
+        return PowerNow(facts=meter.facts, why=why, do="see what it measures")
     period_s = (changed[-1] - changed[0]) / (len(changed) - 1) if len(changed) > 1 else None
     return PowerNow(facts=meter.facts, watts=watts, age_s=now_s - last_s, period_s=period_s)
 

@@ -165,7 +165,7 @@ class PowerRecorder:
     ) -> MeasuredPower:
         found = self._lags.get(name)
         if found and found.why and found.step_w is not None:  # it shows the load, at another time
-            return MeasuredPower(meter=name, why=found.why)
+            return MeasuredPower(meter=name, why=found.why, kinds=("late",))
         return measured_power(name, record, begin_s, end_s, self._lag(name))
 
     def _await(self, end_s: float) -> None:
@@ -198,7 +198,7 @@ class PowerRecorder:
         if found.watts <= DRIVE_TIMES_RATED * rated_w:
             return found
         why = f"{found.watts:.0f} W is more than twice the drives' rating of {rated_w:g} W"
-        return MeasuredPower(meter=found.meter, why=why)
+        return MeasuredPower(meter=found.meter, why=why, kinds=("beyond_rating",))
 
 
 class ModelRecorder(PowerRecorder):
