@@ -228,6 +228,21 @@ def test_only_the_door_knows_the_plan_and_all_behind_it_the_study() -> None:
     assert found == door
 
 
+def test_a_stored_plan_becomes_a_study_at_one_place_and_what_measures_holds_parts_of_it() -> None:
+    """The other two read documents, not a campaign (docs/decisions/plan-resolved-once.md)."""
+    found = {
+        name_of(file)
+        for file in MODULES
+        for node in nodes(file)
+        if isinstance(node, ast.Attribute) and ast.unparse(node) == "Study.kept"
+    }
+    readers = {"brief/sections/repeat.py", "results/compare_plans.py"}
+    assert found == {"results/head.py"} | readers
+    holders = [f"campaign/{name}.py" for name in ("restored", "bench", "power")]
+    for name in (*holders, "screen/progress.py"):
+        assert "Study" not in (HOUSE / name).read_text(), name
+
+
 def test_what_every_managed_server_needs_names_no_engine() -> None:
     engines = "postgres|pg_|wal|simulated|mariadb|mysql|innodb"
     files = (HOUSE / "databases" / "managed").rglob("*.py")

@@ -188,6 +188,29 @@ def not_ours(database: str, seen: str) -> Refused:
     return Refused(f"cannot drop the database {database}", seen=seen, do=do)
 
 
+def refused_users(
+    plan: DatabasePlan, subject: str, limits: Mapping[str, int], words: str, ours: int
+) -> Iterator[Finding]:
+    """A warning if the last users of a climb or of the fixed rate would be refused, an error if its
+    first or those of a fixed load would. `limits`: how many users each limit allows; `ours`: the
+    sessions beside them.
+    """
+    free, ladder = min(limits.values()), plan.ladder
+    connections = plan.workload.connections or ladder.most_users
+    wanted = min(ladder.most_users, connections)
+    if wanted <= free:
+        return
+    needed = min(ladder.last if ladder.fixed else max(ladder.first, 1), connections)
+    raised = " and ".join(name for name, users in limits.items() if users < wanted)
+    fewer = f", or set {ladder.with_fewer_users(free)}" if free else ""
+    yield Finding(
+        level="error" if needed > free else "warning",
+        subject=subject,
+        seen=f"{words}: {free} users can connect, the plan needs up to {wanted}",
+        do=f"raise {raised} (the plan needs {wanted + ours} free){fewer}",
+    )
+
+
 class ImageServers(ExternalServers[ExistingSchemaDatabase, AddressOf, SessionOf, ServerOf]):
     """Servers by URL that keep the image as a database: one per storage, or one for all."""
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from kneebench.databases.engines.mariadb.session import MariadbSession
 from kneebench.databases.engines.mariadb.waits import reads_unseen
-from kneebench.databases.external.image import WORK
+from kneebench.databases.external.image import WORK, refused_users
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.records import Finding
 
@@ -119,31 +119,16 @@ def _in_use(session: MariadbSession, settings: Mapping[str, str]) -> Iterator[tu
 def too_few_connections(
     session: MariadbSession, settings: Mapping[str, str], subject: str, plan: DatabasePlan
 ) -> Iterator[Finding]:
-    """A warning if the last users of a climb or of the fixed rate would be refused, an error if
-    those of a fixed load would.
-    """
+    """Where the limits allow fewer than the plan's (external/image.py)."""
     most, of_user = int(settings["max_connections"]), int(settings["max_user_connections"])
     own = int(session.value("SELECT @@SESSION.max_user_connections") or 0)
     used = int(session.row("SHOW GLOBAL STATUS LIKE 'Threads_connected'")[1]) - 1
-    limits = [most - used, *(limit for limit in (of_user, own) if limit)]
-    free, ladder = max(min(limits) - OURS, 0), plan.ladder
-    wanted = min(ladder.most_users, plan.workload.connections or ladder.most_users)
-    if wanted <= free:
-        return
-    connections = plan.workload.connections or ladder.most_users
-    needed = min(ladder.last if ladder.fixed else max(ladder.first, 1), connections)
-    limit = f", the user may open {own or of_user}" if own or of_user else ""
-    raised = "max_connections" + (" and max_user_connections" if limit else "")
-    fewer = f", or set {ladder.with_fewer_users(free)}" if free else ""
-    yield Finding(
-        level="error" if needed > free else "warning",
-        subject=subject,
-        seen=(
-            f"max_connections is {most}, {used} in use{limit}: {free} users can connect, the plan"
-            f" needs up to {wanted}"
-        ),
-        do=(f"raise {raised} (the plan needs {wanted + OURS} free){fewer}"),
-    )
+    limits, words = {"max_connections": most - used}, f"max_connections is {most}, {used} in use"
+    if own or of_user:
+        limits["max_user_connections"] = min(limit for limit in (of_user, own) if limit)
+        words += f", the user may open {own or of_user}"
+    users = {name: max(allowed - OURS, 0) for name, allowed in limits.items()}
+    return refused_users(plan, subject, users, words, OURS)
 
 
 # The rights of a user, by the lines of SHOW GRANTS.

@@ -11,6 +11,7 @@ import psycopg
 from psycopg import sql
 
 from kneebench.databases.engines.postgres.sql_schema import logs_errors, may_quiet
+from kneebench.databases.external.image import refused_users
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.records import Finding
 
@@ -203,22 +204,7 @@ class Connections(NamedTuple):
 def too_few_connections(
     connection: Connection, subject: str, plan: DatabasePlan
 ) -> Iterator[Finding]:
-    """A warning if the last users of a climb or of the fixed rate would be refused, an error if its
-    first or those of a fixed load would.
-    """
+    """Where the limits allow fewer than the plan's (external/image.py)."""
     there = Connections(*(connection.execute(ALLOWED).fetchone() or (0,) * 7))
     limits = there.users(in_copies=plan.restore == "template")
-    free, ladder = min(limits.values()), plan.ladder
-    connections = plan.workload.connections or ladder.most_users
-    wanted = min(ladder.most_users, connections)
-    if wanted <= free:
-        return
-    needed = min(ladder.last if ladder.fixed else max(ladder.first, 1), connections)
-    raised = " and ".join(name for name, users in limits.items() if users < wanted)
-    fewer = f", or set {ladder.with_fewer_users(free)}" if free else ""
-    yield Finding(
-        level="error" if needed > free else "warning",
-        subject=subject,
-        seen=f"{there.words}: {free} users can connect, the plan needs up to {wanted}",
-        do=f"raise {raised} (the plan needs {wanted + OURS} free){fewer}",
-    )
+    return refused_users(plan, subject, limits, there.words, OURS)
