@@ -291,12 +291,12 @@ def test_a_drive_with_a_counter_of_its_own_is_known_after_a_restart(
         assert left.is_as_left(seen.model_copy(update={"health": health})) is known
 
 
-@pytest.mark.parametrize("at", [UNSAMPLED, 512 * MIB + 4096, 3 * 1024 * MIB - 4096])
+@pytest.mark.parametrize("at", [UNSAMPLED, 512 * MIB + 4096, 640 * MIB - 4096])
 def test_a_mebibyte_of_raw_data_is_found_wherever_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    with loop_device(tmp_path / "large.img", 4096 * MIB) as large:
+    with loop_device(tmp_path / "large.img", 768 * MIB) as large:
         put(large, at, b"\1" * MIB)
         assert state(large).state == "contains data"
         assert f"data at byte {at:,}" in state(large).why
@@ -311,6 +311,9 @@ def test_a_large_drive_that_seems_blank_needs_consent(
         found = state(large)
         assert found.state == "perhaps blank"
         assert found.why == "no signature, and 258 samples are zero; the rest was not read"
+        put(large, 4096, b"somebody's")
+        assert "unknown data at byte 4,096" in state(large).why
+        put(large, 4096, bytes(10))
         with pytest.raises(Refused, match=r"perhaps blank.*--erase"):
             claim([str(large)])
         image = str(tmp_path / "large.img")
