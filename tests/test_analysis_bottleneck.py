@@ -110,6 +110,21 @@ def test_busy_cores_are_asked_before_the_waits_that_they_lengthen() -> None:
     assert "also over its limit: log" in found.sentence
 
 
+def test_of_waits_for_the_storage_the_longest_is_named_and_the_others_are_also_named() -> None:
+    found = judged({"log": 2.8, "data_read": 14.0, **SAMPLED}, log__write_latency=0.0075)
+    assert found.resource == "data reads"
+    assert "also over its limit: log" in found.sentence
+    found = judged({"log": 14.0, "data_read": 11.0, **SAMPLED}, log__write_latency=0.0075)
+    assert found.resource == "log"
+
+
+def test_a_longer_wait_within_its_limit_is_said_beside_the_log_that_is_over_its_own() -> None:
+    found = judged({"log": 2.8, "data_read": 9.0, **SAMPLED}, log__write_latency=0.0075)
+    assert found.resource == "log"
+    assert "Users waited longer for data reads: 45% of their time (limit 50%)." in found.sentence
+    assert "waited longer" not in judged(log__write_latency=0.0075).sentence
+
+
 def test_a_delay_in_the_load_generator_costs_nothing_where_the_database_is_busy() -> None:
     assert judged(load_generator__delay=0.0028, database__busy=0.99).resource == "cpu"
     assert judged(load_generator__delay=0.0028).resource == "load generator"

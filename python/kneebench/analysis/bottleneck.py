@@ -20,6 +20,7 @@ from kneebench.analysis.resources import (
     DEVICE,
     IDLE_DEVICE,
     LOAD_GENERATOR,
+    LOG,
     MEMORY,
     RESOURCES,
     STORAGE,
@@ -35,6 +36,12 @@ OPTIONAL = ("device", "network", "lightweight locks", "memory", "other waits", "
 """Resources that a sentence does not list when they were not measured: few campaigns have them."""
 PROBABLY = ("is probably limited by", "is limited by")
 """Said of a suspicion, and of one that was proved."""
+WAITS = {
+    LOG.key: "waits.log",
+    DATA_READS.key: "waits.data_read",
+    DATA_WRITES.key: "waits.data_write",
+}
+"""Waits for the storage, of which the one that takes most of the users' time is named."""
 BY_KEY = {resource.key: resource for resource in RESOURCES}
 
 
@@ -42,7 +49,8 @@ def bottleneck(climb: Climb) -> Bottleneck:
     """Judge the knee's rungs (the final runs', or else the climb's own) resource by resource.
 
     `resource` is the first one in the order of RESOURCES that has too little: busy cores make every
-    wait longer, so they are judged before the waits. "unknown" when none of those that were
+    wait longer, so they are judged before the waits. Of log, reads and writes it is the one that
+    takes most of the users' time. "unknown" when none of those that were
     measured has, or nothing was measured. Where the load generator ended the climb, it is the
     bottleneck, whatever the knee before shows.
     """
@@ -51,18 +59,33 @@ def bottleneck(climb: Climb) -> Bottleneck:
     ended = _ended_by_the_load_generator(climb)
     if ended:
         rows = [ended, *rows[1:]]
-    short = [row for row in rows if row.short]
+    short = _short(rows, readings)
     resource = BY_KEY.get(short[0].resource) if short else None
     return Bottleneck(
         configuration=climb.id,
         resource=resource.key if resource else "unknown",
         evidence=tuple(_evidence_lines(rows)),
-        sentence=_sentence(climb, readings, resource, rows),
+        sentence=_sentence(climb, readings, resource, rows, short),
         rows=tuple(rows),
         time_split=time_split(readings) if rungs else {},
         relief=resource.reliefs[0] if resource and resource.reliefs else "",
         called=short[0].called if short else "",
     )
+
+
+def _short(rows: Sequence[ResourceEvidence], readings: KneeReadings) -> list[ResourceEvidence]:
+    """The rows with too little, in the order in which they are named: storage waits by the time
+    that they take.
+    """
+    short = [row for row in rows if row.short]
+    waits = [row for row in short if row.resource in WAITS]
+    longest = iter(sorted(waits, key=lambda row: -_waited(row.resource, readings)))
+    return [next(longest) if row.resource in WAITS else row for row in short]
+
+
+def _waited(resource: str, readings: KneeReadings) -> float:
+    """The share of the users' time that a storage wait takes; 0 where that was not measured."""
+    return readings.waiting(WAITS[resource]) or 0.0
 
 
 def _ended_by_the_load_generator(climb: Climb) -> ResourceEvidence | None:
@@ -98,8 +121,8 @@ def _sentence(
     readings: KneeReadings,
     resource: Resource | None,
     rows: Sequence[ResourceEvidence],
+    short: Sequence[ResourceEvidence],
 ) -> str:
-    short = [row for row in rows if row.short]
     if not resource:
         return _none_found(climb, readings, rows)
     same = DEVICE.key if short[0].resource in (DATA_READS.key, DATA_WRITES.key) else ""
@@ -108,8 +131,21 @@ def _sentence(
     return (
         f"{capital(climb.configuration.unlimited_name)} {PROBABLY[0]}"
         f" {short[0].called or resource.called} at {place(climb)}: {short[0].why}{also}."
+        f"{_longer_wait(resource, readings)}"
         f"{_not_the_storage(climb, readings, short)}"
     )
+
+
+def _longer_wait(resource: Resource, readings: KneeReadings) -> str:
+    """A sentence where users waited longer for other storage, which is within its limit."""
+    if resource.key not in WAITS:
+        return ""
+    longest = max(WAITS, key=lambda key: _waited(key, readings))
+    own_s, longest_s = _waited(resource.key, readings), _waited(longest, readings)
+    if longest_s <= max(own_s, WORTH_SAYING):
+        return ""
+    seen = f"{share(longest_s)} of their time (limit {share(BY_KEY[longest].limit)})"
+    return f" Users waited longer for {BY_KEY[longest].called}: {seen}."
 
 
 def _not_the_storage(

@@ -146,7 +146,8 @@ RESOURCES = (
     OTHER_WAITS,
 )
 """In the order in which the first that has too little is named: busy cores lengthen every wait, and
-locks are kept for longer by a transaction that waits for the log or the drive."""
+locks are kept for longer by a transaction that waits for the log or the drive. Of log, data reads
+and data writes the longest wait is named."""
 STORAGE = (LOG, DATA_READS, DATA_WRITES, DEVICE)
 
 NEARLY_BUSY, CPU_TIME = 0.90, 0.50
