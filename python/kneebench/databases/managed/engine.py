@@ -272,8 +272,9 @@ class OwnServers(ListensForUsers, ABC):
             launch = stack.enter_context(self.launch(prepared.resources, prepared.limits))
             listening = self.listening(self.build.server, launch.runtime, self.account)
             launch = launch._replace(listening=listening)
-            restore = Restore(image, prepared, self._new_directory(stack), watch, doing)
-            files = self._put_in_place(restore, launch)
+            with self._usable(prepared):
+                restore = Restore(image, prepared, self._new_places(prepared, stack), watch, doing)
+                files = self.put_in_place(restore, launch)
             process = stack.enter_context(self.running(launch, files))
             address = process.address.model_copy(update={"database": self.own.database})
             users = launch.listening and self.own.users_address(address, launch.listening)
@@ -297,35 +298,46 @@ class OwnServers(ListensForUsers, ABC):
         """How the image's files are copied."""
         return "clone" if self.table.restore == "clone" else "copy"
 
-    def _new_directory(self, stack: contextlib.ExitStack) -> Callable[[Path, str], Path]:
-        name = f".kneebench-{uuid.uuid4().hex[:12]}"
+    def _new_places(self, prepared: Prepared, stack: contextlib.ExitStack) -> Places:
+        name, storage = f".kneebench-{uuid.uuid4().hex[:12]}", prepared.storage
 
         def make(parent: Path, what: str) -> Path:
             place = parent.resolve() / f"{name}-{what.split()[0]}"
             made = self.journal.directory(place, f"a restored database's {what}")
             return stack.enter_context(made)
 
-        return make
+        return Places(
+            make(storage.path or Path(), "data"),
+            make(storage.log_path, "log") if storage.log_path else None,
+            make(storage.temporary_path, "temporary files") if storage.temporary_path else None,
+        )
 
-    def _put_in_place(self, restore: Restore, launch: Launch[Any]) -> Any:
+    @contextlib.contextmanager
+    def _usable(self, prepared: Prepared) -> Iterator[None]:
         try:
-            return self.put_in_place(restore, launch)
+            yield
         except OSError as error:
-            what = f"cannot restore the database to {restore.prepared.configuration.name!r}"
+            what = f"cannot restore the database to {prepared.configuration.name!r}"
             raise PlanError(what, seen=str(error), do=UNUSABLE) from error
 
 
 # One restore of a database of ours: what is copied where, and the server that runs over it.
 
 
+class Places(NamedTuple):
+    """New directories of ours below a storage's; `log` and `temporary` where they are apart."""
+
+    data: Path
+    log: Path | None = None
+    temporary: Path | None = None
+
+
 class Restore(NamedTuple):
-    """One restore: what is copied onto which storage. `make` gives a new directory of ours below
-    one of the storage's, named for what it will hold.
-    """
+    """One restore: what is copied onto which storage, and where there."""
 
     image: BaseImage
     prepared: Prepared
-    make: Callable[[Path, str], Path]
+    places: Places
     watch: Watch
     doing: str
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 import contextlib
 import subprocess
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from kneebench.databases.engine import Engine
 from kneebench.databases.engines.mariadb import image as images
@@ -33,16 +32,14 @@ from kneebench.databases.engines.mariadb.server import MariadbServer
 from kneebench.databases.engines.mariadb.server_address import SOCKET
 from kneebench.databases.engines.mariadb.server_settings import complaint, rules
 from kneebench.databases.managed.account import Account
-from kneebench.databases.managed.base_image import BaseImage
 from kneebench.databases.managed.copying import duplicate, settle
-from kneebench.databases.managed.engine import OwnKind, OwnServers, Restore
+from kneebench.databases.managed.engine import OwnKind, OwnServers, Places, Restore
 from kneebench.databases.managed.ownership import give
 from kneebench.lab.drives import IN_MEMORY, file_system_of
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
 from kneebench.lab.removal import empty, ours
 from kneebench.plan.database_plan import DatabasePlan
-from kneebench.records import Watch
 
 
 def open_engine(plan: DatabasePlan, journal: Journal) -> Engine:
@@ -75,17 +72,8 @@ class OwnMariadb(OwnServers):
 
     def put_in_place(self, restored: Restore, launch: Launch) -> MariadbFiles:
         """The files from the image, with a log of the size that the settings say."""
-        storage, make = restored.prepared.storage, restored.make
         settings = self.settings_for(restored.prepared.resources)
-        places = Places(
-            make(storage.path or Path(), "data"),
-            make(storage.log_path, "log") if storage.log_path else None,
-            make(storage.temporary_path, "temporary files") if storage.temporary_path else None,
-        )
-        files = put_in_place(
-            *(restored.image, places, self.how, settings, self.account),
-            *(restored.watch, restored.doing),
-        )
+        files = put_in_place(restored, self.how, settings, self.account)
         make_log(launch, files)
         with contextlib.ExitStack() as opened:
             parts = [opened.enter_context(Folder.at(place)) for place in dict.fromkeys(files)]
@@ -112,34 +100,19 @@ class OwnMariadb(OwnServers):
 LOG_FILE = "ib_logfile0"
 
 
-class Places(NamedTuple):
-    """Directories of ours that a database is put in; `log` and `temporary` where they are apart."""
-
-    data: Path
-    log: Path | None = None
-    temporary: Path | None = None
-
-    @property
-    def all(self) -> list[Path]:
-        return [place for place in self if place]
-
-
 def put_in_place(
-    image: BaseImage,
-    places: Places,
+    restored: Restore,
     how: Literal["copy", "clone"],
     settings: Mapping[str, str],
     account: Account | None,
-    watch: Watch,
-    doing: str,
 ) -> MariadbFiles:
-    """The image's files in these places, the account's at the end."""
+    """The image's files in their places, the account's at the end."""
     with contextlib.ExitStack() as opened:
-        data, *apart = [opened.enter_context(ours(place)) for place in places.all]
-        target = opened.enter_context(data.make("data"))
-        duplicate(image.opened(opened), target, how, watch, doing)
+        data, *apart = [opened.enter_context(ours(place)) for place in restored.places if place]
+        target, image = opened.enter_context(data.make("data")), restored.image.opened(opened)
+        duplicate(image, target, how, restored.watch, restored.doing)
         parts, found = [target], MariadbFiles.within(target.path)
-        for name, place in zip(_apart(places), apart, strict=True):
+        for name, place in zip(_apart(restored.places), apart, strict=True):
             part = opened.enter_context(place.make(name))
             if name == LOG:
                 _move(target, name, part)

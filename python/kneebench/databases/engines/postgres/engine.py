@@ -103,14 +103,11 @@ class OwnPostgres(OwnServers):
 
     def put_in_place(self, restored: Restore, launch: Launch) -> PostgresFiles:
         """The data directory from the image, its log moved to where it belongs."""
-        storage, make = restored.prepared.storage, restored.make
+        data, log, temporary = restored.places
         settings = self.settings_for(restored.prepared.resources)
-        data = make(storage.path or Path(), "data")
-        log = make(storage.log_path, "log") if storage.log_path else None
-        temporary = None
-        if storage.temporary_path:
+        if temporary:
             settings = {**settings, "temp_tablespaces": TABLESPACE}
-            temporary = home(make(storage.temporary_path, "temporary files"), "files", self.account)
+            temporary = home(temporary, "files", self.account)
         files = restore(
             *(restored.image, data, log, self.how, settings, self.account, restored.watch),
             restored.doing,
