@@ -28,51 +28,45 @@ if TYPE_CHECKING:
     from kneebench.results.acceptance import Acceptance
 
 
-Margin = Annotated[
-    float | None,
-    typer.Option(
-        "--margin",
-        metavar="FRACTION",
-        help="Margin for NOPM, such as 0.05, in place of the plan's.",
-        show_default=False,
-    ),
-]
-LatencyMargin = Annotated[
-    float | None,
-    typer.Option(
-        "--latency-margin",
-        metavar="FRACTION",
-        help="Margin for mean latency and log writes, in place of the plan's.",
-        show_default=False,
-    ),
-]
-P999Margin = Annotated[
-    float | None,
-    typer.Option(
-        "--p999-margin",
-        metavar="FRACTION",
-        help="Margin for P99.9 latency, in place of the plan's.",
-        show_default=False,
-    ),
-]
-PowerMargin = Annotated[
-    float | None,
-    typer.Option(
-        "--power-margin",
-        metavar="FRACTION",
-        help="Margin for power per NOPM, in place of the plan's.",
-        show_default=False,
-    ),
-]
-
-
 class GivenMargins(NamedTuple):
     """Those in place of the plan's."""
 
-    margin: Margin = None
-    latency_margin: LatencyMargin = None
-    p999_margin: P999Margin = None
-    power_margin: PowerMargin = None
+    margin: Annotated[
+        float | None,
+        typer.Option(
+            "--margin",
+            metavar="FRACTION",
+            help="Margin for NOPM, such as 0.05, in place of the plan's.",
+            show_default=False,
+        ),
+    ] = None
+    latency_margin: Annotated[
+        float | None,
+        typer.Option(
+            "--latency-margin",
+            metavar="FRACTION",
+            help="Margin for mean latency and log writes, in place of the plan's.",
+            show_default=False,
+        ),
+    ] = None
+    p999_margin: Annotated[
+        float | None,
+        typer.Option(
+            "--p999-margin",
+            metavar="FRACTION",
+            help="Margin for P99.9 latency, in place of the plan's.",
+            show_default=False,
+        ),
+    ] = None
+    power_margin: Annotated[
+        float | None,
+        typer.Option(
+            "--power-margin",
+            metavar="FRACTION",
+            help="Margin for power per NOPM, in place of the plan's.",
+            show_default=False,
+        ),
+    ] = None
 
 
 HELP = """\

@@ -40,18 +40,6 @@ Listen = Annotated[
         " that is printed. Port 0: any that is free.",
     ),
 ]
-Live = Annotated[
-    bool, typer.Option("--live", help="Serve a page on which the run is followed (see `live`).")
-]
-Prometheus = Annotated[
-    str | None,
-    typer.Option(
-        "--prometheus",
-        metavar="ADDRESS",
-        help="Serve the figures of each second for Prometheus at [HOST:]PORT/metrics.",
-        show_default=False,
-    ),
-]
 ADDRESS = "127.0.0.1:8650"
 
 

@@ -24,13 +24,6 @@ Out = Annotated[
 JsonEvents = Annotated[
     bool, typer.Option("--json", help="Print one JSON event per line, for programs.")
 ]
-Fresh = Annotated[
-    bool,
-    typer.Option(
-        "--fresh/--resume", help="Start over, or resume an unfinished campaign of the same plan."
-    ),
-]
-WithBrief = Annotated[bool, typer.Option("--brief/--no-brief", help="Write the brief at the end.")]
 Yes = Annotated[
     bool,
     typer.Option("--yes", "-y", help="Skip the confirmation before a run of more than an hour."),
@@ -43,57 +36,6 @@ Erase = Annotated[
         ' them and typed "erase 2 drives" (or piped it); --yes does not answer that.',
     ),
 ]
-Prove = Annotated[
-    bool,
-    typer.Option(
-        "--prove",
-        help="Then relieve what limits each knee (log in memory, more cores, ...) and measure what"
-        " that gains, in turn with the knee as it was.",
-    ),
-]
-Relieve = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--relieve",
-        metavar="RELIEF",
-        help="With --prove: relieve this, in place of what looks short. Can be repeated.",
-        show_default=False,
-    ),
-]
-Users = Annotated[
-    int | None,
-    typer.Option(
-        "--users",
-        min=1,
-        max=100_000,
-        help="Measure this many users once per storage, no climb. Requires --for.",
-        show_default=False,
-    ),
-]
-Window = Annotated[
-    str | None,
-    typer.Option(
-        "--for", metavar="TIME", help="Length of that window, such as 5min.", show_default=False
-    ),
-]
-Name = Annotated[
-    str | None,
-    typer.Option(
-        "--name",
-        metavar="NAME",
-        help="Name of the campaign, for its folder and for `show NAME`; as `name` in the plan.",
-        show_default=False,
-    ),
-]
-Tags = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--tag",
-        metavar="NAME=VALUE",
-        help="Tag of the campaign, such as firmware=1.2; as `tags` in the plan. Can be repeated.",
-        show_default=False,
-    ),
-]
 SetKeys = Annotated[
     list[str] | None,
     typer.Option(
@@ -102,9 +44,6 @@ SetKeys = Annotated[
         help="Key of the plan, such as ladder.repeats=5, in place of its value. Can be repeated.",
         show_default=False,
     ),
-]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="No progress: warnings, then the answer.")
 ]
 OpenBrief = Annotated[bool, typer.Option("--open", help="Open the brief in a browser.")]
 
@@ -123,15 +62,40 @@ class Consent(NamedTuple):
 class Continuation(NamedTuple):
     """Whether an unfinished campaign is resumed, and what its end is."""
 
-    fresh: Fresh = False
-    brief: WithBrief = True
+    fresh: Annotated[
+        bool,
+        typer.Option(
+            "--fresh/--resume",
+            help="Start over, or resume an unfinished campaign of the same plan.",
+        ),
+    ] = False
+    brief: Annotated[
+        bool, typer.Option("--brief/--no-brief", help="Write the brief at the end.")
+    ] = True
 
 
 class Changes(NamedTuple):
     """What the command line says in place of the plan."""
 
-    name: Name = None
-    tag: Tags = None
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--name",
+            metavar="NAME",
+            help="Name of the campaign, for its folder and for `show NAME`; as `name` in the plan.",
+            show_default=False,
+        ),
+    ] = None
+    tag: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tag",
+            metavar="NAME=VALUE",
+            help="Tag of the campaign, such as firmware=1.2; as `tags` in the plan. Can be"
+            " repeated.",
+            show_default=False,
+        ),
+    ] = None
     set_keys: SetKeys = None
 
     @property
@@ -141,6 +105,70 @@ class Changes(NamedTuple):
 
         of_names = [named(self.name)] if self.name is not None else []
         return (*overrides(self.set_keys), *of_names, *tags(self.tag or ()))
+
+
+class SingleWindow(NamedTuple):
+    """One window in place of a climb."""
+
+    users: Annotated[
+        int | None,
+        typer.Option(
+            "--users",
+            min=1,
+            max=100_000,
+            help="Measure this many users once per storage, no climb. Requires --for.",
+            show_default=False,
+        ),
+    ] = None
+    window: Annotated[
+        str | None,
+        typer.Option(
+            "--for", metavar="TIME", help="Length of that window, such as 5min.", show_default=False
+        ),
+    ] = None
+
+
+class ProofWanted(NamedTuple):
+    """Whether, and by what, the bottlenecks are proved."""
+
+    prove: Annotated[
+        bool,
+        typer.Option(
+            "--prove",
+            help="Then relieve what limits each knee (log in memory, more cores, ...) and measure"
+            " what that gains, in turn with the knee as it was.",
+        ),
+    ] = False
+    relieve: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--relieve",
+            metavar="RELIEF",
+            help="With --prove: relieve this, in place of what looks short. Can be repeated.",
+            show_default=False,
+        ),
+    ] = None
+
+
+class Following(NamedTuple):
+    """How the run is followed."""
+
+    as_json: JsonEvents = False
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="No progress: warnings, then the answer.")
+    ] = False
+    live: Annotated[
+        bool, typer.Option("--live", help="Serve a page on which the run is followed (see `live`).")
+    ] = False
+    prometheus: Annotated[
+        str | None,
+        typer.Option(
+            "--prometheus",
+            metavar="ADDRESS",
+            help="Serve the figures of each second for Prometheus at [HOST:]PORT/metrics.",
+            show_default=False,
+        ),
+    ] = None
 
 
 def overrides(set_keys: list[str] | None) -> tuple[Override, ...]:

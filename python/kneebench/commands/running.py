@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
 from kneebench.commands.erasing import confirm_erasing
-from kneebench.commands.following import Live, Prometheus, followed, page_address
+from kneebench.commands.following import followed, page_address
 from kneebench.commands.measuring import clean_up, confirmed_duration
 from kneebench.commands.options import PlanFile
 from kneebench.commands.output import open_page, print_line, show_json_line, show_parts, write
@@ -20,14 +20,11 @@ from kneebench.commands.run_options import (
     Consent,
     Continuation,
     Erase,
-    JsonEvents,
+    Following,
     OpenBrief,
     Out,
-    Prove,
-    Quiet,
-    Relieve,
-    Users,
-    Window,
+    ProofWanted,
+    SingleWindow,
 )
 from kneebench.commands.trusting import trusted
 from kneebench.directories import CAMPAIGNS
@@ -56,29 +53,6 @@ Examples:
   kneebench run plan.toml --set ladder.repeats=5 --quiet --open
 """
 """Help of the command: its signature leaves no room for it there."""
-
-
-class SingleWindow(NamedTuple):
-    """One window in place of a climb."""
-
-    users: Users = None
-    window: Window = None
-
-
-class ProofWanted(NamedTuple):
-    """Whether, and by what, the bottlenecks are proved."""
-
-    prove: Prove = False
-    relieve: Relieve = None
-
-
-class Following(NamedTuple):
-    """How the run is followed."""
-
-    as_json: JsonEvents = False
-    quiet: Quiet = False
-    live: Live = False
-    prometheus: Prometheus = None
 
 
 def run(
