@@ -185,11 +185,11 @@ def test_a_report_that_does_not_find_the_climbs_knee_again_says_so(results: Resu
     halved = partial(with_share_of_new_orders, share=0.5)
     knee = results.climbs[0].knee_users
     assert re.search(
-        rf"disk: the final runs measured -50(\.\d)?% NOPM vs\. the climb's [\d,]+ at {knee} users",
+        rf"Disk: the final runs measured -50(\.\d)?% NOPM vs\. the climb's [\d,]+ at {knee} users",
         cautions(each(results, 0, halved, "final_run")),
     )
     assert "Drift" not in cautions(results)
     first = results.climbs[0].of("search")[0].users
-    assert f"disk: Drift: the first rung ({first} users), repeated last, was 50% slower" in (
+    assert f"Disk: Drift: the first rung ({first} users), repeated last, was 50% slower" in (
         cautions(each(results, 0, half_as_fast, "drift_check"))
     )

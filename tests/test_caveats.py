@@ -11,8 +11,10 @@ from kneebench.analysis.fixed_rate import rate_caveats
 from kneebench.analysis.outcome import never_steady_caveats
 from kneebench.analysis.wording import by_finding
 from kneebench.brief import Brief
+from kneebench.commands import accepting
 from kneebench.records import Configuration, Moved, Results, Rung, Setting, StopResult
 from kneebench.records.record import noted
+from kneebench.screen.summary import printed, results_json
 from tests.recordings import (
     each,
     metered,
@@ -101,11 +103,19 @@ def test_a_rate_that_saturates_eight_configurations_is_one_caveat(eight: Results
     assert "their latency at this rate grows" in caveat
 
 
-def test_settings_that_buy_speed_with_safety_are_one_caveat(eight: Results) -> None:
+def test_settings_that_buy_speed_with_safety_are_one_caveat_beside_every_answer(
+    eight: Results,
+) -> None:
     off = (Setting(name="fsync", value="off", source="server", matters=True),)
     campaign = eight.campaign.model_copy(update={"settings": {one.id: off for one in eight.climbs}})
-    [caveat] = caveats(eight.model_copy(update={"campaign": campaign}), "fsync")
+    unsafe = eight.model_copy(update={"campaign": campaign})
+    [caveat] = caveats(unsafe, "fsync")
     assert caveat.startswith("On all storages, fsync is off: a crash of the machine can damage")
+    assert f"CAVEAT  {caveat}" in map(str, printed(unsafe))
+    assert f"{campaign.id}: {caveat}" in accepting._caveats(unsafe)
+    remark = {"kind": "less_safe", "severity": "caveat", "words": caveat}
+    for document in (Brief(unsafe).document(), results_json(unsafe)):
+        assert remark.items() <= document["caveats"][0].items()
     assert caveats(eight, "fsync") == []
 
 
@@ -160,7 +170,7 @@ def test_a_doubt_of_a_knee_is_a_caveat() -> None:
 def test_one_configuration_has_a_sentence_of_its_own() -> None:
     drifted = each(recorded(), 0, times("drift_check", 0.5))
     [caveat] = caveats(drifted, "Drift")
-    assert caveat.startswith("disk: Drift: the first rung (2 users), repeated last, was ")
+    assert caveat.startswith("Disk: Drift: the first rung (2 users), repeated last, was ")
 
 
 def test_notes_that_say_one_thing_of_several_configurations_are_one_sentence() -> None:

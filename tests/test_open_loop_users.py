@@ -270,8 +270,8 @@ def test_users_that_wait_for_work_do_not_make_reads_look_short() -> None:
 @pytest.mark.parametrize(
     ("name", "waited"),
     [
-        ("plateau", "28.8% on disk (4 users); 10% on memory (4 users)"),
-        ("log_bound", "63.9% on disk (8 users)"),
+        ("plateau", "28.8% at 4 users on disk; 10% at 4 users on memory"),
+        ("log_bound", "63.9% at 8 users on disk"),
     ],
 )
 def test_recorded_campaigns_that_queued_for_their_own_users_say_so(name: str, waited: str) -> None:

@@ -102,6 +102,11 @@ def _claim_floor(climbs: Sequence[Climb], quantity: ComparedQuantity) -> float:
     return noise_floor(climbs, quantity)
 
 
+def own_floor(climb: Climb) -> float:
+    """The difference between two runs of a configuration; no smaller difference is claimed."""
+    return max(noise_floor((climb,), NOPM), machine_floor((climb,), NOPM.name))
+
+
 def machine_floor(climbs: Sequence[Climb], quantity: str) -> float:
     """Below it no difference is claimed, by the A/A pairs of the machines; 0 without any."""
     known = (climb.noise_floor for climb in climbs)

@@ -222,6 +222,11 @@ def summed_up(configurations: Sequence[Configuration]) -> str:
     return listed([*parts])
 
 
+def some_of(configurations: Sequence[Configuration], of: int) -> str:
+    """The same of a campaign's `of` configurations; all of them in two words."""
+    return "all storages" if len(configurations) == of > 1 else summed_up(configurations)
+
+
 def by_finding(found: Sequence[tuple[Configuration, str]], of: int = 0) -> str:
     """What was found, each finding once, with all configurations that it was found on. `of`: how
     many there are in all.

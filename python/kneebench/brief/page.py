@@ -11,17 +11,12 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from pydantic_core import to_jsonable_python
+
 from kneebench import units
-from kneebench.analysis.comparison import all_pairs
-from kneebench.analysis.cpu_utilization import cpu_utilization
-from kneebench.analysis.drift import drift
-from kneebench.analysis.fixed_rate import ratio_without_wait
-from kneebench.analysis.knee import final_rungs, knee_rung
-from kneebench.analysis.levelling_words import sweep_document
-from kneebench.analysis.memory import data_bytes, memory_document
-from kneebench.analysis.outcome import exit_code, never_steady, order_weights
-from kneebench.analysis.quoted_load import quoted_loads
-from kneebench.analysis.still_steady import still_steady
+from kneebench.analysis.answers import answers
+from kneebench.analysis.memory import data_bytes
+from kneebench.analysis.outcome import exit_code
 from kneebench.analysis.wording import DERIVED, plural
 from kneebench.brief import chart_theme
 from kneebench.brief.knee_devices import KneeDevices, knee_devices
@@ -31,7 +26,7 @@ from kneebench.brief.sections import CONTENTS
 from kneebench.brief.view_model import ViewModel
 from kneebench.directories import CAMPAIGNS
 from kneebench.engine_properties import engine_properties
-from kneebench.records import Climb, Results
+from kneebench.records import Results
 from kneebench.results.atomic_write import writing
 from kneebench.results.given_campaigns import Given, given_campaign
 from kneebench.results.logo import as_uri, kept_logo
@@ -159,72 +154,33 @@ class Brief(Page):
     def document(self) -> dict[str, Any]:
         """The brief for programs: SI units, estimates with their intervals, no histograms."""
         view = self.view
-        return {
+        whole = {
             "format": FORMAT,
             **self._words(),
-            "disturbances": [one.model_dump() for one in view.disturbances],
             "derived": DERIVED,
-            "exit_code": self.exit_code,
-            "caveat_figures": caveat_figures(view),
-            "finished": view.results.finished,
+            **answers(view.results),
             "campaign": clean(view.campaign.model_dump(mode="json")),
             "failed_checks": [
-                {"where": one.where, **one.check.model_dump(mode="json")} for one in view.failed
+                {"where": one.where, **one.check.model_dump()} for one in view.failed
             ],
             "invalid_rungs": [rung.order.key for rung in view.invalid],
             "without_figure": {one.configuration.id: one.sentence for one in view.missing_figures},
-            "knees": {
-                id: knee.model_dump(mode="json", exclude={"latency"})
-                for id, knee in view.knees.items()
-            },
-            "fixed_rate": {id: _fixed_rate(one) for id, one in view.fixed_rate_latency.items()},
-            **_comparisons(view),
-            "bottlenecks": {
-                id: one.model_dump(mode="json") for id, one in view.bottlenecks.items()
-            },
+            "knees": {id: one.model_dump(exclude={"latency"}) for id, one in view.knees.items()},
+            "fixed_rate": {id: one._asdict() for id, one in view.fixed_rate_latency.items()},
             "devices": {
                 climb.id: _devices(found)
                 for climb in view.climbs
                 if (found := knee_devices(view, climb))
             },
-            "sweep": sweep_document(view.results),
-            **_steadiness(view.results),
-            "stop_results": {
-                climb.id: [v.model_dump(mode="json") for v in climb.stop_results]
-                for climb in view.climbs
-            },
+            "stop_results": {climb.id: climb.stop_results for climb in view.climbs},
             **_rungs(view.results),
-            "sections": [section.model_dump(mode="json") for section in self.sections],
+            "sections": self.sections,
         }
+        plain: dict[str, Any] = to_jsonable_python(whole)
+        return plain
 
     def json(self) -> str:
         return json.dumps(self.document(), ensure_ascii=False, indent=1)
-
-
-def _comparisons(view: ViewModel) -> dict[str, Any]:
-    found = {"comparisons": view.comparisons, "pairs": all_pairs(view.results)}
-    return {name: [one.model_dump(mode="json") for one in some] for name, some in found.items()}
-
-
-def _steadiness(results: Results) -> dict[str, Any]:
-    """Memory to be filled, configurations that never became steady, and whether preconditioned
-    drives still were.
-    """
-    return {
-        "limited_memory": memory_document(results),
-        "still_warming": {id: one.model_dump() for id, one in never_steady(results).items()},
-        "still_steady": [one.model_dump(mode="json") for one in still_steady(results)],
-    }
-
-
-def _fixed_rate(one: Any) -> dict[str, Any]:
-    plain = one._asdict()
-    return {
-        **plain,
-        "mean_s": one.mean_s.model_dump(mode="json"),
-        "p999_s": one.p999_s.model_dump(mode="json"),
-        "without_wait_s": one.without_wait_s and one.without_wait_s.model_dump(mode="json"),
-    }
 
 
 def _devices(found: KneeDevices) -> dict[str, Any]:
@@ -235,8 +191,8 @@ def _devices(found: KneeDevices) -> dict[str, Any]:
         {
             "name": one.name,
             "differ": [odd.sentence for odd in one.odd],
-            **one.whole.model_dump(mode="json", exclude={"device", "drive"}),
-            "each": [load.model_dump(mode="json", exclude={"devices"}) for load in one.loads],
+            **one.whole.model_dump(exclude={"device", "drive"}),
+            "each": [load.model_dump(exclude={"devices"}) for load in one.loads],
         }
         for one in found.volumes
     ]
@@ -244,12 +200,9 @@ def _devices(found: KneeDevices) -> dict[str, Any]:
 
 
 def _rungs(results: Results) -> dict[str, Any]:
-    """Those that figures are made of, those that were measured again, and the loads of the final
-    runs.
-    """
+    """Those that figures are made of, and those that were measured again."""
     climbs = results.climbs
     return {
-        "quoted_loads": quoted_loads(results),
         "rungs": [_rung(rung) for climb in climbs for rung in climb.rungs],
         "superseded_rungs": [_rung(rung) for climb in climbs for rung in climb.superseded],
     }
@@ -270,65 +223,6 @@ def _rung(rung: Any) -> dict[str, Any]:
         "nopm": rung.tally.nopm,
         "throughput_per_s": rung.tally.throughput_per_s,
     }
-
-
-# The figures behind the caveats, for programs: what a sentence says, the JSON has as a number.
-
-
-def caveat_figures(view: ViewModel) -> dict[str, Any]:
-    """By kind, and by configuration where it is of one.
-
-    `noise`: the difference between two runs of one configuration that is not claimed. `drift`: how
-    much more the first rung did when it was repeated last. `climb_at_knee`: what the climb had
-    measured there, and the final runs over it. `weights`: configurations whose transactions were
-    not equally heavy, with their bytes per transaction. `cpu`: how busy the cores were at the knee.
-    `without_wait`: the ratio of the mean latencies without the wait for a free user, where that is
-    a large part of them.
-    """
-    return {
-        "noise": {climb.id: view.noise_floor(climb) for climb in view.climbs},
-        "drift": {
-            climb.id: {"share": moved.share, "users": moved.users, "noise": moved.noise}
-            for climb in view.climbs
-            if (moved := drift(climb, view.noise_floor(climb)))
-        },
-        "climb_at_knee": {
-            climb.id: found for climb in view.climbs if (found := _at_knee(view, climb))
-        },
-        "weights": [
-            {
-                **one._asdict(),
-                "bytes": list(one.bytes),
-                "times": one.times,
-                "matters": one.matters,
-            }
-            for one in order_weights(view.results)
-        ],
-        "without_wait": _without_wait(view),
-        "cpu": {
-            climb.id: {"mean": cpu.mean.value, "least_busy": cpu.least_busy.value}
-            for climb in view.climbs
-            if (cpu := cpu_utilization(final_rungs(climb)))
-        },
-    }
-
-
-def _without_wait(view: ViewModel) -> dict[str, float]:
-    climbs = {climb.id: climb for climb in view.climbs}
-    return {
-        one.configuration: ratio
-        for one in view.comparisons
-        if one.quantity == "latency.mean"
-        and (ratio := ratio_without_wait(climbs[one.configuration], climbs[one.baseline]))
-    }
-
-
-def _at_knee(view: ViewModel, climb: Climb) -> dict[str, float]:
-    knee, searched = view.knees.get(climb.id), knee_rung(climb)
-    if not knee or not searched or not searched.tally.nopm:
-        return {}
-    nopm = searched.tally.nopm
-    return {"users": searched.users, "nopm": nopm, "final_over_climb": knee.nopm.value / nopm}
 
 
 # The line of conditions for under the title: what was tested on what, how often, and what NOPM

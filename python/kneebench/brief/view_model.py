@@ -8,10 +8,9 @@ from statistics import median
 from typing import NamedTuple
 
 from kneebench.analysis import disturbance
-from kneebench.analysis.comparison import baseline, compare, machine_floor, noise_floor
+from kneebench.analysis.comparison import baseline, compare
 from kneebench.analysis.configuration_summary import point
 from kneebench.analysis.databases import by_database
-from kneebench.analysis.drift import Drift, drift
 from kneebench.analysis.fixed_rate import FixedRateLatency, fixed_rate_latency
 from kneebench.analysis.headline import headline, subtitle
 from kneebench.analysis.knee import knee, knee_rung, quoted_rungs
@@ -23,9 +22,8 @@ from kneebench.analysis.outcome import (
     missing_figures,
 )
 from kneebench.analysis.proof import bottlenecks
-from kneebench.analysis.quantity_ratio import NOPM
 from kneebench.analysis.sweep import swept_configurations
-from kneebench.analysis.wording import named, number_of_users, plural, summed_up
+from kneebench.analysis.wording import named, number_of_users, plural, some_of
 from kneebench.brief import chart_theme, server_provenance
 from kneebench.errors import KneebenchError
 from kneebench.plan.database_plan import DatabasePlan
@@ -182,21 +180,6 @@ class ViewModel:
         """True for a configuration of the baseline's storage: each constraint has one."""
         return climb.configuration.storage == baseline(self.results)
 
-    def noise_floor(self, climb: Climb) -> float:
-        """Difference between two runs of the same configuration; no smaller difference is
-        claimed.
-        """
-        return max(noise_floor((climb,), NOPM), machine_floor((climb,), NOPM.name))
-
-    @cached_property
-    def drifts(self) -> tuple[tuple[Configuration, Drift], ...]:
-        """The configurations that have a drift check, and its result."""
-        return tuple(
-            (climb.configuration, found)
-            for climb in self.climbs
-            if (found := drift(climb, self.noise_floor(climb)))
-        )
-
     def compared(self, quantity: str, configuration: str) -> Comparison | None:
         """The comparison of a configuration with the baseline."""
         some = (one for one in self.comparisons if one.quantity == quantity)
@@ -215,9 +198,7 @@ class ViewModel:
 
     def some(self, configurations: list[str]) -> str:
         """Configurations in a sentence; all of them in two words."""
-        if len(configurations) == len(self.climbs) > 1:
-            return "all storages"
-        return summed_up(list(map(self._configuration, configurations)))
+        return some_of(list(map(self._configuration, configurations)), len(self.climbs))
 
     @property
     def names(self) -> list[str]:

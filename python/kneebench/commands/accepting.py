@@ -255,20 +255,14 @@ def _exit_code(campaigns: Sequence[Results], found: Sequence[Acceptance]) -> int
 
 
 def _caveats(*both: Results) -> list[str]:
-    """What disturbed either campaign, and what of the judged one must not be used."""
-    from kneebench.analysis.disturbance import disturbances
-    from kneebench.analysis.fixed_rate import rate_caveats
+    """What of either campaign must not be used, and what limits its figures."""
+    from kneebench.analysis.answers import beside
     from kneebench.analysis.outcome import invalid_rungs
 
     return [
         f"{one.campaign.id}: {sentence}"
         for one in both
-        for found in (
-            invalid_rungs(one),
-            (remark.words for remark in disturbances(one)),
-            rate_caveats(one.climbs),
-        )
-        for sentence in found
+        for sentence in (*invalid_rungs(one), *beside(one))
     ]
 
 

@@ -11,26 +11,20 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from kneebench.analysis.comparison import all_pairs, compare
+from kneebench.analysis.answers import answers, beside
+from kneebench.analysis.comparison import compare
 from kneebench.analysis.configuration_summary import configuration_summaries
-from kneebench.analysis.control import control_caveats, controls
-from kneebench.analysis.databases import MEANING, database_document, database_sentences
-from kneebench.analysis.disturbance import disturbances
+from kneebench.analysis.databases import MEANING, database_sentences
 from kneebench.analysis.final_estimates import rounds_of
-from kneebench.analysis.fixed_rate import rate_caveats, wait_caveats
 from kneebench.analysis.levelling import levelling
-from kneebench.analysis.levelling_words import sentence, sweep_document
-from kneebench.analysis.memory import limited_memory, memory_document
+from kneebench.analysis.levelling_words import sentence
+from kneebench.analysis.memory import limited_memory
 from kneebench.analysis.outcome import (
-    exit_code,
     failed_checks,
     invalid_rungs,
     never_steady,
     without_figure,
 )
-from kneebench.analysis.power import doubts
-from kneebench.analysis.proof import bottlenecks
-from kneebench.analysis.quoted_load import limit_caveats, quoted_loads
 from kneebench.analysis.sweep import sweeps
 from kneebench.analysis.wording import DERIVED, behind_label, capital, plural
 from kneebench.brief.campaigns.campaigns_page import said
@@ -59,7 +53,7 @@ def _sections(results: Results, *, every_rung: bool) -> Iterator[Section | None]
     yield said("memory", "", (one.sentence for one in limited_memory(results)))
     alarms = tuple(_alarms(results))
     yield Section(name="alarms", title="", sentences=alarms, tone="alarm")
-    yield said("caveats", "", _caveats(results), caveats=True)
+    yield said("caveats", "", beside(results), caveats=True)
     summaries = configuration_summaries(results)
     table = tables.configuration_summaries(summaries, by_row=bool(sweeps(results)))
     yield Section(name="summaries", title="", tables=(table,))
@@ -82,16 +76,6 @@ def _alarms(results: Results) -> Iterator[str]:
     yield from (f"STILL WARMING  {one.words}" for one in never_steady(results).values())
 
 
-def _caveats(results: Results) -> Iterator[str]:
-    """What limits the figures, in the order of the brief."""
-    yield from doubts(results.climbs, results.campaign.power)
-    yield from (one.words for one in disturbances(results))
-    yield from limit_caveats(results)
-    yield from rate_caveats(results.climbs)
-    yield from wait_caveats(results)
-    yield from control_caveats(results)
-
-
 def _answers(results: Results) -> Iterator[str]:
     yield from (f"{comparison.sentence}." for comparison in compare(results))
     yield from (sentence(levelling(sweep)) for sweep in sweeps(results))
@@ -110,38 +94,17 @@ def _of_databases(results: Results) -> Iterator[str]:
 
 
 def results_json(results: Results) -> dict[str, Any]:
-    """The same for programs: answers and what disturbed them, bottlenecks with their evidence,
-    comparisons, failed checks, every rung's line.
-    """
+    """The same for programs: what it answers, failed checks, every rung's line."""
     configurations = {climb.id: climb.configuration for climb in results.climbs}
     return {
         "campaign": results.campaign.id,
         "folder": str(results.archive or results.folder or ""),
         "simulated": results.campaign.simulated,
         "emulated_drives": results.campaign.emulated,
-        "finished": results.finished,
-        "limited_memory": memory_document(results),
-        "exit_code": exit_code(results),
+        **answers(results),
         "failed_checks": list(failed_checks(results)),
         "invalid_rungs": list(invalid_rungs(results)),
-        "disturbances": [one.model_dump() for one in disturbances(results)],
-        "power_doubts": list(doubts(results.climbs, results.campaign.power)),
-        "controls": {id: found.model_dump() for id, found in controls(results.climbs).items()},
-        "still_warming": {id: one.model_dump() for id, one in never_steady(results).items()},
         "without_figure": list(without_figure(results)),
-        "configurations": [
-            summary.model_dump(mode="json") for summary in configuration_summaries(results)
-        ],
-        "bottlenecks": {
-            configuration: found.model_dump(mode="json")
-            for configuration, found in bottlenecks(results).items()
-        },
-        "quoted_loads": quoted_loads(results),
-        "rounds": rounds._asdict() if (rounds := rounds_of(results)) else None,
-        "comparisons": [comparison.model_dump(mode="json") for comparison in compare(results)],
-        "pairs": [comparison.model_dump(mode="json") for comparison in all_pairs(results)],
-        "databases": database_document(results),
-        "sweep": sweep_document(results),
         "rungs": [
             rung_line(rung, configurations)._asdict()
             for climb in results.climbs

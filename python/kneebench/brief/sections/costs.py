@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kneebench import units
+from kneebench.analysis.answers import drifts
 from kneebench.analysis.background import CHECKPOINTS
 from kneebench.analysis.drift import drift_checks
 from kneebench.analysis.wording import percent
@@ -101,5 +102,5 @@ def _drifts(view: ViewModel) -> tuple[str, ...]:
     """The first rung against itself, measured again last: data grows, bloats and is cleaned up
     during a climb. Drifts beyond the noise are caveats.
     """
-    found = drift_checks(view.drifts, len(view.climbs))
+    found = drift_checks(drifts(view.climbs), len(view.climbs))
     return (found,) if found else ()

@@ -1,0 +1,370 @@
+"""What a campaign answers and what limits its figures: for the brief, the terminal, acceptances and
+programs.
+
+Programs read SI units, estimates with their intervals, configurations by id. The caveats are one
+list, in the order of a brief; that adds what only the plan tells (`brief/sections/cautions.py`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from pydantic_core import to_jsonable_python
+
+from kneebench import units
+from kneebench.analysis.background import APART, unequal_in
+from kneebench.analysis.comparison import all_pairs, compare, own_floor
+from kneebench.analysis.configuration_summary import configuration_summaries, point
+from kneebench.analysis.control import control_caveats, controls
+from kneebench.analysis.cpu_utilization import cpu_utilization
+from kneebench.analysis.databases import by_database, database_document
+from kneebench.analysis.disturbance import KINDS, disturbances
+from kneebench.analysis.drift import Drift, drift, drift_caveat
+from kneebench.analysis.final_estimates import rounds_of
+from kneebench.analysis.fixed_rate import rate_caveats, ratio_without_wait, wait_caveats
+from kneebench.analysis.knee import MAY_BE_HIGHER, final_rungs, knee, knee_rung
+from kneebench.analysis.levelling_words import sweep_document
+from kneebench.analysis.memory import memory_document
+from kneebench.analysis.outcome import exit_code, never_steady, never_steady_caveats, order_weights
+from kneebench.analysis.power import doubts
+from kneebench.analysis.proof import bottlenecks
+from kneebench.analysis.quantity_ratio import MEAN
+from kneebench.analysis.quoted_load import limit_caveats, quoted_loads
+from kneebench.analysis.still_steady import still_steady
+from kneebench.analysis.sustained_load import Drains, drains
+from kneebench.analysis.wording import (
+    as_sentence,
+    by_finding,
+    capital,
+    listed,
+    lower,
+    number_of_users,
+    percent,
+    said_once,
+    some_of,
+)
+from kneebench.engine_properties import engine_properties, less_safe
+from kneebench.records import Climb, Configuration, Estimate, Remark, Results
+from kneebench.shelf import ENGINES
+
+FAR = 0.25
+"""So far from what the climb had measured is said even where the final runs scatter as much."""
+OUTSIDE = frozenset(one.kind for one in KINDS)
+"""Kinds of what disturbed a campaign from outside: a brief has it under its title."""
+BESIDE = OUTSIDE | {"power_doubt", "less_safe", "log_write_limit", "rate", "wait", "control"}
+"""Kinds that are said beside an answer everywhere, and not only in the brief."""
+
+
+def answers(results: Results) -> dict[str, Any]:
+    """Answers with what limits and what disturbed them, bottlenecks with their evidence, ratios."""
+    rounds = rounds_of(results)
+    found: dict[str, Any] = to_jsonable_python(
+        {
+            "finished": results.finished,
+            "exit_code": exit_code(results),
+            "configurations": configuration_summaries(results),
+            "comparisons": compare(results),
+            "pairs": all_pairs(results),
+            "databases": database_document(results),
+            "sweep": sweep_document(results),
+            "bottlenecks": bottlenecks(results),
+            "quoted_loads": quoted_loads(results),
+            "rounds": rounds and rounds._asdict(),
+            "caveats": caveats(results),
+            "caveat_figures": caveat_figures(results),
+            "disturbances": disturbances(results),
+            "power_doubts": doubts(results.climbs, results.campaign.power),
+            "controls": controls(results.climbs),
+            "limited_memory": memory_document(results),
+            "still_warming": never_steady(results),
+            "still_steady": still_steady(results),
+        }
+    )
+    return found
+
+
+def caveat_figures(results: Results) -> dict[str, Any]:
+    """The numbers behind the caveats, and the same of what is none: by kind, and by configuration
+    where it is of one.
+
+    `noise`: the difference between two runs of one configuration that is not claimed. `drift`: how
+    much more the first rung did when it was repeated last. `climb_at_knee`: what the climb had
+    measured there, and the final runs over it. `weights`: configurations whose transactions were
+    not equally heavy, with their bytes per transaction. `cpu`: how busy the cores were at the knee.
+    `without_wait`: the ratio of the mean latencies without the wait for a free user, where that is
+    a large part of them.
+    """
+    climbs = {climb.id: climb for climb in results.climbs}
+    used = {id_: cpu_utilization(final_rungs(climb)) for id_, climb in climbs.items()}
+    return {
+        "noise": {id_: own_floor(climb) for id_, climb in climbs.items()},
+        "drift": {
+            of.id: {"share": moved.share, "users": moved.users, "noise": moved.noise}
+            for of, moved in drifts(results.climbs)
+        },
+        "climb_at_knee": {
+            id_: found for id_, climb in climbs.items() if (found := _at_knee(climb))
+        },
+        "weights": [
+            {**one._asdict(), "times": one.times, "matters": one.matters}
+            for one in order_weights(results)
+        ],
+        "without_wait": {
+            one.configuration: ratio
+            for one in compare(results)
+            if one.quantity == MEAN.name
+            and (ratio := ratio_without_wait(climbs[one.configuration], climbs[one.baseline]))
+        },
+        "cpu": {
+            id_: {"mean": cpu.mean.value, "least_busy": cpu.least_busy.value}
+            for id_, cpu in used.items()
+            if cpu
+        },
+    }
+
+
+def _at_knee(climb: Climb) -> dict[str, float]:
+    found, searched = knee(climb), knee_rung(climb)
+    if not found or not searched or not searched.tally.nopm:
+        return {}
+    nopm = searched.tally.nopm
+    return {"users": searched.users, "nopm": nopm, "final_over_climb": found.nopm.value / nopm}
+
+
+def caveats(results: Results) -> tuple[Remark, ...]:
+    """All of them, by kind in this order: what disturbed it from outside comes first."""
+    found = (
+        Remark(kind=kind, severity="caveat", words=as_sentence(words))
+        for kind, of in _CAVEATS.items()
+        for words in of(results)
+    )
+    return (*disturbances(results), *found)
+
+
+def beside(results: Results) -> Iterator[str]:
+    """The sentences that are said beside an answer."""
+    return (one.words for one in caveats(results) if one.kind in BESIDE)
+
+
+def drifts(climbs: Iterable[Climb]) -> tuple[tuple[Configuration, Drift], ...]:
+    """The configurations that have a drift check, and its result."""
+    found = ((climb.configuration, drift(climb, own_floor(climb))) for climb in climbs)
+    return tuple((of, moved) for of, moved in found if moved)
+
+
+def _less_safe(results: Results) -> Iterator[str]:
+    """Settings that buy speed with safety, as the servers reported them."""
+    on: dict[str, list[Configuration]] = {}
+    for climb in results.climbs:
+        engine = results.campaign.engines.get(climb.configuration.database, "")
+        table = engine_properties(engine).safety_settings if engine in ENGINES.names() else ()
+        values = {one.name: one.value for one in results.campaign.settings.get(climb.id, ())}
+        for _, seen in less_safe(table, values):
+            on.setdefault(seen, []).append(climb.configuration)
+    yield from (f"on {some_of(some, len(results.climbs))}, {seen}" for seen, some in on.items())
+
+
+def _unprofiled(results: Results) -> Iterator[str]:
+    """Storages whose raw profile is missing: a bottleneck of theirs is known to less."""
+    campaign = results.campaign
+    for climb in results.climbs:
+        why = campaign.unprofiled.get(climb.id)
+        if why is not None and climb.id not in campaign.raw_profiles:
+            yield (
+                f"{capital(climb.configuration.name)}: not measured without its database, so what"
+                " its drives can do is not known; its bottleneck is inferred from waits alone"
+                f" ({why})."
+            )
+
+
+def _not_steady(results: Results) -> Iterator[str]:
+    """Final runs whose warm-up reached its limit, by why."""
+    drifting, cold = list[tuple[Configuration, str]](), list[tuple[Configuration, str]]()
+    for climb in results.climbs:
+        runs = [rung for rung in climb.of("final_run") if not rung.invalid]
+        unsteady = [rung for rung in runs if not rung.steady]
+        unfilled = sum(any(one.kind == "not_filled" for one in rung.remarks) for rung in unsteady)
+        for found, late in ((cold, unfilled), (drifting, len(unsteady) - unfilled)):
+            if late:
+                found.append((climb.configuration, f"{late} of {len(runs)}"))
+    if drifting:
+        yield (
+            "The warm-up reached its limit before the load was seen to be steady in these final"
+            f" runs: {by_finding(drifting, len(results.climbs))}."
+        )
+    if cold:
+        yield (
+            "The warm-up reached its limit before as much was read as the memory holds, so that it"
+            " may not have been full, in these final runs:"
+            f" {by_finding(cold, len(results.climbs))}."
+        )
+
+
+def _of_climbs(results: Results) -> Iterator[str]:
+    """Limits that were exceeded without ending a climb, doubts of a knee, and knees beyond which
+    the climb measured nothing.
+    """
+    flags = (
+        f"{climb.configuration.name}: {one.sentence}"
+        for climb in results.climbs
+        for one in climb.flags
+    )
+    names = [climb.configuration.name for climb in results.climbs]
+    yield from said_once(flags, names)
+    found = [(climb.configuration, knee(climb)) for climb in results.climbs]
+    if ended := [of for of, one in found if one and one.open_ended]:
+        yield f"{capital(some_of(ended, len(results.climbs)))}: {lower(MAY_BE_HIGHER)}"
+    yield from _not_located(results)
+
+
+def _not_located(results: Results) -> Iterator[str]:
+    """Knees whose interval covers every rung of their climb."""
+    unknown = []
+    for climb in results.climbs:
+        found, searched = knee(climb), climb.of("search", "bisection")
+        users = [rung.users for rung in searched]
+        if found and len(set(users)) > 2 and _covers(found.users, users):
+            unknown.append(climb.configuration)
+    if unknown:
+        yield (
+            "The number of users at the knee is hardly known on"
+            f" {some_of(unknown, len(results.climbs))}: its interval covers every rung of the"
+            " climb."
+        )
+
+
+def _covers(knee: Estimate, users: Sequence[int]) -> bool:
+    return knee.low < knee.high and knee.low <= min(users) and knee.high >= max(users)
+
+
+def _drives(results: Results) -> Iterator[str]:
+    """What was seen of the drives before the first volume was made."""
+    campaign = results.campaign
+    if unsteady := [one.device for one in campaign.preconditioned if one.steady is False]:
+        yield f"NOT in the steady state after preconditioning: {listed(unsteady)}."
+    seen: dict[tuple[str, str], Counter[str]] = {}
+    for load in campaign.drive_loads:
+        counts = {"media errors": load.media_errors or 0, "throttled": load.throttled or 0}
+        seen.setdefault((load.device, load.kind), Counter()).update(counts)
+    for (device, kind), total in seen.items():
+        if told := [f"{name}: {count}" for name, count in total.items() if count]:
+            yield f"{device} during its {kind}: {listed(told)}."
+    yield from _not_drained(drains(campaign.drive_loads))
+
+
+def _not_drained(every: Sequence[Drains]) -> Iterator[str]:
+    """The drives that did not fall to a lower level in each of their drains."""
+    alike: dict[tuple[int, int], list[str]] = {}
+    for one in every:
+        if one.fell < len(one.loads):
+            alike.setdefault((one.fell, len(one.loads)), []).append(one.device)
+    for (fell, count), devices in alike.items():
+        during = f"{count - fell} of {count} drains" if count > 1 else "the drain"
+        none = "" if fell else ", or there are none"
+        yield (
+            f"IOPS did not fall during {during} of {listed(devices)}: burst credits may have been"
+            f" left{none}."
+        )
+
+
+def _no_longer_steady(results: Results) -> Iterator[str]:
+    found = still_steady(results)
+    yield from (one.sentence for one in found if one.answer == "no longer steady")
+
+
+def _measured_again(results: Results) -> Iterator[str]:
+    """Runs that no figure counts; the table of all rungs has them, with why."""
+    again = [
+        (climb.configuration, f"{len(climb.superseded)} of {len(climb.superseded) + len(kept)}")
+        for climb in results.climbs
+        if climb.superseded
+        for kept in [climb.of("final_run", "fixed_rate")]
+    ]
+    if again:
+        yield (
+            "Some runs at the knee and at the fixed rate were measured again, and count in no"
+            f" figure: {by_finding(again, len(results.climbs))}."
+        )
+
+
+def _elsewhere(results: Results) -> Iterator[str]:
+    """Where the final runs did not find again what the climbs had seen at their knees."""
+    each = [(climb.configuration, _moved(climb)) for climb in results.climbs]
+    found = [(of, moved) for of, moved in each if moved]
+    if not found:
+        return
+    [(first, (share, there)), *others] = found
+    shares = [(of, one) for of, (one, _) in found]
+    said = (
+        "The final runs measured other NOPM than the climbs at their knees:"
+        f" {by_finding(shares, len(results.climbs))}"
+        if others
+        else f"{first.name}: the final runs measured {share} NOPM vs. the climb's {there}"
+    )
+    yield (
+        f"{said}. The quoted figures are from the final runs; the choice of"
+        f" {point(results.campaign)} is from the climb."
+    )
+
+
+def _moved(climb: Climb) -> tuple[str, str] | None:
+    """How far the final runs of a climb are from what it had seen, and that; None within the
+    noise.
+    """
+    found, searched = knee(climb), knee_rung(climb)
+    if not found or not searched or not climb.of("search"):
+        return None
+    share = found.nopm.value / searched.tally.nopm - 1
+    within = found.nopm.low <= searched.tally.nopm <= found.nopm.high
+    if abs(share) <= (FAR if within else own_floor(climb)):
+        return None
+    there = f"{units.significant(searched.tally.nopm)} at {number_of_users(searched.users)}"
+    return percent(share, signed=True), there
+
+
+def _background(results: Results) -> Iterator[str]:
+    unequal = [
+        work.sentence
+        for part in by_database(results).values()
+        for work in unequal_in(part)
+        if work.apart < APART
+    ]
+    if unequal:
+        yield (
+            "Background work was spread unevenly over the windows and affects these comparisons:"
+            f" {'; '.join(unequal)}."
+        )
+
+
+def _weights(results: Results) -> Iterator[str]:
+    """Differences in weight that fail no check."""
+    if found := [one.sentence for one in order_weights(results) if not one.matters]:
+        yield f"Transactions were not equally heavy: {'; '.join(found)}."
+
+
+def _drifted(results: Results) -> Iterator[str]:
+    yield from filter(None, (drift_caveat(drifts(results.climbs), len(results.climbs)),))
+
+
+_CAVEATS: dict[str, Callable[[Results], Iterable[str]]] = {
+    "power_doubt": lambda results: doubts(results.climbs, results.campaign.power),
+    "less_safe": _less_safe,
+    "unprofiled": _unprofiled,
+    "still_warming": never_steady_caveats,
+    "not_steady": _not_steady,
+    "climb": _of_climbs,
+    "drives": _drives,
+    "no_longer_steady": _no_longer_steady,
+    "log_write_limit": limit_caveats,
+    "measured_again": _measured_again,
+    "rate": lambda results: rate_caveats(results.climbs),
+    "wait": wait_caveats,
+    "control": control_caveats,
+    "knee_not_found_again": _elsewhere,
+    "drift": _drifted,
+    "background": _background,
+    "order_weights": _weights,
+}
+"""What finds the sentences of each kind."""
