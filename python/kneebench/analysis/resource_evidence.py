@@ -237,11 +237,12 @@ def load_generator(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     cores = cpu_utilization(readings.rungs)
     idle = not cores or cores.least_busy.value < NEARLY_BUSY
     late = delayed > LOAD_GENERATOR_DELAY and idle
-    says = f"load generator threads were {busy(used)} (limit {share(LOAD_GENERATOR.limit)})"
+    threads = f"threads were {busy(used)} (limit {share(LOAD_GENERATOR.limit)})"
+    says = f"load generator {threads}"
     if late:
         says = (
             f"the load generator delayed each transaction by {share(delayed)} of its latency (limit"
-            f" {share(LOAD_GENERATOR_DELAY)}), and {says.removeprefix('load generator ')}"
+            f" {share(LOAD_GENERATOR_DELAY)}), and {threads}"
         )
     lost = sum(rung.tally.lost_users for rung in readings.rungs)
     return evidence(
