@@ -219,6 +219,67 @@ def test_an_identity_that_was_broken_when_it_was_measured_is_no_damage(rung_file
     assert not load(rung_file.parent.parent).climbs[0].of("final_run")[0].checks[0].passed
 
 
+@pytest.mark.parametrize(
+    ("edited", "said"),
+    [
+        ({"knee_users": 6}, "knee_users is 6 where they give 4"),
+        ({"stopped_by": "saturation"}, "stopped_by is saturation where they give plateau"),
+        ({"bracket": [3, 5]}, "bracket is (3, 5) where they give (1, 4)"),
+    ],
+)
+def test_a_climb_that_disagrees_with_its_rungs_is_named_as_damaged(
+    edited: dict[str, object], said: str, tmp_path: Path
+) -> None:
+    folder = unpack(PLATEAU, tmp_path)
+    file = folder / "climbs" / "disk.json"
+    document = json.loads(file.read_text())
+    document["climb"].update(edited)
+    file.write_text(json.dumps(document))
+    with pytest.raises(KneebenchError) as caught:
+        load(folder)
+    assert caught.value.what == f"cannot read {file}"
+    assert said in caught.value.seen
+
+
+def test_a_rate_that_did_not_arrive_is_named_as_damaged(tmp_path: Path) -> None:
+    folder = unpack(PLATEAU, tmp_path)
+    file = next((folder / "rungs").glob("*.fixed_rate-*.json"))
+    spoil(file, lambda rung: rung["order"].update(rate_per_s=0.8 * rung["order"]["rate_per_s"]))
+    with pytest.raises(KneebenchError, match=r"arrived where the rate of its order gives"):
+        load(folder)
+
+
+def scaled(rung: dict[str, Any], name: str, factor: float, *parts: str) -> None:
+    found = rung["quantities"][name]
+    if "value" in parts:
+        found["value"] *= factor
+    if "sources" in parts:
+        found["sources"] = {key: factor * value for key, value in found["sources"].items()}
+
+
+@pytest.mark.parametrize(
+    ("name", "factor", "parts", "said"),
+    [
+        ("device.write_bytes", 2.0, ("value", "sources"), "where its seconds are"),
+        ("device.write_bytes", 2.0, ("value",), "where its sources give"),
+        ("database.busy", 0.3, ("value", "sources"), "where its seconds are"),
+        ("database.busy", 0.3, ("value",), "where its sources give"),
+        ("log.write_latency", 0.5, ("value",), "log.write_latency is"),
+    ],
+)
+def test_a_quantity_that_disagrees_with_its_seconds_is_named_as_damaged(
+    name: str, factor: float, parts: tuple[str, ...], said: str, tmp_path: Path
+) -> None:
+    folder = unpack(PLATEAU, tmp_path)
+    file = next((folder / "rungs").glob("disk.final_run-*.json"))
+    spoil(file, lambda rung: scaled(rung, name, factor, *parts))
+    with pytest.raises(KneebenchError) as caught:
+        load(folder)
+    assert caught.value.what == f"cannot read {file}"
+    assert "contradicts its series" in caught.value.seen
+    assert said in caught.value.seen
+
+
 def test_a_folder_recorded_before_is_read_as_it_was(tmp_path: Path) -> None:
     folder = unpack(PLATEAU, tmp_path)
     assert len(load(folder).climbs) == 2

@@ -41,8 +41,8 @@ LOG_WRITE = ComparedQuantity(
 QUANTITIES = {
     NOPM: "NOPM",
     KNEE_LATENCY: "mean latency at the knee",
-    MEAN: MEAN.called,
-    P999: P999.called,
+    MEAN: "mean latency at the fixed rate",
+    P999: "P99.9 latency at the fixed rate",
     LOG_WRITE: "log write latency",
 }
 """Quantities with a noise floor, and how people call them."""

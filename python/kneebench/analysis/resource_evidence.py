@@ -237,12 +237,11 @@ def load_generator(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     cores = cpu_utilization(readings.rungs)
     idle = not cores or cores.least_busy.value < NEARLY_BUSY
     late = delayed > LOAD_GENERATOR_DELAY and idle
-    threads = f"threads were {busy(used)} (limit {share(LOAD_GENERATOR.limit)})"
-    says = f"load generator {threads}"
+    says = f"load generator threads were {busy(used)} (limit {share(LOAD_GENERATOR.limit)})"
     if late:
         says = (
             f"the load generator delayed each transaction by {share(delayed)} of its latency (limit"
-            f" {share(LOAD_GENERATOR_DELAY)}), and {threads}"
+            f" {share(LOAD_GENERATOR_DELAY)}), and {says.removeprefix('load generator ')}"
         )
     lost = sum(rung.tally.lost_users for rung in readings.rungs)
     return evidence(

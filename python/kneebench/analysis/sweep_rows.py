@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from types import NoneType
-from typing import Annotated, NamedTuple, get_args, get_type_hints
+from typing import NamedTuple
 
 from kneebench.analysis.sweep import Sweep, SweptConfiguration, sweeps
 from kneebench.errors import PlanError
@@ -12,51 +11,39 @@ from kneebench.records import Estimate, Results
 
 class SweepRow(NamedTuple):
     """A configuration of a sweep as a flat row for a notebook or a table: numbers, and None where
-    something was not measured. Its fields are also the columns of the file and of the frame.
+    something was not measured.
+
+    `sweep`: the resource that grows; `database`: None where the plan has only one. Sizes and rates
+    are in bytes, shares from 0 to 1; `low` and `high` are the ends of 95% intervals, of `runs`
+    final runs; `relative` is the ratio of NOPM to that of the largest configuration, and `bound`
+    what the true one is beside it. `busy`: CPU utilization, with that of the least busy core.
+    `still_warming`: why NOPM is a lower bound.
     """
 
-    sweep: Annotated[str, "Resource that grows: memory_bytes, cores or engine_memory_bytes"]
-    storage: Annotated[str, "Storage, as the plan names it"]
-    database: Annotated[str | None, "Database, where the plan has several; else empty"]
-    configuration: Annotated[str, "Configuration as people read it"]
-    reference: Annotated[bool, "Whether it is the one without a limit"]
-    memory_bytes: Annotated[
-        int | None, "Limit of the memory with the page cache; missing: not limited"
-    ]
-    engine_memory_bytes: Annotated[
-        int | None, "Limit of the database's own cache; missing: not limited"
-    ]
-    cores: Annotated[int | None, "Number of cores; missing: not limited"]
-    users: Annotated[float | None, "Virtual users"]
-    nopm: Annotated[float | None, "New-Orders per minute"]
-    nopm_low: Annotated[float | None, "lower end of its 95% CI"]
-    nopm_high: Annotated[float | None, "upper end of its 95% CI"]
-    runs: Annotated[int, "Final runs"]
-    relative: Annotated[float | None, "Ratio of NOPM to that of the largest size"]
-    relative_low: Annotated[float | None, "lower end of its 95% CI"]
-    relative_high: Annotated[float | None, "upper end of its 95% CI"]
-    bound: Annotated[str, "What the true ratio is beside it where a size was still warming"]
-    read_bytes_per_s: Annotated[float | None, "Bytes read from the devices per second"]
-    write_bytes_per_s: Annotated[float | None, "Bytes written to the devices per second"]
-    busy: Annotated[float | None, "Busy share of the database's cores, 0 to 1"]
-    least_busy_core: Annotated[float | None, "Busy share of the least busy core"]
-    cache_hit_share: Annotated[float | None, "Share of hits in the database's own cache"]
-    read_bytes_per_transaction: Annotated[
-        float | None, "Bytes read from the devices per transaction"
-    ]
-    still_warming: Annotated[str, "Why its NOPM is a lower bound; empty if it was steady"]
-
-
-def _kind(hint: object) -> tuple[type, str]:
-    """The kind of a field's values, missing ones aside, and what they are."""
-    kind, about = get_args(hint)
-    return next(one for one in (*get_args(kind), kind) if one is not NoneType), about
-
-
-COLUMNS = {
-    name: _kind(hint) for name, hint in get_type_hints(SweepRow, include_extras=True).items()
-}
-"""By field of a row: the kind of its values, and what they are; for files and frames."""
+    sweep: str
+    storage: str
+    database: str | None
+    configuration: str
+    reference: bool
+    memory_bytes: int | None
+    engine_memory_bytes: int | None
+    cores: int | None
+    users: float | None
+    nopm: float | None
+    nopm_low: float | None
+    nopm_high: float | None
+    runs: int
+    relative: float | None
+    relative_low: float | None
+    relative_high: float | None
+    bound: str
+    read_bytes_per_s: float | None
+    write_bytes_per_s: float | None
+    busy: float | None
+    least_busy_core: float | None
+    cache_hit_share: float | None
+    read_bytes_per_transaction: float | None
+    still_warming: str
 
 
 def sweep_rows(results: Results) -> list[SweepRow]:

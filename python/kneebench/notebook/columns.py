@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kneebench.analysis.sweep_rows import COLUMNS
 from kneebench.notebook.frame import FrameColumn, Kind
+from kneebench.results import file_schemas
 
 
 def _columns(kind: Kind, **about: str) -> dict[str, FrameColumn]:
@@ -175,8 +175,42 @@ WAIT_SHARES = {
         mean_s="That part of the mean latency",
     ),
 }
-_KINDS: dict[type, Kind] = {str: "text", bool: "flag", int: "whole", float: "number"}
-SWEEP = {name: FrameColumn(_KINDS[kind], about) for name, (kind, about) in COLUMNS.items()}
+_SWEPT: dict[str, Kind] = {
+    "VARCHAR": "text",
+    "BOOLEAN": "flag",
+    "BIGINT": "whole",
+    "INTEGER": "whole",
+    "DOUBLE": "number",
+}
+_ABOUT_SWEEP = {
+    "sweep": "Resource that grows: memory_bytes, cores or engine_memory_bytes",
+    "storage": "Storage, as the plan names it",
+    "database": "Database, where the plan has several; else empty",
+    "configuration": "Configuration as people read it",
+    "reference": "Whether it is the one without a limit",
+    "memory_bytes": "Limit of the memory with the page cache; missing: not limited",
+    "engine_memory_bytes": "Limit of the database's own cache; missing: not limited",
+    "cores": "Number of cores; missing: not limited",
+    "users": "Virtual users",
+    "nopm": "New-Orders per minute",
+    "nopm_low": "lower end of its 95% CI",
+    "nopm_high": "upper end of its 95% CI",
+    "runs": "Final runs",
+    "relative": "Ratio of NOPM to that of the largest size",
+    "relative_low": "lower end of its 95% CI",
+    "relative_high": "upper end of its 95% CI",
+    "bound": "What the true ratio is beside it where a size was still warming",
+    "read_bytes_per_s": "Bytes read from the devices per second",
+    "write_bytes_per_s": "Bytes written to the devices per second",
+    "busy": "Busy share of the database's cores, 0 to 1",
+    "least_busy_core": "Busy share of the least busy core",
+    "cache_hit_share": "Share of hits in the database's own cache",
+    "read_bytes_per_transaction": "Bytes read from the devices per transaction",
+    "still_warming": "Why its NOPM is a lower bound; empty if it was steady",
+}
+SWEEP = {
+    name: FrameColumn(_SWEPT[kind], _ABOUT_SWEEP[name]) for name, kind in file_schemas.SWEEP.items()
+}
 _CAMPAIGN = _columns(
     "text",
     campaign="Campaign's id",

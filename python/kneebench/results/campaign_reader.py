@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
+from kneebench.analysis.disturbance import QUOTED
 from kneebench.analysis.quoted_load import REPEATED, with_quoted_load
 from kneebench.directories import CAMPAIGNS
 from kneebench.errors import KneebenchError
@@ -30,6 +31,7 @@ from kneebench.records import (
     Series,
 )
 from kneebench.regular_file import names_in
+from kneebench.results.agreement import require_climbs, require_quantities
 from kneebench.results.allowance import MOST_FILES, Allowance
 from kneebench.results.archive import is_archive, unpacked
 from kneebench.results.campaign_folders import folders_in
@@ -43,6 +45,7 @@ from kneebench.results.formats import (
     read_rung,
 )
 from kneebench.results.head import read_head
+from kneebench.results.origin import is_own
 from kneebench.results.tables import read_seconds, read_series, require_tables
 
 CLIMBING: tuple[Phase, ...] = ("search", "bisection", "drift_check")
@@ -83,6 +86,9 @@ def load(folder: str | Path) -> Results:
     plan, allowance = campaign.resolved, Allowance()
     rungs = rungs_in(folder, workload(campaign), allowance)
     kept = {climb.id: climb for climb in _climbs(folder, allowance)}
+    require_climbs(folder, campaign, kept.values(), rungs)
+    if not is_own(folder, campaign):
+        require_quantities(folder, (rung for rung in rungs if rung.order.phase in QUOTED))
     planned = _planned(plan, [*kept, *(rung.order.configuration for rung in rungs)])
     configurations = planned | {id_: climb.configuration for id_, climb in kept.items()}
     final_checks = _conditions(folder, allowance)

@@ -9,7 +9,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from kneebench.analysis.sweep_rows import COLUMNS
 from kneebench.results.formats import DOCUMENTS, FORMAT
 
 FILE = Path(__file__).with_name("schemas.json")
@@ -40,9 +39,34 @@ SECONDS = {
 """Columns of seconds/<order key>.parquet; `at_s` counts from go, `histogram` is HDR V2 in base64.
 """
 
-_TYPES = {str: "VARCHAR", bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE"}
-SWEEP = {name: _TYPES[kind] for name, (kind, _) in COLUMNS.items()}
-"""Columns of a table of sweeps; NULL where something was not measured."""
+SWEEP = {
+    "sweep": "VARCHAR",
+    "storage": "VARCHAR",
+    "database": "VARCHAR",
+    "configuration": "VARCHAR",
+    "reference": "BOOLEAN",
+    "memory_bytes": "BIGINT",
+    "engine_memory_bytes": "BIGINT",
+    "cores": "INTEGER",
+    "users": "DOUBLE",
+    "nopm": "DOUBLE",
+    "nopm_low": "DOUBLE",
+    "nopm_high": "DOUBLE",
+    "runs": "INTEGER",
+    "relative": "DOUBLE",
+    "relative_low": "DOUBLE",
+    "relative_high": "DOUBLE",
+    "bound": "VARCHAR",
+    "read_bytes_per_s": "DOUBLE",
+    "write_bytes_per_s": "DOUBLE",
+    "busy": "DOUBLE",
+    "least_busy_core": "DOUBLE",
+    "cache_hit_share": "DOUBLE",
+    "read_bytes_per_transaction": "DOUBLE",
+    "still_warming": "VARCHAR",
+}
+"""Columns of a table of sweeps (analysis/sweep_rows.py, SweepRow); NULL where something was not
+measured."""
 
 
 @cache

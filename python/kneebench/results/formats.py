@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from math import isclose
+from math import isclose, sqrt
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from pydantic_core import to_json
 
 from kneebench._core import merge_histograms
+from kneebench.analysis.fixed_rate import MOST_WAIT, wait_share
 from kneebench.errors import KneebenchError
 from kneebench.measurement.checks import (
     CheckInput,
@@ -212,6 +213,8 @@ SAME, SAME_S = 2e-3, 1e-6
 and counts from 1 µs."""
 SAME_VALUE = 1e-4
 """Of a check: a hundredth of a percent; counts are whole."""
+RATE_MOST, RATE_SIGMAS = 0.05, 5.0
+"""Of a rate: how far arrivals may be from it, as a share and in standard deviations."""
 NOTHING = Idle(0, 0, 0)
 OF_A_HISTOGRAM = ("mean_s", "p50_s", "p90_s", "p95_s", "p99_s", "p999_s", "max_s")
 
@@ -231,6 +234,7 @@ def _disagreements(rung: Rung, workload: Workload | None) -> Iterator[str]:
     yield from _counts(rung.tally, identity_failed="identity" in known)
     for latency in _latencies(rung.tally):
         yield from _histogram(latency)
+    yield from _rate(rung)
     if rung.counted:
         yield from _tpm(rung, rung.counted)
     if workload and rung.checks:
@@ -288,6 +292,18 @@ def _histogram(latency: Latency) -> Iterator[str]:
         stored, recomputed = getattr(latency, name), getattr(found, name)
         if not isclose(stored, recomputed, rel_tol=SAME, abs_tol=SAME_S):
             yield f"{name} is {stored:.6g} where its histogram gives {recomputed:.6g}"
+
+
+def _rate(rung: Rung) -> Iterator[str]:
+    """Arrivals of an open loop scatter by their root, and connecting takes a moment. Fewer come
+    where they wait for a user.
+    """
+    due = (rung.order.rate_per_s or 0.0) * rung.tally.whole_s
+    came = rung.tally.whole.started + rung.tally.unstarted
+    beyond = RATE_MOST * due + RATE_SIGMAS * sqrt(due)
+    waits = (wait_share(rung) or 0.0) > MOST_WAIT
+    if due and not rung.invalid and not (-beyond <= came - due <= beyond or (waits and came < due)):
+        yield f"{came:,} transactions arrived where the rate of its order gives {due:,.0f}"
 
 
 def _tpm(rung: Rung, counted: Counted) -> Iterator[str]:

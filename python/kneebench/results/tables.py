@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 Row = TypeVar("Row")
 
 FEW_ROWS = 10_000
+EDGE_S, LATE_S = 0.2, 0.5
+"""A sample that ends so soon after a window began is of the time before it; one that ends so late
+after its end is still of it."""
 _NAMES = ("quantity", "source", "unit")
 """Read no further than shows that they are too long: a name costs its length in each row."""
 ENGINE = {
@@ -86,6 +89,43 @@ def read_series(file: Path, quantities: Sequence[str] = ()) -> tuple[Series, ...
         " WHERE len($names) = 0 OR list_contains($names, quantity)"
     )
     return tuple(_query(file, _SERIES, sql, _as_series, names=list(quantities)))
+
+
+class Held(NamedTuple):
+    """The lowest and the highest second of a quantity in a window."""
+
+    low: float
+    high: float
+
+
+def held_in_windows(
+    windows: Mapping[Path, tuple[float, float]],
+) -> dict[Path, dict[tuple[str, str], Held]]:
+    """By file of series what each quantity and source had in a window of its time, `from` excluded;
+    nothing of a missing file, nor of what is no finite number. A second that ends in the window, or
+    just after it, is in it.
+    """
+    sql = (
+        "SELECT left(quantity, $longest), left(source, $longest), min(value), max(value)"
+        " FROM read_parquet($file) WHERE at_s > $begin AND at_s <= $end GROUP BY ALL"
+        " HAVING isfinite(min(value)) AND isfinite(max(value)) LIMIT $most"
+    )
+    return {
+        file: {
+            (quantity, source): Held(low, high)
+            for quantity, source, low, high in _query(
+                file,
+                _SERIES,
+                sql,
+                list,
+                begin=begin + EDGE_S,
+                end=end + LATE_S,
+                longest=LONGEST_NAME,
+                most=MOST_SERIES,
+            )
+        }
+        for file, (begin, end) in windows.items()
+    }
 
 
 def _as_series(rows: Iterable[tuple[Any, ...]]) -> list[Series]:

@@ -9,8 +9,8 @@ from kneebench.analysis.cpu_utilization import cpu_utilization
 from kneebench.analysis.fixed_rate import without_wait
 from kneebench.analysis.headline import foremost
 from kneebench.analysis.knee import MAY_BE_HIGHER, final_rungs, where_between
-from kneebench.analysis.power import PER_NOPM, doubts
-from kneebench.analysis.quantity_ratio import MEAN, NOPM, P999, ComparedQuantity, few_beyond
+from kneebench.analysis.power import doubts
+from kneebench.analysis.quantity_ratio import MEAN, P999, few_beyond
 from kneebench.analysis.quoted_load import climb_end
 from kneebench.analysis.sweep import Sweep, SweptConfiguration, amount, sweeps, value_of
 from kneebench.analysis.undecided import not_shown, undecided
@@ -71,17 +71,22 @@ def _other(view: ViewModel, best: str) -> Iterator[Number]:
         one for one in view.comparisons if one.quantity == "nopm" and one.configuration != best
     ]
     if len(others) == 1:
-        yield _difference(view, others[0], NOPM)
+        yield _difference(view, others[0], f"NOPM at the {view.point}")
 
 
 def _differences(view: ViewModel, configuration: str) -> Iterator[Number]:
-    for quantity in (NOPM, PER_NOPM, MEAN, P999):
-        found = view.compared(quantity.name, configuration)
-        if quantity is PER_NOPM and doubts(view.climbs, view.campaign.power):
+    for quantity, what in (
+        ("nopm", f"NOPM at the {view.point}"),
+        ("power.per_nopm", f"power per NOPM at the {view.point}"),
+        ("latency.mean", "mean latency at the fixed rate"),
+        ("latency.p999", "P99.9 latency at the fixed rate"),
+    ):
+        found = view.compared(quantity, configuration)
+        if quantity == "power.per_nopm" and doubts(view.climbs, view.campaign.power):
             continue
-        if found and (quantity is not P999 or _certain(view, found)):
-            number = _difference(view, found, quantity)
-            scope = f"; {measured_by(view)}" if quantity is PER_NOPM else ""
+        if found and (quantity != "latency.p999" or _certain(view, found)):
+            number = _difference(view, found, what)
+            scope = f"; {measured_by(view)}" if quantity == "power.per_nopm" else ""
             yield number.model_copy(update={"sure": number.sure + scope})
 
 
@@ -91,8 +96,7 @@ def _certain(view: ViewModel, found: Comparison) -> bool:
     return all(one is not None and one.p999_certain for one in rates)
 
 
-def _difference(view: ViewModel, found: Comparison, quantity: ComparedQuantity) -> Number:
-    what = quantity.called.format(f"the {view.point}")
+def _difference(view: ViewModel, found: Comparison, what: str) -> Number:
     both = f"{view.name(found.configuration)} vs. {view.name(found.baseline)}"
     if found.differs:
         value, sure = times_and_interval(found.ratio)
