@@ -8,7 +8,7 @@ list, in the order of a brief; that adds what only the plan tells (`brief/sectio
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import Any
 
 from pydantic_core import to_jsonable_python
@@ -46,26 +46,26 @@ from kneebench.analysis.wording import (
     some_of,
 )
 from kneebench.engine_properties import engine_properties, less_safe
-from kneebench.records import Climb, Configuration, Estimate, Remark, Results
+from kneebench.records import Climb, Comparison, Configuration, Estimate, Remark, Results
 from kneebench.shelf import ENGINES
 
 FAR = 0.25
 """So far from what the climb had measured is said even where the final runs scatter as much."""
 OUTSIDE = frozenset(one.kind for one in KINDS)
 """Kinds of what disturbed a campaign from outside: a brief has it under its title."""
-BESIDE = OUTSIDE | {"power_doubt", "less_safe", "log_write_limit", "rate", "wait", "control"}
-"""Kinds that are said beside an answer everywhere, and not only in the brief."""
+BESIDE = ("power_doubt", "less_safe", "log_write_limit", "rate", "wait", "control")
+"""Kinds that are said beside an answer everywhere, not only in the brief; so is what is OUTSIDE."""
 
 
 def answers(results: Results) -> dict[str, Any]:
     """Answers with what limits and what disturbed them, bottlenecks with their evidence, ratios."""
-    rounds = rounds_of(results)
+    rounds, compared = rounds_of(results), compare(results)
     found: dict[str, Any] = to_jsonable_python(
         {
             "finished": results.finished,
             "exit_code": exit_code(results),
             "configurations": configuration_summaries(results),
-            "comparisons": compare(results),
+            "comparisons": compared,
             "pairs": all_pairs(results),
             "databases": database_document(results),
             "sweep": sweep_document(results),
@@ -73,7 +73,7 @@ def answers(results: Results) -> dict[str, Any]:
             "quoted_loads": quoted_loads(results),
             "rounds": rounds and rounds._asdict(),
             "caveats": caveats(results),
-            "caveat_figures": caveat_figures(results),
+            "caveat_figures": caveat_figures(results, compared),
             "disturbances": disturbances(results),
             "power_doubts": doubts(results.climbs, results.campaign.power),
             "controls": controls(results.climbs),
@@ -85,7 +85,7 @@ def answers(results: Results) -> dict[str, Any]:
     return found
 
 
-def caveat_figures(results: Results) -> dict[str, Any]:
+def caveat_figures(results: Results, compared: Sequence[Comparison]) -> dict[str, Any]:
     """The numbers behind the caveats, and the same of what is none: by kind, and by configuration
     where it is of one.
 
@@ -113,7 +113,7 @@ def caveat_figures(results: Results) -> dict[str, Any]:
         ],
         "without_wait": {
             one.configuration: ratio
-            for one in compare(results)
+            for one in compared
             if one.quantity == MEAN.name
             and (ratio := ratio_without_wait(climbs[one.configuration], climbs[one.baseline]))
         },
@@ -133,11 +133,12 @@ def _at_knee(climb: Climb) -> dict[str, float]:
     return {"users": searched.users, "nopm": nopm, "final_over_climb": found.nopm.value / nopm}
 
 
-def caveats(results: Results) -> tuple[Remark, ...]:
-    """All of them, by kind in this order: what disturbed it from outside comes first."""
+def caveats(results: Results, kinds: Container[str] = ()) -> tuple[Remark, ...]:
+    """Those of these kinds, or all of them: what disturbed it from outside comes first."""
     found = (
         Remark(kind=kind, severity="caveat", words=as_sentence(words))
         for kind, of in _CAVEATS.items()
+        if not kinds or kind in kinds
         for words in of(results)
     )
     return (*disturbances(results), *found)
@@ -145,7 +146,7 @@ def caveats(results: Results) -> tuple[Remark, ...]:
 
 def beside(results: Results) -> Iterator[str]:
     """The sentences that are said beside an answer."""
-    return (one.words for one in caveats(results) if one.kind in BESIDE)
+    return (one.words for one in caveats(results, BESIDE))
 
 
 def drifts(climbs: Iterable[Climb]) -> tuple[tuple[Configuration, Drift], ...]:
