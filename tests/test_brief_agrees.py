@@ -185,8 +185,13 @@ def test_a_report_that_does_not_find_the_climbs_knee_again_says_so(results: Resu
     halved = partial(with_share_of_new_orders, share=0.5)
     knee = results.climbs[0].knee_users
     assert re.search(
-        rf"Disk: the final runs measured -50(\.\d)?% NOPM vs\. the climb's [\d,]+ at {knee} users",
+        rf"less than the best search rung: 50(\.\d)?% \([\d,]+ NOPM at {knee} users\) on disk",
         cautions(each(results, 0, halved, "final_run")),
+    )
+    doubled = partial(with_share_of_new_orders, share=2.0)
+    assert re.search(
+        rf"Disk: the final runs measured \+[\d.]+% NOPM vs\. the climb's [\d,]+ at {knee} users",
+        cautions(each(results, 0, doubled, "final_run")),
     )
     assert "Drift" not in cautions(results)
     first = results.climbs[0].of("search")[0].users

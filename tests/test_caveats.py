@@ -8,6 +8,7 @@ import pytest
 
 from kneebench.analysis.control import control_caveats
 from kneebench.analysis.fixed_rate import rate_caveats
+from kneebench.analysis.headline import subtitle
 from kneebench.analysis.outcome import never_steady_caveats
 from kneebench.analysis.wording import by_finding
 from kneebench.brief import Brief
@@ -85,10 +86,23 @@ def test_final_runs_before_which_memory_was_not_filled_are_another_caveat(eight:
 
 
 def test_final_runs_that_differ_from_eight_climbs_are_one_caveat(eight: Results) -> None:
-    [caveat] = caveats(every(eight, times("final_run", 0.7)), "final runs measured")
+    [caveat] = caveats(every(eight, times("final_run", 4)), "final runs measured")
     assert caveat.startswith("The final runs measured other NOPM than the climbs at their knees: ")
     assert all(climb.configuration.name in caveat for climb in eight.climbs)
     assert caveat.endswith("the choice of knee is from the climb.")
+
+
+def test_final_runs_that_give_less_than_the_best_rung_are_one_caveat_beside_every_answer(
+    eight: Results,
+) -> None:
+    results = every(eight, times("final_run", 0.7))
+    [caveat] = caveats(results, "best search rung")
+    assert caveat.startswith("The final runs gave less than the best search rung: ")
+    assert all(climb.configuration.name in caveat for climb in eight.climbs)
+    assert "Knees gave as little as" in subtitle(results)
+    faster = every(eight, times("final_run", 4))
+    assert caveats(faster, "best search rung") == []
+    assert "best search rung" not in subtitle(faster)
 
 
 def test_a_rate_that_saturates_eight_configurations_is_one_caveat(eight: Results) -> None:

@@ -24,7 +24,14 @@ from kneebench.analysis.disturbance import KINDS, disturbances
 from kneebench.analysis.drift import Drift, drift, drift_caveat
 from kneebench.analysis.final_estimates import rounds_of
 from kneebench.analysis.fixed_rate import rate_caveats, ratio_without_wait, wait_caveats
-from kneebench.analysis.knee import MAY_BE_HIGHER, final_rungs, knee, knee_rung
+from kneebench.analysis.knee import (
+    MAY_BE_HIGHER,
+    best_rung,
+    final_rungs,
+    knee,
+    knee_rung,
+    share_of_best,
+)
 from kneebench.analysis.levelling_words import sweep_document
 from kneebench.analysis.memory import memory_document
 from kneebench.analysis.outcome import exit_code, never_steady, never_steady_caveats, order_weights
@@ -53,7 +60,7 @@ FAR = 0.25
 """So far from what the climb had measured is said even where the final runs scatter as much."""
 OUTSIDE = frozenset(one.kind for one in KINDS)
 """Kinds of what disturbed a campaign from outside: a brief has it under its title."""
-BESIDE = ("power_doubt", "less_safe", "log_write_limit", "rate", "wait", "control")
+BESIDE = ("power_doubt", "less_safe", "log_write_limit", "rate", "wait", "control", "below_best")
 """Kinds that are said beside an answer everywhere, not only in the brief; so is what is OUTSIDE."""
 
 
@@ -91,10 +98,11 @@ def caveat_figures(results: Results, compared: Sequence[Comparison]) -> dict[str
 
     `noise`: the difference between two runs of one configuration that is not claimed. `drift`: how
     much more the first rung did when it was repeated last. `climb_at_knee`: what the climb had
-    measured there, and the final runs over it. `weights`: configurations whose transactions were
-    not equally heavy, with their bytes per transaction. `cpu`: how busy the cores were at the knee.
-    `without_wait`: the ratio of the mean latencies without the wait for a free user, where that is
-    a large part of them.
+    measured there, and the final runs over it. `best_rung`: the climb's best rung, and the final
+    runs over it, where that is less than a knee promises. `weights`: configurations whose
+    transactions were not equally heavy, with their bytes per transaction. `cpu`: how busy the cores
+    were at the knee. `without_wait`: the ratio of the mean latencies without the wait for a free
+    user, where that is a large part of them.
     """
     climbs = {climb.id: climb for climb in results.climbs}
     used = {id_: cpu_utilization(final_rungs(climb)) for id_, climb in climbs.items()}
@@ -107,6 +115,7 @@ def caveat_figures(results: Results, compared: Sequence[Comparison]) -> dict[str
         "climb_at_knee": {
             id_: found for id_, climb in climbs.items() if (found := _at_knee(climb))
         },
+        "best_rung": {id_: found for id_, climb in climbs.items() if (found := _at_best(climb))},
         "weights": [
             {**one._asdict(), "times": one.times, "matters": one.matters}
             for one in order_weights(results)
@@ -131,6 +140,13 @@ def _at_knee(climb: Climb) -> dict[str, float]:
         return {}
     nopm = searched.tally.nopm
     return {"users": searched.users, "nopm": nopm, "final_over_climb": found.nopm.value / nopm}
+
+
+def _at_best(climb: Climb) -> dict[str, float]:
+    share, best = share_of_best(climb), best_rung(climb)
+    if share is None or not best:
+        return {}
+    return {"users": best.users, "nopm": best.tally.nopm, "final_over_best": share}
 
 
 def caveats(results: Results, kinds: Container[str] = ()) -> tuple[Remark, ...]:
@@ -290,6 +306,33 @@ def _measured_again(results: Results) -> Iterator[str]:
         )
 
 
+def _below_best(results: Results) -> Iterator[str]:
+    """Knees whose final runs gave less than a knee promises of the best rung that was seen."""
+    found = [(one.configuration, of) for one in results.climbs if (of := _of_best(one))]
+    if not found:
+        return
+    [(first, (share, seen)), *others] = found
+    each = [(of, f"{share} ({seen})") for of, (share, seen) in found]
+    said = (
+        "The final runs gave less than the best search rung:"
+        f" {by_finding(each, len(results.climbs))}"
+        if others
+        else f"{first.name}: the final runs gave {share} of the best search rung ({seen})"
+    )
+    yield (
+        f"{said}. The best of many short rungs is partly luck, but another number of users may be"
+        " better."
+    )
+
+
+def _of_best(climb: Climb) -> tuple[str, str] | None:
+    """That share and the best rung, in words; None where the promise is kept."""
+    if not (at := _at_best(climb)):
+        return None
+    seen = f"{units.significant(at['nopm'])} NOPM at {number_of_users(at['users'])}"
+    return percent(at["final_over_best"]), seen
+
+
 def _elsewhere(results: Results) -> Iterator[str]:
     """Where the final runs did not find again what the climbs had seen at their knees."""
     each = [(climb.configuration, _moved(climb)) for climb in results.climbs]
@@ -316,6 +359,8 @@ def _moved(climb: Climb) -> tuple[str, str] | None:
     """
     found, searched = knee(climb), knee_rung(climb)
     if not found or not searched or not climb.of("search"):
+        return None
+    if searched == best_rung(climb) and share_of_best(climb):  # another caveat says so
         return None
     share = found.nopm.value / searched.tally.nopm - 1
     within = found.nopm.low <= searched.tally.nopm <= found.nopm.high
@@ -363,6 +408,7 @@ _CAVEATS: dict[str, Callable[[Results], Iterable[str]]] = {
     "rate": lambda results: rate_caveats(results.climbs),
     "wait": wait_caveats,
     "control": control_caveats,
+    "below_best": _below_best,
     "knee_not_found_again": _elsewhere,
     "drift": _drifted,
     "background": _background,

@@ -10,7 +10,7 @@ from kneebench.analysis.comparison import called, compare
 from kneebench.analysis.databases import by_database, database_rows
 from kneebench.analysis.final_estimates import rounds_of
 from kneebench.analysis.fixed_rate import without_wait
-from kneebench.analysis.knee import final_rungs, knee, place
+from kneebench.analysis.knee import final_rungs, knee, place, share_of_best
 from kneebench.analysis.levelling import Levelling, levelling
 from kneebench.analysis.levelling_words import answer, finding
 from kneebench.analysis.levelling_words import sentence as behind
@@ -30,6 +30,7 @@ from kneebench.analysis.wording import (
     lower,
     more_or_less,
     number_of_users,
+    percent,
     possessive,
     times,
     times_and_interval,
@@ -87,7 +88,20 @@ def subtitle(results: Results) -> str:
     )
     rounds = rounds_of(results)
     ended = capital(rounds.sentence) if rounds else ""
-    return ". ".join(filter(None, (sentence, ended, cached)))
+    return ". ".join(filter(None, (sentence, _below_best(results), ended, cached)))
+
+
+def _below_best(results: Results) -> str:
+    """The least share of the best rung that the final runs gave, where that is too little."""
+    shares = [share for climb in results.climbs if (share := share_of_best(climb))]
+    if not shares:
+        return ""
+    least = percent(min(shares))
+    return (
+        f"A knee gave {least} of its best search rung"
+        if len(shares) == 1
+        else (f"Knees gave as little as {least} of their best search rungs")
+    )
 
 
 def data_cached(climbs: Sequence[Climb]) -> bool:

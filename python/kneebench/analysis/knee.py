@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from kneebench.analysis.final_estimates import estimate_of
-from kneebench.analysis.knee_fit import users_interval
+from kneebench.analysis.knee_fit import LOWER, users_interval
 from kneebench.analysis.wording import number_of_users
 from kneebench.errors import require_kind
 from kneebench.records import Climb, Estimate, Knee, KneeEnd, Latency, Rung, caveats_of
@@ -17,6 +17,8 @@ PAST_PEAK = 0.02
 otherwise it is a plateau."""
 
 
+FOR_THROUGHPUT = ("plateau", "saturation", "budget")
+"""Stop reasons of climbs whose knee is the fewest users with nearly the most throughput."""
 MAY_BE_HIGHER = "The knee may be higher: it is the climb's last and best rung."
 
 
@@ -62,6 +64,23 @@ def knee_rung(climb: Climb) -> Rung | None:
         ),
         None,
     )
+
+
+def best_rung(climb: Climb) -> Rung | None:
+    """The rung of the climb with most NOPM: the best of many short ones is partly luck."""
+    searched = [rung for rung in climb.of("search", "bisection") if not rung.invalid]
+    return max(searched, key=lambda rung: rung.tally.nopm, default=None)
+
+
+def share_of_best(climb: Climb) -> float | None:
+    """NOPM of the final runs over the best rung's, where a climb looked for the most throughput and
+    that is less than a knee promises; None elsewhere.
+    """
+    found, best = knee(climb), best_rung(climb)
+    if found is None or not best or climb.stopped_by not in FOR_THROUGHPUT:
+        return None
+    share = found.nopm.value / best.tally.nopm if best.tally.nopm else 1.0
+    return share if share < 1 - LOWER else None
 
 
 def place(climb: Climb) -> str:
