@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -37,15 +36,12 @@ NOTE = f"floor seconds / ours, {STREAMS} streams; tables made with their keys an
 
 
 def unable() -> str:
-    """A server is needed."""
-    return missing()
+    """A server and the program to compare with are needed."""
+    return missing() or ("" if shutil.which(PROGRAM) else f"no {PROGRAM} (Debian: mariadb-client)")
 
 
 def measure(size: Size) -> list[Ratio]:
     """One row: the time to make and fill the nine tables."""
-    if not shutil.which(PROGRAM):
-        print(f"{NAME}: skipped, no {PROGRAM} (Debian: mariadb-client)", file=sys.stderr)
-        return []
     warehouses, pairs = (1, 1) if size.quick else (10, 5)
     with mariadb_server(SETTINGS) as server, tempfile.TemporaryDirectory() as place:
         folder = _made(server, Path(place), warehouses)

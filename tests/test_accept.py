@@ -101,7 +101,7 @@ def storages_called(results: Results, *names: str) -> Results:
 def test_without_a_plan_the_baselines_own_is_run_again_at_the_baselines_rate(
     root: Path, place: Path
 ) -> None:
-    answer = call("before", "--in", root, "--out", "kneebench-results", "--no-brief")
+    answer = call("before", "--in", root, "--out", "kneebench-results", "--no-brief", "--yes")
     assert answer.exit_code == 0, answer.output
     assert "Simulated: Same as the baseline within the margins: all 8 figures" in answer.stdout
     assert "no interval covers drift between them" in answer.stdout

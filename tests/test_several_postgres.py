@@ -49,7 +49,11 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Results]:
                 "storages": {"memory": {"path": memory}},
             }
         )
-        yield run(plan, tmp_path_factory.mktemp("results"))
+        for _ in range(3):  # a busy machine disturbs windows of a second
+            results = run(plan, tmp_path_factory.mktemp("results"))
+            if all(climb.stopped_by != "invalid" for climb in results.climbs):
+                break
+        yield results
 
 
 def test_two_versions_are_measured_in_turn_and_nothing_is_left(results: Results) -> None:
@@ -57,8 +61,7 @@ def test_two_versions_are_measured_in_turn_and_nothing_is_left(results: Results)
     assert [climb.configuration.name for climb in results.climbs] == ["memory, 18", "memory, 15"]
     for climb in results.climbs:
         checks = [check for _, some in conditions(climb) for check in some]
-        measured = climb.stopped_by != "invalid"  # a busy machine disturbs windows of a second
-        assert len(checks) >= (24 if measured else 12) and all(check.passed for check in checks)
+        assert len(checks) >= 24 and all(check.passed for check in checks)
     rounds = [rung for climb in results.climbs for rung in climb.of("final_run")]
     order = [rung.order.configuration for rung in sorted(rounds, key=lambda rung: rung.started_at)]
     assert order == ["memory-18", "memory-15", "memory-15", "memory-18"]
