@@ -7,6 +7,7 @@ Every attack is made for real on loop devices, and the bytes are compared.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import mmap
@@ -23,6 +24,7 @@ from typing import Any
 import pytest
 
 from kneebench.errors import KneebenchError, Refused
+from kneebench.lab import permission
 from kneebench.lab.changes.format import FormattedDrive
 from kneebench.lab.changes.mount import MountedFileSystem
 from kneebench.lab.device_writes import run_on, write_at
@@ -41,7 +43,7 @@ from kneebench.lab.volumes import Volumes, building, erase_drives, to_be_erased,
 from kneebench.plan import Plan
 from kneebench.plan.storage import Storage
 from kneebench.plan.study import Study
-from kneebench.records import Event
+from kneebench.records import Event, WholeDrive
 from tests.loop_devices import (
     MIB,
     SIZE,
@@ -158,6 +160,19 @@ def test_a_path_that_leads_to_another_device_is_not_written_to(drive: Path, tmp_
         with pytest.raises(Refused, match="its path leads to another device by now"):
             run_on([device], "mkfs.ext4", "-q", "-F", str(node))
         assert state(other).state == "blank"
+
+
+def test_a_drive_that_fails_while_it_is_looked_at_is_refused_with_why(
+    drive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*looked: object, **at: object) -> WholeDrive:
+        raise OSError(errno.EIO, "Input/output error", str(drive))
+
+    monkeypatch.setattr(permission, "look_at", failing)
+    with pytest.raises(Refused, match="Input/output error") as caught:
+        claim([str(drive)])
+    assert caught.value.what == f"cannot write to {drive}"
+    assert "nothing was written to it" in caught.value.do
 
 
 @pytest.mark.parametrize(
