@@ -11,6 +11,7 @@ import pytest
 
 import kneebench
 from kneebench.brief import Brief
+from kneebench.brief.markdown import markdown
 from kneebench.plan.duration import expected
 from kneebench.plan.study import Study
 from kneebench.records import Host
@@ -73,6 +74,14 @@ def test_a_sample_begins_with_what_it_is_for_the_gallery(path: Path) -> None:
 
 
 @needs_browser
+def test_what_the_page_on_reading_quotes_is_in_the_sample() -> None:
+    page = (SAMPLES.parent / "reading.md").read_text()
+    quotes = [line.removeprefix("> ") for line in page.splitlines() if line.startswith("> ")]
+    said = markdown(Brief(kneebench.load(SAMPLES / "default.kneebench")))
+    assert quotes
+    assert [quote for quote in quotes if quote not in said] == []
+
+
 def test_no_text_of_a_figure_is_wider_than_the_figure(tmp_path: Path) -> None:
     """With its title and what it says: a narrow figure has them in more lines."""
     figures = Brief(kneebench.load(SAMPLES / "memory.kneebench")).figures(tmp_path, ("svg",))
