@@ -12,11 +12,12 @@ from rich.table import Table
 
 from bench.ratio import Ratio
 from kneebench.records import Host
+from kneebench.units import significant
 
 
 def printed(rows: Sequence[Ratio]) -> str:
-    """The rows as a table: name, ratio, interval, aim, holds or not; a line of what stands beside
-    each.
+    """The rows as a table: name, ratio, interval, aim, holds or missed; a line of what stands
+    beside each.
     """
     table = Table("", "ratio", "95%", "n", "aim", "", box=None, pad_edge=False, header_style="bold")
     for row in rows:
@@ -32,12 +33,10 @@ def printed(rows: Sequence[Ratio]) -> str:
 
 
 def verdict(row: Ratio) -> str:
-    """holds, or not; "holds?" and "not?" where the interval also allows the other; "-" without an
-    aim.
-    """
+    """holds, or missed; uncertain where the interval also allows the other; "-" without an aim."""
     if row.aim is None:
         return "-"
-    return ("holds" if row.holds else "not") + ("?" if row.doubtful else "")
+    return ("holds" if row.holds else "missed") + (" (uncertain)" if row.doubtful else "")
 
 
 def performance_page(page: str, measured: Mapping[str, Sequence[Ratio]], host: Host) -> str:
@@ -81,17 +80,18 @@ def _machine(host: Host) -> str:
 
 def _number(row: Ratio, value: float) -> str:
     space = "" if row.unit in ("x", "%") else " "
-    return f"{value:.3g}{space}{row.unit}"
+    return f"{significant(value)}{space}{row.unit}"
 
 
 def _interval(row: Ratio) -> str:
-    return f"{row.low:.3g} to {row.high:.3g}"
+    return f"{significant(row.low)} to {significant(row.high)}"
 
 
 def _aim(row: Ratio) -> str:
     if row.aim is None:
         return "-"
-    return f"at {'most' if row.at_most else 'least'} {row.aim:g}"
+    percent = "%" if row.unit == "%" else ""
+    return f"at {'most' if row.at_most else 'least'} {row.aim:g}{percent}"
 
 
 def _beside(row: Ratio) -> str:

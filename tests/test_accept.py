@@ -103,7 +103,7 @@ def test_without_a_plan_the_baselines_own_is_run_again_at_the_baselines_rate(
 ) -> None:
     answer = call("before", "--in", root, "--out", "kneebench-results", "--no-brief", "--yes")
     assert answer.exit_code == 0, answer.output
-    assert "Simulated: Same as the baseline within the margins: all 8 figures" in answer.stdout
+    assert "Simulated. Same as the baseline within the margins: all 8 figures" in answer.stdout
     assert "no interval covers drift between them" in answer.stdout
     (folder,) = place.glob("kneebench-results/*")
     rates = {
@@ -380,7 +380,7 @@ def test_junit_counts_worse_as_failure_cannot_say_as_error_and_not_judged_as_ski
     ]
     assert kinds == [["failure"], ["error"], ["skipped"], []]
     assert suite.get("timestamp") == base.campaign.started_at
-    assert (suite.findtext("system-out") or "").startswith("Simulated: Same as the baseline")
+    assert (suite.findtext("system-out") or "").startswith("Simulated. Same as the baseline")
 
 
 def errors_in(file: Path) -> list[str]:

@@ -88,7 +88,7 @@ def test_the_exit_code_of_several_campaigns_is_that_of_the_worst(
 
 def test_several_campaigns_are_one_table_with_a_column_for_each(root: Path) -> None:
     answer = call("before", "alike", "narrow", "--in", root)
-    assert answer.stdout.startswith("Simulated: 2 campaigns: 1 cannot say and 1 same\n")
+    assert answer.stdout.startswith("Simulated. 2 campaigns: 1 cannot say and 1 same\n")
     assert "\nalike: Same as the baseline" in answer.stdout
     [head] = [line for line in answer.stdout.splitlines() if "Baseline  " in line]
     assert head.split() == ["Storage", "Figure", "Baseline", "alike", "narrow", "Margin"]
@@ -108,7 +108,7 @@ def test_a_page_of_several_campaigns_has_one_table_and_counts_the_answers(root: 
     answer = call("before", "alike", "narrow", "--in", root, "--page", "page.html")
     assert answer.exit_code == CANNOT_SAY
     page = Path("page.html").read_text()
-    assert "<h1>Simulated: 2 campaigns: 1 cannot say and 1 same</h1>" in page
+    assert "<h1>Simulated. 2 campaigns: 1 cannot say and 1 same</h1>" in page
     assert page.count(">alike</th>") == page.count(">narrow</th>") == 1
     assert call("before", "alike", "narrow", "--in", root, "--page", "p.csv").exit_code
     rows = Path("p.csv").read_text().splitlines()

@@ -270,7 +270,7 @@ def test_the_title_says_simulated_and_data_cached() -> None:
     assert subtitle(results(*cached)).endswith(
         "Data cached: this tests the log and write-back, not reads"
     )
-    assert headline(results(*cached, simulated=True)).startswith("Simulated: B: 2.0x a's NOPM")
+    assert headline(results(*cached, simulated=True)).startswith("Simulated. B: 2.0x a's NOPM")
     assert not data_cached([DISK, MEMORY]), "what was not measured is not said"
     assert not data_cached([cached[0], configuration("c", [1000.0], **{reads: 2.0})])
 

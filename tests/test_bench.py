@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,7 @@ from bench.table import performance_page, printed, verdict
 from kneebench.lab.host import host
 from tests.loaded import shared_images
 
+PERFORMANCE = Path(__file__).parent.parent / "docs" / "performance.md"
 SLOW = {
     *("brief", "clients", "contended", "flat", "loading", "mariadb_loading", "mysql", "orders"),
     *("answer", "hosts", "meters", "real", "restore"),
@@ -42,8 +45,15 @@ def test_a_row_holds_by_its_value_and_is_doubtful_where_its_interval_holds_the_a
         at_most("cost", turns([1.1, 1.3, 0.9], [1.0, 1.0, 1.0]), 1.0),
         at_least("speed", turns([2.0, 2.1], [1.0, 1.0]), 0.8),
     )
-    assert (slow.holds, slow.doubtful, verdict(slow)) == (False, True, "not?")
+    assert (slow.holds, slow.doubtful, verdict(slow)) == (False, True, "missed (uncertain)")
     assert (fast.holds, fast.doubtful, verdict(fast)) == (True, False, "holds")
+
+
+def test_numbers_of_a_row_have_three_digits_and_errors_are_in_percent():
+    row = at_most("error", turns([1.0, 1.0], [1.0, 1.0]), 3.0, unit="%")
+    table = printed([row, at_most("cost", turns([1.0, 1.0], [1.0, 1.0]), 3.0)])
+    assert all(word in table for word in ("1.00%", "at most 3%", "1.00x"))
+    assert not re.search(r"(holds|not)\?|\| 0\.0\d+x|\| 1x", PERFORMANCE.read_text())
 
 
 def test_a_row_without_an_aim_neither_holds_nor_misses():
@@ -66,7 +76,7 @@ def test_the_table_names_each_ratio_with_its_interval_and_aim():
     table = printed([row])
     assert all(
         word in table
-        for word in ("loading", "0.9x", "0.85 to 0.95", "at least 0.8", "holds", "floor s 6")
+        for word in ("loading", "0.900x", "0.850 to 0.950", "at least 0.8", "holds", "floor s 6")
     )
 
 
@@ -80,7 +90,7 @@ def test_the_page_has_the_sections_that_were_measured_again_and_keeps_the_others
     ]
     assert page.startswith("# Performance\n\nWhat it costs.\n\n## answer\n\nMeasured on 2")
     assert page.endswith(f"\n\n{kept}") and "old figures" not in page
-    assert page.count("| cost | 1.2x |") == 2
+    assert page.count("| cost | 1.20x |") == 2
     assert performance_page(page, {}, host()) == page
 
 

@@ -190,7 +190,7 @@ def test_a_report_that_does_not_find_the_climbs_knee_again_says_so(results: Resu
     )
     doubled = partial(with_share_of_new_orders, share=2.0)
     assert re.search(
-        rf"Disk: the final runs measured \+[\d.]+% NOPM vs\. the climb's [\d,]+ at {knee} users",
+        rf"Disk: the final runs had [\d.]+% more NOPM than the climb \([\d,]+ at {knee} users\)",
         cautions(each(results, 0, doubled, "final_run")),
     )
     assert "Drift" not in cautions(results)

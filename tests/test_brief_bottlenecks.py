@@ -41,6 +41,12 @@ def test_a_suspected_bottleneck_names_its_proof_and_none_found_has_no_verdict(
     assert verdicts == [("log", "suspected\n(to prove it: log in memory)"), ("unknown", "–")]
 
 
+def test_a_bottleneck_is_written_as_in_its_evidence() -> None:
+    brief = Brief(recorded("saturated"))
+    [row] = section(brief, "bottlenecks").tables[0].rows
+    assert (brief.view.bottlenecks["memory"].resource, row.cells[1]) == ("cpu", "CPU")
+
+
 def test_the_bars_of_where_the_time_went_are_drawn_and_named(brief: Brief) -> None:
     (figure,) = section(brief, "evidence").figures
     log = brief.view.bottlenecks["disk"].time_split["log"]

@@ -56,7 +56,7 @@ def test_the_ratio_in_a_title_is_that_of_its_bars_also_where_one_repeat_has_most
     drawn = bars(mean)
     ratio = times(drawn["memory"] / drawn["disk"])
     assert mean.title.startswith(f"Mean latency, too uncertain: memory {ratio} (")
-    assert p999.title == "P99.9 latency, of too few transactions to compare"
+    assert p999.title == "Too few transactions to compare P99.9"
 
 
 def test_the_interval_of_a_percentile_s_ratio_holds_its_value_and_the_order_statistics(

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from kneebench.analysis.cpu_utilization import cpu_utilization
 from kneebench.analysis.knee import final_rungs
 from kneebench.brief import Brief
+from kneebench.brief.markdown import markdown
 from kneebench.records import Results
-from tests.recordings import recorded, section, with_campaign, with_plan
+from tests.recordings import recorded, section, with_campaign, with_plan, with_rungs
+
+SAMPLES = Path(__file__).parent.parent / "docs" / "samples"
 
 
 @pytest.fixture
@@ -25,7 +30,7 @@ def cells(results: Results, title: str) -> list[str]:
 def test_one_line_says_what_was_tested_on_what_and_how_often(results: Results) -> None:
     brief = Brief(results)
     assert brief.setup.split(" · ") == [
-        "PostgreSQL 18, cache 240MB",
+        "PostgreSQL 18, cache 240 MiB",
         "TPROC-C, 1 warehouse, 167 MiB of data",
         f"{results.campaign.host.cores} cores, 23.5 GiB of memory",
         "3 final runs of 3 s each",
@@ -33,6 +38,38 @@ def test_one_line_says_what_was_tested_on_what_and_how_often(results: Results) -
     ]
     header = brief.html().partition("</header>")[0]
     assert brief.setup in header and brief.document()["setup"] == brief.setup
+
+
+@pytest.mark.parametrize(
+    ("sample", "said"),
+    [
+        (
+            "default",
+            "95% CIs cover how rounds and restores differed on this machine within 5 min, not other"
+            " days, other machines or other drives of the same model.",
+        ),
+        (
+            "memory",
+            "95% CIs cover how restored runs differed on this machine within 5 min, not other days,"
+            " other machines or any real drive.",
+        ),
+        (
+            "simulated",
+            "95% CIs cover how runs of the model differ, and say nothing of a real machine.",
+        ),
+    ],
+)
+def test_a_line_beside_the_title_says_what_its_intervals_leave_out(sample: str, said: str) -> None:
+    brief = Brief(SAMPLES / f"{sample}.kneebench")
+    assert brief.intervals == said
+    assert said in brief.html().partition("</header>")[0] and said in markdown(brief)
+
+
+def test_one_run_of_each_storage_has_no_interval_and_says_so(results: Results) -> None:
+    for place, climb in enumerate(results.climbs):
+        first = tuple(rung for rung in climb.rungs if rung.order.repeat < 2)
+        results = with_rungs(results, place, first)
+    assert Brief(results).intervals.startswith("Each storage had one final run: nothing here")
 
 
 def test_a_model_has_no_machine_in_that_line(results: Results) -> None:
@@ -83,5 +120,5 @@ def test_a_knee_whose_interval_covers_every_rung_has_a_caveat(results: Results) 
         if knees[climb.id].users.low <= min(rung.users for rung in climb.of("search"))
         and knees[climb.id].users.high >= max(rung.users for rung in climb.of("search"))
     ]
-    (caveat,) = [one for one in caveats if "hardly known" in one]
+    (caveat,) = [one for one in caveats if "barely known" in one]
     assert wide == ["memory"] and "on memory: its interval covers every rung" in caveat

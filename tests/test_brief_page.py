@@ -146,7 +146,7 @@ def test_the_title_is_a_finding_with_its_interval(results: Results, page: str) -
 def test_the_title_of_a_simulated_campaign_says_simulated(results: Results) -> None:
     brief = Brief(simulated(results))
     finding = Brief(results).title.partition(",")[0].removesuffix(" at the knee")
-    assert brief.title.startswith(f"Simulated: {finding}")
+    assert brief.title.startswith(f"Simulated. {finding}")
     assert "No figure was measured on hardware" in brief.html()
 
 
@@ -414,6 +414,9 @@ def test_few_warehouses_and_quick_windows_are_caveats(results: Results) -> None:
         f"Only {each_has:g} warehouses per user at the knee (all storages). Below 4 per user, row"
         " contention masks storage differences." in sentences
     )
+    one_each = {**results.campaign.plan["workload"], "warehouses": round(warehouses / each_has)}
+    said = section(Brief(with_plan(results, workload=one_each)), "cautions").sentences
+    assert any(one.startswith("Only 1 warehouse per user at the knee (") for one in said)
     assert any(
         "burst of full-page images after them. It cannot show whether the removal of old rows"
         " keeps up" in sentence
@@ -540,6 +543,25 @@ def test_every_text_of_the_page_has_a_contrast_of_at_least_4_5(scheme: str) -> N
         for ground in ("page", "pale", "caution", "note", "alarmed"):
             one, other = sorted((luminance(colours[text]), luminance(colours[ground])))
             assert (other + 0.05) / (one + 0.05) >= 4.5, (text, ground)
+
+
+@pytest.mark.parametrize("name", ["plateau", "log_bound"])
+def test_figures_of_a_page_that_is_read_in_the_dark_are_dark_and_can_be_seen(name: str) -> None:
+    page = Brief(recorded(name)).html()
+    dark = page[page.index("prefers-color-scheme: dark") : page.index("</style>")]
+    names = dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", dark))
+    rules = re.findall(r'svg (\S*)\[(fill|stroke)="([^"]+)"\] { \w+: ([^;]+); }', dark)
+    shown = {(kind, old): names.get(new[6:-1], new) for _, kind, old, new in rules}
+    figures = "".join(re.findall(r"<svg.*?</svg>", page, re.DOTALL))
+    drawn = set(re.findall(r'<(?!text)[^>]*\s(fill|stroke)="(#\w+|white)"', figures))
+    drawn |= {("fill", colour) for colour in chart_theme.COLOURS}
+    assert {("fill", "white"), ("fill", "#1f2933"), ("stroke", "#1f2933")} <= drawn
+    for kind, old in drawn:
+        lighter = luminance(shown.get((kind, old), old)) + 0.05
+        if old in ("white", chart_theme.LINE, chart_theme.SHADE):
+            assert lighter < 0.15, (kind, old)
+        else:
+            assert lighter / (luminance(names["page"]) + 0.05) >= 3, (kind, old)
 
 
 def test_every_section_on_the_shelf_is_in_the_contents_once() -> None:

@@ -86,8 +86,8 @@ def test_final_runs_before_which_memory_was_not_filled_are_another_caveat(eight:
 
 
 def test_final_runs_that_differ_from_eight_climbs_are_one_caveat(eight: Results) -> None:
-    [caveat] = caveats(every(eight, times("final_run", 4)), "final runs measured")
-    assert caveat.startswith("The final runs measured other NOPM than the climbs at their knees: ")
+    [caveat] = caveats(every(eight, times("final_run", 4)), "disagree at the knee")
+    assert caveat.startswith("Final runs and climb disagree at the knee: ")
     assert all(climb.configuration.name in caveat for climb in eight.climbs)
     assert caveat.endswith("the choice of knee is from the climb.")
 

@@ -23,7 +23,7 @@ def test_emulated_drives_are_named_first_in_every_form_of_an_answer(
     page = tmp_path / "page.html"
     words = [command, str(SAMPLE), str(SAMPLE)]
     shown = CliRunner().invoke(app, [*words, "--page", str(page)])
-    assert shown.stdout.lower().startswith("emulated drives: "), shown.output
+    assert shown.stdout.lower().startswith("emulated drives. "), shown.output
     assert "Emulated drives: " in page.read_text()
     document = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)
     assert (document["simulated"], document["label"]) == (False, "Emulated drives")

@@ -54,8 +54,8 @@ def test_what_the_classes_allow_is_said_once_of_all_storages() -> None:
     results = on_emulated_drives(reads=5_750, writes=790)
     [said] = [one for one in section(Brief(results), "cautions").sentences if "classes" in one]
     assert said == (
-        "By their classes the drives allow disk 6,000 reads/s and 800 writes/s. Where one of these"
-        " is the limit, a ratio restates them."
+        "The classes of the drives limit disk to 6,000 reads/s and 800 writes/s. If a drive's limit"
+        " is the bottleneck, the ratio only repeats the limits."
     )
 
 
@@ -66,7 +66,7 @@ def test_what_the_class_of_the_log_allows_is_said_too() -> None:
     storages = {**plan["storages"], "disk": disk}
     apart = with_campaign(results, plan={**plan, "storages": storages})
     [said] = [one for one in section(Brief(apart), "cautions").sentences if "classes" in one]
-    assert "disk 6,000 reads/s and 800 writes/s; the log of disk 1,500 reads/s and 400" in said
+    assert "disk to 6,000 reads/s and 800 writes/s; the log of disk to 1,500 reads/s" in said
 
 
 def test_a_storage_that_could_not_be_measured_without_its_database_says_so() -> None:

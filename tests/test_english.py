@@ -125,6 +125,33 @@ RULES = (
     ),
     Rule(r"\bother programs\b", "other processes", "other programs used 24%"),
     Rule(r"\bat work on\b", "active", "another kneebench is at work on this machine"),
+    Rule(
+        r"\bthe most that the plan allows\b",
+        "Stopped after 14 rounds, the plan's limit",
+        "Rounds ended after the most that the plan allows (14)",
+    ),
+    Rule(r"\bratio restates\b", "the ratio only repeats the limits", "a ratio restates them"),
+    Rule(r"\bThis counts all\b", "Every write counts", "This counts all that was written to them"),
+    Rule(
+        r"\bof too few\b",
+        "Too few transactions to compare P99.9",
+        "P99.9 latency, of too few transactions to compare",
+    ),
+    Rule(
+        r"\bmeasured other\b",
+        "Final runs and climb disagree at the knee",
+        "The final runs measured other NOPM than the climbs at their knees",
+    ),
+    Rule(
+        r"\bstops paying is by\b|\bread off the CIs\b",
+        "rests on the noise of all configurations together",
+        "Where more stops paying is by the noise of all together",
+    ),
+    Rule(
+        r"\bfinds\s+back\b",
+        "The page reconnects by itself",
+        "A browser that lost its connection finds back",
+    ),
     Rule(r"\bstood still\b", "stalled", "the load generator stood still"),
 )
 

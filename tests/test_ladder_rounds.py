@@ -211,8 +211,8 @@ def test_storages_on_one_external_server_cannot_be_measured_in_rounds() -> None:
 @pytest.mark.parametrize(
     ("repeats", "noisy", "sentence"),
     [
-        ((4, 30), False, "rounds ended after 10 of at most 30, precise enough: half-width 0%"),
-        ((4, 12), True, "rounds ended after the most that the plan allows (12): half-width"),
+        ((4, 30), False, "precise enough after 10 rounds of at most 30: half-width 0%"),
+        ((4, 12), True, "stopped after 12 rounds, the plan's limit: half-width"),
         ((12, 12), True, "12 rounds, as planned: half-width"),
         ((13, 20), False, "round 12 of at most 20: half-width 0% (wanted 10%)"),
     ],

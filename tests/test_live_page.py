@@ -362,7 +362,7 @@ def test_a_browser_shows_it_on_one_screen_without_a_word_on_the_console(
         colours = "[...document.querySelectorAll('#{} .series')].map((one) => one.style.stroke)"
         assert tab.evaluate(colours.format("nopm")) == tab.evaluate(colours.format("curve"))
         said = tab.evaluate("document.body.innerText")
-        assert "log latency" in said and "checks of the last rung hold" in said
+        assert "log latency" in said and "checks of the last rung passed" in said
         assert tab.console == []
 
 

@@ -65,7 +65,7 @@ def test_three_pairs_are_printed_with_their_intervals_and_give_the_machine_a_flo
 ) -> None:
     answer = call("noise", "plan.toml", "--pairs", "3")
     assert answer.exit_code == 0, answer.output
-    assert "SIMULATED: How noisy is disk (A/A)?" in answer.stdout
+    assert "SIMULATED. How noisy is disk (A/A)?" in answer.stdout
     assert answer.stdout.count("how-noisy-is-disk") == 3
     assert answer.stdout.count("n=8)") >= 3
     assert "of 3 pairs claimed a difference." in answer.stdout

@@ -186,7 +186,7 @@ def test_a_profile_of_a_plan_has_the_published_figures_of_each_storage_marked(
     assert table.columns[2].title == "Published, not measured here"
     assert table.rows[2].cells[1] == "no valid row"
     assert "Published, not measured here" in " ".join(answer.stdout.split())
-    assert ProfilePage(found).title.startswith("Emulated drives: 2 drives")
+    assert ProfilePage(found).title.startswith("Emulated drives. 2 drives: ")
     assert "Emulated drives: no figure" in answer.stdout
     assert not [*(own_place / ".kneebench/drives").glob("*")]
 

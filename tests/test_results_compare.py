@@ -232,7 +232,7 @@ def test_a_comparison_says_what_was_simulated_and_that_it_is_no_tpc_result() -> 
     real = renamed(one, "real")
     both = real, renamed(one, "second", simulated=True)
     text, said = text_of(*both), page(*both).document()
-    assert text.startswith("Simulated: ")
+    assert text.startswith("Simulated. ")
     assert "\nSimulated: second measured a model, not hardware.\n" in text
     assert text.rstrip().endswith("Derived from TPC-C, not comparable with TPC results.")
     assert (said["simulated"], [row["simulated"] for row in said["storages"]]) == (

@@ -82,7 +82,7 @@ def test_a_title_of_rounds_that_were_not_precise_enough_has_the_interval_alone(
     assert "precise" not in headline(results)
     short_of_it = headline(run(plan(repeats=[4, 10], precision=0.0001), tmp_path))
     assert re.fullmatch(
-        r"Simulated: Slow: 0\.\d+x to 0\.\d+x fast's NOPM, not precise enough.*", short_of_it
+        r"Simulated\. Slow: 0\.\d+x to 0\.\d+x fast's NOPM, not precise enough.*", short_of_it
     ), short_of_it
     planned = headline(run(plan(repeats=10, precision=0.0001), tmp_path))
     assert "precise" not in planned, "so many rounds were what the plan wanted"
@@ -187,7 +187,7 @@ def test_page_terminal_and_json_say_what_ended_the_rounds(
     results: Results,
 ) -> None:
     rounds = len(results.climbs[0].of("final_run"))
-    sentence = f"Rounds ended after {rounds} of at most 16, precise enough: half-width "
+    sentence = f"Precise enough after {rounds} rounds of at most 16: half-width "
     assert sentence in Brief(results).subtitle
     assert any(sentence in str(part) for part in printed(results))
     found = results_json(results)["rounds"]

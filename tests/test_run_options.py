@@ -67,7 +67,7 @@ def test_list_shows_each_campaign_with_its_finding_and_tags(root: Path) -> None:
     lines = called("list", "--in", root).stdout.splitlines()
     [line] = [one for one in lines if "firmware=1.2" in one]
     assert "-nightly" in line and "slow drive, fast drive" in line
-    assert "Simulated: fast drive vs. slow drive: NOPM 1." in line
+    assert "Simulated. Fast drive vs. slow drive: NOPM 1." in line
     only = called("list", "--in", root, "--tag", "firmware", "--json").stdout
     assert {one["name"] for one in json.loads(only)} == {"nightly"}
     none = called("list", "--in", root, "--tag", "firmware=9")

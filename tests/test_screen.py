@@ -211,7 +211,7 @@ def test_a_fixed_load_is_not_called_a_knee(results: Results, tmp_path: Path) -> 
     assert [one for one in words if "knee" in one.replace("not a knee", "").lower()] == []
     assert any("NOPM at 24 users" in one for one in words)
     assert "Fixed load of 24 users, not a knee" in words
-    assert headline(fixed).startswith("Simulated: ")
+    assert headline(fixed).startswith("Simulated. ")
 
 
 def told(results: Results) -> list[list[str]]:

@@ -314,14 +314,14 @@ def test_the_page_the_terminal_and_the_json_say_what_a_difference_can_mean(
 
 def test_the_title_gives_the_ratio_of_each_database(results: Results) -> None:
     title = headline(results)
-    assert title.startswith("Simulated: Fast vs. slow, ")
+    assert title.startswith("Simulated. Fast vs. slow, ")
     assert "x on lean and " in title and title.endswith("x on heavy")
     assert subtitle(results).startswith("lean: ")
 
 
 def test_the_title_of_one_storage_compares_its_databases(one_storage: Results) -> None:
     title = headline(one_storage)
-    assert title.startswith("Simulated: Disk, heavy: 0.") and "x lean's NOPM at 8 users" in title
+    assert title.startswith("Simulated. Disk, heavy: 0.") and "x lean's NOPM at 8 users" in title
     [lean, heavy] = one_storage.climbs
     assert len(lean.of("final_run")) == len(heavy.of("final_run")) >= 4
     assert {rung.order.restore for rung in heavy.of("final_run")} >= {1}
@@ -393,7 +393,7 @@ def test_sweeps_are_of_one_database_each_and_every_knee_is_proved(tmp_path: Path
     ]
     assert {*swept.campaign.proofs} == {climb.id for climb in swept.climbs}
     assert all(proof.relieved for proof in swept.campaign.proofs.values())
-    assert headline(swept).startswith("Simulated: Disk, lean")
+    assert headline(swept).startswith("Simulated. Disk, lean")
 
 
 # --- two campaigns --------------------------------------------------------------------------------

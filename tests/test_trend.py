@@ -92,7 +92,7 @@ def test_a_change_point_is_marked_with_what_else_changed_there(root: Path) -> No
         nopm["changes"][0]["ratio"]["value"] < 0.9 < 1.1 < latency["changes"][0]["ratio"]["value"]
     )
     said = call("--in", root).stdout
-    assert "Simulated: Disk: NOPM at the knee worse since 2026-11-14" in said
+    assert "Simulated. Disk: NOPM at the knee worse since 2026-11-14" in said
     assert "* night-4" in said
     assert said.count("the kernel is 6.1 in night-3 and 6.5 in night-4") <= 1
     assert "6.1 in night-3 and 6.5 in night-4" in said

@@ -8,7 +8,19 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kneebench.units import SHOWN, SIZE, exact_size, parse_size, rounded, size
+from kneebench.analysis.wording import value_with_ends
+from kneebench.records import Estimate
+from kneebench.units import (
+    SHOWN,
+    SIZE,
+    exact_size,
+    parse_size,
+    rate,
+    rounded,
+    significant,
+    size,
+    time,
+)
 
 FORM = re.compile(r"([0-9]+)(?:\.([0-9]+))? ([kKMGTPEZ]?i?B)")
 BYTES = st.one_of(
@@ -75,3 +87,18 @@ def test_a_rounded_number_has_no_exponent(value: float) -> None:
     text = rounded(value, 2)
     assert re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", text)
     assert float(text) == pytest.approx(value, rel=0.051)
+
+
+@given(st.floats(1, 1e12))
+@example(1640.0)
+def test_a_rate_has_no_zeros_behind_its_point(value: float) -> None:
+    assert not re.match(r"0\.0", rate(value))
+
+
+@given(st.floats(1, 1e6), st.floats(1.0002, 3))
+@example(107_130, 1.002)
+def test_an_interval_never_vanishes_in_its_digits(value: float, wide: float) -> None:
+    of = Estimate(value=value, low=value / wide, high=value * wide, n=3)
+    for written in (significant, time):
+        numbers = re.findall(r"[0-9][0-9.,]*(?: [a-zµ]+(?=[ )]))?", value_with_ends(of, written))
+        assert len({one.removesuffix(" to") for one in numbers}) == 3, numbers

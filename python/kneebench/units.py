@@ -109,10 +109,10 @@ def _rate_or_none(text: str) -> str:
     return text
 
 
-def _scaled(value: float, steps: list[tuple[str, float]]) -> str:
-    """Three digits; a value that would round to 1000 of a unit takes the next larger one."""
+def _scaled(value: float, steps: list[tuple[str, float]], digits: int = 3) -> str:
+    """A value that would round to 1000 of a unit takes the next larger one."""
     unit, size = next(((u, s) for u, s in steps if abs(value) >= 0.9995 * s), steps[-1])
-    return f"{rounded(value / size)} {unit}"
+    return f"{rounded(value / size, digits)} {unit}"
 
 
 def rounded(value: float, digits: int = 3) -> str:
@@ -157,8 +157,8 @@ def _after(ratio: float) -> int:
     return 2 if abs(ratio) < 1.995 else 1 if abs(ratio) < 9.95 else 0
 
 
-def size(value_bytes: float | None) -> str:
-    """A size for people, three digits: 1000 to 1023 of a unit are a share of the next larger one.
+def size(value_bytes: float | None, digits: int = 3) -> str:
+    """A size for people: 1000 to 1023 of a unit are a share of the next larger one.
 
     >>> size(34359738368), size(1_500_000), size(0), size(None)
     ('32 GiB', '1.43 MiB', '0 B', '–')
@@ -170,7 +170,7 @@ def size(value_bytes: float | None) -> str:
     power = len(SHOWN) - 1
     while power and abs(value_bytes) < 999.5 * 2.0 ** (10 * (power - 1)):
         power -= 1
-    return f"{rounded(value_bytes / 2.0 ** (10 * power))} {SHOWN[-1 - power]}"
+    return f"{rounded(value_bytes / 2.0 ** (10 * power), digits)} {SHOWN[-1 - power]}"
 
 
 def exact_size(value_bytes: int) -> str:
@@ -191,8 +191,8 @@ def exact_size(value_bytes: int) -> str:
     return size(value_bytes)
 
 
-def time(value_s: float | None) -> str:
-    """A time for people, three digits.
+def time(value_s: float | None, digits: int = 3) -> str:
+    """A time for people.
 
     >>> time(0.00487), time(90), time(0.00021), time(0), time(None)
     ('4.87 ms', '1.5 min', '210 µs', '0 ns', '–')
@@ -200,7 +200,7 @@ def time(value_s: float | None) -> str:
     if value_s is None:
         return NOTHING
     units = ("h", "min", "s", "ms", "us", "ns")
-    return _scaled(value_s, [(unit.replace("us", "µs"), TIME[unit]) for unit in units])
+    return _scaled(value_s, [(unit.replace("us", "µs"), TIME[unit]) for unit in units], digits)
 
 
 def rough_time(duration_s: float) -> str:
@@ -238,11 +238,13 @@ def significant(value: float, digits: int = 3) -> str:
 
 
 def rate(value_bytes: float) -> str:
-    """Traffic, in the unit that drives are sold by.
+    """Traffic, in the unit that drives are sold by; below 0.1 MB/s in a smaller one.
 
-    >>> rate(19_800_000.0), rate(0)
-    ('19.8 MB/s', '0 MB/s')
+    >>> rate(19_800_000.0), rate(450_000.0), rate(1640.0), rate(0)
+    ('19.8 MB/s', '0.450 MB/s', '1.64 kB/s', '0 MB/s')
     """
+    if 0 < value_bytes < 1e5:
+        return _scaled(value_bytes, [("kB/s", 1e3), ("B/s", 1.0)])
     return f"{significant(value_bytes / 1e6)} MB/s"
 
 
@@ -256,15 +258,15 @@ def bit_rate(bytes_per_s: float) -> str:
     return _scaled(8 * bytes_per_s, steps)
 
 
-def power(watts: float | None) -> str:
-    """Power for people, three digits.
+def power(watts: float | None, digits: int = 3) -> str:
+    """Power for people.
 
     >>> power(347.4), power(0.0123), power(1210), power(None)
     ('347 W', '12.3 mW', '1.21 kW', '–')
     """
     if watts is None:
         return NOTHING
-    return _scaled(watts, [("kW", 1e3), ("W", 1.0), ("mW", 1e-3)]) if watts else "0 W"
+    return _scaled(watts, [("kW", 1e3), ("W", 1.0), ("mW", 1e-3)], digits) if watts else "0 W"
 
 
 def energy(joules: float | None) -> str:

@@ -42,11 +42,13 @@ from kneebench.analysis.quoted_load import limit_caveats, quoted_loads
 from kneebench.analysis.still_steady import still_steady
 from kneebench.analysis.sustained_load import Drains, drains
 from kneebench.analysis.wording import (
+    FEW_NAMES,
     as_sentence,
     by_finding,
     capital,
     listed,
     lower,
+    more_or_less,
     number_of_users,
     percent,
     said_once,
@@ -246,7 +248,7 @@ def _not_located(results: Results) -> Iterator[str]:
             unknown.append(climb.configuration)
     if unknown:
         yield (
-            "The number of users at the knee is hardly known on"
+            "The number of users at the knee is barely known on"
             f" {some_of(unknown, len(results.climbs))}: its interval covers every rung of the"
             " climb."
         )
@@ -312,7 +314,8 @@ def _below_best(results: Results) -> Iterator[str]:
     if not found:
         return
     [(first, (share, seen)), *others] = found
-    each = [(of, f"{share} ({seen})") for of, (share, seen) in found]
+    many = len(found) > FEW_NAMES
+    each = [(of, share if many else f"{share} ({seen})") for of, (share, seen) in found]
     said = (
         "The final runs gave less than the best search rung:"
         f" {by_finding(each, len(results.climbs))}"
@@ -340,12 +343,12 @@ def _elsewhere(results: Results) -> Iterator[str]:
     if not found:
         return
     [(first, (share, there)), *others] = found
-    shares = [(of, one) for of, (one, _) in found]
+    shares = [(of, percent(one, signed=True)) for of, (one, _) in found]
     said = (
-        "The final runs measured other NOPM than the climbs at their knees:"
-        f" {by_finding(shares, len(results.climbs))}"
+        f"Final runs and climb disagree at the knee: {by_finding(shares, len(results.climbs))}"
         if others
-        else f"{first.name}: the final runs measured {share} NOPM vs. the climb's {there}"
+        else f"{first.name}: the final runs had {more_or_less(1 + share)} NOPM than the climb"
+        f" ({there})"
     )
     yield (
         f"{said}. The quoted figures are from the final runs; the choice of"
@@ -353,7 +356,7 @@ def _elsewhere(results: Results) -> Iterator[str]:
     )
 
 
-def _moved(climb: Climb) -> tuple[str, str] | None:
+def _moved(climb: Climb) -> tuple[float, str] | None:
     """How far the final runs of a climb are from what it had seen, and that; None within the
     noise.
     """
@@ -367,7 +370,7 @@ def _moved(climb: Climb) -> tuple[str, str] | None:
     if abs(share) <= (FAR if within else own_floor(climb)):
         return None
     there = f"{units.significant(searched.tally.nopm)} at {number_of_users(searched.users)}"
-    return percent(share, signed=True), there
+    return share, there
 
 
 def _background(results: Results) -> Iterator[str]:

@@ -13,7 +13,7 @@ from kneebench.analysis.fixed_rate import fixed_rate_latency
 from kneebench.analysis.knee import final_rungs, knee, measured_at_ends, metered
 from kneebench.analysis.power import PowerOfLoad, at_the_knee
 from kneebench.analysis.proof import proved
-from kneebench.analysis.wording import FEW, ends, percent, stop_reason
+from kneebench.analysis.wording import FEW, ends, percent, stop_reason, value_with_ends
 from kneebench.records import (
     Campaign,
     Climb,
@@ -179,17 +179,12 @@ def _at_the_fixed_rate(
 
 def shown_time(value: Estimate | None, certain: bool = True) -> str:
     """A time with its interval; `certain` is False for a percentile with too few samples."""
-    return (
-        "not measured"
-        if value is None
-        else (
-            f"{units.time(value.value)} ({ends(value, units.time)}{'' if certain else f', {FEW}'})"
-        )
-    )
+    shown = _shown(value, units.time)
+    return shown if certain or value is None else f"{shown[:-1]}, {FEW})"
 
 
-def _shown(value: Estimate | None, written: Callable[[float], str]) -> str:
-    return f"{written(value.value)} ({ends(value, written)})" if value else "not measured"
+def _shown(value: Estimate | None, written: Callable[[float, int], str]) -> str:
+    return value_with_ends(value, written) if value else "not measured"
 
 
 def shown_users(users: Estimate | None) -> str:

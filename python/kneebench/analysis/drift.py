@@ -64,18 +64,18 @@ Drifts = Sequence[tuple[Configuration, Drift]]
 
 def drift_caveat(found: Drifts, of: int = 0) -> str:
     """The drifts that matter, of `of` configurations, in one sentence; empty without any."""
-    return _in_one([pair for pair in found if pair[1].matters], of, "Drift beyond")
+    return _in_one([pair for pair in found if pair[1].matters], of, "Drift exceeds")
 
 
 def drift_checks(found: Drifts, of: int = 0) -> str:
     """The same of the others, whose drift is within the noise."""
-    return _in_one([pair for pair in found if not pair[1].matters], of, "Drift checks, within")
+    return _in_one([pair for pair in found if not pair[1].matters], of, "Drift is within")
 
 
 def _in_one(found: Drifts, of: int, how: str) -> str:
     if len(found) < 2:
         return "".join(f"{of_.name}: {one.sentence}." for of_, one in found)
     least, most = (percent(end(one.noise for _, one in found)) for end in (min, max))
-    noise = f"the noise ({least})" if least == most else f"the noise of each ({least} to {most})"
+    noise = f"the noise ({least})" if least == most else f"each one's noise ({least} to {most})"
     changed = by_finding([(of_, one.changed) for of_, one in found], of)
     return f"{how} {noise}: the first rung, repeated last, was {changed}."

@@ -21,7 +21,7 @@ from kneebench.analysis.rounds import (
     rounds_ratio,
     unit_rounds,
 )
-from kneebench.analysis.wording import percent
+from kneebench.analysis.wording import percent, plural
 from kneebench.records import Estimate, Results, Rung
 
 Pick = Callable[[Rung], float]
@@ -153,8 +153,9 @@ class RoundsSoFar(NamedTuple):
         if self.wanted.least == most:
             return f"{most} rounds, as planned: {measured}"
         if self.ended_by == "precision":
-            return f"rounds ended after {self.rounds} of at most {most}, precise enough: {compared}"
-        return f"rounds ended after the most that the plan allows ({most}): {compared}"
+            done = plural(self.rounds, "round")
+            return f"precise enough after {done} of at most {most}: {compared}"
+        return f"stopped after {most} rounds, the plan's limit: {compared}"
 
 
 def rounds_so_far(rungs: Sequence[Rung], wanted: Wanted) -> RoundsSoFar:

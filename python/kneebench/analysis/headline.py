@@ -23,7 +23,6 @@ from kneebench.analysis.undecided import VAGUE, not_shown, undecided, undecided_
 from kneebench.analysis.wording import (
     behind_label,
     capital,
-    ends,
     has_interval,
     known,
     listed,
@@ -36,6 +35,7 @@ from kneebench.analysis.wording import (
     times_and_interval,
     times_another,
     times_with_interval,
+    value_and_ends,
 )
 from kneebench.records import Climb, Comparison, Estimate, Knee, Results, configuration_name
 from kneebench.units import count, significant
@@ -60,8 +60,8 @@ def headline(results: Results) -> str:
     knee; a campaign without final runs says so. What limits the finding is in the title too
     ("simulated", "data cached").
     """
-    label = f"{results.campaign.label}: " if results.campaign.label else ""
-    return f"{label}{_fitting(results, LONGEST - len(label))}"
+    label = results.campaign.label
+    return behind_label(label, _fitting(results, LONGEST - len(behind_label(label, ""))))
 
 
 def subtitle(results: Results) -> str:
@@ -307,7 +307,7 @@ def _alone(climb: Climb, found: Knee) -> str:
 
 
 def _counts(nopm: Estimate) -> str:
-    said = ends(nopm, significant)
+    said = value_and_ends(nopm)[1]
     return f"{CI} {said}, n={nopm.n}" if has_interval(nopm) else said
 
 

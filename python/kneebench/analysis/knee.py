@@ -172,8 +172,8 @@ def where_between(knee: Knee) -> str:
     """
     if knee.users.low >= knee.users.high:
         return ""
-    seen = f": {measured_at_ends(knee.ends)} in search rungs there" if knee.ends else ""
-    return f"Knee between {knee.users.low:.0f} and {number_of_users(knee.users.high)}{seen}."
+    seen = f" (search rungs there: {measured_at_ends(knee.ends)})" if knee.ends else ""
+    return f"Knee: {knee.users.low:.0f} to {number_of_users(knee.users.high)}{seen}."
 
 
 def measured_at_ends(ends: Sequence[KneeEnd]) -> str:

@@ -48,7 +48,7 @@ from kneebench.analysis.resources import (
 )
 from kneebench.analysis.wording import percent
 from kneebench.records import Climb, ResourceEvidence
-from kneebench.units import count, rounded, size, time
+from kneebench.units import count, rate, rounded, size, time
 
 # Evidence on the database's cores: all of them, and a single one that the others wait for.
 
@@ -266,7 +266,7 @@ def network(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     rates = readings.sources("network.busy")
     interface, most = max(rates.items(), key=lambda item: item[1], default=("", None))
     bytes_per_s = [
-        f"{rounded(value / 1e6)} MB/s {way}"
+        f"{rate(value)} {way}"
         for way in ("received", "sent")
         if (value := readings.value(f"network.{way}")) is not None
     ]

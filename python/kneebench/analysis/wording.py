@@ -79,10 +79,10 @@ def capital(text: str) -> str:
 def behind_label(label: str, text: str) -> str:
     """A text behind what must be known first, such as "Simulated", if there is such a label.
 
-    >>> behind_label("Simulated", "disk"), behind_label("", "disk")
-    ('Simulated: disk', 'disk')
+    >>> behind_label("Emulated drives", "8 drives: 1.96x"), behind_label("", "8 drives: 1.96x")
+    ('Emulated drives. 8 drives: 1.96x', '8 drives: 1.96x')
     """
-    return f"{label}: {text}" if label else text
+    return f"{label}. {capital(text)}" if label else text
 
 
 def lower(text: str) -> str:
@@ -146,13 +146,31 @@ def percent(share: float | None, *, signed: bool = False) -> str:
     return text.removesuffix(".0") + "%"
 
 
-def interval(of: Estimate, digits: int = 3) -> str:
-    """Low and high of an estimate, without the value.
+DIGITS = (3, 4, 5)
+"""Significant digits of a value and the ends of its interval: the first with which they differ."""
 
-    >>> interval(Estimate(value=33908, low=33104, high=34733, n=3))
-    '33,100 to 34,700'
+
+def value_and_ends(
+    of: Estimate, written: Callable[[float, int], str] = significant
+) -> tuple[str, str]:
+    """An estimate and the ends of its interval, with more digits where the interval would vanish.
+
+    >>> value_and_ends(Estimate(value=33908, low=33104, high=34733, n=3))
+    ('33,900', '33,100 to 34,700')
+    >>> value_and_ends(Estimate(value=107_130, low=106_840, high=107_420, n=3))
+    ('107,100', '106,800 to 107,400')
     """
-    return ends(of, lambda value: significant(value, digits))
+
+    def differs(digits: int) -> bool:
+        return written(of.value, digits) not in (written(of.low, digits), written(of.high, digits))
+
+    digits = next(filter(differs, DIGITS), 3) if has_interval(of) else 3
+    return written(of.value, digits), ends(of, lambda value: written(value, digits))
+
+
+def value_with_ends(of: Estimate, written: Callable[[float, int], str] = significant) -> str:
+    """The same in one text."""
+    return "{} ({})".format(*value_and_ends(of, written))
 
 
 def ends(of: Estimate, written: Callable[[float], str]) -> str:
@@ -164,15 +182,6 @@ def ends(of: Estimate, written: Callable[[float], str]) -> str:
     if has_interval(of):
         return f"{written(of.low)} to {written(of.high)}"
     return "one run, no interval" if of.n == 1 else "interval unknown"
-
-
-def time_interval(of: Estimate) -> str:
-    """The interval of a time.
-
-    >>> time_interval(Estimate(value=0.0202, low=0.0198, high=0.0207, n=3))
-    '19.8 ms to 20.7 ms'
-    """
-    return ends(of, time)
 
 
 def percentile(value_s: float, certain: bool) -> str:

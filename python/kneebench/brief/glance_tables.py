@@ -13,11 +13,10 @@ from kneebench.analysis.still_warming import still_warming
 from kneebench.analysis.wording import (
     FEW,
     FEW_MEANS,
-    interval,
     percent,
     stop_reason,
-    time_interval,
     times_and_interval,
+    value_and_ends,
 )
 from kneebench.brief.section import Column, Row, Table
 from kneebench.brief.view_model import ViewModel
@@ -85,17 +84,9 @@ def _knee_row(view: ViewModel, climb: Climb) -> Row:
         cells=(
             view.name(id_),
             _users(knee.users) if knee else units.NOTHING,
-            (
-                _below(f"{least}{units.significant(knee.nopm.value)}", interval(knee.nopm))
-                if knee
-                else units.NOTHING
-            ),
+            (least + _below(*value_and_ends(knee.nopm)) if knee else units.NOTHING),
             ratio,
-            (
-                _below(units.time(knee.latency_s.value), time_interval(knee.latency_s))
-                if knee
-                else units.NOTHING
-            ),
+            (_below(*value_and_ends(knee.latency_s, units.time)) if knee else units.NOTHING),
             (
                 _percentile(knee.p999_s, bool(knee.latency and knee.latency.p999_is_certain))
                 if knee
@@ -130,7 +121,7 @@ def _used(climb: Climb) -> Iterator[str]:
     yield percent(round(used.mean.value, 2)) if used and used.mean else units.NOTHING
     for quantity in ("device.read_bytes", "device.write_bytes"):
         per_s = readings.value(quantity)
-        yield units.NOTHING if per_s is None else f"{units.rounded(per_s / 1e6)} MB/s"
+        yield units.NOTHING if per_s is None else units.rate(per_s)
 
 
 def at_the_rate(view: ViewModel) -> Table | None:
@@ -153,7 +144,7 @@ def at_the_rate(view: ViewModel) -> Table | None:
             cells=(
                 view.name(id_),
                 percent(round(one.share, 2)) if one.share else units.NOTHING,
-                _below(units.time(one.mean_s.value), time_interval(one.mean_s)),
+                _below(*value_and_ends(one.mean_s, units.time)),
                 _percentile(one.p999_s, one.p999_certain),
                 percent(None if one.wait is None else round(one.wait, 3)),
             )

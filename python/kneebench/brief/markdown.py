@@ -35,6 +35,7 @@ def _blocks(brief: Brief) -> Iterator[str]:
     yield from (f"**{text(one.words)}**" for one in brief.view.disturbances)
     yield text(brief.view.plan.question)
     yield text(brief.setup)
+    yield text(brief.intervals)
     yield from (text(one.sentence) for one in brief.view.limited_memory)
     if words.summary:
         yield f"> {text(words.summary)}\n>\n> {text(WHOSE)}"

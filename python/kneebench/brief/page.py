@@ -5,7 +5,9 @@ what went wrong.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -18,7 +20,7 @@ from kneebench.analysis.answers import answers
 from kneebench.analysis.memory import data_bytes
 from kneebench.analysis.outcome import exit_code
 from kneebench.analysis.wording import DERIVED, plural
-from kneebench.brief import chart_theme
+from kneebench.brief import chart_theme, server_provenance
 from kneebench.brief.knee_devices import KneeDevices, knee_devices
 from kneebench.brief.rendering import Format, Page, write_figures
 from kneebench.brief.section import Section
@@ -26,7 +28,7 @@ from kneebench.brief.sections import CONTENTS
 from kneebench.brief.view_model import ViewModel
 from kneebench.directories import CAMPAIGNS
 from kneebench.engine_properties import engine_properties
-from kneebench.records import Results
+from kneebench.records import Results, Rung
 from kneebench.results.atomic_write import writing
 from kneebench.results.given_campaigns import Given, given_campaign
 from kneebench.results.logo import as_uri, kept_logo
@@ -109,6 +111,10 @@ class Brief(Page):
     @property
     def setup(self) -> str:
         return setup_line(self.view)
+
+    @property
+    def intervals(self) -> str:
+        return what_intervals_hold(self.view)
 
     @property
     def written(self) -> str:
@@ -264,7 +270,51 @@ def _database(view: ViewModel, database: str, engine: str) -> str:
     setting = view.databases.plans[database].database.cache_setting
     cache = _common({one.value for some in settings for one in some if one.name == setting})
     named = f"{properties.label} {version}".strip()
-    return f"{named}, cache {cache}" if cache else named
+    return f"{named}, cache {_size(cache, setting)}" if cache else named
+
+
+def _size(value: str, setting: str) -> str:
+    """The size that a server's setting has: in bytes, with a unit behind it as PostgreSQL writes
+    it, or with that unit in the name of the setting.
+
+    >>> _size("1224736768", "innodb_buffer_pool_size"), _size("3008MB", "shared_buffers")
+    ('1.14 GiB', '2.94 GiB')
+    >>> _size("3008", "max server memory (MB)"), _size("8 pages", "cache")
+    ('2.94 GiB', '8 pages')
+    """
+    unit = "MB" if setting.endswith("(MB)") else ""
+    found = re.fullmatch(r"([0-9]+)(?:([kMGT])B)?", value + unit)
+    return units.size(int(found[1]) * 1024 ** " kMGT".index(found[2] or " ")) if found else value
+
+
+def what_intervals_hold(view: ViewModel) -> str:
+    """What the 95% CIs contain, and what they leave out; empty without final runs. Which interval
+    is of what: docs/method/comparing.md.
+    """
+    runs = [rung for climb in view.climbs for rung in climb.of("final_run", "fixed_rate")]
+    if not runs:
+        return ""
+    if max(len(climb.of("final_run")) for climb in view.climbs) < 2:
+        return "Each storage had one final run: nothing here shows how runs differ."
+    if not view.plan.measures_real_hardware:
+        return "95% CIs cover how runs of the model differ, and say nothing of a real machine."
+    short = view.plan.ladder.rounds == "short"
+    differ = "rounds and restores" if short else f"{'restored ' * bool(view.own_restore)}runs"
+    hosts = server_provenance.hosts(view.plan)
+    where = "this machine" if server_provenance.HERE.issuperset(hosts) else "these servers"
+    drives = "any real drive" if view.campaign.emulated else "other drives of the same model"
+    return (
+        f"95% CIs cover how {differ} differed on {where} within {_span(runs)}, not other days,"
+        f" other machines or {drives}."
+    )
+
+
+def _span(runs: Sequence[Rung]) -> str:
+    """From the first run's start to the last one's end."""
+    starts = sorted(datetime.fromisoformat(rung.started_at) for rung in runs)
+    last = max(runs, key=lambda rung: datetime.fromisoformat(rung.started_at))
+    under_load_s = last.warm_up_s + last.tally.window_s
+    return units.rough_time((starts[-1] - starts[0]).total_seconds() + under_load_s)
 
 
 def _common(found: set[str]) -> str:

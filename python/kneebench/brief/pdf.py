@@ -110,6 +110,7 @@ def _document(
         "conditions": [
             view.plan.question,
             brief.setup,
+            *filter(None, [brief.intervals]),
             *(one.sentence for one in view.limited_memory),
         ],
     }

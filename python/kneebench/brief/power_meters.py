@@ -11,7 +11,7 @@ from statistics import median
 from kneebench import units
 from kneebench.analysis.knee import final_rungs
 from kneebench.analysis.power import idle_of, meter_w, not_measured
-from kneebench.analysis.wording import capital, interval, listed, percent, plural
+from kneebench.analysis.wording import capital, listed, percent, plural, value_and_ends
 from kneebench.brief.section import Column, Row, Table
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import CampaignPower, Estimate, MeasuredPower, PowerMeterFacts, Rung
@@ -136,7 +136,7 @@ def others_table(view: ViewModel, power: CampaignPower) -> Table | None:
                 view.name(climb.id),
                 name,
                 power.parts(name)[0].caption,
-                f"{units.power(watts.value)}\n({interval(watts)})",
+                "{}\n({})".format(*value_and_ends(watts, units.power)),
                 units.power(idle.of(name) if (idle := idle_of(climb, power)) else None),
                 significant(1000 * watts.value / nopm.value),
             )

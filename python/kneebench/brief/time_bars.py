@@ -26,8 +26,10 @@ COLOURS = {
     "other": "#9aa5b1",
     "rest": chart_theme.LINE,
 }
-DARK = ("log", "data_write", "lock", "lightweight_lock", "cpu")
-"""Parts whose number is set in white."""
+BLACK = "#111820"
+INKS = {"rest": chart_theme.INK, "data_read": BLACK, "queue": BLACK, "other": BLACK}
+"""Of numbers upon light parts; others are white. A page that is read in the dark changes INK, as it
+does the colour of the rest, and leaves BLACK."""
 SEEN = 0.005
 """Least share that is drawn."""
 WRITTEN = 0.07
@@ -61,7 +63,7 @@ def time_bars(splits: Mapping[str, Split]) -> dict[str, Any]:
         shared.mark_bar(height=26).encode(
             x=across, x2="to:Q", color=alt.Color("part:N", scale=colours, legend=legend)
         ),
-        *(_numbers(shared, ink) for ink in ("white", chart_theme.INK)),
+        *(_numbers(shared, ink) for ink in ("white", BLACK, chart_theme.INK)),
         shared.transform_filter("isValid(datum.whole)")
         .mark_text(align="left", dx=6, fontSize=13)
         .encode(x=alt.datum(1), text="whole:N"),
@@ -99,7 +101,7 @@ def _rows(storage: str, split: Split) -> list[dict[str, Any]]:
                 "to": so_far + one.share,
                 "middle": so_far + one.share / 2,
                 "text": percent(round(one.share, 2)) if one.share >= WRITTEN else "",
-                "ink": "white" if name in DARK else chart_theme.INK,
+                "ink": INKS.get(name, "white"),
                 "whole": None,
             }
         )

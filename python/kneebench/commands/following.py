@@ -49,8 +49,8 @@ def live(
     """Follow a campaign on a page: how far it is, its seconds, its curve, how near it is to a stop.
 
     The page reads the campaign's folder alone: it may be measured by another process, be finished,
-    or be a copy. A browser that lost its connection finds back. /metrics has the same figures for
-    Prometheus. Ctrl-C ends the page; the campaign goes on.
+    or be a copy. The page reconnects by itself. /metrics has the same figures for Prometheus.
+    Ctrl-C ends the page; the campaign continues.
 
     \b
     Examples:

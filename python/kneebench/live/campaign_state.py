@@ -236,7 +236,7 @@ class CampaignState:
         busy = last.tally.load_generator_busy
         yield {"good": busy < 0.8, "words": f"load generator {100 * busy:.0f}% busy"}
         if not failed:
-            yield {"good": True, "words": f"all {len(last.checks)} checks of the last rung hold"}
+            yield {"good": True, "words": f"all {len(last.checks)} checks of the last rung passed"}
 
 
 def so_far(results: Results) -> str:

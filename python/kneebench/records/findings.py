@@ -164,7 +164,7 @@ class ResourceEvidence(Record):
     @property
     def name(self) -> str:
         """What people read."""
-        return self.called or self.resource
+        return self.called or {"cpu": "CPU"}.get(self.resource, self.resource)
 
 
 class TimeShare(Record):
@@ -205,7 +205,7 @@ class Bottleneck(Record):
     @property
     def name(self) -> str:
         """What people read."""
-        return self.called or self.resource
+        return self.called or {"cpu": "CPU"}.get(self.resource, self.resource)
 
 
 class Relieved(Record):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kneebench import units
-from kneebench.analysis.wording import percent, plural
+from kneebench.analysis.wording import behind_label, percent, plural
 from kneebench.brief.section import Number, Section
 from kneebench.measurement.profile import Profile, ProfileRow, Together
 
@@ -30,8 +30,8 @@ def title(found: Profile) -> str:
     if log := _log_write(found):
         facts.append(f"log write in {units.time(log.mean_s)}")
     where = found.storage or found.drive_names or str(found.directory)
-    label = "Emulated drives: " if found.emulated else ""
-    return f"{label}{where}: {', '.join(facts) or 'profile'}"
+    label = "Emulated drives" if found.emulated else ""
+    return behind_label(label, f"{where}: {', '.join(facts) or 'profile'}")
 
 
 def invalid_rows(found: Profile) -> Section | None:

@@ -78,9 +78,9 @@ def _crowded(view: ViewModel) -> Iterator[str]:
         if warehouses < WAREHOUSES_PER_USER * number
     ]
     if crowded:
-        fewest = warehouses / max(users.values())
+        fewest = units.rounded(warehouses / max(users.values()))
         yield (
-            f"Only {units.rounded(fewest)} warehouses per user at the {view.point}"
+            f"Only {fewest} warehouse{'' if fewest == '1' else 's'} per user at the {view.point}"
             f" ({view.some(crowded)}). Below {WAREHOUSES_PER_USER} per user, row contention masks"
             " storage differences."
         )
@@ -134,15 +134,15 @@ def allowed_by_class(view: ViewModel) -> str:
     logs = {f"the log of {name}": one.log for name, one in storages.items() if one.log}
     found = {name: class_limits(volume) for name, volume in {**storages, **logs}.items()}
     each = [
-        f"{name} {listed([f'{units.count(most)} {kind}s/s' for kind, most in limits.items()])}"
+        f"{name} to {listed([f'{units.count(most)} {kind}s/s' for kind, most in limits.items()])}"
         for name, limits in found.items()
         if limits
     ]
     if not each:
         return ""
     return (
-        f"By their classes the drives allow {'; '.join(each)}. Where one of these is the limit, a"
-        " ratio restates them."
+        f"The classes of the drives limit {'; '.join(each)}. If a drive's limit is the bottleneck,"
+        " the ratio only repeats the limits."
     )
 
 

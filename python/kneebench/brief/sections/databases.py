@@ -15,11 +15,11 @@ from kneebench.analysis.databases import (
     database_rows,
 )
 from kneebench.analysis.undecided import not_shown
-from kneebench.analysis.wording import FEW, FEW_MEANS, ends, times_and_interval
+from kneebench.analysis.wording import FEW, FEW_MEANS, times_and_interval, value_and_ends
 from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.brief.view_model import ViewModel
 
-Written = Callable[[float], str]
+Written = Callable[[float, int], str]
 WRITTEN: dict[str, Written] = {"nopm": units.significant}
 """How a quantity is written, where it is neither a time nor a size."""
 
@@ -61,7 +61,7 @@ def _engines(view: ViewModel) -> Table:
         )
         for name, plan in view.databases.plans.items()
     )
-    titles = ("Database", "Engine", "Settings by its sizing rules and by the plan")
+    titles = ("Database", "Engine", "Settings from its sizing rules and the plan")
     columns = tuple(Column(title=title, number=False) for title in titles)
     return Table(columns=columns, rows=tuple(rows), narrow=True)
 
@@ -72,7 +72,17 @@ def _settings(view: ViewModel, name: str) -> str:
     sized = (table.cache_setting, *table.sized_settings)
     shown = {one: in_force[one] for one in sized if one in in_force}
     shown |= {one: in_force.get(one, str(value)) for one, value in table.settings.items()}
-    return ", ".join(f"{one} = {value}" for one, value in shown.items()) or units.NOTHING
+    return ", ".join(f"{one} = {_sized(value)}" for one, value in shown.items()) or units.NOTHING
+
+
+def _sized(value: str) -> str:
+    """A setting's value; of a whole number of MiB, which a server names in bytes, the size.
+
+    >>> _sized("1224736768"), _sized("3008MB"), _sized("8000000")
+    ('1168 MiB', '3008MB', '8000000')
+    """
+    whole = value.isdecimal() and int(value) and not int(value) % units.SIZE["MiB"]
+    return units.exact_size(int(value)) if whole else value
 
 
 def _figures(place: str, rows: Sequence[DatabaseRow]) -> Table:
@@ -111,8 +121,9 @@ def _value(of: DatabaseQuantity, row: DatabaseRow) -> str:
     if not (figure := row.figures.get(name)):
         return units.NOTHING
     written = WRITTEN.get(name, units.size if "bytes" in name else units.time)
-    uncertain = name == "latency.p999" and not row.p999_certain
-    return f"{written(figure.value)}\n({FEW if uncertain else ends(figure, written)})"
+    if name == "latency.p999" and not row.p999_certain:
+        return f"{written(figure.value, 3)}\n({FEW})"
+    return "{}\n({})".format(*value_and_ends(figure, written))
 
 
 def _ratio(of: DatabaseQuantity, row: DatabaseRow) -> str:

@@ -16,11 +16,11 @@ from kneebench.analysis.sweep import Sweep, SweptConfiguration, amount, sweeps, 
 from kneebench.analysis.undecided import not_shown, undecided
 from kneebench.analysis.wording import (
     FEW,
-    interval,
     number_of_users,
-    time_interval,
     times_and_interval,
     times_with_interval,
+    value_and_ends,
+    value_with_ends,
 )
 from kneebench.brief import chart_theme
 from kneebench.brief.glance_tables import tables_of_each
@@ -56,10 +56,11 @@ def _numbers(view: ViewModel) -> Iterator[Number]:
         yield from (first, *_other(view, best), *latencies)
     for configuration, knee in view.knees.items():
         if configuration in (best, view.base.id):
+            value, sure = value_and_ends(knee.nopm)
             yield Number(
-                value=units.significant(knee.nopm.value),
+                value=value,
                 says=f"NOPM on {view.name(configuration)}, at {number_of_users(knee.users.value)}",
-                sure=interval(knee.nopm),
+                sure=sure,
             )
     if not best:
         yield from _baseline_latency(view)
@@ -123,17 +124,10 @@ def _doubt(view: ViewModel, found: Comparison) -> str:
 def _baseline_latency(view: ViewModel) -> Iterator[Number]:
     if alone := view.fixed_rate_latency.get(view.base.id):
         rate = f"{units.count(alone.rate_per_s)} transactions/s"
-        yield Number(
-            value=units.time(alone.mean_s.value),
-            says=f"mean latency at {rate}",
-            sure=time_interval(alone.mean_s),
-        )
-        if alone.p999_certain:
-            yield Number(
-                value=units.time(alone.p999_s.value),
-                says=f"P99.9 latency at {rate}",
-                sure=time_interval(alone.p999_s),
-            )
+        found = {"mean": alone.mean_s} | ({"P99.9": alone.p999_s} if alone.p999_certain else {})
+        for which, latency in found.items():
+            value, sure = value_and_ends(latency, units.time)
+            yield Number(value=value, says=f"{which} latency at {rate}", sure=sure)
 
 
 def _stop_reasons(view: ViewModel) -> Iterator[StopReason]:
@@ -158,8 +152,8 @@ def stop_reason_sentence(view: ViewModel, climb: Climb) -> str:
         mark = (
             "; a plateau, not a proven peak" if climb.stopped_by in FLAT and not knee.peak else ""
         )
-        nopm = f"{units.significant(knee.nopm.value)} NOPM ({interval(knee.nopm)})"
-        latency = f"{units.time(knee.latency_s.value)} ({time_interval(knee.latency_s)})"
+        nopm = "{} NOPM ({})".format(*value_and_ends(knee.nopm))
+        latency = value_with_ends(knee.latency_s, units.time)
         parts.append(
             f"{nopm} with {latency} mean latency at {number_of_users(knee.users.value)}{mark}."
         )
@@ -204,10 +198,11 @@ def _ratio(sweep: Sweep) -> Iterator[Number]:
 def _nopm(sweep: Sweep, one: SweptConfiguration) -> Iterator[Number]:
     if one.nopm and one.users:
         at_least = ", at least" if one.warming else ""
+        value, sure = value_and_ends(one.nopm)
         yield Number(
-            value=units.significant(one.nopm.value),
+            value=value,
             says=f"NOPM with {_size(sweep, one)}, at {number_of_users(one.users.value)}{at_least}",
-            sure=interval(one.nopm),
+            sure=sure,
         )
 
 

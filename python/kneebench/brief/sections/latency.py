@@ -59,7 +59,7 @@ def _title(view: ViewModel, which: Which, best: Comparison | None) -> str:
         return what
     pair = (best.configuration, best.baseline)
     if which == "p999" and not all(view.fixed_rate_latency[id].p999_certain for id in pair):
-        return f"{what}, of too few transactions to compare"
+        return f"Too few transactions to compare {what.replace(' latency', '')}"
     shown = what if best.differs else f"{what}, {not_shown(best.ratio).lower()}"
     ratio = times_with_interval(best.ratio) + _few(view, which, best)
     return f"{shown}: {view.name(best.configuration)} {ratio} vs. {view.name(best.baseline)}"

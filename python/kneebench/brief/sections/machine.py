@@ -118,7 +118,7 @@ def _written(view: ViewModel) -> Iterator[str]:
     found = list(written(view.campaign))
     yield from (one.sentence for one in found)
     if found:
-        yield "This counts all that was written to them between its start and its end."
+        yield "Every write counts, from the campaign's start to its end, whichever program made it."
 
 
 def _authors_words(view: ViewModel) -> Table | None:

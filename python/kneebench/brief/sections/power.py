@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from kneebench import units
 from kneebench.analysis import power as analysis
 from kneebench.analysis.power import PowerOfLoad, Witness
-from kneebench.analysis.wording import capital, interval, listed, plural, times_and_interval
+from kneebench.analysis.wording import capital, listed, plural, times_and_interval, value_and_ends
 from kneebench.brief.bars import Bar, bars, interval_ends
 from kneebench.brief.power_meters import covered
 from kneebench.brief.section import Column, Figure, Row, Section, Table
@@ -187,7 +187,7 @@ def _knee_cells(
 ) -> Sequence[str]:
     idle = analysis.idle_of(climb, power)
     return (
-        _below(significant(one.mw_per_nopm.value), interval(one.mw_per_nopm)),
+        _below(*value_and_ends(one.mw_per_nopm)),
         _ratio(view, climb, "power.per_nopm"),
         units.power(one.watts.value),
         units.power(idle.system_w) if idle else units.NOTHING,
@@ -210,7 +210,7 @@ def _at_the_rate(view: ViewModel, power: CampaignPower) -> Table | None:
         Row(
             cells=(
                 view.name(climb.id),
-                _below(units.power(one.watts.value), interval(one.watts)),
+                _below(*value_and_ends(one.watts, units.power)),
                 energy(one.joules_per_transaction.value),
                 _ratio(view, climb, "power.per_transaction"),
                 energy(one.joules_per_order.value),

@@ -111,12 +111,12 @@ def _caption(view: ViewModel, knees: list[dict[str, Any]], whole: bool) -> str:
         if not view.comparisons:
             sure += f" of each bar's own NOPM, not of its ratio to {base}"
         elif view.direct:
-            sure += f", for {base} of its NOPM, for the others of the ratio"
+            sure += f": of the NOPM of {base}, and of the other bars' ratios"
         if view.comparisons and any(one.baseline != view.base.id for one in view.comparisons):
-            sure += f", of a bar's own NOPM where it is not compared with {base}"
+            sure += f", or of a bar's own NOPM if it is not compared with {base}"
     lighter = (
-        "Lighter bars are search rungs, one short measurement each; they are not results. Where"
-        " final runs were made, they stand in the search rung's place. "
+        "Lighter bars are search rungs, one short measurement each; they are not results. Final"
+        " runs replace the search rung with as many users. "
         if whole
         else ""
     )
@@ -141,8 +141,8 @@ def _higher(view: ViewModel, data: list[dict[str, Any]]) -> str:
         return ""
     whose = possessive(capital(view.name(best.configuration)))
     return (
-        f" {whose} bar at {number_of_users(top['users'])} is higher than the title's ratio, as it"
-        " is one search rung; the title is of the final runs."
+        f" {whose} bar at {number_of_users(top['users'])} is higher than the title's ratio: it is"
+        " one search rung, and the title quotes the final runs."
     )
 
 

@@ -12,7 +12,7 @@ from kneebench.analysis.knee import final_rungs
 from kneebench.analysis.levelling import WITHIN, levelling
 from kneebench.analysis.levelling_words import WHAT, finding, sentence
 from kneebench.analysis.sweep import Resource, SweptConfiguration, amount, sweeps, value_of
-from kneebench.analysis.wording import interval, listed, percent, times_and_interval
+from kneebench.analysis.wording import listed, percent, times_and_interval, value_and_ends
 from kneebench.brief import sweep_figures
 from kneebench.brief.section import Column, Figure, Row, Section, Table
 from kneebench.brief.sweep_figures import NAMED, WARMING, SweepLine
@@ -136,7 +136,7 @@ def _devices_caption(lines: Sequence[SweepLine]) -> str:
         for one in line.configurations
         for rung in final_rungs(one.climb)[:1]
     )
-    return " Devices: all of a storage, the log's among them." if apart else ""
+    return " Devices: all of a storage, including the log's." if apart else ""
 
 
 def _pooled_caption(lines: Sequence[SweepLine]) -> str:
@@ -144,9 +144,9 @@ def _pooled_caption(lines: Sequence[SweepLine]) -> str:
     if all(line.levelling.at is None and line.levelling.between is None for line in lines):
         return ""
     return (
-        " Each CI is by the runs of one configuration, that of a ratio by pairs of runs. Where more"
-        " stops paying is by the noise of all together, which is known better, so it cannot be read"
-        " off the CIs."
+        " Each CI is from the runs of one configuration, a ratio's from pairs of runs. Where more"
+        " stops paying rests on the noise of all configurations together: the CIs alone do not"
+        " show it."
     )
 
 
@@ -210,7 +210,7 @@ def _nopm(one: SweptConfiguration) -> str:
     if one.nopm is None:
         return units.NOTHING
     least = "at least " if one.warming else ""
-    return f"{least}{units.significant(one.nopm.value)}\n({interval(one.nopm)})"
+    return "{}{}\n({})".format(least, *value_and_ends(one.nopm))
 
 
 def _ratio(line: SweepLine, one: SweptConfiguration) -> str:
