@@ -95,4 +95,5 @@ def _aim(row: Ratio) -> str:
 
 
 def _beside(row: Ratio) -> str:
-    return ", ".join(f"{name.replace('_', ' ')} {value:,.4g}" for name, value in row.beside.items())
+    named = {re.sub("^cpu_", "CPU ", name): value for name, value in row.beside.items()}
+    return ", ".join(f"{name.replace('_', ' ')} {value:,.4g}" for name, value in named.items())

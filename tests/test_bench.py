@@ -53,6 +53,7 @@ def test_numbers_of_a_row_have_three_digits_and_errors_are_in_percent():
     row = at_most("error", turns([1.0, 1.0], [1.0, 1.0]), 3.0, unit="%")
     table = printed([row, at_most("cost", turns([1.0, 1.0], [1.0, 1.0]), 3.0)])
     assert all(word in table for word in ("1.00%", "at most 3%", "1.00x"))
+    assert "CPU s 5" in printed([row.model_copy(update={"beside": {"cpu_s": 5.0}})])
     assert not re.search(r"(holds|not)\?|\| 0\.0\d+x|\| 1x", PERFORMANCE.read_text())
 
 

@@ -65,6 +65,15 @@ def test_a_line_beside_the_title_says_what_its_intervals_leave_out(sample: str, 
     assert said in brief.html().partition("</header>")[0] and said in markdown(brief)
 
 
+def test_that_line_names_the_machine_that_was_measured(results: Results) -> None:
+    url = {"url": "postgresql://db1/x"}
+    there = with_plan(
+        results, database={"engine": "postgres"}, storages={"disk": url, "memory": url}
+    )
+    assert "on this machine within" in Brief(results).intervals
+    assert "on the servers' machines within" in Brief(there).intervals
+
+
 def test_one_run_of_each_storage_has_no_interval_and_says_so(results: Results) -> None:
     for place, climb in enumerate(results.climbs):
         first = tuple(rung for rung in climb.rungs if rung.order.repeat < 2)

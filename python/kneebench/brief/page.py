@@ -301,7 +301,8 @@ def what_intervals_hold(view: ViewModel) -> str:
     short = view.plan.ladder.rounds == "short"
     differ = "rounds and restores" if short else f"{'restored ' * bool(view.own_restore)}runs"
     hosts = server_provenance.hosts(view.plan)
-    where = "this machine" if server_provenance.HERE.issuperset(hosts) else "these servers"
+    here = server_provenance.HERE.issuperset(hosts) and not view.campaign.link
+    where = "this machine" if here else "the servers' machines"
     drives = "any real drive" if view.campaign.emulated else "other drives of the same model"
     return (
         f"95% CIs cover how {differ} differed on {where} within {_span(runs)}, not other days,"
