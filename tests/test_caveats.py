@@ -99,7 +99,7 @@ def test_final_runs_that_give_less_than_the_best_rung_are_one_caveat_beside_ever
     [caveat] = caveats(results, "best search rung")
     assert caveat.startswith("The final runs gave less than the best search rung: ")
     assert all(climb.configuration.name in caveat for climb in eight.climbs)
-    assert "Knees gave as little as" in subtitle(results)
+    assert "Final runs gave as little as" in subtitle(results)
     faster = every(eight, times("final_run", 4))
     assert caveats(faster, "best search rung") == []
     assert "best search rung" not in subtitle(faster)

@@ -97,10 +97,10 @@ def _below_best(results: Results) -> str:
     if not shares:
         return ""
     least = percent(min(shares))
+    alone = len(shares) == 1
     return (
-        f"A knee gave {least} of its best search rung"
-        if len(shares) == 1
-        else (f"Knees gave as little as {least} of their best search rungs")
+        f"Final runs gave {'' if alone else 'as little as '}{least} of the best search rung"
+        f"{'' if alone else 's'}"
     )
 
 

@@ -109,8 +109,8 @@ class Section(Record):
 
 
 def searched(campaign: Campaign) -> str:
-    """What a rung before the final runs is called; a fixed load has one."""
-    return "first rung" if campaign.resolved.fixed_load else "search rung"
+    """What a rung before the final runs is called, with its article; a fixed load has one."""
+    return "the first rung" if campaign.resolved.fixed_load else "one search rung"
 
 
 # Where the brief speaks of each configuration: what it did, why it stopped, what limits it.

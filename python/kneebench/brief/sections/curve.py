@@ -68,7 +68,7 @@ def _figure(view: ViewModel, points: list[dict[str, Any]]) -> Figure:
     knees = _knees(view)
     title = _title(view, knees)
     caption = (
-        f"Each point is one {searched(view.campaign)} (closed loop){_line(view)}. The circle is the"
+        f"Each point is {searched(view.campaign)} (closed loop){_line(view)}. The circle is the"
         f" {view.point} from the final runs. Its box is the 95% CI of NOPM and of mean latency over"
         f" these runs.{_users(view, points)}"
     )

@@ -34,7 +34,7 @@ def section(view: ViewModel) -> Section | None:
     if not rows:
         return None
     caption = (
-        f"All devices of a storage together, each row one {searched(view.campaign)}. Bold: as"
+        f"All devices of a storage together, each row {searched(view.campaign)}. Bold: as"
         f" many users as at the {view.point}. Rates and traffic are sums, utilization is that of"
         " the busiest device."
     )

@@ -72,7 +72,7 @@ def _figure(view: ViewModel, points: list[dict[str, Any]]) -> Figure:
     found = ranges(view, rungs)
     caption = (
         "Each point is the mean of write plus sync, as the database issues them, over the window"
-        f" of one {searched(view.campaign)}. It is not the commit wait: a commit may join another's"
+        f" of {searched(view.campaign)}. It is not the commit wait: a commit may join another's"
         f" flush.{judged}{about_ranges(view, found, rungs)}{at}"
     )
     return Figure(
