@@ -3,6 +3,7 @@ quantities with their series.
 
 Where a climb ended, and at which knee, follows from its rungs; a quantity over the window of a rung
 follows from its seconds. Both are worked out once more, so a file that was edited or damaged shows.
+A kneebench whose ladder ends a climb elsewhere needs a new format number (formats.py).
 """
 
 from __future__ import annotations
