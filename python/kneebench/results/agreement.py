@@ -22,7 +22,7 @@ from kneebench.results.formats import damaged
 from kneebench.results.head import study_of
 from kneebench.results.tables import Held, held_in_windows
 
-NEAR = 0.02
+NEAR = 0.05
 """Of the largest second: rounding, and a window that begins or ends within a second."""
 COUNTED_AS = {"database.busy": "cores.busy"}
 """Quantities whose seconds are those of another one."""

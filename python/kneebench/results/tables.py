@@ -37,9 +37,8 @@ if TYPE_CHECKING:
 Row = TypeVar("Row")
 
 FEW_ROWS = 10_000
-EDGE_S, LATE_S = 0.2, 0.5
-"""A sample that ends so soon after a window began is of the time before it; one that ends so late
-after its end is still of it."""
+LATE_S = 1.0
+"""So late may the meters be read on a busy machine: a sample that ends after a window is of it."""
 _NAMES = ("quantity", "source", "unit")
 """Read no further than shows that they are too long: a name costs its length in each row."""
 ENGINE = {
@@ -103,7 +102,7 @@ def held_in_windows(
 ) -> dict[Path, dict[tuple[str, str], Held]]:
     """By file of series what each quantity and source had in a window of its time, `from` excluded;
     nothing of a missing file, nor of what is no finite number. A second that ends in the window, or
-    just after it, is in it.
+    soon after it, is in it.
     """
     sql = (
         "SELECT left(quantity, $longest), left(source, $longest), min(value), max(value)"
@@ -118,7 +117,7 @@ def held_in_windows(
                 _SERIES,
                 sql,
                 list,
-                begin=begin + EDGE_S,
+                begin=begin,
                 end=end + LATE_S,
                 longest=LONGEST_NAME,
                 most=MOST_SERIES,
