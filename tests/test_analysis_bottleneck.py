@@ -80,7 +80,7 @@ def judged(
 def test_each_resource_is_named_when_it_alone_is_short(resource: str, seen: dict) -> None:
     found = judged(**seen)
     assert found.resource == resource
-    assert found.evidence[0].startswith(f"for {resource}: ")
+    assert found.evidence[0].startswith(f"for {found.name}: ")
     assert "limit" in found.evidence[0]
     assert found.sentence.startswith("Disk is probably limited by ")
 
@@ -194,7 +194,7 @@ def test_cores_that_other_processes_keep_busy_are_not_the_databases_shortage() -
     found = judged(database__busy=0.99, database__others=0.6)
     assert found.resource == "unknown"
     assert any(
-        line.startswith("unknown cpu: ")
+        line.startswith("unknown CPU: ")
         and "other processes used 60% of the database's cores" in line
         for line in found.evidence
     )
@@ -268,7 +268,7 @@ SAMPLED = {"samples": 10.0}
 def test_the_newer_resources_are_named_when_one_alone_is_short(resource: str, seen: dict) -> None:
     found = judged(**seen)
     assert found.resource == resource
-    assert found.evidence[0].startswith(f"for {resource}: ")
+    assert found.evidence[0].startswith(f"for {found.name}: ")
     assert "limit" in found.evidence[0]
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from kneebench import Brief, accept, compare, run, units
 from kneebench.analysis.power import at_the_knee, at_the_rate, witnesses
+from kneebench.analysis.wording import value_with_ends
 from kneebench.errors import KneebenchError
 from kneebench.notebook.loaded import LoadedResults
 from kneebench.plan import Plan
@@ -314,8 +315,8 @@ def test_show_prints_power_and_its_ratio(results: Results) -> None:
     assert power is not None
     found = [one for climb in results.climbs if (one := at_the_knee(climb, power))]
     for row, values in (
-        ("power", [units.power(one.watts.value) for one in found]),
-        ("mW/NOPM", [significant(one.mw_per_nopm.value) for one in found]),
+        ("power", [value_with_ends(one.watts, units.power) for one in found]),
+        ("mW/NOPM", [value_with_ends(one.mw_per_nopm) for one in found]),
     ):
         [line] = [line for line in done.stdout.splitlines() if line.strip().startswith(f"{row} ")]
         assert all(value in line for value in values), line

@@ -57,7 +57,7 @@ def test_more_cores_prove_that_cores_were_short_and_more_memory_is_tried_beside(
 def test_what_was_proved_stands_in_the_brief_and_in_the_summary(results: Results) -> None:
     page = Brief(results).html()
     assert "proved" in page and "With more cores" in page
-    assert configuration_summaries(results)[0].bottleneck == "cpu (proved)"
+    assert configuration_summaries(results)[0].bottleneck == "CPU (proved)"
     assert load(results.folder or "") == results, "kept"
 
 

@@ -116,7 +116,7 @@ def test_all_bars_of_a_figure_are_relative_to_one_configuration() -> None:
     (figure,) = section(brief, "relative").figures
     values = [row["value"] for row in figure.spec["data"]["values"]]
     assert [value / values[0] for value in values] == pytest.approx([1, 2, 3, 4])
-    assert "of a bar's own NOPM where it is not compared with disk (1 GiB)" in figure.caption
+    assert "or of a bar's own NOPM if it is not compared with disk (1 GiB)" in figure.caption
 
 
 def test_a_campaign_without_constraints_has_no_sweep_and_no_section() -> None:
