@@ -100,7 +100,7 @@ class Held(NamedTuple):
 def held_in_windows(
     windows: Mapping[Path, tuple[float, float]],
 ) -> dict[Path, dict[tuple[str, str], Held]]:
-    """By file of series what each quantity and source had in a window of its time, `from` excluded;
+    """By file of series what each quantity and source had in a window, from its begin to its end;
     nothing of a missing file, nor of what is no finite number. A second that ends in the window, or
     soon after it, is in it.
     """
