@@ -38,7 +38,7 @@ def require_climbs(
         study = study_of(campaign)
     except KneebenchError:
         return
-    known = {one.id for one in study.configurations}
+    known = {one.id: one for one in study.configurations}
     for climb in kept:
         if climb.id not in known:
             continue
@@ -47,7 +47,7 @@ def require_climbs(
         ]
         where = campaign.servers.get(climb.id)
         cores = len(where.cores) if where else 0
-        found = replayed(own, study.rungs(climb.configuration).ladder, cores or 1)
+        found = replayed(own, study.rungs(known[climb.id]).ladder, cores or 1)
         if said := found and _otherwise(climb, found):
             raise damaged(
                 folder / "climbs" / f"{climb.id}.json", f"it contradicts its rungs: {said}"
