@@ -26,11 +26,10 @@ from kneebench.analysis.final_estimates import rounds_of
 from kneebench.analysis.fixed_rate import rate_caveats, ratio_without_wait, wait_caveats
 from kneebench.analysis.knee import (
     MAY_BE_HIGHER,
-    best_rung,
+    below_best,
     final_rungs,
     knee,
     knee_rung,
-    share_of_best,
 )
 from kneebench.analysis.levelling_words import sweep_document
 from kneebench.analysis.memory import memory_document
@@ -145,10 +144,10 @@ def _at_knee(climb: Climb) -> dict[str, float]:
 
 
 def _at_best(climb: Climb) -> dict[str, float]:
-    share, best = share_of_best(climb), best_rung(climb)
-    if share is None or not best:
+    if not (found := below_best(climb)):
         return {}
-    return {"users": best.users, "nopm": best.tally.nopm, "final_over_best": share}
+    best = found.best
+    return {"users": best.users, "nopm": best.tally.nopm, "final_over_best": found.share}
 
 
 def caveats(results: Results, kinds: Container[str] = ()) -> tuple[Remark, ...]:
@@ -330,10 +329,10 @@ def _below_best(results: Results) -> Iterator[str]:
 
 def _of_best(climb: Climb) -> tuple[str, str] | None:
     """That share and the best rung, in words; None where the promise is kept."""
-    if not (at := _at_best(climb)):
+    if not (found := below_best(climb)):
         return None
-    seen = f"{units.significant(at['nopm'])} NOPM at {number_of_users(at['users'])}"
-    return percent(at["final_over_best"]), seen
+    seen = f"{units.significant(found.best.tally.nopm)} NOPM at {number_of_users(found.best.users)}"
+    return percent(found.share), seen
 
 
 def _elsewhere(results: Results) -> Iterator[str]:
@@ -363,7 +362,8 @@ def _moved(climb: Climb) -> tuple[float, str] | None:
     found, searched = knee(climb), knee_rung(climb)
     if not found or not searched or not climb.of("search"):
         return None
-    if searched == best_rung(climb) and share_of_best(climb):  # another caveat says so
+    below = below_best(climb)
+    if below and below.best == searched:  # another caveat says so
         return None
     share = found.nopm.value / searched.tally.nopm - 1
     within = found.nopm.low <= searched.tally.nopm <= found.nopm.high

@@ -50,9 +50,9 @@ def bottleneck(climb: Climb) -> Bottleneck:
 
     `resource` is the first one in the order of RESOURCES that has too little: busy cores make every
     wait longer, so they are judged before the waits. Of log, reads and writes it is the one that
-    takes most of the users' time. "unknown" when none of those that were
-    measured has, or nothing was measured. Where the load generator ended the climb, it is the
-    bottleneck, whatever the knee before shows.
+    takes most of the users' time. "unknown" when none of those that were measured has, or nothing
+    was measured. Where the load generator ended the climb, it is the bottleneck, whatever the knee
+    before shows.
     """
     rungs, readings = final_rungs(climb), KneeReadings(final_rungs(climb))
     rows = [EVALUATORS[one.key](readings, climb) for one in RESOURCES] if rungs else []

@@ -10,7 +10,7 @@ from kneebench.analysis.comparison import called, compare
 from kneebench.analysis.databases import by_database, database_rows
 from kneebench.analysis.final_estimates import rounds_of
 from kneebench.analysis.fixed_rate import without_wait
-from kneebench.analysis.knee import final_rungs, knee, place, share_of_best
+from kneebench.analysis.knee import below_best, final_rungs, knee, place
 from kneebench.analysis.levelling import Levelling, levelling
 from kneebench.analysis.levelling_words import answer, finding
 from kneebench.analysis.levelling_words import sentence as behind
@@ -93,7 +93,7 @@ def subtitle(results: Results) -> str:
 
 def _below_best(results: Results) -> str:
     """The least share of the best rung that the final runs gave, where that is too little."""
-    shares = [share for climb in results.climbs if (share := share_of_best(climb))]
+    shares = [found.share for climb in results.climbs if (found := below_best(climb))]
     if not shares:
         return ""
     least = percent(min(shares))

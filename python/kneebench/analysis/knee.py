@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 from kneebench.analysis.final_estimates import estimate_of
 from kneebench.analysis.knee_fit import LOWER, users_interval
@@ -66,21 +67,25 @@ def knee_rung(climb: Climb) -> Rung | None:
     )
 
 
-def best_rung(climb: Climb) -> Rung | None:
-    """The rung of the climb with most NOPM: the best of many short ones is partly luck."""
-    searched = [rung for rung in climb.of("search", "bisection") if not rung.invalid]
-    return max(searched, key=lambda rung: rung.tally.nopm, default=None)
-
-
-def share_of_best(climb: Climb) -> float | None:
-    """NOPM of the final runs over the best rung's, where a climb looked for the most throughput and
-    that is less than a knee promises; None elsewhere.
+class BelowBest(NamedTuple):
+    """The rung of a climb with most NOPM, and the final runs' share of that. The best of many short
+    rungs is partly luck.
     """
-    found, best = knee(climb), best_rung(climb)
-    if found is None or not best or climb.stopped_by not in FOR_THROUGHPUT:
+
+    share: float
+    best: Rung
+
+
+def below_best(climb: Climb) -> BelowBest | None:
+    """Where a climb looked for the most throughput, and its final runs gave less of it than a knee
+    promises; None elsewhere.
+    """
+    searched = [rung for rung in climb.of("search", "bisection") if not rung.invalid]
+    best = max(searched, key=lambda rung: rung.tally.nopm, default=None)
+    if climb.stopped_by not in FOR_THROUGHPUT or not best or not (found := knee(climb)):
         return None
     share = found.nopm.value / best.tally.nopm if best.tally.nopm else 1.0
-    return share if share < 1 - LOWER else None
+    return BelowBest(share, best) if share < 1 - LOWER else None
 
 
 def place(climb: Climb) -> str:

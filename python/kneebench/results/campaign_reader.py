@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
-from kneebench.analysis.disturbance import QUOTED
+from kneebench.analysis.disturbance import CLIMBING, QUOTED
 from kneebench.analysis.quoted_load import REPEATED, with_quoted_load
 from kneebench.directories import CAMPAIGNS
 from kneebench.errors import KneebenchError
@@ -20,7 +20,6 @@ from kneebench.records import (
     Check,
     Climb,
     Configuration,
-    Phase,
     PlannedStorage,
     RawStorage,
     Record,
@@ -47,8 +46,6 @@ from kneebench.results.formats import (
 from kneebench.results.head import read_head
 from kneebench.results.origin import is_own
 from kneebench.results.tables import read_seconds, read_series, require_tables
-
-CLIMBING: tuple[Phase, ...] = ("search", "bisection", "drift_check")
 
 
 class Listed(Record):

@@ -301,8 +301,8 @@ def _rate(rung: Rung) -> Iterator[str]:
     due = (rung.order.rate_per_s or 0.0) * rung.tally.whole_s
     came = rung.tally.whole.started + rung.tally.unstarted
     beyond = RATE_MOST * due + RATE_SIGMAS * sqrt(due)
-    waits = (wait_share(rung) or 0.0) > MOST_WAIT
-    if due and not rung.invalid and not (-beyond <= came - due <= beyond or (waits and came < due)):
+    fewest = 0.0 if (wait_share(rung) or 0.0) > MOST_WAIT else due - beyond
+    if due and not rung.invalid and not fewest <= came <= due + beyond:
         yield f"{came:,} transactions arrived where the rate of its order gives {due:,.0f}"
 
 
