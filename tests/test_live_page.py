@@ -20,17 +20,20 @@ from pathlib import Path
 
 import pytest
 
-from kneebench.analysis.headline import headline
+from kneebench.analysis.headline import headline, subtitle
 from kneebench.analysis.knee import knee
 from kneebench.errors import KneebenchError
 from kneebench.live.address import Address, parse_address
 from kneebench.live.campaign_state import CampaignState
 from kneebench.live.page_server import Follower, exposition
+from kneebench.measurement.rung_runner import live_second
 from kneebench.plan.ladder import Ladder
 from kneebench.plan.preset import preset_text
 from kneebench.plan.reader import parse_plan
+from kneebench.records import Knee, Tick
 from kneebench.results import Store, load
 from kneebench.results.event_log import FILE
+from kneebench.results.formats import read_rung
 from kneebench.units import significant
 from tests.browser import BROWSER, Tab
 from tests.recorded.record import unpack
@@ -100,7 +103,8 @@ def test_in_a_climb_it_says_which_rung_it_is_and_how_near_each_stop_is(
     assert 0 < now["left_low_s"] <= now["left_s"] <= now["left_high_s"]
     assert {(one["name"], one["phase"]) for one in said["seconds"]} >= {("fast", "search")}
     best = max(rung["nopm"] for rung in said["rungs"][1:])
-    assert said["sentence"].startswith(f"So far: fast {significant(best)} NOPM at ")
+    assert said["sentence"] == "Simulated. No final runs yet"
+    assert f"Best search rung so far: fast {significant(best)} NOPM at " in said["subtitle"]
 
 
 def test_in_the_final_runs_it_says_which_one(folder: Path, tmp_path: Path) -> None:
@@ -164,6 +168,58 @@ def test_a_rung_of_a_proof_is_none_of_the_campaign(folder: Path, tmp_path: Path)
     assert len(seen(copy).whole()["rungs"]) == rungs
 
 
+def recorded_until(rungs: int, to: Path) -> Path:
+    """A recording as it was after so many rungs; with all of them it is finished."""
+    folder = unpack(PLATEAU, to)
+    files = sorted((folder / "rungs").iterdir(), key=lambda one: read_rung(one, None).number)
+    said = [{"kind": "rung", "doing": "", "data": {"key": file.stem}} for file in files[:rungs]]
+    lines = (json.dumps({"at": 1.0 + number, **one}) for number, one in enumerate(said))
+    (folder / FILE).write_text("".join(f"{line}\n" for line in lines))
+    if rungs < len(files):
+        for file in (*files[rungs:], folder / "finished.json"):
+            file.unlink()
+        shutil.rmtree(folder / "climbs")
+    return folder
+
+
+def test_a_campaign_whose_climbs_have_ended_says_why_as_its_brief_does(tmp_path: Path) -> None:
+    folder = recorded_until(10**6, tmp_path)
+    said = seen(folder).whole()["stops"]
+    reported = [
+        (climb.configuration.name, one.sentence)
+        for climb in load(folder).climbs
+        for one in climb.reported
+    ]
+    assert reported and [(one["of"], one["sentence"]) for one in said] == reported
+
+
+def test_a_rung_below_the_first_is_not_judged_by_the_stop_conditions(tmp_path: Path) -> None:
+    climb = load(recorded_until(10**6, tmp_path / "whole")).climbs[0]
+    searched = [one.users for one in climb.of("search")]
+    assert searched[-1] < searched[0]
+    until = next(n for n, one in enumerate(climb.rungs) if one.users == searched[-1])
+    said = seen(recorded_until(until + 1, tmp_path / "part")).whole()["stops"]
+    assert [one["sentence"] for one in said] == [one.sentence for one in climb.stop_results]
+
+
+def test_what_a_page_says_follows_each_rung_at_once(folder: Path, tmp_path: Path) -> None:
+    events = (folder / FILE).read_text().splitlines(keepends=True)
+    rungs = [n for n, line in enumerate(events) if json.loads(line)["kind"] == "rung"]
+    copy = unfinished(folder, tmp_path, rungs[1] + 1)
+    state = seen(copy)
+    for at in rungs[2:5]:
+        with (copy / FILE).open("a") as file:
+            file.write(events[at])
+        key = json.loads(events[at])["data"]["key"]
+        shutil.copy(folder / "rungs" / f"{key}.json", copy / "rungs")
+        state.refresh()
+        state.analyse()
+        said = state.whole()
+        assert said["subtitle"] == subtitle(load(copy))
+        assert {nopm for _, nopm in said["curve"]["fast"]} <= {one["nopm"] for one in said["rungs"]}
+        assert said["rungs"][-1]["nopm"] in {nopm for _, nopm in said["curve"]["fast"]}
+
+
 def test_a_recording_without_events_is_followed_too(tmp_path: Path) -> None:
     said = seen(unpack(PLATEAU, tmp_path)).whole()
     assert said["sentence"] and said["knees"]
@@ -185,22 +241,53 @@ def test_what_is_no_campaign_is_an_error(tmp_path: Path) -> None:
         CampaignState(tmp_path)
 
 
-def test_prometheus_gets_the_figures_of_the_second(folder: Path, tmp_path: Path) -> None:
+METRIC = re.compile(r"\bkneebench_\w+")
+
+
+def test_prometheus_gets_each_second_and_keeps_the_last_one_after_the_end(
+    folder: Path, tmp_path: Path
+) -> None:
     events = [json.loads(line) for line in (folder / FILE).read_text().splitlines()]
     last = max(n for n, event in enumerate(events) if "second" in event.get("data", {}))
+    second = events[last]["data"]["second"]
     copy = unfinished(folder, tmp_path, last + 1)
     with Store(copy):
         text, _ = exposition(seen(copy))
-    stopped, _ = exposition(seen(copy))
-    assert "kneebench_nopm" not in stopped and "kneebench_running" in stopped
-    nopm = events[last]["data"]["second"]["nopm"]
-    assert re.search(
-        rf'kneebench_nopm{{campaign="[^"]+",configuration="[a-z]+",phase="\w+"}} {nopm}\n', text
-    )
-    assert "kneebench_left_seconds" in text and "kneebench_core_busy_ratio" in text
-    assert "kneebench_left_low_seconds" in text and "kneebench_left_high_seconds" in text
-    done, _ = exposition(seen(folder))
-    assert "kneebench_nopm" not in done and "kneebench_running" in done
+    of = r'constraint="",database="simulated",phase="\w+",storage="(fast|slow)"'
+    campaign = 'campaign="[^"]+"'
+    assert re.search(rf"kneebench_nopm{{{campaign},{of}}} {second['nopm']}\n", text)
+    assert second["p999_s"] > second["mean_s"] > 0
+    assert f'storage="fast"}} {second["p999_s"]}\n' in text.replace("slow", "fast")
+    assert METRIC.findall(exposition(seen(folder))[0]) == METRIC.findall(text)
+    assert "kneebench_running" in text and text.count("_created") == 0
+    rungs = re.findall(r"kneebench_rungs_total{.*} (\d+)\.0\n", text)
+    assert sum(map(int, rungs)) == len([*(copy / "rungs").iterdir()])
+
+
+def test_a_second_has_the_bytes_of_all_devices_together() -> None:
+    seen = {"device.read_bytes": {"a": 1e6, "b": 2e6}, "device.write_bytes": {"a": 4e6}}
+    second = live_second([60.0], Tick(now_s=1.0, alive=1, seconds=()), seen)
+    assert (second.read_bytes_per_s, second.write_bytes_per_s) == (3e6, 4e6)
+    assert second.p999_s is None
+
+
+def test_between_rungs_prometheus_gets_no_second(folder: Path, tmp_path: Path) -> None:
+    events = [json.loads(line) for line in (folder / FILE).read_text().splitlines()]
+    rung = next(n for n, event in enumerate(events) if event["kind"] == "rung")
+    copy = unfinished(folder, tmp_path, rung + 1)
+    with Store(copy):
+        assert "kneebench_nopm" not in exposition(seen(copy))[0]
+
+
+def test_every_metric_is_documented_and_the_dashboard_asks_for_no_other(folder: Path) -> None:
+    docs = Path(__file__).parent.parent / "docs"
+    exported = {*METRIC.findall(exposition(seen(folder))[0])}
+    table = [line for line in (docs / "watch.md").read_text().splitlines() if line[:1] == "|"]
+    of_devices = {f"kneebench_device_{way}_bytes_per_second" for way in ("read", "write")}
+    assert {*METRIC.findall("".join(table))} == exported | of_devices
+    panels = json.loads((docs / "grafana.json").read_text())["panels"]
+    asked = [query["expr"] for panel in panels for query in panel["targets"]]
+    assert asked and {*METRIC.findall("".join(asked))} <= exported | of_devices
 
 
 # --- who may ask ----------------------------------------------------------------------------------
@@ -243,7 +330,8 @@ def test_the_page_its_state_and_its_events_are_served_on_loopback(page: str) -> 
     with urllib.request.urlopen(f"{page}events", timeout=10) as events:
         lines = [events.readline().decode() for _ in range(4)]
     assert lines[0] == "retry: 1000\n" and lines[2] == "event: state\n"
-    assert json.loads(lines[3].removeprefix("data: "))["now"]["finished"] is True
+    first = json.loads(lines[3].removeprefix("data: "))
+    assert first["now"]["finished"] is True and first["sentence"]
     assert get(page, Host="evil.example")[0] == 400
     assert get(page, Host="localhost:1")[0] == 200
     with urllib.request.urlopen(urllib.request.Request(page, method="HEAD")) as answer:
@@ -359,10 +447,14 @@ def test_a_browser_shows_it_on_one_screen_without_a_word_on_the_console(
         assert tab.evaluate("document.querySelectorAll('svg').length") == 4
         assert tab.evaluate("document.documentElement.scrollHeight <= innerHeight")
         assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        for (users, nopm), found in zip(tab.evaluate(CIRCLES), knees(folder), strict=True):
+            assert users == pytest.approx(found.users.value, rel=0.02)
+            assert nopm == pytest.approx(found.nopm.value, rel=0.01)
+        assert tab.evaluate(f"{SUBTITLE} === {json.dumps(subtitle(load(folder)))}")
         colours = "[...document.querySelectorAll('#{} .series')].map((one) => one.style.stroke)"
         assert tab.evaluate(colours.format("nopm")) == tab.evaluate(colours.format("curve"))
         said = tab.evaluate("document.body.innerText")
-        assert "log latency" in said and "checks of the last rung passed" in said
+        assert "Why each climb ended" in said and "checks of the last rung passed" in said
         assert tab.console == []
 
 
@@ -389,6 +481,39 @@ def test_a_page_whose_connection_was_cut_finds_back_and_shows_what_it_missed(
             assert tab.evaluate("state.rungs.length") == rungs
 
 
+@pytest.mark.browser
+@pytest.mark.skipif(not BROWSER, reason="Chromium is not installed")
+def test_every_line_of_every_message_can_be_read(folder: Path, tmp_path: Path) -> None:
+    copy = unfinished(folder, tmp_path, 10**6)
+    with (copy / FILE).open("a") as file:
+        for number in range(20):
+            words = f"warning {number}: " + "the log's drive was slower than before, " * 6
+            file.write(json.dumps({"at": 1e9, "kind": "warning", "doing": words}) + "\n")
+    with opened(tmp_path, 1440, 1000) as tab, served(copy) as url:
+        tab.open(url)
+        tab.wait_until("document.querySelectorAll('#messages li').length === 20")
+        assert tab.evaluate("messages.querySelector('ul').clientHeight") == tab.evaluate(
+            "messages.querySelector('ul').scrollHeight"
+        )
+
+
+def knees(folder: Path) -> list[Knee]:
+    return [found for climb in load(folder).climbs if (found := knee(climb))]
+
+
+CIRCLES = """(() => {
+  const [least, most] = [...document.querySelectorAll('#curve text')].slice(3, 5);
+  const lines = [...document.querySelectorAll('#curve .axis')].map(
+    (one) => +one.getAttribute('y1'));
+  const high = +document.querySelectorAll('#curve text')[2].textContent.replaceAll(',', '');
+  const [from, to] = [least, most].map((one) => +one.getAttribute('x'));
+  const share = (at) => (at - from) / (to - from);
+  return [...document.querySelectorAll('#curve circle[r="6"]')].map((one) => [
+    +least.textContent + share(+one.getAttribute('cx')) * (most.textContent - least.textContent),
+    high * (lines[0] - one.getAttribute('cy')) / (lines[0] - lines[2])]);
+})()"""
+"""Users and NOPM of each circle, by the axes."""
+SUBTITLE = "document.getElementById('subtitle').textContent"
 SENTENCE = "document.getElementById('sentence').textContent"
 CONNECTION = "document.getElementById('connection').textContent"
 

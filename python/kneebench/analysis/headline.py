@@ -10,7 +10,7 @@ from kneebench.analysis.comparison import called, compare
 from kneebench.analysis.databases import by_database, database_rows
 from kneebench.analysis.final_estimates import rounds_of
 from kneebench.analysis.fixed_rate import without_wait
-from kneebench.analysis.knee import below_best, final_rungs, knee, place
+from kneebench.analysis.knee import below_best, best_rung, final_rungs, knee, place
 from kneebench.analysis.levelling import Levelling, levelling
 from kneebench.analysis.levelling_words import answer, finding
 from kneebench.analysis.levelling_words import sentence as behind
@@ -80,7 +80,8 @@ def subtitle(results: Results) -> str:
         sentence = behind(swept).rstrip(".")
     elif not first_warming(results.climbs):
         knees = (found for climb in results.climbs if (found := knee(climb)))
-        sentence = next((f"NOPM: {_counts(one.nopm)}" for one in knees), "")
+        measured = (f"NOPM: {_counts(one.nopm)}" for one in knees)
+        sentence = next(measured, "") or _so_far(results)
     cached = (
         "Data cached: this tests the log and write-back, not reads"
         if data_cached(results.climbs)
@@ -89,6 +90,16 @@ def subtitle(results: Results) -> str:
     rounds = rounds_of(results)
     ended = capital(rounds.sentence) if rounds else ""
     return ". ".join(filter(None, (sentence, _below_best(results), ended, cached)))
+
+
+def _so_far(results: Results) -> str:
+    """The best search rung of each climb, where there are no final runs yet."""
+    best = {one.configuration.name: rung for one in results.climbs if (rung := best_rung(one))}
+    found = [
+        f"{name} {significant(rung.tally.nopm)} NOPM at {number_of_users(rung.users)}"
+        for name, rung in best.items()
+    ]
+    return f"Best search rung{'s' if found[1:] else ''} so far: {listed(found)}" if found else ""
 
 
 def _below_best(results: Results) -> str:
@@ -352,7 +363,9 @@ def _interval(results: Results) -> Iterator[str]:
 
 
 def first_sweep(results: Results) -> Levelling | None:
-    """Where the first sweep levels off; None without a sweep."""
+    """Where the first sweep levels off; None without a sweep, or before its first final run."""
+    if not any(knee(climb) for climb in results.climbs):
+        return None
     return next((levelling(sweep) for sweep in sweeps(results)), None)
 
 

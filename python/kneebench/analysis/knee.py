@@ -67,6 +67,18 @@ def knee_rung(climb: Climb) -> Rung | None:
     )
 
 
+def rungs_by_users(climb: Climb) -> list[Rung]:
+    """The valid rungs of a climb's curve, in the order of users; of two with as many the later."""
+    rungs = (r for r in climb.of("search", "bisection", "fixed_load") if not r.invalid)
+    return sorted({rung.users: rung for rung in rungs}.values(), key=lambda rung: rung.users)
+
+
+def best_rung(climb: Climb) -> Rung | None:
+    """The valid search rung with most NOPM."""
+    searched = (rung for rung in climb.of("search", "bisection") if not rung.invalid)
+    return max(searched, key=lambda rung: rung.tally.nopm, default=None)
+
+
 class BelowBest(NamedTuple):
     """The rung of a climb with most NOPM, and the final runs' share of that. The best of many short
     rungs is partly luck.
@@ -80,8 +92,7 @@ def below_best(climb: Climb) -> BelowBest | None:
     """Where a climb looked for the most throughput, and its final runs gave less of it than a knee
     promises; None elsewhere.
     """
-    searched = [rung for rung in climb.of("search", "bisection") if not rung.invalid]
-    best = max(searched, key=lambda rung: rung.tally.nopm, default=None)
+    best = best_rung(climb)
     if climb.stopped_by not in FOR_THROUGHPUT or not best or not (found := knee(climb)):
         return None
     share = found.nopm.value / best.tally.nopm if best.tally.nopm else 1.0

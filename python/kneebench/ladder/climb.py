@@ -123,6 +123,15 @@ def _search(
         users = steps.following(users, ladder.step, last)
 
 
+def judged_so_far(climbed: Sequence[Rung], ladder: Ladder) -> tuple[StopResult, ...]:
+    """What every stop says of the rungs of a climb that has not ended; nothing before its first.
+    Rungs with fewer users than the first are for the knee alone: they come after the search.
+    """
+    search = [rung for rung in climbed if rung.order.phase == "search" and not rung.invalid]
+    upwards = [rung for rung in search if rung.users >= search[0].users]
+    return _judged(upwards, ladder) if upwards else ()
+
+
 def _judged(
     rungs: Sequence[Rung], ladder: Ladder, *, but: Sequence[str] = ()
 ) -> tuple[StopResult, ...]:

@@ -1,32 +1,33 @@
-"""What a campaign's folder says of the campaign now: how far it is, its seconds, its curve, how
-near each stop condition is, and what the brief would say.
+"""What a campaign's folder says of the campaign now: how far it is, its seconds, and by the brief's
+own analysis its title, its curves with their knees, and how near each stop condition is.
 """
 
 from __future__ import annotations
 
 import time
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from kneebench.analysis.headline import headline
-from kneebench.analysis.knee import knee
-from kneebench.analysis.wording import listed, number_of_users
+from kneebench.analysis.configuration_summary import point as measured_point
+from kneebench.analysis.headline import headline, subtitle
+from kneebench.analysis.knee import knee, rungs_by_users
+from kneebench.analysis.wording import number_of_users
 from kneebench.errors import KneebenchError
 from kneebench.lab.volumes import preconditioning_s
-from kneebench.ladder import stops
+from kneebench.ladder.climb import judged_so_far
 from kneebench.plan.duration import expected
-from kneebench.records import Event, Results, Rung, StopResult
+from kneebench.records import Climb, Configuration, Event, Results, Rung, StopResult
 from kneebench.results import load
-from kneebench.results.campaign_reader import rung_file
+from kneebench.results.allowance import Allowance
+from kneebench.results.campaign_reader import rung_file, rungs_in, with_rungs
 from kneebench.results.event_log import EventReader, Logged
-from kneebench.results.formats import read_rung
+from kneebench.results.formats import KeptRung, read_rung
 from kneebench.results.head import read_head, study_of
 from kneebench.results.lock import held
 from kneebench.results.step_times import StepTimes
 from kneebench.screen.progress import Progress, message_of
-from kneebench.shelf import STOPS
 from kneebench.units import significant
 
 SECONDS, MESSAGES = 300, 20
@@ -35,9 +36,22 @@ UNFORESEEN = (ValueError, TypeError, LookupError, ArithmeticError, OSError, Recu
 """Of a folder that is damaged, or was written by another version: the page leaves it out."""
 NEAREST = 0.95
 """Of a stop condition that has not fired, at most."""
-SPARING = 200
-"""The analysis takes a moment: so many times as long is waited before it is made again, so that it
-costs half a percent of a core."""
+RESULTS = ("campaign.json", "rungs", "climbs", "conditions", "finished.json")
+"""What the brief's analysis reads of a folder."""
+
+
+class Findings(NamedTuple):
+    """What the brief would say if the campaign ended now, by configuration where it is of one.
+
+    `curve`: users and NOPM of each rung on it; `knees`: what is quoted there; `stops`: how near
+    each condition of the climb under way is, or why each climb ended.
+    """
+
+    sentence: str = ""
+    subtitle: str = ""
+    curve: Mapping[str, Sequence[tuple[int, float]]] = {}
+    knees: Mapping[str, Mapping[str, Any]] = {}
+    stops: Sequence[Mapping[str, Any]] = ()
 
 
 class CampaignState:
@@ -56,14 +70,29 @@ class CampaignState:
         self._progress = self._begin()
         self.seconds: deque[dict[str, Any]] = deque(maxlen=SECONDS)
         self.messages: deque[str] = deque(maxlen=MESSAGES)
-        self.rungs: list[Rung] = []
-        self._sentence, self._knees = "", dict[str, dict[str, float]]()
-        self._analysed_s, self._took_s = -1e9, 0.0
+        self.failed = Counter[str]()
+        """Failed transactions in the seconds of all rungs, by configuration."""
+        self._read = dict[str, KeptRung]()
+        self._last: Rung | None = None
+        self._findings, self._analysed = Findings(), list[int]()
 
     @property
     def campaign_id(self) -> str:
         """The campaign's id, as in its folder's name."""
         return self._campaign.id
+
+    @property
+    def rungs(self) -> Counter[str]:
+        """Number of rungs measured, by configuration; those of the plan are all there."""
+        found = Counter(dict.fromkeys((one.id for one in self._study.configurations), 0))
+        found.update(one.rung.order.configuration for one in self._read.values())
+        return found
+
+    def labels(self, id: str) -> dict[str, str]:
+        """What a configuration consists of; of a single database its engine."""
+        found = self._progress.configurations.get(id) or Configuration(id=id, storage=id)
+        database = found.database or self._campaign.engines.get("", "")
+        return {"storage": found.storage, "constraint": found.constraint, "database": database}
 
     def refresh(self) -> bool:
         """Read what is new; whether more than a second's figures is. What cannot be understood is
@@ -112,10 +141,8 @@ class CampaignState:
             "seconds": list(self.seconds),
             "messages": list(self.messages),
             "rungs": [{**one._asdict(), "name": one.name} for one in self._progress.lines],
-            "knees": self._knees,
-            "stops": [*self._stops()],
             "health": [*self._health()],
-            "sentence": self._sentence,
+            **self._findings._asdict(),
             "now": self.now(),
         }
 
@@ -133,24 +160,47 @@ class CampaignState:
             return False
 
     def analyse(self) -> None:
-        """Find the brief's sentence and the knees as they are now, unless that was just done."""
-        began = time.monotonic()
-        if began - self._analysed_s < SPARING * self._took_s and not self.finished:
+        """Find what the brief would say now, if any of the results was written since."""
+        parts = [self.folder / name for name in RESULTS]
+        written = [one.stat().st_mtime_ns if one.exists() else 0 for one in parts]
+        if written == self._analysed:
             return
+        self._analysed = written
         try:
-            results = load(self.folder)
-            finals = any(climb.of("final_run", "fixed_load") for climb in results.climbs)
-            self._sentence = headline(results) if finals else so_far(results)
+            self._findings = self._found(self._results())
         except (KneebenchError, *UNFORESEEN) as error:
-            self._sentence = f"Not known: {error}"
-        else:
-            self._knees = {
-                climb.configuration.name: {"users": found.users.value, "nopm": found.nopm.value}
-                for climb in results.climbs
-                if (found := knee(climb))
-            }
-        self._analysed_s = time.monotonic()
-        self._took_s = self._analysed_s - began
+            self._findings = self._findings._replace(sentence=f"Not known: {error}", subtitle="")
+
+    def _results(self) -> Results:
+        """Those that the brief would have; until the end rungs are read once, tables not at all."""
+        if self.finished:
+            return load(self.folder)
+        campaign, allowance = read_head(self.folder), Allowance()
+        rungs = rungs_in(self.folder, self._study.workload, allowance, self._read)
+        return with_rungs(self.folder, campaign, rungs, allowance)
+
+    def _found(self, results: Results) -> Findings:
+        point = f"{measured_point(results.campaign)}{'' if results.finished else ' so far'}"
+        knees = {one.configuration.name: knee(one) for one in results.climbs}
+        return Findings(
+            headline(results),
+            subtitle(results),
+            {
+                one.configuration.name: [(r.users, r.tally.nopm) for r in rungs_by_users(one)]
+                for one in results.climbs
+            },
+            {
+                name: {
+                    "users": found.users.value,
+                    "nopm": found.nopm.value,
+                    "words": f"{point} at {number_of_users(found.users.value)}"
+                    f" ({significant(found.nopm.value)} NOPM)",
+                }
+                for name, found in knees.items()
+                if found
+            },
+            [*self._stops(results.climbs)],
+        )
 
     def _begin(self) -> Progress:
         host = self._campaign.host
@@ -165,7 +215,6 @@ class CampaignState:
         self.heard_s = self._now_s = logged.at_s
         if "folder" in event.data:  # a campaign that is resumed reports what it kept once more
             self._progress, self._written_to = self._begin(), str(event.data["folder"])
-            self.rungs.clear()
         if event.data.get("in", self._written_to) != self._written_to:
             return  # a rung of a proof
         if event.kind == "rung":
@@ -176,58 +225,49 @@ class CampaignState:
         if self._progress.second:
             second = self._progress.second.model_dump(exclude_none=True)
             self.seconds.append({"at_s": logged.at_s, **self._where(), **second})
+            self.failed[self.seconds[-1]["configuration"]] += self._progress.second.failed
         if said := message_of(event):
             self.messages.append(said)
 
     def _where(self) -> dict[str, Any]:
         """Of which rung a second is."""
         if not (order := self._progress.order):
-            return {"users": 0, "name": "", "phase": ""}
-        configuration = self._progress.configurations.get(order.configuration)
+            return {"users": 0, "name": "", "phase": "", "configuration": ""}
+        id = order.configuration
+        configuration = self._progress.configurations.get(id)
         name = configuration.name if configuration else ""
-        return {"users": order.users, "name": name, "phase": order.phase}
+        return {"users": order.users, "name": name, "phase": order.phase, "configuration": id}
 
     def _with_rung(self, event: Event) -> Event:
         """The event with its rung, or without data where its file cannot be read."""
         try:
             file = rung_file(self.folder, str(event.data.get("key")))
-            rung = read_rung(file, self._study.workload).rung
+            kept = read_rung(file, self._study.workload)
         except KneebenchError as error:
             self.messages.append(str(error))
             return event.model_copy(update={"data": {}})
-        self.rungs.append(rung)
-        return event.model_copy(update={"data": {**event.data, "rung": rung}})
+        self._read[file.stem], self._last = kept, kept.rung
+        return event.model_copy(update={"data": {**event.data, "rung": kept.rung}})
 
-    def _climb(self) -> list[Rung]:
-        """The search rungs of the climb under way, or of the last one."""
-        searched = [one for one in self.rungs if one.order.phase == "search" and not one.invalid]
-        if not searched:
-            return []
-        last = searched[-1].order
-        return [
-            one
-            for one in searched
-            if (one.order.configuration, one.order.repeat) == (last.configuration, last.repeat)
-        ]
+    def _stops(self, climbs: Sequence[Climb]) -> Iterator[dict[str, Any]]:
+        """Of the climb under way what each condition says, and how near it is; between climbs and
+        after them what the brief reports of each.
+        """
+        order = self._progress.order
+        of_order = (one for one in climbs if order and one.id == order.configuration)
+        under_way = next((one for one in of_order if not one.stopped_by), None)
+        for climb in (under_way,) if under_way else climbs:
+            shown = {"of": climb.configuration.name, "ended": not under_way}
+            for one in self._judged(climb) if under_way else climb.reported:
+                yield {**one.model_dump(mode="json"), "share": _nearness(one), **shown}
 
-    def _stops(self) -> Iterator[dict[str, Any]]:
-        """How near each stop condition is, by the latest search rung."""
-        if not (searched := self._climb()):
-            return
-        by_id = {one.id: one for one in self._study.configurations}
-        if not (configuration := by_id.get(searched[-1].order.configuration)):
-            return
-        ladder = self._study.rungs(configuration).ladder
-        for name in STOPS.names():
-            result = stops.find(name).judge(searched, stops.limits(name, ladder))
-            share, of = _nearness(result), configuration.name
-            yield {**result.model_dump(mode="json"), "share": share, "of": of}
+    def _judged(self, climb: Climb) -> tuple[StopResult, ...]:
+        return judged_so_far(climb.rungs, self._study.rungs(climb.configuration).ladder)
 
     def _health(self) -> Iterator[dict[str, Any]]:
         """What speaks for and against the latest rung."""
-        if not self.rungs:
+        if not (last := self._last):
             return
-        last = self.rungs[-1]
         failed = [check for check in last.checks if not check.passed]
         yield from ({"good": False, "words": check.sentence} for check in failed)
         yield from (
@@ -237,18 +277,6 @@ class CampaignState:
         yield {"good": busy < 0.8, "words": f"load generator {100 * busy:.0f}% busy"}
         if not failed:
             yield {"good": True, "words": f"all {len(last.checks)} checks of the last rung passed"}
-
-
-def so_far(results: Results) -> str:
-    """What the climbs have found until now; empty before the first rung that is judged."""
-    found = []
-    for climb in results.climbs:
-        searched = [rung for rung in climb.of("search", "bisection") if not rung.invalid]
-        if searched:
-            best = max(searched, key=lambda rung: rung.tally.nopm)
-            nopm, users = significant(best.tally.nopm), number_of_users(best.users)
-            found.append(f"{climb.configuration.name} {nopm} NOPM at {users}")
-    return f"So far: {listed(found)}" if found else ""
 
 
 def _nearness(result: StopResult) -> float | None:

@@ -53,7 +53,7 @@ function roundUp(value) {
 function chart(id, series, { x, shown, axis, dots }) {
   const figure = by(id);
   figure.querySelector("svg")?.remove();
-  const points = series.flatMap((one) => one.points);
+  const points = series.flatMap((one) => [...one.points, ...one.circles || []]);
   if (!points.length) return;
   const wide = Math.max(figure.clientWidth, 200);
   const xs = points.map((p) => p[0]);
@@ -81,16 +81,18 @@ function chart(id, series, { x, shown, axis, dots }) {
   figure.append(svg);
 }
 
+// `circles` of a series stand where the brief has its knee, which need not be on its line.
 function draw(svg, one, across, up, dots) {
   const path = one.points.map(([a, b], n) => `${n && !one.breaks?.has(n) ? "L" : "M"}${
     across(a).toFixed(1)} ${up(b).toFixed(1)}`).join("");
   const style = `stroke: ${colour(one.colour)}`;
   svg.append(element("path", { d: path, class: "series", style }));
-  for (const [a, b, knee] of dots ? one.points : []) {
+  for (const [a, b] of dots ? one.points : []) {
     svg.append(element("circle", {
-      cx: across(a), cy: up(b), r: knee ? 6 : 2.5, style: `${style}; fill: ${
-        knee ? "none" : colour(one.colour)}; stroke-width: 2`,
-    }));
+      cx: across(a), cy: up(b), r: 2.5, style: `${style}; fill: ${colour(one.colour)}` }));
+  }
+  for (const [a, b] of one.circles || []) {
+    svg.append(element("circle", { cx: across(a), cy: up(b), r: 6, class: "knee", style }));
   }
 }
 
@@ -141,19 +143,15 @@ function caption(id, parts) {
 
 function curve() {
   const names = state.configurations;
-  const shownPhases = ["search", "bisection", "fixed_load"];
   const series = names.map((name, n) => {
     const knee = state.knees[name];
-    const rungs = state.rungs.filter((one) => one.name === name && !one.invalid
-      && shownPhases.includes(one.phase));
-    const points = rungs.map((one) => [one.users, one.nopm, knee && one.users === knee.users]);
-    return { colour: n, points: points.sort((a, b) => a[0] - b[0]) };
+    const circles = knee ? [[knee.users, knee.nopm]] : [];
+    return { colour: n, points: state.curve[name] || [], circles };
   });
   const measured = names.filter((name, n) => series[n].points.length);
   caption("curve", measured.map((name) => {
     const knee = state.knees[name];
-    const words = knee ? `, knee ${now.finished ? "" : "so far "}at ${knee.users} users` : "";
-    return [`${name}${words}`, names.length > 1 ? names.indexOf(name) : null];
+    return [knee ? `${name}, ${knee.words}` : name, names.length > 1 ? names.indexOf(name) : null];
   }));
   chart("curve", series, { x: (v) => `${v}`, shown: count, axis: "users", dots: true });
 }
@@ -166,12 +164,14 @@ function stops() {
     const bar = element("div", { role: "meter", "aria-valuemin": 0, "aria-valuemax": 100,
       "aria-valuenow": Math.round(100 * (one.share || 0)), "aria-label": one.stop });
     bar.append(element("i", { style: `width: ${100 * (one.share || 0)}%` }));
-    row.append(element("span", {}, one.stop.replaceAll("_", " ")), bar,
-      element("small", {}, one.sentence));
+    const parts = one.ended ? [element("span", {}, one.of)]
+      : [element("span", {}, one.stop.replaceAll("_", " ")), bar];
+    row.append(...parts, element("small", {}, one.sentence));
     return row;
   });
-  const of = state.stops.length ? ` of ${state.stops[0].of}` : "";
-  by("stops").querySelector("h2").textContent = `Distance to each stop condition${of}`;
+  const [first] = state.stops;
+  by("stops").querySelector("h2").textContent = first?.ended ? "Why each climb ended"
+    : `Distance to each stop condition${first ? ` of ${first.of}` : ""}`;
   by("stops").querySelector("div").replaceChildren(...rows);
 }
 
@@ -233,7 +233,8 @@ function showAll() {
   document.title = `${state.question} – Kneebench live`;
   text("campaign", state.campaign);
   text("question", state.question);
-  text("sentence", state.sentence || "Waiting for the first rung");
+  text("sentence", state.sentence);
+  text("subtitle", state.subtitle);
   curve();
   stops();
   list("health", state.health.map((one) => [one.words, one.good ? "good" : "bad"]));

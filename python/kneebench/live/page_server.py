@@ -17,7 +17,14 @@ from importlib.resources import files
 import uvicorn
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import HTMLResponse, PlainTextResponse, StreamingResponse
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    disable_created_metrics,
+    generate_latest,
+)
 from starlette.types import Receive, Scope, Send
 
 from kneebench.errors import KneebenchError, PlanError
@@ -66,25 +73,29 @@ class Follower:
         """How many pages listen now."""
         self._changed = asyncio.Condition()
         self._number, self._whole = 0, 0
+        self._status: tuple[bool, bool] | None = None
         self._made, self._made_at_s = "", 0.0
 
     async def follow(self) -> None:
         """Until it is cancelled."""
-        status = None
         while True:
-            heard_s, before = self.state.heard_s, status
-            status = (self.state.finished, self.state.running)
-            try:
-                more = self.state.refresh()
-            except (KneebenchError, OSError) as error:  # the folder was moved, or is damaged
-                self.state.messages.append(str(error))
-                more = False
-            if more or status != before:
-                await asyncio.to_thread(self.state.analyse)
-                await self._tell(whole=True)
-            elif self.state.heard_s != heard_s:
-                await self._tell(whole=False)
+            await self.look()
             await asyncio.sleep(EVERY_S)
+
+    async def look(self) -> None:
+        """Once; what has changed is told."""
+        heard_s, before = self.state.heard_s, self._status
+        self._status = (self.state.finished, self.state.running)
+        try:
+            more = self.state.refresh()
+        except (KneebenchError, OSError) as error:  # the folder was moved, or is damaged
+            self.state.messages.append(str(error))
+            more = False
+        if more or self._status != before:
+            await asyncio.to_thread(self.state.analyse)
+            await self._tell(whole=True)
+        elif self.state.heard_s != heard_s:
+            await self._tell(whole=False)
 
     async def _tell(self, *, whole: bool) -> None:
         async with self._changed:
@@ -123,6 +134,7 @@ def application(state: CampaignState, *, token: str = "", names: Sequence[str] =
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        await follower.look()
         following = asyncio.create_task(follower.follow())
         yield
         following.cancel()
@@ -213,50 +225,57 @@ def _asset(name: str) -> str:
 
 
 SECOND = {
-    "nopm": ("kneebench_nopm", "New-Orders per minute in the latest second"),
-    "users": ("kneebench_users", "Virtual users of the rung under way"),
-    "mean_s": ("kneebench_latency_mean_seconds", "Mean latency in the latest second"),
-    "failed": ("kneebench_failed_transactions", "Failed transactions in the latest second"),
+    "nopm": ("kneebench_nopm", "New-Orders per minute"),
+    "users": ("kneebench_users", "Virtual users of the rung"),
+    "mean_s": ("kneebench_latency_mean_seconds", "Mean latency of all transactions"),
+    "p999_s": ("kneebench_latency_p999_seconds", "P99.9 latency of all transactions"),
     "late_s": ("kneebench_clock_delay_seconds", "Longest delay of the load generator's clock"),
-    "log_write_s": ("kneebench_log_write_seconds", "Mean log write in the latest second"),
-    "read_await_s": ("kneebench_device_read_seconds", "Mean device read in the latest second"),
-    "write_await_s": ("kneebench_device_write_seconds", "Mean device write in the latest second"),
+    "log_write_s": ("kneebench_log_write_seconds", "Mean log write"),
+    "read_await_s": ("kneebench_device_read_seconds", "Mean device read"),
+    "write_await_s": ("kneebench_device_write_seconds", "Mean device write"),
+    "read_bytes_per_s": ("kneebench_device_read_bytes_per_second", "Read from the devices"),
+    "write_bytes_per_s": ("kneebench_device_write_bytes_per_second", "Written to the devices"),
 }
 """By field of a second: the metric's name, and what it is."""
 
 LEFT = {
-    "left_s": "Expected until its end",
+    "left_s": "Expected until the end of the campaign",
     "left_low_s": "The least that is expected until its end",
     "left_high_s": "The most that is expected until its end",
 }
 """The same of the time left."""
 
+disable_created_metrics()  # type: ignore[no-untyped-call]
+
 
 def exposition(state: CampaignState) -> tuple[str, str]:
-    """The metrics as text, and its media type. Between rungs there are none of a second, and
-    of a campaign that is not measured only what it has reached.
+    """The metrics as text, and its media type. Between rungs there are none of a second; those of
+    the last one stay when the campaign has ended.
     """
-    registry, now = CollectorRegistry(), state.now()
-    label, campaign = ["campaign"], state.campaign_id
+    registry, now, campaign = CollectorRegistry(), state.now(), state.campaign_id
+    made = dict[str, Counter | Gauge]()
 
-    def put(name: str, about: str, value: float) -> None:
-        Gauge(name, about, label, registry=registry).labels(campaign).set(value)
+    def put(name: str, about: str, value: float, **labels: str) -> None:
+        kind = Counter if name.endswith("_total") else Gauge
+        if name not in made:
+            made[name] = kind(name, about, ["campaign", *labels], registry=registry)
+        made[name].labels(campaign, *labels.values()).inc(value)
 
     put("kneebench_running", "1 while the campaign is measured", float(now["running"]))
     put("kneebench_elapsed_seconds", "Since the campaign was started", now["elapsed_s"])
-    put("kneebench_rungs", "Rungs measured", float(len(state.rungs)))
-    if not now["running"]:
-        return generate_latest(registry).decode(), CONTENT_TYPE_LATEST
     for name, about in LEFT.items():
-        put(f"kneebench_{name}econds", about, now[name])
-    second = now["second"] or {}
-    labels, where = [*label, "configuration", "phase"], (now["configuration"], now["phase"])
+        put(f"kneebench_{name}econds", about, now.get(name, 0.0))
+    for id, rungs in state.rungs.items():
+        put("kneebench_rungs_total", "Rungs measured", rungs, **state.labels(id))
+        failed = state.failed[id]
+        put("kneebench_failed_transactions_total", "Failed", failed, **state.labels(id))
+    if not state.seconds or (now["running"] and not now["second"]):
+        return generate_latest(registry).decode(), CONTENT_TYPE_LATEST
+    last = state.seconds[-1]
+    labels = {**state.labels(last["configuration"]), "phase": last["phase"]}
     for field, (name, about) in SECOND.items():
-        if field in second:
-            Gauge(name, about, labels, registry=registry).labels(campaign, *where).set(
-                second[field]
-            )
-    busy = Gauge("kneebench_core_busy_ratio", "Busy share", [*label, "core"], registry=registry)
-    for core, share in second.get("cores", {}).items():
-        busy.labels(campaign, core).set(share)
+        if field in last:
+            put(name, f"{about}, in the latest second", last[field], **labels)
+    for core, share in last["cores"].items():
+        put("kneebench_core_busy_ratio", "Busy share of a database's core", share, core=core)
     return generate_latest(registry).decode(), CONTENT_TYPE_LATEST

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from math import fsum
 
+from kneebench._core import merged_quantiles
 from kneebench.analysis.wording import named, number_of_users
 from kneebench.databases.engine import UNLOCK, EndsStuckUsers, MakesLogFiles, Server
 from kneebench.errors import DatabaseLost, InvalidMeasurement, KneebenchError
@@ -176,6 +177,7 @@ def live_second(nopm: Sequence[float], tick: Tick, seen: Values) -> LiveSecond:
     """
     done = [one.committed + one.rolled_back for one in tick.seconds]
     spent_s = sum(one.mean_s * n for one, n in zip(tick.seconds, done, strict=True))
+    latencies = [one.histogram for one in tick.seconds if one.histogram]
     log_write, read, write = (
         quotient(seen, RATIOS[name])
         for name in ("log.write_latency", "device.read_await", "device.write_await")
@@ -183,11 +185,14 @@ def live_second(nopm: Sequence[float], tick: Tick, seen: Values) -> LiveSecond:
     return LiveSecond(
         nopm=nopm[-1] if nopm else 0.0,
         mean_s=spent_s / sum(done) if sum(done) else None,
+        p999_s=merged_quantiles(latencies, [0.999])[0] if latencies else None,
         failed=sum(one.failed for one in tick.seconds),
         late_s=tick.late_s,
         log_write_s=log_write,
         read_await_s=read,
         write_await_s=write,
+        read_bytes_per_s=combined(seen, "device.read_bytes"),
+        write_bytes_per_s=combined(seen, "device.write_bytes"),
         cores={name: round(busy, 3) for name, busy in seen.get("cores.busy", {}).items()},
     )
 

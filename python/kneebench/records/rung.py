@@ -235,18 +235,22 @@ class LiveSecond(Record):
     """What is known of a second of a rung when it ends, for a watcher; None where it was not
     measured.
 
-    `mean_s`: of all transactions; `failed`: of them; `late_s`: the longest delay of the load
-    generator's clock; `log_write_s`, `read_await_s`, `write_await_s`: means of the log's writes and
-    of the devices' reads and writes; `cores`: how busy each of the database's is, as a share.
+    `mean_s`, `p999_s`: of all transactions; `failed`: of them; `late_s`: the longest delay of the
+    load generator's clock; `log_write_s`, `read_await_s`, `write_await_s`: means of the log's
+    writes and of the devices' reads and writes; `read_bytes_per_s`, `write_bytes_per_s`: of all
+    these devices together; `cores`: how busy each of the database's is, as a share.
     """
 
     nopm: float = 0.0
     mean_s: float | None = None
+    p999_s: float | None = None
     failed: int = 0
     late_s: float = 0.0
     log_write_s: float | None = None
     read_await_s: float | None = None
     write_await_s: float | None = None
+    read_bytes_per_s: float | None = None
+    write_bytes_per_s: float | None = None
     cores: dict[str, float] = Field(default_factory=dict)
 
 

@@ -5,8 +5,9 @@ machine years later.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from pydantic import Field, ValidationError
 
@@ -40,6 +41,7 @@ from kneebench.results.formats import (
     Finished,
     KeptClimb,
     KeptConditions,
+    KeptRung,
     read_kept,
     read_rung,
 )
@@ -78,14 +80,24 @@ def load(folder: str | Path) -> Results:
     folder = Path(folder)
     if is_archive(folder):
         return _from_archive(folder)
-    campaign, finished = read_head(folder), _finished(folder)
+    campaign, allowance = read_head(folder), Allowance()
+    _finished(folder)
     require_tables(folder)
-    plan, allowance = campaign.resolved, Allowance()
     rungs = rungs_in(folder, workload(campaign), allowance)
-    kept = {climb.id: climb for climb in _climbs(folder, allowance)}
-    require_climbs(folder, campaign, kept.values(), rungs)
     if not is_own(folder, campaign):
         require_quantities(folder, (rung for rung in rungs if rung.order.phase in QUOTED))
+    return with_rungs(folder, campaign, rungs, allowance)
+
+
+def with_rungs(
+    folder: Path, campaign: Campaign, rungs: Sequence[Rung], allowance: Allowance
+) -> Results:
+    """The campaign in a folder whose rungs were read; the tables of their seconds are not looked
+    at.
+    """
+    plan, finished = campaign.resolved, _finished(folder)
+    kept = {climb.id: climb for climb in _climbs(folder, allowance)}
+    require_climbs(folder, campaign, kept.values(), rungs)
     planned = _planned(plan, [*kept, *(rung.order.configuration for rung in rungs)])
     configurations = planned | {id_: climb.configuration for id_, climb in kept.items()}
     final_checks = _conditions(folder, allowance)
@@ -213,13 +225,19 @@ def kept_rungs(folder: Path) -> tuple[Rung, ...]:
 
 
 def rungs_in(
-    folder: Path, workload: Workload | None, allowance: Allowance | None = None
+    folder: Path,
+    workload: Workload | None,
+    allowance: Allowance | None = None,
+    read: Mapping[str, KeptRung] = MappingProxyType({}),
 ) -> tuple[Rung, ...]:
     """The rungs of a campaign with this workload, by which each rung is checked against its own
-    numbers.
+    numbers; of those in `read` not again.
     """
     allowance = allowance or Allowance()
-    kept = {file: read_rung(file, workload, allowance) for file in rung_files(folder)}
+    kept = {
+        file: read.get(file.stem) or read_rung(file, workload, allowance)
+        for file in rung_files(folder)
+    }
     for file, one in kept.items():
         if file.stem != one.rung.order.key:
             raise KneebenchError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kneebench import units
+from kneebench.analysis.knee import rungs_by_users
 from kneebench.analysis.wording import listed, number_of_users, plural
 from kneebench.brief import chart_theme
 from kneebench.brief.lines import Plane, by_storage, line_colour
@@ -29,19 +30,14 @@ def section(view: ViewModel) -> Section | None:
 
 
 def _points(view: ViewModel, climb: Climb) -> list[dict[str, Any]]:
-    rungs = {
-        rung.users: rung
-        for rung in climb.of("search", "bisection", "fixed_load")
-        if not rung.invalid and rung.tally.latency
-    }
     return [
         {
             "name": view.name(climb.id),
-            "users": users,
+            "users": rung.users,
             "nopm": rung.tally.nopm,
             "ms": rung.tally.latency.mean_s * 1e3,
         }
-        for users, rung in sorted(rungs.items())
+        for rung in rungs_by_users(climb)
         if rung.tally.latency
     ]
 

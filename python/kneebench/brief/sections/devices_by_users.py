@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kneebench.analysis.knee import rungs_by_users
 from kneebench.brief.section import Column, Row, Section, Table, Tone, searched
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Climb, Rung
@@ -48,14 +49,10 @@ def section(view: ViewModel) -> Section | None:
 
 
 def _rows(view: ViewModel, climb: Climb) -> Iterator[Row]:
-    rungs = {
-        rung.users: rung
-        for rung in climb.of("search", "bisection", "fixed_load")
-        if not rung.invalid and rung.quantity("device.writes") is not None
-    }
-    for users, rung in sorted(rungs.items()):
-        tone: Tone = "strong" if users == climb.knee_users else "plain"
-        yield Row(cells=(view.name(climb.id), f"{users:,}", *_cells(rung)), tone=tone)
+    for rung in rungs_by_users(climb):
+        if rung.quantity("device.writes") is not None:
+            tone: Tone = "strong" if rung.users == climb.knee_users else "plain"
+            yield Row(cells=(view.name(climb.id), f"{rung.users:,}", *_cells(rung)), tone=tone)
 
 
 def _cells(rung: Rung) -> Iterator[str]:

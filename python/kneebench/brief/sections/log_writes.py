@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from kneebench import units
-from kneebench.analysis.knee import final_rungs, metered
+from kneebench.analysis.knee import final_rungs, metered, rungs_by_users
 from kneebench.analysis.log_histogram import AGREEMENT, agrees, is_certain, is_shown, merged
 from kneebench.analysis.wording import FEW, listed, percent, plural
 from kneebench.brief import chart_theme
@@ -36,20 +36,10 @@ def section(view: ViewModel) -> Section | None:
     )
 
 
-def _rungs(climb: Climb) -> list[Rung]:
-    """Those that are drawn, by their users."""
-    seen = {
-        rung.users: rung
-        for rung in climb.of("search", "bisection", "fixed_load")
-        if not rung.invalid
-    }
-    return [seen[users] for users in sorted(seen)]
-
-
 def _points(view: ViewModel, climb: Climb) -> list[dict[str, Any]]:
     return [
         {"name": view.name(climb.id), "users": rung.users, "ms": value * 1e3}
-        for rung in _rungs(climb)
+        for rung in rungs_by_users(climb)
         if (value := rung.quantity("log.write_latency"))
     ]
 
@@ -68,7 +58,7 @@ def _figure(view: ViewModel, points: list[dict[str, Any]]) -> Figure:
         else ""
     )
     judged = _judged(view, above)
-    rungs = [(climb, rung) for climb in view.climbs for rung in _rungs(climb)]
+    rungs = [(climb, rung) for climb in view.climbs for rung in rungs_by_users(climb)]
     found = ranges(view, rungs)
     caption = (
         "Each point is the mean of write plus sync, as the database issues them, over the window"
