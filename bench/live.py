@@ -69,7 +69,8 @@ def _page(campaign: Path, events: Path, seconds: int) -> float:
         assert process.stderr
         url = process.stderr.readline().removeprefix("live page: ").strip()
         threading.Thread(target=_listen, args=(f"{url}events",), daemon=True).start()
-        time.sleep(3)
+        urllib.request.urlopen(f"{url}state").close()  # it has read the campaign
+        time.sleep(1)
         page = psutil.Process(process.pid)
         before, began = page.cpu_times(), time.monotonic()
         _write_again(lines, campaign / FILE, seconds)
@@ -94,6 +95,7 @@ def _write_again(lines: Sequence[str], file: Path, seconds: int) -> None:
             log.write(loads[number % len(loads)])
             if number % 20 == 19:
                 log.write(rungs[number // 20 % len(rungs)])
+                (file.parent / "rungs").touch()  # as a file more does: the page reads it again
         time.sleep(1)
 
 

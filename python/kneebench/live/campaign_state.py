@@ -21,7 +21,7 @@ from kneebench.plan.duration import expected
 from kneebench.records import Climb, Configuration, Event, Results, Rung, StopResult
 from kneebench.results import load
 from kneebench.results.allowance import Allowance
-from kneebench.results.campaign_reader import rung_file, rungs_in, with_rungs
+from kneebench.results.campaign_reader import rung_file, rung_files, with_rungs
 from kneebench.results.event_log import EventReader, Logged
 from kneebench.results.formats import KeptRung, read_rung
 from kneebench.results.head import read_head, study_of
@@ -85,7 +85,7 @@ class CampaignState:
     def rungs(self) -> Counter[str]:
         """Number of rungs measured, by configuration; those of the plan are all there."""
         found = Counter(dict.fromkeys((one.id for one in self._study.configurations), 0))
-        found.update(one.rung.order.configuration for one in self._read.values())
+        found.update(one.rung.order.configuration for one in [*self._read.values()])
         return found
 
     def labels(self, id: str) -> dict[str, str]:
@@ -175,9 +175,16 @@ class CampaignState:
         """Those that the brief would have; until the end rungs are read once, tables not at all."""
         if self.finished:
             return load(self.folder)
-        campaign, allowance = read_head(self.folder), Allowance()
-        rungs = rungs_in(self.folder, self._study.workload, allowance, self._read)
-        return with_rungs(self.folder, campaign, rungs, allowance)
+        keys = [file.stem for file in rung_files(self.folder)]
+        kept = [self._read.get(key) or self._read_rung(key) for key in keys]
+        rungs = [one.rung for one in sorted(kept, key=lambda one: one.number)]
+        return with_rungs(self.folder, read_head(self.folder), rungs, Allowance())
+
+    def _read_rung(self, key: str) -> KeptRung:
+        """The rung of that key, as its file is now."""
+        file = rung_file(self.folder, key)
+        kept = self._read[key] = read_rung(file, self._study.workload)
+        return kept
 
     def _found(self, results: Results) -> Findings:
         point = f"{measured_point(results.campaign)}{'' if results.finished else ' so far'}"
@@ -241,13 +248,11 @@ class CampaignState:
     def _with_rung(self, event: Event) -> Event:
         """The event with its rung, or without data where its file cannot be read."""
         try:
-            file = rung_file(self.folder, str(event.data.get("key")))
-            kept = read_rung(file, self._study.workload)
+            self._last = self._read_rung(str(event.data.get("key"))).rung
         except KneebenchError as error:
             self.messages.append(str(error))
             return event.model_copy(update={"data": {}})
-        self._read[file.stem], self._last = kept, kept.rung
-        return event.model_copy(update={"data": {**event.data, "rung": kept.rung}})
+        return event.model_copy(update={"data": {**event.data, "rung": self._last}})
 
     def _stops(self, climbs: Sequence[Climb]) -> Iterator[dict[str, Any]]:
         """Of the climb under way what each condition says, and how near it is; between climbs and

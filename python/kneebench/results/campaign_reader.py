@@ -5,9 +5,8 @@ machine years later.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from types import MappingProxyType
 
 from pydantic import Field, ValidationError
 
@@ -41,7 +40,6 @@ from kneebench.results.formats import (
     Finished,
     KeptClimb,
     KeptConditions,
-    KeptRung,
     read_kept,
     read_rung,
 )
@@ -225,19 +223,13 @@ def kept_rungs(folder: Path) -> tuple[Rung, ...]:
 
 
 def rungs_in(
-    folder: Path,
-    workload: Workload | None,
-    allowance: Allowance | None = None,
-    read: Mapping[str, KeptRung] = MappingProxyType({}),
+    folder: Path, workload: Workload | None, allowance: Allowance | None = None
 ) -> tuple[Rung, ...]:
     """The rungs of a campaign with this workload, by which each rung is checked against its own
-    numbers; of those in `read` not again.
+    numbers.
     """
     allowance = allowance or Allowance()
-    kept = {
-        file: read.get(file.stem) or read_rung(file, workload, allowance)
-        for file in rung_files(folder)
-    }
+    kept = {file: read_rung(file, workload, allowance) for file in rung_files(folder)}
     for file, one in kept.items():
         if file.stem != one.rung.order.key:
             raise KneebenchError(
