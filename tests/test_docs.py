@@ -18,7 +18,7 @@ from kneebench.plan.default import sized_plan
 from kneebench.plan.json_schema import tables
 from kneebench.plan.preset import preset_text, presets
 from kneebench.plan.reader import parse_plan
-from kneebench.results_reference import frames_reference, results_reference
+from kneebench.results_reference import results_reference
 from kneebench.shelf import ENGINES, STOPS
 
 ROOT = Path(__file__).parent.parent
@@ -62,14 +62,9 @@ def test_every_setting_that_check_warns_of_is_in_the_docs(engine: str) -> None:
     assert {name for name in names if f"`{name}`" not in text.lower()} == set()
 
 
-def test_the_references_of_results_and_frames_are_current() -> None:
-    assert page("docs/results.md") == results_reference(), "write it again: make docs"
-    assert page("docs/frames.md") == frames_reference(), "write it again: make docs"
-
-
 def test_every_field_in_the_reference_of_results_has_content() -> None:
     section, empty = "", []
-    for line in results_reference().splitlines():
+    for line in "".join(results_reference().values()).splitlines():
         if line.startswith("#"):
             section = line.lstrip("# ")
         elif re.search(r"\| +\|$", line):

@@ -215,7 +215,7 @@ def generated(root: Path) -> dict[Path, str]:
         **schema_files(),
         root / "docs/plan.md": plan_reference(),
         root / "docs/cli.md": cli_reference(),
-        root / "docs/results.md": results_reference(),
+        **{root / "docs" / path: text for path, text in results_reference().items()},
         root / "docs/frames.md": frames_reference(),
         root / "distribution/README.md": long_description((root / "README.md").read_text()),
         root / "distribution/wheel/data/share/man/man1/kneebench.1": man_page(),

@@ -1,5 +1,6 @@
-"""Reference of the results folder (docs/results.md), generated from the records that are written
-there, the columns of its tables, and the quantities that meters read.
+"""Reference of the results folder (docs/results.md, and a page for each of its files in
+docs/results/), generated from the records that are written there, the columns of its tables, and
+the quantities that meters read.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ import ast
 import inspect
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kneebench.analysis.wording import capital
@@ -47,8 +48,8 @@ CONFIGURATION is the id of a configuration. KEY names a rung: `CONFIGURATION.PHA
 `bisection`, `drift_check`, `fixed_load`, `final_run` and `fixed_rate`.
 
 Each name ends with its unit: `_s` are seconds, `_w` watts, `_bytes` bytes, `_per_s` a rate per
-second; a share is from 0 to 1. Times of day are ISO 8601 with their zone. Where the tables below
-say None, the JSON has `null`.
+second; a share is from 0 to 1. Times of day are ISO 8601 with their zone. Where the pages of the
+files say None, the JSON has `null`.
 
 Each document has the number of its format. Version 0.1.0 writes format 5, the first that is kept:
 every later version reads it and all formats after it. Folders and archives of formats 1 to 4, of
@@ -66,6 +67,18 @@ as long as its `tally.window_s`. In `series` `at_s` is the end of a second, from
 in `seconds` it is the start of one, from the start of the load. A second belongs to the window if
 its middle does: `at_s - 0.5` in `series`, `at_s + 0.5` in `seconds`.
 [An example](python.md#duckdb-on-the-folder) joins the tables with the rungs.
+
+```{toctree}
+:hidden:
+
+results/campaign
+results/climb
+results/rung
+results/conditions
+results/series
+results/seconds
+results/finished
+```
 """
 _QUANTITIES = """## Quantities
 
@@ -90,10 +103,24 @@ _WRITTEN = "<!-- Written by `make docs`; change the source, not this file. -->"
 _HISTOGRAM = FrameColumn("text", "Latencies as an HDR histogram, V2, compressed, base64")
 
 
-def results_reference() -> str:
-    """docs/results.md: each file with its fields, columns and units."""
-    parts = (HEAD, *_tables(), *_quantities(), *_documents(), _WRITTEN, "")
-    return "\n".join(parts)
+FILES = {
+    "rung": "rungs/KEY.json",
+    "climb": "climbs/CONFIGURATION.json",
+    "conditions": "conditions/KEY.json",
+    "finished": "finished.json",
+    "campaign": "campaign.json",
+}
+"""By kind of document. A record in several of them is on the page of the first."""
+TABLES = {"series": "series/KEY.parquet", "seconds": "seconds/KEY.parquet"}
+
+
+def results_reference() -> dict[str, str]:
+    """docs/results.md and the page of each file, with its fields, columns and units; by path."""
+    head = HEAD
+    for name, file in {**FILES, **TABLES}.items():
+        head = head.replace(f"| `{file}` |", f"| [`{file}`](results/{name}.md) |")
+    pages = {"results.md": [head, _TABLES], **_tables(), **_documents()}
+    return {path: "\n".join((*parts, _WRITTEN, "")) for path, parts in pages.items()}
 
 
 def frames_reference() -> str:
@@ -108,18 +135,21 @@ def frames_reference() -> str:
     return "\n".join((*lines, _WRITTEN, ""))
 
 
-def _tables() -> Iterator[str]:
-    yield _TABLES
-    descriptions = {**columns.SECONDS, "histogram": _HISTOGRAM}
-    for name, types, about in (
-        ("series/KEY.parquet", SERIES, columns.SERIES),
-        ("seconds/KEY.parquet", SECONDS, descriptions),
-    ):
-        yield f"### `{name}`\n\n| column | type | content |\n|---|---|---|"
-        yield from (
-            _cells(f"`{column}`", kind, about[column].about) for column, kind in types.items()
-        )
-        yield ""
+def _tables() -> dict[str, list[str]]:
+    return {
+        "results/series.md": [*_table("series", SERIES, columns.SERIES), *_quantities()],
+        "results/seconds.md": [
+            *_table("seconds", SECONDS, {**columns.SECONDS, "histogram": _HISTOGRAM})
+        ],
+    }
+
+
+def _table(name: str, types: dict[str, str], about: dict[str, FrameColumn]) -> Iterator[str]:
+    yield f"# `{TABLES[name]}`\n"
+    yield "[Tables](../results.md#tables) says which of its rows belong to the window.\n"
+    yield "| column | type | content |\n|---|---|---|"
+    yield from (_cells(f"`{column}`", kind, about[column].about) for column, kind in types.items())
+    yield ""
 
 
 def _quantities() -> Iterator[str]:
@@ -144,17 +174,22 @@ def _derived() -> Iterator[tuple[str, str]]:
         yield name, text
 
 
-def _documents() -> Iterator[str]:
-    """Each document, then all records within them, each once."""
-    records: dict[str, dict[str, Any]] = {}
-    for kind, document in DOCUMENTS.items():
-        schema = document.model_json_schema(mode="serialization")
-        records |= schema.pop("$defs", {})
-        yield from _record(f"## Document `{kind}`", document, schema)
-    classes = {one.__name__: one for one in _below(Record)}
-    yield "## Records\n"
-    for name, schema in sorted(records.items()):
-        yield from _record(f"### {name}", classes[name], schema)
+def _documents() -> dict[str, list[str]]:
+    """The page of each document, with the records within it that no page before it has."""
+    classes, place = {one.__name__: one for one in _below(Record)}, dict[str, str]()
+    pages = dict[str, list[str]]()
+    for kind, file in FILES.items():
+        schema = DOCUMENTS[kind].model_json_schema(mode="serialization")
+        records = {
+            name: one for name, one in sorted(schema.pop("$defs", {}).items()) if name not in place
+        }
+        place |= dict.fromkeys(records, f"{kind}.md")
+        elsewhere = {name: page for name, page in place.items() if name not in records}
+        parts = [*_record(f"# `{file}`", DOCUMENTS[kind], schema, elsewhere)]
+        for name, one in records.items():
+            parts += _record(f"## {name}", classes[name], one, elsewhere)
+        pages[f"results/{kind}.md"] = parts
+    return pages
 
 
 def _below(kind: type[Record]) -> Iterator[type[Record]]:
@@ -164,14 +199,17 @@ def _below(kind: type[Record]) -> Iterator[type[Record]]:
         yield from _below(inner)
 
 
-def _record(title: str, kind: type, schema: dict[str, Any]) -> Iterator[str]:
+def _record(
+    title: str, kind: type, schema: dict[str, Any], elsewhere: Mapping[str, str]
+) -> Iterator[str]:
+    """A record's fields; `elsewhere`: the pages of the records that are not on its own."""
     about = field_docstrings(kind)
     words = (kind.__doc__ or "").partition(">>>")[0]
     text = re.sub(r"\s+", " ", inspect.cleandoc(words)).strip()
     yield f"{title}\n\n{textwrap.fill(text, 100, break_on_hyphens=False)}\n"
     yield "| field | type | content |\n|---|---|---|"
     for name, one in schema["properties"].items():
-        yield _cells(f"`{name}`", _type(one), about.get(name, ""))
+        yield _cells(f"`{name}`", _type(one, elsewhere), about.get(name, ""))
     yield ""
 
 
@@ -189,22 +227,26 @@ def field_docstrings(kind: type) -> dict[str, str]:
     }
 
 
-def _type(schema: dict[str, Any]) -> str:
+def _type(schema: dict[str, Any], elsewhere: Mapping[str, str]) -> str:
     """The type of a field, in a few words."""
+
+    def named(inner: dict[str, Any]) -> str:
+        return _type(inner, elsewhere)
+
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
-        return f"[{name}](#{name.lower()})"
+        return f"[{name}]({elsewhere.get(name, '')}#{name.lower()})"
     if "anyOf" in schema:
-        return " or ".join(map(_type, schema["anyOf"]))
+        return " or ".join(map(named, schema["anyOf"]))
     if "enum" in schema:
         return ", ".join(f"`{one}`" for one in schema["enum"])
     if "prefixItems" in schema:
-        return f"list: {', '.join(map(_type, schema['prefixItems']))}"
+        return f"list: {', '.join(map(named, schema['prefixItems']))}"
     if schema.get("type") == "array":
-        return f"list of {_type(schema.get('items', {}))}"
+        return f"list of {named(schema.get('items', {}))}"
     if schema.get("type") == "object":
         inner = schema.get("additionalProperties")
-        return f"{_type(inner)} by name" if isinstance(inner, dict) else "object"
+        return f"{named(inner)} by name" if isinstance(inner, dict) else "object"
     return str(schema.get("type", schema.get("const", "any")))
 
 
