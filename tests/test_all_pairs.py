@@ -119,6 +119,20 @@ def test_the_brief_and_the_json_have_every_pair() -> None:
     assert brief.document()["pairs"] == results_json(results)["pairs"] == kept
 
 
+def test_a_card_has_the_step_between_the_two_best_storages_of_three() -> None:
+    def cards(**times: float) -> list[tuple[str, str]]:
+        numbers = section(Brief(of_storages(**times)), "glance").numbers
+        return [(one.value, one.says.removeprefix("NOPM at the knee, ")) for one in numbers[:2]]
+
+    both = [("4.50x", "four vs. sata"), ("1.500x", "four vs. two")]
+    assert cards(sata=1.0, two=3.0, four=4.5) == both
+    assert cards(four=1.0, two=0.8, sata=0.3)[1] == ("0.800x", "two vs. four")
+    assert cards(sata=1.0, two=3.0, four=3.0)[1] == (
+        "No difference shown",
+        "in NOPM at the knee, four vs. two",
+    )
+
+
 def test_many_pairs_are_in_the_appendix() -> None:
     many = of_storages(a=1.0, b=1.5, c=2.0, d=2.5, e=3.0)
     assert section(Brief(many), "pairs").part == "appendix"

@@ -221,7 +221,7 @@ def test_few_transactions_leave_p999_uncertain() -> None:
 
 
 def test_the_title_is_the_largest_difference_and_the_subtitle_has_its_interval() -> None:
-    found = results(DISK, configuration("raid", [1100.0, 1120.0, 1095.0]), MEMORY)
+    found = results(DISK, MEMORY)
     assert (
         headline(found)
         == "Memory: 2.5x disk's NOPM at the knee, 0.50x its mean latency at a fixed rate"
@@ -229,6 +229,33 @@ def test_the_title_is_the_largest_difference_and_the_subtitle_has_its_interval()
     assert subtitle(found).startswith(
         "NOPM at the knee 2.50x, 150% more (95% CI 2.46x to 2.53x, n=3); mean latency 0.50x"
     )
+
+
+def test_of_three_storages_the_title_has_the_step_between_the_two_best() -> None:
+    found = results(DISK, configuration("raid", [1100.0, 1120.0, 1095.0]), MEMORY)
+    assert headline(found) == "Memory: 2.5x disk's NOPM, 2.3x that of raid"
+    assert "; NOPM vs. raid 2.27x, 127% more (95% CI 2.23x to 2.30x, n=3)" in subtitle(found)
+    equal = configuration("raid", [2510.0, 2530.0, 2475.0])
+    alike = headline(results(DISK, MEMORY, equal))
+    assert alike == "Raid: 2.5x disk's NOPM, no difference shown to memory"
+    worse = configuration("raid", [400.0, 405.0, 398.0])
+    assert headline(results(DISK, worse, configuration("b", [1300.0, 1310.0, 1296.0]))) == (
+        "Raid: 0.40x disk's NOPM at the knee"
+    ), "the better pair is in the cards"
+
+
+@pytest.mark.parametrize(
+    ("runs", "said"),
+    [
+        ([1300.0, 1350.0, 1200.0, 1330.0], "B: 1.29x disk's NOPM at the knee"),
+        ([1900.0, 1300.0, 1700.0, 1250.0], "B: 1.09x to 2.09x disk's NOPM, not precise enough"),
+    ],
+)
+def test_only_an_interval_whose_ends_differ_by_more_than_half_is_not_precise_enough(
+    runs: list[float], said: str
+) -> None:
+    found = results(configuration("disk", [1000.0] * 4), configuration("b", runs))
+    assert headline(found).startswith(said)
 
 
 def test_the_title_does_not_claim_what_was_not_shown() -> None:

@@ -15,7 +15,7 @@ from kneebench.analysis.headline import headline, subtitle
 from kneebench.analysis.quantity_ratio import P999, paired_rungs
 from kneebench.brief import Brief
 from kneebench.records import Results, Rung
-from tests.recordings import each, recorded, section, with_campaign
+from tests.recordings import each, recorded, section, with_campaign, with_equal_repeats
 
 SETTINGS = "Database settings"
 
@@ -44,7 +44,7 @@ def test_a_latency_that_is_mostly_a_wait_for_a_user_is_not_in_the_title() -> Non
     assert words in subtitle(results)
     assert words in " ".join(one.sure for one in section(Brief(results), "glance").numbers)
     assert Brief(results).document()["caveat_figures"]["without_wait"] == {memory.id: ratio}
-    free = without_waits(results)
+    free = without_waits(with_equal_repeats(results))
     assert ratio_without_wait(*free.climbs) is None
     assert headline(free).endswith("its mean latency at a fixed rate (data cached)")
     assert "without the wait" not in subtitle(free)

@@ -13,14 +13,15 @@ from typing import Any
 import pytest
 
 from kneebench import Brief, accept, compare, run, units
-from kneebench.analysis.power import at_the_knee, at_the_rate, witnesses
+from kneebench.analysis.power import at_the_knee, at_the_rate, power_w, witnesses
 from kneebench.analysis.wording import value_with_ends
 from kneebench.errors import KneebenchError
 from kneebench.notebook.loaded import LoadedResults
 from kneebench.plan import Plan
 from kneebench.records import CampaignPower, PowerMeterFacts, Results, Rung
 from kneebench.units import significant
-from tests.recordings import section
+from tests.recordings import metered, section
+from tests.test_all_pairs import faster
 
 KNEEBENCH = [sys.executable, "-m", "kneebench"]
 CORE_W, DRIVE_W, FAST_DRIVE_W, IDLE_W = 17.0, 9.0, 60.0, 90.0
@@ -152,6 +153,17 @@ def test_the_brief_has_a_figure_a_card_and_the_scope(results: Results) -> None:
     [row] = sections["power-meters"].tables[0].rows
     assert row.cells[:4] == ("wall", "model", "the model's power", "db1 and shelf 2")
     assert "Power was not measured" not in str(sections["glance"].tables)
+
+
+def test_the_power_card_is_of_the_storage_that_takes_the_least_per_nopm(results: Results) -> None:
+    thrifty = faster(results.climbs[1], "thrifty", 0.9)
+    rungs = tuple(metered(r, system__power=0.5 * power_w(r)) for r in thrifty.rungs)
+    three = (*results.climbs, thrifty.model_copy(update={"rungs": rungs}))
+    numbers = section(Brief(results.model_copy(update={"climbs": three})), "glance").numbers
+    assert numbers[0].says == "NOPM at the knee, fast vs. slow"
+    assert [one.says for one in numbers if "power" in one.says] == [
+        "power per NOPM at the knee, thrifty vs. slow"
+    ]
 
 
 def test_without_meters_one_line_says_that_power_was_not_measured(tmp_path: Path) -> None:

@@ -76,16 +76,14 @@ def test_every_storage_has_as_many_rounds_and_as_many_latencies(results: Results
         assert at_fixed_rate == [n for n in range(1, rounds + 1) if n % 4 in (1, 3)]
 
 
-def test_a_title_of_rounds_that_were_not_precise_enough_has_the_interval_alone(
+def test_a_title_of_rounds_that_were_not_as_precise_as_planned_says_about(
     results: Results, tmp_path: Path
 ) -> None:
-    assert "precise" not in headline(results)
+    assert "about" not in headline(results)
     short_of_it = headline(run(plan(repeats=[4, 10], precision=0.0001), tmp_path))
-    assert re.fullmatch(
-        r"Simulated\. Slow: 0\.\d+x to 0\.\d+x fast's NOPM, not precise enough.*", short_of_it
-    ), short_of_it
+    assert re.match(r"Simulated\. Slow: about 0\.\d\dx fast's NOPM, ", short_of_it)
     planned = headline(run(plan(repeats=10, precision=0.0001), tmp_path))
-    assert "precise" not in planned, "so many rounds were what the plan wanted"
+    assert "about" not in planned, "so many rounds were what the plan wanted"
 
 
 def test_the_windows_of_a_turn_begin_after_as_many_transactions_on_every_storage(

@@ -4,6 +4,7 @@ databases.
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -312,16 +313,27 @@ def test_the_page_the_terminal_and_the_json_say_what_a_difference_can_mean(
     assert "Fig. 1a" in whole and "Fig. 1b" in whole
 
 
-def test_the_title_gives_the_ratio_of_each_database(results: Results) -> None:
+def test_the_title_and_the_cards_have_the_databases_and_the_storages(results: Results) -> None:
     title = headline(results)
-    assert title.startswith("Simulated. Fast vs. slow, ")
-    assert "x on lean and " in title and title.endswith("x on heavy")
-    assert subtitle(results).startswith("lean: ")
+    assert re.fullmatch(
+        r"Simulated\. Heavy: 0\.\d\dx lean's NOPM on slow; fast vs\. slow 1\.\d\dx and 1\.\d\dx",
+        title,
+    ), title
+    assert re.match(r"Slow, heavy: 0\.\d.* NOPM at 8 users\. lean: ", subtitle(results))
+    cards = [one.says for one in section(Brief(results), "glance").numbers]
+    assert [one.partition(", ")[2] for one in cards[:3]] == [
+        "slow, heavy vs. slow, lean",
+        "fast, lean vs. slow, lean",
+        "fast, heavy vs. slow, heavy",
+    ]
 
 
 def test_the_title_of_one_storage_compares_its_databases(one_storage: Results) -> None:
     title = headline(one_storage)
-    assert title.startswith("Simulated. Disk, heavy: 0.") and "x lean's NOPM at 8 users" in title
+    assert title.startswith("Simulated. Heavy: 0.") and "x lean's NOPM on disk" in title
+    ratio, *nopm = section(Brief(one_storage), "glance").numbers
+    assert ratio.says == "NOPM at the fixed load, disk, heavy vs. disk, lean"
+    assert [one.says.partition(",")[0] for one in nopm] == 2 * ["NOPM on disk"]
     [lean, heavy] = one_storage.climbs
     assert len(lean.of("final_run")) == len(heavy.of("final_run")) >= 4
     assert {rung.order.restore for rung in heavy.of("final_run")} >= {1}

@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from kneebench.analysis.headline import headline, subtitle
 from kneebench.analysis.levelling import levelling
 from kneebench.analysis.levelling_words import finding, sentence, sweep_document
-from kneebench.analysis.sweep import sweeps, took_turns
+from kneebench.analysis.sweep import needs, rising_reads, sweeps, took_turns
 from kneebench.analysis.sweep_rows import SweepRow, sweep_rows
 from kneebench.brief import Brief
 from kneebench.cli import app
@@ -27,8 +26,8 @@ from kneebench.records import Climb, Configuration, Moved, NoiseFloor, Results, 
 from kneebench.results.file_schemas import SWEEP
 from kneebench.results.parquet import write_sweep
 from kneebench.shelf import SECTIONS
-from tests.recordings import each, metered, recorded, section
-from tests.sweeps_simulated import COURSES, GIB, WARMING, climb, memory_sweep, off, shares
+from tests.recordings import each, metered, recorded, section, with_campaign
+from tests.sweeps_simulated import COURSES, GIB, WARMING, climb, memory_sweep, off, rising, shares
 from tests.swept import MIB, SIZES, levelling_off, swept
 
 Course = Callable[[float], float]
@@ -94,12 +93,21 @@ def test_crossed_sweeps_are_called_by_what_else_limits_them() -> None:
     assert [one.number for one in made.figures] == ["Fig. S1", "Fig. S4"]
 
 
-def test_the_big_numbers_of_a_sweep_are_what_the_smallest_size_does_of_the_largest() -> None:
-    ratio, largest, smallest = section(Brief(memory_sweep(off, scatter=0.002)), "glance").numbers
-    assert ratio.value == "0.230x"
-    assert ratio.says.endswith("with 1 GiB in place of 32 GiB")
-    assert largest.says.startswith("NOPM with 32 GiB, at ")
-    assert smallest.says.startswith("NOPM with 1 GiB, at ")
+def test_the_big_numbers_of_a_sweep_are_a_share_of_the_throughput_and_what_most_of_it_needs() -> (
+    None
+):
+    share, need, most, least = section(Brief(memory_sweep(off, scatter=0.002)), "glance").numbers
+    assert (share.value, share.sure) == ("99%", "98% to 99%, n=3")
+    assert share.says == "of the NOPM with 25% of the memory, on disk"
+    assert (need.value, need.sure) == ("3.92 GiB", "between 2 GiB and 4 GiB")
+    assert need.says == "for 24,300 NOPM (90% of the largest), on disk"
+    assert most.says.startswith("NOPM with 32 GiB, at ")
+    assert least.says.startswith("NOPM with 1 GiB, at ")
+    ratio, *_ = section(Brief(memory_sweep(rising)), "glance").numbers
+    assert (ratio.value, ratio.says) == (
+        "2.84x",
+        "the NOPM with 32 GiB in place of 1 GiB, on disk",
+    )
 
 
 def test_all_bars_of_a_figure_are_relative_to_one_configuration() -> None:
@@ -153,15 +161,66 @@ def test_more_memory_stops_paying_at_the_smallest_configuration_within_5_percent
     found = told(memory_sweep(off))
     assert found.startswith(
         "Disk: more memory stops paying at 8 GiB: the least within 5% of the best (confidence"
-        " above 99%). Up to there, NOPM rises by "
+        " above 99%). 13,600 NOPM (50% of the largest) need 2.18 GiB (between 2 GiB and 4 GiB), "
     )
-    (one,) = sweeps(memory_sweep(off))
-    gain = levelling(one).gain
-    assert gain
-    assert gain.step == GIB
-    assert gain.nopm.low < gain.nopm.value < gain.nopm.high
-    nopm = [27_000 * off(gib) for gib in (1, 2, 4, 8)]
-    assert gain.nopm.value == pytest.approx(np.polyfit((1, 2, 4, 8), nopm, 1)[0], rel=0.05)
+    assert headline(memory_sweep(off)) == (
+        "Disk: more memory stops paying at 8 GiB, 97% of the NOPM with 25% of the memory"
+    )
+    assert "; 97% of the NOPM with 25% of the memory (95% CI 95% to 100%, n=3)" in subtitle(
+        memory_sweep(off)
+    )
+
+
+def straight(gib: float) -> float:
+    """All of it from 8 GiB on."""
+    return 0.2 + 0.1 * min(gib, 8)
+
+
+def test_what_each_step_buys_is_beside_it_and_one_slope_only_where_a_line_fits_every_step() -> None:
+    bent, line = (levelling(*sweeps(memory_sweep(one, scatter=0.003))) for one in (off, straight))
+    assert bent.line is None and bent.unit == GIB
+    assert [round(one.value, -3) for one in bent.steps.values()] == [6000, 6000, 0, 0, 0]
+    assert all(one.low < one.value < one.high for one in bent.steps.values())
+    assert "straight line" not in sentence(bent)
+    assert line.line and line.line.value == pytest.approx(2700, rel=0.02)
+    assert "(a straight line fits every step)" in sentence(line)
+    noisy = levelling(*sweeps(memory_sweep(off, scatter=0.1)))
+    assert noisy.line is None, "wide intervals do not make a line of it"
+    (table,) = section(Brief(memory_sweep(off)), "sweep").tables
+    at = [column.title for column in table.columns].index("Step")
+    shown = [row.cells[at] for row in table.rows]
+    assert shown[0] == shown[5] == "–" and shown[1].startswith("6,2"), "its interval includes 0"
+    assert "Step: NOPM more than the next smaller one, per GiB, where" in table.caption
+
+
+def test_a_target_is_answered_in_the_title_between_the_sizes_measured_around_it() -> None:
+    def targeted(nopm: float) -> Results:
+        swept = memory_sweep(off, scatter=0.002)
+        resolved = swept.campaign.resolved.model_copy(update={"target": nopm})
+        return with_campaign(swept, resolved=resolved)
+
+    assert headline(targeted(15_000)) == (
+        "Disk: 15,000 NOPM need 2.41 GiB of memory (between 2 GiB and 4 GiB)"
+    )
+    assert subtitle(targeted(15_000)).startswith("Disk: 15,000 NOPM need 2.41 GiB (between 2 GiB")
+    assert headline(targeted(90_000)) == (
+        "Disk: 90,000 NOPM need more than 32 GiB of memory (the most measured)"
+    )
+    assert "need 1 GiB or less of memory (the least measured)" in headline(targeted(1000))
+    assert [one.share for one in needs(*sweeps(memory_sweep(off)))] == [0.5, 0.75, 0.9]
+    assert needs(*sweeps(memory_sweep(lambda gib: 1.0))) == (), "all do as much"
+
+
+def test_reads_that_rise_with_memory_are_a_caveat() -> None:
+    results = with_reads(swept(storages=1), 2, 2000, 2100, 1900)
+    assert list(rising_reads(results)) == []
+    more = with_reads(results, 3, 12_000, 12_100, 12_200)
+    (said,) = rising_reads(more)
+    assert said == (
+        "Disk (512 MiB): it read 11.8 KiB per transaction, and disk (384 MiB) with less memory"
+        " 1.95 KiB. Reads should fall as memory grows, so its NOPM may be too low."
+    )
+    assert said in section(Brief(more), "cautions").sentences
 
 
 def test_the_largest_size_whose_limit_was_not_reached_is_not_said_to_need_more() -> None:
@@ -259,12 +318,17 @@ def test_larger_sizes_that_were_still_warming_bound_the_answer() -> None:
     assert told(results).startswith(
         "Disk: more memory still pays beyond 1.35 GiB (confidence above 99%)."
     )
-    assert told(results).endswith(
+    assert (
         " 1.8 GiB had at least 1.46x the NOPM of 1.35 GiB (95% CI 1.44x to 1.49x, n=3)."
         " Where it stops paying is not known, because 1.58 GiB and 1.8 GiB were still warming."
+        " 53,400 NOPM (50% of the largest) need 230 MiB or less (the least measured), "
+    ) in told(results)
+    assert told(results).endswith(
         " The database is probably limited by log writes from 230 MiB to 1.35 GiB."
     )
-    assert headline(results).startswith("Disk: more memory still pays beyond 1.35 GiB")
+    assert headline(results).startswith(
+        "Disk: 1.66x the NOPM with 1.35 GiB in place of 230 MiB, and more still pays"
+    )
     (document,) = sweep_document(results)["levelling"]
     assert (document["answer"], document["configuration"]) == ("pays beyond", "disk (1382 MiB)")
     assert document["at_least"]["configuration"] == "disk (1843 MiB)"
@@ -331,10 +395,9 @@ def test_a_caveat_says_why_a_size_is_a_lower_bound_and_the_section_does_not_repe
 
 def test_without_a_shown_gain_a_warming_largest_size_leaves_the_end_open() -> None:
     flat = (0.60, 0.88, 0.97, 0.98, 0.99, 1.0, 1.0, 1.0)
-    assert told(eighths(7, rose=flat)) == (
+    assert told(eighths(7, rose=flat)).startswith(
         "Disk: cannot say where more memory stops paying; it is 691 MiB or more (confidence 95%),"
-        " because 1.8 GiB was still warming. The database is probably limited by log writes from"
-        " 230 MiB to 1.8 GiB."
+        " because 1.8 GiB was still warming."
     )
     (document,) = sweep_document(eighths(7, rose=flat))["levelling"]
     assert document["between"] == ["disk (691 MiB)", None]
@@ -530,5 +593,6 @@ def test_the_document_for_programs_has_the_sweep_and_where_it_levels_off() -> No
         "disk (512 MiB)",
         128 * MIB,
     )
-    assert disk["nopm_per_step"]["low"] > 0
+    assert disk["nopm_per_step"] is None and disk["steps"]["disk-256-mib"]["low"] > 0
+    assert [one["share"] for one in disk["needs"]] == [0.5, 0.75, 0.9]
     json.dumps(document)

@@ -40,6 +40,7 @@ from kneebench.analysis.quantity_ratio import MEAN
 from kneebench.analysis.quoted_load import limit_caveats, quoted_loads
 from kneebench.analysis.still_steady import still_steady
 from kneebench.analysis.sustained_load import Drains, drains
+from kneebench.analysis.sweep import rising_reads
 from kneebench.analysis.wording import (
     FEW_NAMES,
     as_sentence,
@@ -403,6 +404,7 @@ _CAVEATS: dict[str, Callable[[Results], Iterable[str]]] = {
     "unprofiled": _unprofiled,
     "still_warming": never_steady_caveats,
     "not_steady": _not_steady,
+    "rising_reads": rising_reads,
     "climb": _of_climbs,
     "drives": _drives,
     "no_longer_steady": _no_longer_steady,

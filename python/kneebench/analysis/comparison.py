@@ -16,7 +16,7 @@ from math import exp, log, log1p
 from kneebench.analysis.drift import FLOOR
 from kneebench.analysis.estimate import scatter, student_t
 from kneebench.analysis.final_estimates import quotient, short
-from kneebench.analysis.knee import place
+from kneebench.analysis.knee import knee, place
 from kneebench.analysis.knee_fit import LOWER, throughput_share, users_interval
 from kneebench.analysis.power import AT_RATE, PER_NOPM
 from kneebench.analysis.quantity_ratio import (
@@ -321,6 +321,23 @@ def all_pairs(results: Results) -> tuple[Comparison, ...]:
     return tuple(
         stated(climb, against, NOPM, widened(ratio, len(found))) for climb, against, ratio in found
     )
+
+
+def step_up(results: Results, best: Comparison) -> Comparison | None:
+    """The comparison of the two storages with the most NOPM, of those measured beside this one's;
+    with the interval that holds for all pairs, unless one of them is the baseline.
+    """
+    of = next(climb.configuration for climb in results.climbs if climb.id == best.configuration)
+    most = sorted(
+        (-found.nopm.value, climb.id)
+        for climb in results.climbs
+        if (climb.configuration.database, climb.configuration.constraint)
+        == (of.database, of.constraint)
+        and (found := knee(climb))
+    )
+    two = {id_ for _, id_ in most[:2]}
+    every = (one for one in (*compare(results), *all_pairs(results)) if one.quantity == NOPM.name)
+    return next((one for one in every if {one.configuration, one.baseline} == two), None)
 
 
 def _ratio(results: Results, climb: Climb, against: Climb) -> Estimate | None:

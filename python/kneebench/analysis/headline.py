@@ -6,20 +6,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import log
 from typing import NamedTuple
 
-from kneebench.analysis.comparison import called, compare
+from kneebench.analysis.comparison import baseline, called, compare, step_up
 from kneebench.analysis.databases import by_database, database_rows
 from kneebench.analysis.final_estimates import rounds_of
 from kneebench.analysis.fixed_rate import without_wait
 from kneebench.analysis.knee import below_best, best_rung, final_rungs, knee, place
 from kneebench.analysis.levelling import Levelling, levelling
-from kneebench.analysis.levelling_words import answer, finding
-from kneebench.analysis.levelling_words import sentence as behind
+from kneebench.analysis.levelling_words import answer, finding, titles
 from kneebench.analysis.power import PER_NOPM, doubts
 from kneebench.analysis.quantity_ratio import NOPM
 from kneebench.analysis.rounds import half_width
 from kneebench.analysis.still_warming import first_warming
-from kneebench.analysis.sweep import sweeps
-from kneebench.analysis.undecided import VAGUE, not_shown, undecided, undecided_between
+from kneebench.analysis.sweep import Sweep, sweeps
+from kneebench.analysis.undecided import (
+    is_wide,
+    not_shown,
+    times_or_range,
+    undecided,
+    undecided_between,
+)
 from kneebench.analysis.wording import (
     behind_label,
     capital,
@@ -53,11 +58,12 @@ def headline(results: Results) -> str:
     """The title: the significant finding first, in at most `LONGEST` characters where the storages'
     names allow it.
 
-    Of compared configurations it is the ratio of NOPM at the knee that is farthest from 1 (a third
-    as much is farther than twice as much); where no NOPM differs, a mean latency at the fixed rate
-    that does. Of several databases it gives each one's ratio, or where there is only one storage
-    that of the databases themselves. One storage alone gives where its sweep levels off, or its
-    knee; a campaign without final runs says so. What limits the finding is in the title too
+    It answers for what is varied. A sweep: what the plan's target needs, or where more stops paying
+    and what it bought, on the storage with the most NOPM. Several databases: their ratio, and that
+    of the storages beside it. Storages: the ratio of NOPM at the knee that is farthest from 1 (a
+    third as much is farther than twice as much), and of three or more the step between the two
+    best; where no NOPM differs, a mean latency at the fixed rate that does. One storage alone gives
+    its knee; a campaign without final runs says so. What limits the finding is in the title too
     ("simulated", "data cached").
     """
     label = results.campaign.label
@@ -67,17 +73,15 @@ def headline(results: Results) -> str:
 def subtitle(results: Results) -> str:
     """Intervals of the title's figures, and the other comparisons; empty without a measurement."""
     sentence = ""
-    if mains := _mains(results):
+    swept = [answer(levelling(sweep)) for sweep in sweeps(results)] if best_sweep(results) else []
+    between, mains = between_databases(results), _mains(results)
+    if swept or between or mains:
         behinds = {
-            name: intervals_at_every_size(results, main.configuration, main.base) or _behind(main)
+            name: at_every_size(results, main) if swept else _behind(main)
             for name, main in mains.items()
         }
-        said = [f"{name}: {one}" if name else one for name, one in behinds.items()]
-        sentence = ". ".join([*said, *where_sweeps_level_off(results)])
-    elif between := _between_databases(results):
-        sentence = between.sentence
-    elif swept := first_sweep(results):
-        sentence = behind(swept).rstrip(".")
+        said = [f"{name}: {one}" if name else one for name, one in behinds.items() if one]
+        sentence = ". ".join([*swept, *([between.sentence] if between else []), *said])
     elif not first_warming(results.climbs):
         knees = (found for climb in results.climbs if (found := knee(climb)))
         measured = (f"NOPM: {_counts(one.nopm)}" for one in knees)
@@ -138,7 +142,8 @@ def foremost(compared: Sequence[Comparison]) -> Comparison | None:
 class _Main(NamedTuple):
     """The foremost comparison with its latency at the fixed rate, its two climbs, and its power per
     NOPM where its meter is not doubted; `without_wait`: what the ratio of latencies is without the
-    wait for a user, where that matters.
+    wait for a user, where that matters. `step`: that of the same storage over the next best one,
+    which is called `over`.
     """
 
     best: Comparison
@@ -147,6 +152,8 @@ class _Main(NamedTuple):
     base: Climb
     without_wait: str
     power: Comparison | None
+    step: Comparison | None
+    over: str
 
 
 def _main(results: Results) -> _Main | None:
@@ -160,7 +167,11 @@ def _main(results: Results) -> _Main | None:
     without = without_wait(*pair, results.campaign.resolved.connections)
     doubted = doubts(results.climbs, results.campaign.power)
     power = None if doubted else own.get(PER_NOPM.name)
-    return _Main(best, own.get("latency.mean"), *pair, without, power)
+    step = step_up(results, best)
+    if step and (step.configuration != best.configuration or step.baseline == best.baseline):
+        step = None
+    over = called(climbs[step.baseline]) if step else ""
+    return _Main(best, own.get("latency.mean"), *pair, without, power, step, over)
 
 
 def _mains(results: Results) -> dict[str, _Main]:
@@ -169,8 +180,8 @@ def _mains(results: Results) -> dict[str, _Main]:
     return {name: found for name, part in parts.items() if (found := _main(part))}
 
 
-def _several(mains: Mapping[str, _Main]) -> Iterator[str]:
-    """What the storages' difference is on each database."""
+def _several(results: Results, mains: Mapping[str, _Main]) -> Iterator[str]:
+    """What the databases' difference is on the baseline, and the storages' on each database."""
     each = {name: _ratio(main) for name, main in mains.items()}
     pairs = {
         (_without_database(main.configuration), _without_database(main.base))
@@ -179,8 +190,10 @@ def _several(mains: Mapping[str, _Main]) -> Iterator[str]:
     on = listed([f"{ratio} on {name}" for name, ratio in each.items()])
     if len(pairs) == 1:
         [(name, base)] = pairs
-        what = NOPM.called.format(place(next(iter(mains.values())).configuration))
-        yield f"{capital(name)} vs. {base}, {what}: {on}"
+        if between := between_databases(results):
+            databases = _databases_on(results, between)
+            yield f"{databases}; {name} vs. {base} {on}"
+            yield f"{databases}; {name} vs. {base} {listed([*each.values()])}"
         yield f"{capital(name)} vs. {base}, NOPM: {on}"
     first = next(iter(mains))
     name = _without_database(mains[first].configuration)
@@ -188,17 +201,21 @@ def _several(mains: Mapping[str, _Main]) -> Iterator[str]:
 
 
 def _ratio(main: _Main) -> str:
-    return times(main.best.ratio.value) if main.best.differs else not_shown(main.best.ratio).lower()
+    ratio = main.best.ratio
+    return times_or_range(ratio) if main.best.differs else not_shown(ratio).lower()
 
 
 def _without_database(climb: Climb) -> str:
     return configuration_name(climb.configuration.storage, climb.configuration.constraint)
 
 
-def _between_databases(results: Results) -> Comparison | None:
-    """The foremost comparison of databases by NOPM; None for one database, or for a sweep."""
+def between_databases(results: Results) -> Comparison | None:
+    """The foremost comparison of databases by NOPM, on the baseline; None for one database, or for
+    a sweep.
+    """
     rows = () if sweeps(results) else database_rows(results)
-    return foremost([one for row in rows for one in row.against.values()])
+    on = [row for row in rows if row.storage == baseline(results)]
+    return foremost([one for row in on for one in row.against.values()])
 
 
 def _fitting(results: Results, longest: int) -> str:
@@ -211,16 +228,17 @@ def _fitting(results: Results, longest: int) -> str:
 
 
 def _titles(results: Results) -> Iterator[str]:
-    mains = _mains(results)
-    if len(mains) > 1:
-        yield from _several(mains)
+    mains, swept = _mains(results), best_sweep(results)
+    if swept and (said := [*titles(swept)]):
+        yield from said
+    elif len(mains) > 1:
+        yield from _several(results, mains)
     elif mains:
         [main] = mains.values()
-        yield from at_every_size(results, main.configuration, main.base)
-        yield from _of_storages(main, imprecise=_is_imprecise(main.best, results))
-    elif between := _between_databases(results):
-        yield from _of_databases(results, between)
-    elif swept := first_sweep(results):
+        yield from _of_storages(main, *_said(main.best, results))
+    elif between := between_databases(results):
+        yield _databases_on(results, between)
+    elif swept:
         yield finding(swept)
     elif warming := first_warming(results.climbs):
         yield f"Nothing is compared: {called(warming)} never became steady"
@@ -229,44 +247,55 @@ def _titles(results: Results) -> Iterator[str]:
         yield _alone(*knees[0]) if knees else "No final runs yet"
 
 
-def _of_databases(results: Results, best: Comparison) -> Iterator[str]:
+def best_sweep(results: Results) -> Levelling | None:
+    """Where the sweep with the most NOPM levels off, of those over the first resource; None without
+    a sweep, or before its first final run.
+    """
+    every = sweeps(results) if any(knee(climb) for climb in results.climbs) else ()
+
+    def most(sweep: Sweep) -> float:
+        return max((one.nopm.value for one in sweep.configurations if one.nopm), default=0.0)
+
+    alike = [one for one in every if one.resource == every[0].resource]
+    return levelling(max(alike, key=most)) if alike else None
+
+
+def _databases_on(results: Results, best: Comparison) -> str:
     """What one database with its settings did in comparison with another on the same storage."""
     climbs = {climb.id: climb for climb in results.climbs}
     climb, base = climbs[best.configuration], climbs[best.baseline].configuration.database
-    if best.differs:
-        ratio, name = times(best.ratio.value), capital(called(climb))
-        yield f"{name}: {times_another(ratio, base, NOPM.called.format(place(climb)))}"
-        yield f"{name}: {times_another(ratio, base, 'NOPM')}"
-    else:
-        unshown = undecided_between(best.ratio, climb.configuration.database, base)
-        yield f"{unshown} on {_without_database(climb)}"
+    name, where = climb.configuration.database, _without_database(climb)
+    if not best.differs:
+        return f"{undecided_between(best.ratio, name, base)} on {where}"
+    ratio, vague = _said(best, results)
+    return f"{capital(name)}: {times_another(ratio, base, 'NOPM')} on {where}{vague}"
 
 
-def _is_imprecise(best: Comparison, results: Results) -> bool:
-    """Whether rounds ended before this ratio was as precise as the plan wants."""
+def _said(best: Comparison, results: Results) -> tuple[str, str]:
+    """A ratio as a title has it: "about" where rounds ended before it was as precise as the plan
+    wants; its interval where that is wide, with the words for the end of the title.
+    """
     rounds = rounds_of(results)
-    if not rounds or not rounds.missed:
-        return False
-    return half_width(best.ratio) > rounds.wanted.half_width
+    missed = bool(rounds and rounds.missed and half_width(best.ratio) > rounds.wanted.half_width)
+    vague = ", not precise enough" if is_wide(best.ratio) else ""
+    return times_or_range(best.ratio, about=missed), vague
 
 
-def _of_storages(main: _Main, *, imprecise: bool) -> Iterator[str]:
+def _of_storages(main: _Main, ratio: str, vague: str) -> Iterator[str]:
     configuration, base = capital(called(main.configuration)), called(main.base)
     latency = main.latency if main.latency and main.latency.differs else None
     if main.without_wait and main.best.differs:  # a large part is the users': the subtitle says it
         latency = None
-    if main.best.differs and imprecise:
-        low, high = times(main.best.ratio.low), times(main.best.ratio.high)
-        ratio = times_another(f"{low} to {high}", base, "NOPM")
-        yield f"{configuration}: {ratio}, not precise enough"
-    elif main.best.differs:
-        ratio, at_knee = times(main.best.ratio.value), NOPM.called.format(place(main.configuration))
+    if main.best.differs:
+        at_knee = NOPM.called.format(place(main.configuration))
         nopm, short = (times_another(ratio, base, what) for what in (at_knee, "NOPM"))
-        if latency:
+        if main.step and not vague:
+            yield f"{configuration}: {short}, {_over(main.step, main.over)}"
+        elif latency and not vague:
             beside = f"{times(latency.ratio.value)} its mean latency at a fixed rate"
             yield f"{configuration}: {nopm}, {beside}"
             yield f"{configuration}: {short}, {beside}"
-        yield f"{configuration}: {nopm}"
+        yield f"{configuration}: {short if vague else nopm}{vague}"
     elif latency:
         does = "cuts" if latency.ratio.value < 1 else "raises"
         changed = f"{configuration} {does} mean latency to {times(latency.ratio.value)}"
@@ -274,6 +303,13 @@ def _of_storages(main: _Main, *, imprecise: bool) -> Iterator[str]:
         yield changed
     else:
         yield undecided_between(main.best.ratio, called(main.configuration), base)
+
+
+def _over(step: Comparison, over: str) -> str:
+    """What the best storage has of the next best one's NOPM."""
+    if step.differs:
+        return f"{times_or_range(step.ratio)} that of {over}"
+    return f"{not_shown(step.ratio).lower()} to {over}"
 
 
 def _of(base: str) -> str:
@@ -289,6 +325,8 @@ def _behind(main: _Main) -> str:
         without = f", {main.without_wait}" if main.without_wait else ""
         latency = _part(main.latency, "mean latency", at) + without
         found.append((main.latency.differs, latency))
+    if main.step:
+        found.append((main.step.differs, _part(main.step, f"NOPM vs. {main.over}", "")))
     if main.power:
         found.append((main.power.differs, _part(main.power, "power per NOPM", "")))
     found.sort(key=lambda one: not one[0])
@@ -311,7 +349,7 @@ def _rate_per_s(climb: Climb) -> float | None:
 
 def _alone(climb: Climb, found: Knee) -> str:
     name, users = capital(called(climb)), number_of_users(found.users.value)
-    if has_interval(found.nopm) and found.nopm.high > VAGUE * found.nopm.low:
+    if has_interval(found.nopm) and is_wide(found.nopm):
         low, high = significant(found.nopm.low), significant(found.nopm.high)
         return f"{name}: {low} to {high} NOPM at {users}, not precise enough"
     return f"{name}: {significant(found.nopm.value)} NOPM at {users}"
@@ -326,13 +364,13 @@ def _counts(nopm: Estimate) -> str:
 
 
 def finding_line(results: Results) -> str:
-    """The comparison of the title with its interval, of each database; of a campaign without
-    comparisons its title, with the interval of the only knee.
+    """The comparison of the title with its interval, of each database; of a sweep, and of a
+    campaign without comparisons, its title, with the interval of the only knee.
     """
     compared = [
         f"{f'{name}: ' if name else ''}{_compared(best, part)}"
         for name, part in by_database(results).items()
-        if (best := foremost(compare(part)))
+        if not sweeps(results) and (best := foremost(compare(part)))
     ]
     if compared:
         return behind_label(results.campaign.label, "; ".join(compared))
@@ -358,56 +396,28 @@ def _interval(results: Results) -> Iterator[str]:
         yield f" ({nopm.low:,.0f} to {nopm.high:,.0f}, n={nopm.n})"
 
 
-# What a title says of sweeps: where more stops paying, and what one storage has of another's
-# throughput at every size.
+# What the storages of a sweep are to each other.
 
 
-def first_sweep(results: Results) -> Levelling | None:
-    """Where the first sweep levels off; None without a sweep, or before its first final run."""
-    if not any(knee(climb) for climb in results.climbs):
-        return None
-    return next((levelling(sweep) for sweep in sweeps(results)), None)
-
-
-def where_sweeps_level_off(results: Results) -> list[str]:
-    """The answer of each sweep of several storages, with its confidence."""
-    return [answer(levelling(sweep)) for sweep in sweeps(results)]
-
-
-def at_every_size(results: Results, climb: Climb, base: Climb) -> Iterator[str]:
-    """What the climb's storage has of the base's NOPM at each size of a sweep, where all differ:
-    one size alone would be the one that noise has made the largest.
+def at_every_size(results: Results, main: _Main) -> str:
+    """What the storage has of the other's NOPM over all sizes of a sweep, with how far the
+    intervals reach: one size alone would be the one that noise made the largest.
     """
-    if every := _at_every_size(results, climb):
-        of, to = climb.configuration.storage, base.configuration.storage
-        low, high = (times(end(one.value for one in every), 2) for end in (min, max))
-        ratio = times_another(f"{low} to {high}", to, "NOPM")
-        yield f"{capital(of)}: {ratio} at each of {len(every)} {_steps(results)}"
-
-
-def intervals_at_every_size(results: Results, climb: Climb, base: Climb) -> str:
-    """How far the intervals of these ratios reach; empty where the title is none of them."""
-    if not (every := _at_every_size(results, climb)):
+    of, to = (one.configuration.storage for one in (main.configuration, main.base))
+    swept = [one for one in sweeps(results) if one.storage == of]
+    sizes = {one.configuration.id for one in swept[0].configurations} if len(swept) == 1 else set()
+    found = [c for c in compare(results) if c.quantity == NOPM.name and c.configuration in sizes]
+    if not found:
         return ""
-    low, high = (times(end, 2) for end in (min(e.low for e in every), max(e.high for e in every)))
-    of, to = climb.configuration.storage, base.configuration.storage
-    return f"NOPM of {of} over {to}: 95% CIs within {low} to {high}, n={min(e.n for e in every)}"
-
-
-def _at_every_size(results: Results, climb: Climb) -> list[Estimate]:
-    swept = [one for one in sweeps(results) if one.storage == climb.configuration.storage]
-    if len(swept) != 1:
-        return []
-    sizes = {one.configuration.id for one in swept[0].configurations}
-    ratios = [
-        one.ratio
-        for one in compare(results)
-        if one.quantity == NOPM.name and one.differs and one.configuration in sizes
-    ]
-    return ratios if len(ratios) == len(sizes) > 1 else []
-
-
-def _steps(results: Results) -> str:
-    """What the configurations of a sweep differ in."""
-    cores = sweeps(results)[0].resource == "cores"
-    return "numbers of cores" if cores else "sizes"
+    every = [one.ratio for one in found]
+    values, lows, highs = ([getattr(r, end) for r in every] for end in ("value", "low", "high"))
+    least, most, low, high = (
+        times(end, 2) for end in (min(values), max(values), min(lows), max(highs))
+    )
+    shown = sum(one.differs for one in found)
+    doubt = "" if shown == len(found) else f"; a difference shown at {shown} of them"
+    steps = "numbers of cores" if swept[0].resource == "cores" else "sizes"
+    return (
+        f"{capital(of)}: {times_another(f'{least} to {most}', to, 'NOPM')} at each of {len(found)}"
+        f" {steps} (95% CIs within {low} to {high}, n={min(one.n for one in every)}{doubt})"
+    )

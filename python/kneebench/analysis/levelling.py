@@ -19,9 +19,11 @@ largest steady configuration, or it stops paying at some configuration or above.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from math import log, log1p
 from statistics import fmean
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from kneebench.analysis.comparison import machine_floor
@@ -52,18 +54,10 @@ draws: 91%).
 """
 Z_975 = 1.96
 GIB, LARGE = 2**30, 4 * 2**30
-"""From a largest configuration of so many bytes on, a GiB is the step of which the gain is given.
-"""
+"""From a largest configuration of so many bytes on, a step is given per GiB, else per 128 MiB."""
+BEND = 2.0
+"""A step of more than this factor from the slope of a line is no part of it."""
 Answer = Literal["levels off", "still pays", "pays beyond", "makes no difference", "cannot say"]
-
-
-class Gain(NamedTuple):
-    """What more of the resource buys below the configuration where it stops paying: the slope of
-    NOPM by least squares, per `step` of bytes or cores.
-    """
-
-    nopm: Estimate
-    step: int
 
 
 class Warming(NamedTuple):
@@ -83,16 +77,26 @@ class Levelling(NamedTuple):
     `between`: the first and last configuration that are possible then (no last one: the end is
     open); None with too few runs. `confidence`: share of the draws that agree; of a range
     RANGE_SURE. `beyond`: of the configurations above `at` that were still warming, the one with the
-    most NOPM.
+    most NOPM. `steps`: by configuration, the NOPM that it has more than the next smaller steady one
+    for each `unit` of bytes or cores. `line`: the slope of a straight line through the steady ones
+    up to `at`; None unless it describes each of these steps.
     """
 
     sweep: Sweep
     answer: Answer
     at: SweptConfiguration | None = None
     confidence: float = 0.0
-    gain: Gain | None = None
     between: tuple[SweptConfiguration, SweptConfiguration | None] | None = None
     beyond: Warming | None = None
+    steps: Mapping[str, Estimate] = MappingProxyType({})
+    line: Estimate | None = None
+
+    @property
+    def unit(self) -> int:
+        """The bytes or cores that steps are given for."""
+        if self.sweep.resource == "cores":
+            return 1
+        return GIB if self.sweep.values[-1] >= LARGE else GIB // 8
 
 
 def levelling(sweep: Sweep) -> Levelling:
@@ -106,14 +110,15 @@ def levelling(sweep: Sweep) -> Levelling:
     above = steady[-1] + 1 if steady else 0
     first, last = _answers(drawn, steady)
     if above < len(configurations):
-        return _open(sweep, configurations, drawn, first, above)
-    return _closed(sweep, configurations, drawn, first, last)
+        found = _open(sweep, configurations, drawn, first, above)
+    else:
+        found = _closed(sweep, configurations, first, last)
+    return _with_steps(found, configurations, drawn)
 
 
 def _closed(
     sweep: Sweep,
     configurations: Sequence[SweptConfiguration],
-    drawn: Draws,
     first: Places,
     last: Places,
 ) -> Levelling:
@@ -129,9 +134,7 @@ def _closed(
     answer: Answer = "levels off" if at else "makes no difference"
     if at == len(configurations) - 1:
         answer = "still pays"
-    return Levelling(
-        sweep, answer, configurations[at], shares[at], _gain(sweep, configurations[: at + 1], drawn)
-    )
+    return Levelling(sweep, answer, configurations[at], shares[at])
 
 
 def _open(
@@ -147,9 +150,8 @@ def _open(
     share = _share(first >= above)
     if above and share >= SURE:
         at, best = configurations[above - 1], above + int(drawn[:, above:].mean(axis=0).argmax())
-        gain = _gain(sweep, configurations[:above], drawn)
         beyond = Warming(configurations[best], ratio_between(configurations[best].climb, at.climb))
-        return Levelling(sweep, "pays beyond", at, share, gain, beyond=beyond)
+        return Levelling(sweep, "pays beyond", at, share, beyond=beyond)
     lowest = max(n for n in range(above + 1) if _share(first >= n) >= POSSIBLE)
     return Levelling(
         sweep, "cannot say", confidence=RANGE_SURE, between=(configurations[lowest], None)
@@ -221,29 +223,51 @@ def _share(agree: np.ndarray[Any, np.dtype[np.bool_]]) -> float:
     return float(agree.mean())
 
 
-def _gain(sweep: Sweep, configurations: Sequence[SweptConfiguration], drawn: Draws) -> Gain | None:
-    """Least squares through NOPM over the resource, in every draw, of the steady configurations;
-    None for fewer than two.
+def _with_steps(
+    of: Levelling, configurations: Sequence[SweptConfiguration], drawn: Draws
+) -> Levelling:
+    """The answer with what each step buys, and with one line where that describes all of them."""
+    steady = [n for n, one in enumerate(configurations) if not one.warming]
+    steps = {
+        configurations[n].configuration.id: _slope(of, configurations, drawn, [before, n])
+        for before, n in pairwise(steady)
+    }
+    end = next((n for n in steady if configurations[n] is of.at), -1)
+    fitted = [n for n in steady if n <= end]
+    line = _slope(of, configurations, drawn, fitted) if len(fitted) > 2 else None
+    own = [steps[configurations[n].configuration.id] for n in fitted[1:]]
+    return of._replace(steps=steps, line=line if line and _fits(line, own) else None)
+
+
+def _slope(
+    of: Levelling,
+    configurations: Sequence[SweptConfiguration],
+    drawn: Draws,
+    through: Sequence[int],
+) -> Estimate:
+    """Least squares through NOPM over the resource, in every draw, of some configurations; of two
+    the step between them.
     """
     import numpy as np
 
-    steady = [n for n, one in enumerate(configurations) if not one.warming]
-    if len(steady) < 2:
-        return None
-    values = [float(value_of(configurations[n].configuration, sweep.resource) or 0) for n in steady]
-    step = 1 if sweep.resource == "cores" else GIB if values[-1] >= LARGE else GIB // 8
-    x = np.array(values) / step
+    some = [configurations[n] for n in through]
+    x = np.array([value_of(one.configuration, of.sweep.resource) or 0 for one in some]) / of.unit
     weights = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
-    slopes = np.exp(drawn[:, steady]) @ weights
+    slopes = np.exp(drawn[:, through]) @ weights
     low, high = (float(end) for end in np.percentile(slopes, [2.5, 97.5]))
-    found = [nopm for n in steady if (nopm := configurations[n].nopm)]
-    return Gain(
-        Estimate(
-            value=float(np.array([one.value for one in found]) @ weights),
-            low=low,
-            high=high,
-            n=min(one.n for one in found),
-            method=f"least squares over {len(steady)} configurations, draws of their means",
-        ),
-        step,
+    found = [nopm for one in some if (nopm := one.nopm)]
+    return Estimate(
+        value=float(np.array([one.value for one in found]) @ weights),
+        low=low,
+        high=high,
+        n=min(one.n for one in found),
+        method=f"least squares over {len(some)} configurations, draws of their means",
+    )
+
+
+def _fits(line: Estimate, steps: Sequence[Estimate]) -> bool:
+    """Whether its slope is in the interval of each step, and within BEND of its value."""
+    return all(
+        one.low <= line.value <= one.high and 1 / BEND < line.value / (one.value or 1) < BEND
+        for one in steps
     )

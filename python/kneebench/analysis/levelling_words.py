@@ -4,15 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import groupby
-from typing import Any
+from math import ceil
+from typing import Any, NamedTuple
 
 from kneebench import units
 from kneebench.analysis.bottleneck import BY_KEY, PROBABLY, bottleneck
-from kneebench.analysis.levelling import WITHIN, Gain, Levelling, Warming, levelling
-from kneebench.analysis.sweep import Resource, Sweep, SweptConfiguration, amount, sweeps, value_of
+from kneebench.analysis.levelling import WITHIN, Levelling, Warming, levelling
+from kneebench.analysis.sweep import (
+    Need,
+    Resource,
+    Sweep,
+    SweptConfiguration,
+    amount,
+    needs,
+    ratio_between,
+    sweeps,
+    value_of,
+)
 from kneebench.analysis.sweep_rows import sweep_rows
-from kneebench.analysis.wording import capital, listed, percent, times_and_interval
-from kneebench.records import Results
+from kneebench.analysis.undecided import times_or_range
+from kneebench.analysis.wording import (
+    capital,
+    known,
+    listed,
+    percent,
+    times_and_interval,
+)
+from kneebench.records import Estimate, Results
 
 WHAT: dict[Resource, str] = {
     "memory_bytes": "memory",
@@ -45,17 +63,87 @@ def finding(of: Levelling) -> str:
     return f"{name}: more {what} stop{s} paying at {here}"
 
 
+class Bought(NamedTuple):
+    """One ratio that sums a sweep up, in words: where it levels off, the NOPM of that configuration
+    as a share of the largest one's; else that of the largest steady one over the smallest one's.
+    """
+
+    ratio: Estimate
+    value: str
+    sure: str
+    says: str
+
+
+def bought(of: Levelling) -> Bought | None:
+    """What a sweep comes to as a big number; None where no ratio is known that differs from 1."""
+    steady = [one for one in of.sweep.configurations if one.nopm and not one.warming]
+    if len(steady) < 2 or of.answer == "makes no difference":
+        return None
+    smallest, largest, resource = steady[0], steady[-1], of.sweep.resource
+    if of.answer == "levels off" and of.at and (ratio := ratio_between(of.at.climb, largest.climb)):
+        size, most = (value_of(one.configuration, resource) or 0 for one in (of.at, largest))
+        value, low, high = (percent(round(x, 2)) for x in (ratio.value, ratio.low, ratio.high))
+        says = f"of the NOPM with {percent(round(size / most, 2))} of the {WHAT[resource]}"
+        return Bought(ratio, value, f"{low} to {high}, n={ratio.n}", says)
+    ratio = ratio_between(largest.climb, smallest.climb)
+    if not ratio or not known(ratio) or ratio.low <= 1 <= ratio.high:
+        return None
+    says = f"the NOPM with {_amount(largest, resource)} in place of {_amount(smallest, resource)}"
+    return Bought(ratio, *times_and_interval(ratio), says)
+
+
+def titles(of: Levelling) -> Iterator[str]:
+    """The answer as a title with what more of the resource bought, then shorter; nothing where
+    nothing is known.
+    """
+    name, found, resource = capital(of.sweep.name), bought(of), of.sweep.resource
+    for need in needs(of.sweep) if of.sweep.target else ():
+        nopm, takes, around = needed(need, resource)
+        yield f"{name}: {nopm} need {takes}{OF_WHAT[resource]} ({around})"
+        yield f"{name}: {nopm} need {takes} ({around})"
+        return
+    if found and of.answer == "levels off":
+        yield f"{finding(of)}, {found.value} {found.says}"
+    elif found and _spare(of) is None and not _between(of):
+        more = ", and more still pays" if of.at else ""
+        yield f"{name}: {times_or_range(found.ratio)} {found.says}{more}"
+    if of.at or _between(of):
+        yield finding(of)
+
+
 def answer(of: Levelling) -> str:
-    """The answer with its confidence, as a part of a sentence."""
-    known = of.at is not None or bool(_between(of))
-    return f"{finding(of)} ({_confidence(of.confidence)})" if known else finding(of)
+    """The answer with its confidence, for below a title, and the interval of its ratio."""
+    target = f"{capital(of.sweep.name)}: {_needed(of.sweep)}. " if of.sweep.target else ""
+    sure = f" ({_confidence(of.confidence)})" if of.at or _between(of) else ""
+    if found := bought(of):
+        sure += f"; {found.value} {found.says} (95% CI {found.sure})"
+    return f"{target}{finding(of)}{sure}"
 
 
 def sentence(of: Levelling) -> str:
-    """The answer with its confidence, what more of the resource buys below it, and what limits the
-    database from the smallest configuration to the largest.
+    """The answer with its confidence, what more of the resource buys below it, what a throughput
+    needs, and what limits the database from the smallest configuration to the largest.
     """
-    return f"{_answer(of)}{_limited(of.sweep)}"
+    each = f" {found}." if (found := _needed(of.sweep)) else ""
+    return f"{_answer(of)}{each}{_limited(of.sweep)}"
+
+
+def _needed(sweep: Sweep) -> str:
+    """What each throughput needs."""
+    found = (needed(one, sweep.resource) for one in needs(sweep))
+    return listed([f"{nopm} need {takes} ({around})" for nopm, takes, around in found] or [""])
+
+
+def needed(need: Need, resource: Resource) -> tuple[str, str, str]:
+    """A throughput, how much of the resource it needs, and what was measured around that."""
+    share = f" ({percent(need.share)} of the largest)" if need.share else ""
+    nopm = f"{units.significant(need.nopm)} NOPM{share}"
+    low, high = (end and amount(end, resource) for end in need.between)
+    if need.value is None:
+        outside = (f"{high} or less", "the least") if high else (f"more than {low}", "the most")
+        return nopm, outside[0], f"{outside[1]} measured"
+    whole = ceil(need.value) if resource == "cores" else round(need.value)
+    return nopm, amount(whole, resource), f"between {low} and {high}"
 
 
 def _answer(of: Levelling) -> str:
@@ -65,14 +153,14 @@ def _answer(of: Levelling) -> str:
     sure, said = _confidence(of.confidence), finding(of)
     if of.answer == "makes no difference":
         return f"{said}: the least measured is within {percent(WITHIN)} of the best ({sure})."
-    bought = _bought(of.gain, of.sweep.resource)
+    more = _line(of)
     if of.answer == "still pays":
         spare = _spare(of)
         unused = "" if spare is None else f"; {units.size(spare)} of it unused in the windows"
-        return f"{said} ({sure}{unused}).{bought}"
+        return f"{said} ({sure}{unused}).{more}"
     if of.beyond:
-        return f"{said} ({sure}).{bought} {_at_least(of.beyond, of)}"
-    return f"{said}: the least within {percent(WITHIN)} of the best ({sure}).{bought}"
+        return f"{said} ({sure}).{more} {_at_least(of.beyond, of)}"
+    return f"{said}: the least within {percent(WITHIN)} of the best ({sure}).{more}"
 
 
 def _spare(of: Levelling) -> float | None:
@@ -143,8 +231,10 @@ def sweep_document(results: Results) -> dict[str, Any]:
                 "between": _names(one.between) if one.between else None,
                 "at_least": _bound(one.beyond) if one.beyond else None,
                 "confidence": one.confidence,
-                "nopm_per_step": one.gain.nopm.model_dump(mode="json") if one.gain else None,
-                "step": one.gain.step if one.gain else None,
+                "nopm_per_step": one.line and one.line.model_dump(mode="json"),
+                "step": one.unit,
+                "steps": {id_: step.model_dump(mode="json") for id_, step in one.steps.items()},
+                "needs": [need._asdict() for need in needs(one.sweep)],
                 "sentence": sentence(one),
             }
             for one in found
@@ -194,15 +284,17 @@ def _not_known(of: Levelling) -> str:
     return f"{said}; it is {low} or more ({sure}), because {_warming(of)}."
 
 
-def _bought(gain: Gain | None, resource: Resource) -> str:
-    if gain is None:
+def _line(of: Levelling) -> str:
+    """One slope up to the answer, where a line describes every step; else the table has them."""
+    if not of.line:
         return ""
-    step = "core" if resource == "cores" else units.size(gain.step).removeprefix("1 ")
-    value = units.significant(gain.nopm.value)
-    return (
-        f" Up to there, NOPM rises by {value} for each {step} (slope of a straight line through"
-        " those configurations)."
-    )
+    slope = f"{units.significant(of.line.value)} per {per_unit(of)}"
+    return f" Up to there, NOPM rises by {slope} (a straight line fits every step)."
+
+
+def per_unit(of: Levelling) -> str:
+    """What a step is given for: "GiB", "128 MiB", "core"."""
+    return "core" if of.sweep.resource == "cores" else units.size(of.unit).removeprefix("1 ")
 
 
 def _amount(one: SweptConfiguration, resource: Resource) -> str:

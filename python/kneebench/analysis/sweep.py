@@ -20,7 +20,7 @@ from kneebench.analysis.cpu_utilization import CpuUtilization, cpu_utilization
 from kneebench.analysis.knee import final_rungs, knee, metered, quoted_rungs
 from kneebench.analysis.knee_readings import KneeReadings
 from kneebench.analysis.still_warming import colder, still_warming
-from kneebench.analysis.wording import plural
+from kneebench.analysis.wording import capital, plural
 from kneebench.records import Climb, Configuration, Estimate, Results, Rung
 
 Resource = Literal["memory_bytes", "cores", "engine_memory_bytes"]
@@ -62,12 +62,14 @@ class Sweep(NamedTuple):
     `reference` is apart.
 
     `name`: the storage, and what else limits the configurations where it has several such sweeps.
+    `target`: NOPM that the plan asks the resource for; 0 for none.
     """
 
     name: str
     resource: Resource
     configurations: tuple[SweptConfiguration, ...]
     reference: SweptConfiguration | None = None
+    target: float = 0.0
 
     @property
     def storage(self) -> str:
@@ -91,9 +93,8 @@ def sweeps(results: Results) -> tuple[Sweep, ...]:
         for climbs, place in zip(groups, places, strict=True):
             apart = _others(climbs[0].configuration, resource) if places.count(place) > 1 else ""
             name = f"{place}, {apart}" if apart else place
-            found.append(
-                _sweep(name, climbs, resource, _reference(results, climbs[0].configuration))
-            )
+            sweep = _sweep(name, climbs, resource, _reference(results, climbs[0].configuration))
+            found.append(sweep._replace(target=results.campaign.resolved.target))
     return tuple(found)
 
 
@@ -119,6 +120,62 @@ def value_of(configuration: Configuration, resource: Resource) -> int | None:
     """What a configuration has of a resource; None if it is not limited."""
     found: int | None = getattr(configuration, resource)
     return found
+
+
+SHARES = (0.5, 0.75, 0.9)
+"""Of the NOPM of a sweep's largest configuration, for which `needs` are given without a target."""
+
+
+class Need(NamedTuple):
+    """What so much NOPM needs of the resource. `share`: of the NOPM of the largest steady
+    configuration; None for the plan's target. `between`: the values measured around it, of which
+    one is None outside all; `value`: interpolated between two.
+    """
+
+    nopm: float
+    share: float | None
+    value: float | None
+    between: tuple[int | None, int | None]
+
+
+def needs(sweep: Sweep) -> tuple[Need, ...]:
+    """What the plan's target needs, or else SHARES of the largest NOPM, by the configurations that
+    were steady; empty where the largest had no more than the smallest, unless there is a target.
+    """
+    known = [
+        (value, one.nopm)
+        for value, one in zip(sweep.values, sweep.configurations, strict=True)
+        if one.nopm and not one.warming
+    ]
+    if len(known) > 1 and sweep.target:
+        return (_need(known, sweep.target, None),)
+    if len(known) < 2 or known[0][1].high >= known[-1][1].low:
+        return ()
+    return tuple(_need(known, share * known[-1][1].value, share) for share in SHARES)
+
+
+def _need(known: Sequence[tuple[int, Estimate]], nopm: float, share: float | None) -> Need:
+    at = next((n for n, (_, found) in enumerate(known) if found.value >= nopm), len(known))
+    if at in (0, len(known)):
+        outside = (known[-1][0], None) if at else (None, known[0][0])
+        return Need(nopm, share, None, outside)
+    (low, less), (high, more) = known[at - 1 : at + 1]
+    value = low + (high - low) * (nopm - less.value) / (more.value - less.value)
+    return Need(nopm, share, value, (low, high))
+
+
+def rising_reads(results: Results) -> Iterator[str]:
+    """The configurations of sweeps of memory that read more per transaction than the next smaller
+    one, as sentences; those that count as still warming have their own caveat.
+    """
+    for sweep in sweeps(results):
+        steady = [one for one in sweep.configurations if not one.warming]
+        for less, more in pairwise(steady if sweep.resource != "cores" else ()):
+            if said := colder(more.climb, less.climb):
+                yield (
+                    f"{capital(more.configuration.name)}: {said}. Reads should fall as memory"
+                    " grows, so its NOPM may be too low."
+                )
 
 
 # --- which climbs -----------------------------------------------------------------------------

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from kneebench.analysis.wording import percent
+from kneebench.analysis.wording import percent, times
 from kneebench.records import Comparison, Estimate
+from kneebench.units import rounded, times_and_ends
 
 NO_DIFFERENCE = "No difference shown"
 UNCERTAIN = "Too uncertain"
@@ -25,6 +26,29 @@ def not_shown(ratio: Estimate) -> str:
     """
     far = ratio.low < 1 / VAGUE or ratio.high > VAGUE
     return UNCERTAIN if ratio.low <= 1 <= ratio.high and far else NO_DIFFERENCE
+
+
+WIDE = 1.5
+"""An interval whose ends differ by more than this factor is given in place of its value."""
+
+
+def is_wide(of: Estimate) -> bool:
+    """Whether its ends differ by more than half."""
+    return of.high > WIDE * of.low
+
+
+def times_or_range(ratio: Estimate, *, about: bool = False) -> str:
+    """A ratio for a title: its interval where that is wide. `about`: it is not as precise as the
+    plan wants.
+
+    >>> times_or_range(Estimate(value=1.53, low=1.36, high=1.71, n=10), about=True)
+    'about 1.5x'
+    >>> times_or_range(Estimate(value=1.5, low=1.1, high=2.0, n=3))
+    '1.10x to 2.00x'
+    """
+    if is_wide(ratio):
+        return "{1} to {2}".format(*times_and_ends(ratio.value, ratio.low, ratio.high))
+    return f"about {rounded(ratio.value, 2)}x" if about else times(ratio.value)
 
 
 def unclaimed(found: Comparison) -> str:

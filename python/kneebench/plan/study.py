@@ -162,6 +162,7 @@ class Study:
             most_rounds=ladder.most_repeats,
             sysctls={name: str(value) for name, value in plan.kernel.sysctl.items()},
             emulated=plan.has_emulated_drives,
+            target=plan.brief.target,
         )
 
 

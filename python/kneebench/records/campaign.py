@@ -76,6 +76,8 @@ class ResolvedPlan(Record):
     """Kernel settings that the plan sets, by name."""
     emulated: bool = False
     """Whether a volume is made of emulated drives."""
+    target: float = 0.0
+    """NOPM that is needed, of which a sweep says what it takes; 0 for none."""
 
 
 class Campaign(Record):

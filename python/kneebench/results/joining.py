@@ -98,8 +98,9 @@ def with_configurations(
 
 def with_authors_words(campaign: Campaign, study: Study) -> Campaign:
     """The head with the author's words as they are in the plan that resumes it."""
-    brief = study.brief.model_dump(mode="json")
-    return campaign.model_copy(update={"plan": {**campaign.plan, "brief": brief}})
+    plan = {**campaign.plan, "brief": study.brief.model_dump(mode="json")}
+    resolved = campaign.resolved.model_copy(update={"target": study.brief.target})
+    return campaign.model_copy(update={"plan": plan, "resolved": resolved})
 
 
 def sized_otherwise(

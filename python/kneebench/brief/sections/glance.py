@@ -5,14 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kneebench import units
+from kneebench.analysis.comparison import step_up
 from kneebench.analysis.cpu_utilization import cpu_utilization
 from kneebench.analysis.fixed_rate import without_wait
-from kneebench.analysis.headline import foremost
+from kneebench.analysis.headline import between_databases, foremost
 from kneebench.analysis.knee import MAY_BE_HIGHER, final_rungs, where_between
+from kneebench.analysis.levelling import levelling
+from kneebench.analysis.levelling_words import bought, needed
 from kneebench.analysis.power import doubts
 from kneebench.analysis.quantity_ratio import MEAN, P999, few_beyond
 from kneebench.analysis.quoted_load import climb_end
-from kneebench.analysis.sweep import Sweep, SweptConfiguration, amount, sweeps, value_of
+from kneebench.analysis.sweep import (
+    Sweep,
+    SweptConfiguration,
+    amount,
+    needs,
+    sweeps,
+    value_of,
+)
 from kneebench.analysis.undecided import not_shown, undecided
 from kneebench.analysis.wording import (
     FEW,
@@ -51,9 +61,16 @@ def _numbers(view: ViewModel) -> Iterator[Number]:
     if swept := [*sweep_numbers(view.results)]:
         yield from swept
         return
-    if best:
-        first, *latencies = _differences(view, best)
-        yield from (first, *_other(view, best), *latencies)
+    what = f"NOPM at the {view.point}"
+    if between := between_databases(view.results):
+        yield _difference(view, between, what)
+        best = best or between.configuration
+    if len(view.parts) > 1 and about:
+        each = (foremost(part.comparisons) for part in view.parts)
+        yield from (_difference(view, one, what) for one in each if one)
+    elif about:
+        first, *latencies = _differences(view, about)
+        yield from (first, *_other(view, about), *latencies)
     for configuration, knee in view.knees.items():
         if configuration in (best, view.base.id):
             value, sure = value_and_ends(knee.nopm)
@@ -66,25 +83,34 @@ def _numbers(view: ViewModel) -> Iterator[Number]:
         yield from _baseline_latency(view)
 
 
-def _other(view: ViewModel, best: str) -> Iterator[Number]:
-    """The NOPM of the other one of two comparisons: its own question may be the plan's."""
-    others = [
-        one for one in view.comparisons if one.quantity == "nopm" and one.configuration != best
-    ]
+def _other(view: ViewModel, best: Comparison) -> Iterator[Number]:
+    """The NOPM of the step between the two best storages, which costs money; else of the other one
+    of two comparisons: its own question may be the plan's.
+    """
+    every = [one for one in view.comparisons if one.quantity == "nopm"]
+    others = [one for one in every if one.configuration != best.configuration]
+    step = step_up(view.results, best)
+    if step and {step.configuration, step.baseline} != {best.configuration, best.baseline}:
+        others = [step]
     if len(others) == 1:
         yield _difference(view, others[0], f"NOPM at the {view.point}")
 
 
-def _differences(view: ViewModel, configuration: str) -> Iterator[Number]:
+def _differences(view: ViewModel, best: Comparison) -> Iterator[Number]:
+    """Of the foremost pair; power of the pair whose storage takes the least per NOPM."""
     for quantity, what in (
         ("nopm", f"NOPM at the {view.point}"),
         ("power.per_nopm", f"power per NOPM at the {view.point}"),
         ("latency.mean", "mean latency at the fixed rate"),
         ("latency.p999", "P99.9 latency at the fixed rate"),
     ):
-        found = view.compared(quantity, configuration)
-        if quantity == "power.per_nopm" and doubts(view.climbs, view.campaign.power):
-            continue
+        same = [one for one in view.comparisons if one.baseline == best.baseline]
+        some = [one for one in same if one.quantity == quantity]
+        found = next((one for one in some if one.configuration == best.configuration), None)
+        if quantity == "power.per_nopm":
+            if doubts(view.climbs, view.campaign.power):
+                continue
+            found = min(some, key=lambda one: one.ratio.value, default=None)
         if found and (quantity != "latency.p999" or _certain(view, found)):
             number = _difference(view, found, what)
             scope = f"; {measured_by(view)}" if quantity == "power.per_nopm" else ""
@@ -173,26 +199,24 @@ def _climb_end(climb: Climb) -> str:
     return f"Fixed load of {number_of_users(climb.of('fixed_load')[0].users)}, not a knee{cores}."
 
 
-# The big numbers of a sweep: what the smallest size does of the largest one's throughput.
+# The big numbers of a sweep: how much of the throughput how much of the resource gives.
 
 
 def sweep_numbers(results: Results) -> Iterator[Number]:
-    """The ratio of each sweep; of one sweep alone also the NOPM of both sizes."""
+    """Of each sweep its ratio, then what the target or most of the throughput needs; of one sweep
+    alone also the NOPM of both ends.
+    """
     found = sweeps(results)
     for sweep in found:
-        yield from _ratio(sweep)
-        if len(found) == 1:
-            yield from _nopm(sweep, sweep.configurations[-1])
-            yield from _nopm(sweep, sweep.configurations[0])
-
-
-def _ratio(sweep: Sweep) -> Iterator[Number]:
-    smallest, largest = sweep.configurations[0], sweep.configurations[-1]
-    if smallest.relative:
-        value, sure = times_and_interval(smallest.relative)
-        sizes = f"{_size(sweep, smallest)} in place of {_size(sweep, largest)}"
-        bound = f", {smallest.bound}" if smallest.bound else ""
-        yield Number(value=value, says=f"NOPM on {sweep.name} with {sizes}{bound}", sure=sure)
+        if one := bought(levelling(sweep)):
+            yield Number(value=one.value, says=f"{one.says}, on {sweep.name}", sure=one.sure)
+    for sweep in found:
+        for need in needs(sweep)[-1:]:
+            nopm, takes, around = needed(need, sweep.resource)
+            yield Number(value=takes, says=f"for {nopm}, on {sweep.name}", sure=around)
+    if len(found) == 1:
+        yield from _nopm(found[0], found[0].configurations[-1])
+        yield from _nopm(found[0], found[0].configurations[0])
 
 
 def _nopm(sweep: Sweep, one: SweptConfiguration) -> Iterator[Number]:

@@ -10,7 +10,7 @@ from kneebench.analysis.cpu_utilization import CpuUtilization
 from kneebench.analysis.devices import volumes
 from kneebench.analysis.knee import final_rungs
 from kneebench.analysis.levelling import WITHIN, levelling
-from kneebench.analysis.levelling_words import WHAT, finding, sentence
+from kneebench.analysis.levelling_words import WHAT, finding, per_unit, sentence
 from kneebench.analysis.sweep import Resource, SweptConfiguration, amount, sweeps, value_of
 from kneebench.analysis.wording import listed, percent, times_and_interval, value_and_ends
 from kneebench.brief import sweep_figures
@@ -29,6 +29,7 @@ COLUMNS = (
     "Users",
     "NOPM",
     "Vs. largest",
+    "Step",
     "Device reads",
     "Device writes",
     "CPU",
@@ -144,9 +145,8 @@ def _pooled_caption(lines: Sequence[SweepLine]) -> str:
     if all(line.levelling.at is None and line.levelling.between is None for line in lines):
         return ""
     return (
-        " Each CI is from the runs of one configuration, a ratio's from pairs of runs. Where more"
-        " stops paying rests on the noise of all configurations together: the CIs alone do not"
-        " show it."
+        " Where more stops paying rests on the noise of all configurations together, which no"
+        " single CI shows."
     )
 
 
@@ -176,6 +176,8 @@ def _table(resource: Resource, lines: Sequence[SweepLine]) -> Table:
     rows = tuple(_row(line, one) for line in lines for one in line.configurations)
     caption = (
         "NOPM with its 95% CI; vs. largest: its ratio to the largest configuration of the storage."
+        f" Step: NOPM more than the next smaller one, per {per_unit(lines[0].levelling)}, where"
+        " its 95% CI excludes 0."
         f"{AT_LEAST if any(one.warming for line in lines for one in line.configurations) else ''}"
         " CPU: mean busy share of the database's cores; below it that of the least busy core."
         " Cache hits: of the database's own cache."
@@ -194,6 +196,7 @@ def _row(line: SweepLine, one: SweptConfiguration) -> Row:
             units.count(one.users.value) if one.users else units.NOTHING,
             _nopm(one),
             _ratio(line, one),
+            _step(line.levelling.steps.get(one.configuration.id)),
             _rate(one.read_bytes_per_s),
             _rate(one.write_bytes_per_s),
             _cpu(one.cpu),
@@ -222,6 +225,11 @@ def _ratio(line: SweepLine, one: SweptConfiguration) -> str:
     bound = {"": "", "either": " (both still warming)"}.get(one.bound, "")
     least = f"{one.bound} " if one.bound in ("at least", "at most") else ""
     return f"{least}{value}{bound}\n({sure})"
+
+
+def _step(of: Estimate | None) -> str:
+    shown = of is not None and not of.low <= 0 <= of.high
+    return units.significant(of.value) if of and shown else units.NOTHING
 
 
 def _cpu(of: CpuUtilization | None) -> str:
