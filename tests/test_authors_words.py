@@ -223,12 +223,15 @@ def test_a_published_figure_of_what_was_not_measured_stands_alone_and_says_so() 
 def test_a_campaign_is_resumed_with_other_words_and_keeps_the_latest(tmp_path: Path) -> None:
     before, host = recorded_plan(brief=WORDS), recorded_host()
     Store.create(tmp_path, Study(before), host).close()
-    after = Plan.model_validate({**before.model_dump(), "brief": {**WORDS, "title": "Another"}})
+    words = {**WORDS, "title": "Another", "target": 20_000}
+    after = Plan.model_validate({**before.model_dump(), "brief": words})
     with Store.for_study(tmp_path, Study(after), host) as store:
         store.reopen()
     assert [one.name for one in tmp_path.iterdir()] == [store.folder.name]
-    kept = load(store.folder).campaign.plan["brief"]
+    campaign = load(store.folder).campaign
+    kept = campaign.plan["brief"]
     assert isinstance(kept, dict) and kept["title"] == "Another"
+    assert campaign.resolved.target == 20_000
 
 
 def test_what_a_licence_asks_of_those_who_publish_stands_at_the_end_of_the_page() -> None:

@@ -9,7 +9,7 @@ from kneebench.analysis.sweep import sweeps
 from kneebench.brief import Brief
 from kneebench.brief.markdown import markdown
 from kneebench.records import Results
-from tests.recordings import section
+from tests.recordings import section, with_campaign
 from tests.swept import swept
 
 FOURTEEN = tuple(n * 64 * 2**20 for n in range(2, 16))
@@ -57,6 +57,14 @@ def test_with_a_reference_the_ratio_is_still_of_all_sizes_and_the_page_is_writte
 def test_where_the_ratio_of_some_sizes_is_not_shown_the_subtitle_says_at_how_many_it_is() -> None:
     brief = Brief(swept(scatter=0.25, seed=3))
     assert "n=3; a difference shown at 4 of them)" in brief.subtitle
+
+
+def test_with_a_target_the_title_is_of_the_better_storage_and_the_line_below_of_the_other() -> None:
+    results = swept()
+    resolved = results.campaign.resolved.model_copy(update={"target": 150_000})
+    brief = Brief(with_campaign(results, resolved=resolved))
+    assert brief.title.startswith("Memory: 150,000 NOPM need 205 MiB of memory")
+    assert "Disk: 150,000 NOPM need more than 1 GiB (the most measured). Memory: " in brief.subtitle
 
 
 def test_where_no_sweep_says_anything_the_title_compares_the_storages() -> None:

@@ -202,7 +202,8 @@ def test_a_target_is_answered_in_the_title_between_the_sizes_measured_around_it(
     assert headline(targeted(15_000)) == (
         "Disk: 15,000 NOPM need 2.41 GiB of memory (between 2 GiB and 4 GiB)"
     )
-    assert subtitle(targeted(15_000)).startswith("Disk: 15,000 NOPM need 2.41 GiB (between 2 GiB")
+    assert subtitle(targeted(15_000)).startswith("Disk: more memory stops paying at 8 GiB (conf")
+    assert " 15,000 NOPM need 2.41 GiB (between 2 GiB and 4 GiB)." in told(targeted(15_000))
     assert headline(targeted(90_000)) == (
         "Disk: 90,000 NOPM need more than 32 GiB of memory (the most measured)"
     )

@@ -73,7 +73,10 @@ def headline(results: Results) -> str:
 def subtitle(results: Results) -> str:
     """Intervals of the title's figures, and the other comparisons; empty without a measurement."""
     sentence = ""
-    swept = [answer(levelling(sweep)) for sweep in sweeps(results)] if best_sweep(results) else []
+    best, swept = best_sweep(results), list[str]()
+    if best:
+        every = ((levelling(one), one.name == best.sweep.name) for one in sweeps(results))
+        swept = [answer(one, titled=titled) for one, titled in every]
     between, mains = between_databases(results), _mains(results)
     if swept or between or mains:
         behinds = {

@@ -111,13 +111,16 @@ def titles(of: Levelling) -> Iterator[str]:
         yield finding(of)
 
 
-def answer(of: Levelling) -> str:
-    """The answer with its confidence, for below a title, and the interval of its ratio."""
-    target = f"{capital(of.sweep.name)}: {_needed(of.sweep)}. " if of.sweep.target else ""
+def answer(of: Levelling, *, titled: bool) -> str:
+    """The answer with its confidence, for below a title, and the interval of its ratio; of a sweep
+    that the title is not of, what the plan's target needs, if there is one.
+    """
+    if of.sweep.target and not titled and (said := _needed(of.sweep)):
+        return f"{capital(of.sweep.name)}: {said}"
     sure = f" ({_confidence(of.confidence)})" if of.at or _between(of) else ""
     if found := bought(of):
         sure += f"; {found.value} {found.says} (95% CI {found.sure})"
-    return f"{target}{finding(of)}{sure}"
+    return f"{finding(of)}{sure}"
 
 
 def sentence(of: Levelling) -> str:

@@ -112,17 +112,6 @@ class AuthorsWords(Part):
     summary: Annotated[
         Text, Field(description="Paragraph below the finding, such as what it means to a buyer")
     ] = ""
-    target: Annotated[
-        Number,
-        Field(
-            ge=0,
-            lt=1e12,
-            description=(
-                "NOPM that is needed: with a sweep, the title says how much memory or how many"
-                " cores that takes; 0: none"
-            ),
-        ),
-    ] = 0.0
     storages: dict[Name, Note] = Field(
         default={}, max_length=100, description="Description of a storage, by its name in the plan"
     )
@@ -138,6 +127,17 @@ class AuthorsWords(Part):
         tuple[Published, ...],
         Field(max_length=100, description="Figures of others, to stand beside its own"),
     ] = ()
+    target: Annotated[
+        Number,
+        Field(
+            ge=0,
+            lt=1e12,
+            description=(
+                "NOPM that is needed: with a sweep, the title says how much memory or how many"
+                " cores that takes; 0: none"
+            ),
+        ),
+    ] = 0.0
 
     def check(self, storages: Collection[str], baseline: str, constraints: Iterable[str]) -> None:
         """Raise the rule's error for a storage or a constraint that the plan has not, and for a
