@@ -18,6 +18,8 @@ from kneebench.brief.section import Section
 from kneebench.plan import Plan
 from kneebench.plan.study import Study
 from kneebench.records import (
+    Climb,
+    Configuration,
     Host,
     Phase,
     PlannedDatabase,
@@ -188,6 +190,16 @@ def with_tally(rung: Rung, **fields: object) -> Rung:
 def with_throughput(rung: Rung, per_s: float) -> Rung:
     """A rung whose window had the length that makes it so many transactions per second."""
     return with_tally(rung, window_s=rung.tally.window.completed / per_s)
+
+
+def faster(climb: Climb, name: str, times: float) -> Climb:
+    """A climb of another storage whose runs did so many times as much."""
+    rungs = tuple(
+        with_throughput(with_order(rung, configuration=name), times * rung.tally.throughput_per_s)
+        for rung in climb.rungs
+    )
+    made = Configuration(id=name, storage=name)
+    return climb.model_copy(update={"configuration": made, "rungs": rungs})
 
 
 def with_latency(rung: Rung, **fields: object) -> Rung:

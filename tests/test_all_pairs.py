@@ -11,19 +11,9 @@ from kneebench.analysis.comparison import all_pairs, compare, widened
 from kneebench.analysis.estimate import paired_ratio
 from kneebench.analysis.wording import times_with_interval
 from kneebench.brief import Brief
-from kneebench.records import Climb, Configuration, Results, Rung
+from kneebench.records import Results, Rung
 from kneebench.screen.summary import results_json
-from tests.recordings import recorded, section, with_order, with_plan, with_throughput
-
-
-def faster(climb: Climb, name: str, times: float) -> Climb:
-    """A climb of another storage whose runs did so many times as much."""
-    rungs = tuple(
-        with_throughput(with_order(rung, configuration=name), times * rung.tally.throughput_per_s)
-        for rung in climb.rungs
-    )
-    made = Configuration(id=name, storage=name)
-    return climb.model_copy(update={"configuration": made, "rungs": rungs})
+from tests.recordings import faster, recorded, section, with_order, with_plan, with_throughput
 
 
 def of_storages(**times: float) -> Results:

@@ -20,8 +20,7 @@ from kneebench.notebook.loaded import LoadedResults
 from kneebench.plan import Plan
 from kneebench.records import CampaignPower, PowerMeterFacts, Results, Rung
 from kneebench.units import significant
-from tests.recordings import metered, section
-from tests.test_all_pairs import faster
+from tests.recordings import faster, metered, section
 
 KNEEBENCH = [sys.executable, "-m", "kneebench"]
 CORE_W, DRIVE_W, FAST_DRIVE_W, IDLE_W = 17.0, 9.0, 60.0, 90.0
