@@ -54,11 +54,12 @@ def unfinished(folder: Path, to: Path, lines: int) -> Path:
     kept = (folder / FILE).read_text().splitlines(keepends=True)[:lines]
     (copy / FILE).write_text("".join(kept))
     if lines < len((folder / FILE).read_text().splitlines()):
-        measured = {str(json.loads(line)["data"].get("key")) for line in kept}
-        for file in (copy / "rungs").iterdir():
-            if file.stem not in measured:
+        events = [json.loads(line) for line in kept]
+        measured = {str(event["data"].get("key")) for event in events}
+        ended = {event["doing"] for event in events if event["kind"] == "stop"}
+        for file in (*(copy / "rungs").iterdir(), *(copy / "climbs").iterdir()):
+            if file.stem not in measured | ended:
                 file.unlink()
-        shutil.rmtree(copy / "climbs")
     return copy
 
 
@@ -191,6 +192,14 @@ def test_a_campaign_whose_climbs_have_ended_says_why_as_its_brief_does(tmp_path:
         for one in climb.reported
     ]
     assert reported and [(one["of"], one["sentence"]) for one in said] == reported
+
+
+def test_between_two_climbs_it_says_why_the_first_one_ended(folder: Path, tmp_path: Path) -> None:
+    events = [json.loads(line) for line in (folder / FILE).read_text().splitlines()]
+    key = "slow.warm_up"
+    warmed = next(n for n, one in enumerate(events) if key in str(one["data"].get("key")))
+    said = seen(unfinished(folder, tmp_path, warmed + 1)).whole()["stops"]
+    assert said and {(one["of"], one["ended"]) for one in said} == {("fast", True)}
 
 
 def test_a_rung_below_the_first_is_not_judged_by_the_stop_conditions(tmp_path: Path) -> None:

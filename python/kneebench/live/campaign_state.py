@@ -260,7 +260,8 @@ class CampaignState:
         """
         order = self._progress.order
         of_order = (one for one in climbs if order and one.id == order.configuration)
-        under_way = next((one for one in of_order if not one.stopped_by), None)
+        searching = (one for one in of_order if one.of("search") and not one.stopped_by)
+        under_way = next(searching, None)
         for climb in (under_way,) if under_way else climbs:
             shown = {"of": climb.configuration.name, "ended": not under_way}
             for one in self._judged(climb) if under_way else climb.reported:
