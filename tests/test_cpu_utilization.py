@@ -46,7 +46,7 @@ def test_table_evidence_control_and_stop_reason_have_the_same_figure(results: Re
         assert used
         mean, least = percent(used.mean.value), percent(used.least_busy.value)
         both = f"{mean} busy" if mean == least else f"{mean} busy (least busy core {least})"
-        assert row.cells[7].split() == [mean, f"({least})"][: 1 + (mean != least)]
+        assert row.cells[8].split() == [mean, f"({least})"][: 1 + (mean != least)]
         (cpu,) = (one for one in bottleneck(climb).rows if one.resource == "cpu")
         assert cpu.utilization.startswith(both)
         assert controls(results.climbs)[climb.id].seen == least
