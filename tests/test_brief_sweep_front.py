@@ -13,7 +13,7 @@ from tests.recordings import section, with_campaign
 from tests.swept import swept
 
 FOURTEEN = tuple(n * 64 * 2**20 for n in range(2, 16))
-MOST_WORDS = 2000
+MOST_WORDS = 1960
 
 
 def many() -> Results:

@@ -222,6 +222,7 @@ def _ratio(line: SweepLine, one: SweptConfiguration) -> str:
     if one.relative is None:
         return units.NOTHING
     value, sure = times_and_interval(one.relative)
+    sure = sure.partition(", n=")[0]  # as many runs as the line below the title says
     bound = {"": "", "either": " (both still warming)"}.get(one.bound, "")
     least = f"{one.bound} " if one.bound in ("at least", "at most") else ""
     return f"{least}{value}{bound}\n({sure})"
