@@ -14,6 +14,7 @@ import pytest
 from kneebench.brief import Brief, drawing, rendering
 from kneebench.brief.rendering import DrawingProcess
 from kneebench.brief.section import Figure
+from kneebench.commands import campaigns
 from tests.recorded.record import unpack
 from tests.recordings import recorded
 
@@ -57,6 +58,29 @@ def test_it_draws_what_this_process_draws_and_ends_with_the_block() -> None:
         drawn = [process.svg(figure) for figure in figures]
     assert drawn == [drawing.svg(figure) for figure in figures]
     assert not drawer.is_running()
+
+
+def test_the_process_that_was_started_ahead_draws_the_next_page() -> None:
+    rendering.start_ahead()
+    ahead = started()
+    with DrawingProcess() as process:
+        process.begin([a_figure()])
+        assert drawers() == [ahead]
+        assert "<svg" in process.svg(a_figure())
+    assert not drawers()
+
+
+def test_the_command_starts_it_before_it_reads_the_campaign(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def load(name: str, root: Path) -> None:
+        raise FileNotFoundError(started().pid)
+
+    monkeypatch.setattr(campaigns, "load_named", load)
+    with pytest.raises(FileNotFoundError) as read:
+        campaigns.write_brief("latest", out=Path("page.html"))
+    with DrawingProcess():
+        assert drawers() == [psutil.Process(read.value.args[0])]
 
 
 def test_a_figure_that_was_not_begun_is_drawn_here() -> None:

@@ -209,10 +209,23 @@ class DrawingProcess:
                 pipe and pipe.close()
 
 
+_ahead: list[subprocess.Popen[bytes]] = []
+
+
+def start_ahead() -> None:
+    """Start the process for the next page now, before there is anything to draw: its engine takes
+    as long to start as a campaign to read. Unused, it ends with this process.
+    """
+    if process := _started():
+        _ahead.append(process)
+
+
 def _started() -> subprocess.Popen[bytes] | None:
     """None where no process can be started. It has its own session: keys of the terminal are ours
     to answer.
     """
+    if _ahead:
+        return _ahead.pop()
     if not sys.executable:
         return None
     try:

@@ -234,6 +234,10 @@ def write_brief(
     """
     require_one({"--markdown": markdown, "--figures": figures, "--pdf": pdf, "--out": out}, out)
     _for_a_pdf(pdf or (out is not None and out.suffix == ".pdf"), paper, appendix=appendix)
+    if not markdown and not figures and not pdf and (out is None or out.suffix == ".html"):
+        from kneebench.brief.rendering import start_ahead
+
+        start_ahead()
     results = load_named(campaign, root)
     if markdown:
         from kneebench.brief import Brief
