@@ -14,7 +14,7 @@ from math import exp, log
 
 import numpy as np
 
-from kneebench.analysis.knee_fit import users_interval
+from kneebench.analysis.knee_fit import fit_knee, users_interval
 from kneebench.ladder import steps
 from kneebench.plan.ladder import Ladder
 from kneebench.records import Climb, Configuration
@@ -56,12 +56,28 @@ def peaked(rng: np.random.Generator) -> Curve:
     return lambda users: 100 * min(users, full) * min(1, full / users) ** fall
 
 
+def peak_at_the_cores(rng: np.random.Generator) -> Curve:
+    """PostgreSQL in memory: more than linear up to a user per core, then a tenth or two lower. No
+    smooth curve has such a peak.
+    """
+    cores = int(rng.integers(2, 4))
+    alone, low = rng.uniform(0.35, 0.45) * 2 / cores, rng.uniform(0.82, 0.92)
+
+    def per_s(users: float) -> float:
+        if users <= cores:
+            return 100 * (alone + (1 - alone) * (users - 1) / (cores - 1))
+        return 100 * (low + (1 - low) * exp(-(users - cores) / 0.7))
+
+    return per_s
+
+
 CURVES = {
     "soft (USL)": soft,
     "one full resource": sharp,
     "shared flushes": shared_flushes,
     "thrashing": thrashing,
     "sharp peak": peaked,
+    "peak at the cores": peak_at_the_cores,
 }
 
 
@@ -76,12 +92,17 @@ def numbers(first: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-def true_knee(curve: Curve, first: int) -> int:
-    """The knee by its definition, on the curve without noise."""
+def growth_end(curve: Curve) -> float:
+    """Users from which elasticity is below the plateau's limit."""
     end = 1.0
     while end < LAST and curve(1.01 * end) / curve(end) >= 1.01**LIMIT:
         end *= 1.01
-    best = min(curve(end), max(map(curve, numbers(first))))
+    return end
+
+
+def true_knee(curve: Curve, first: int) -> int:
+    """The knee by its definition, on the curve without noise."""
+    best = min(curve(growth_end(curve)), max(map(curve, numbers(first))))
     return next(users for users in numbers(first) if curve(users) >= 0.98 * best)
 
 
@@ -110,6 +131,25 @@ class Storage:
         """True throughput at the knee is within 5% of that at the true knee."""
         return [abs(self.curve(n) / self.curve(self.truth) - 1) <= 0.05 for n in self.knees]
 
+    def within(self, knees: Iterable[int]) -> list[bool]:
+        """True throughput at these knees is at most 3% lower than the best of all numbers of users,
+        or than where growth ends.
+        """
+        best = max(map(self.curve, numbers(self._first)))
+        least = 0.97 * min(best, self.curve(growth_end(self.curve)))
+        return [self.curve(n) >= least for n in knees]
+
+    @property
+    def fitted(self) -> list[int]:
+        """The knees that the curves through all rungs give."""
+        fits = (fit_knee(one.rungs, LIMIT) for one in self.climbs)
+        return [fit.users if fit else 0 for fit in fits]
+
+    @property
+    def turns(self) -> list[int]:
+        """Rungs that candidates took."""
+        return [len(one.of("confirmation")) for one in self.climbs]
+
     @property
     def apart(self) -> list[int]:
         """By how many steps two knees differ, each pair."""
@@ -136,10 +176,11 @@ class Storage:
 def table(count: int, first: int) -> Iterable[str]:
     """Lines of Markdown."""
     yield (
-        "| curve | noise of a rung | knee right | same or next step | five climbs within one step |"
-        " interval covers | rungs, without noise | bisections: mean, most |"
+        "| curve | noise of a rung | knee right | within 3% of the best: fitted, confirmed | same"
+        " or next step | five climbs within one step | interval covers | rungs, without noise |"
+        " bisections: mean, most | turns |"
     )
-    yield "|" + "---|" * 8
+    yield "|" + "---|" * 10
     for shape in CURVES:
         for noise in NOISES:
             found = [Storage(shape, noise, seed, 5, first) for seed in range(count)]
@@ -160,7 +201,16 @@ def _row(shape: str, noise: float, found: list[Storage], count: int, first: int)
         np.mean([one for storage in found for one in storage.covered]),
     )
     cells = [shape, f"{100 * noise:g}%", *(f"{100 * share:.0f}%" for share in shares)]
+    fitted, confirmed = (
+        np.mean([one for storage, knees in each for one in storage.within(knees)])
+        for each in (
+            [(storage, storage.fitted) for storage in found],
+            [(storage, storage.knees) for storage in found],
+        )
+    )
+    cells.insert(3, f"{100 * fitted:.0f}%, {100 * confirmed:.0f}%")
     cells += [f"{rungs:.1f}, {without:.1f}", f"{np.mean(extra):.1f}, {max(extra)}"]
+    cells.append(f"{np.mean([n for storage in found for n in storage.turns]):.1f}")
     return f"| {' | '.join(cells)} |"
 
 

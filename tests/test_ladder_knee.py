@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 
 import numpy as np
 import pytest
 
+from kneebench.analysis.confirmation import confirmed
 from kneebench.analysis.knee_fit import fit_knee
 from kneebench.ladder.narrowing import MOST_RUNGS
 from kneebench.records import Order, Phase, Rung
@@ -39,6 +40,20 @@ def test_throughput_at_the_knee_is_within_5_percent_of_the_truth_19_times_in_20(
     assert at_least(0.95, [right for one in found for right in one.right])
 
 
+@pytest.mark.parametrize(("noise", "fitted", "share"), [(0.01, 0.7, 0.98), (0.03, 0.7, 0.95)])
+def test_candidates_in_turn_find_a_peak_that_no_curve_has(
+    noise: float, fitted: float, share: float, seeds: Seeds
+) -> None:
+    found = storages("peak at the cores", noise, seeds(COUNT))
+    assert np.mean([one for it in found for one in it.within(it.fitted)]) < fitted
+    assert at_least(share, [one for it in found for one in it.within(it.knees)])
+
+
+def test_candidates_cost_nothing_where_none_is_better(seeds: Seeds) -> None:
+    found = storages("thrashing", 0.01, seeds(COUNT))
+    assert np.mean([n for one in found for n in one.turns]) < 0.5
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_climb_that_starts_above_its_knee_finds_it_as_well(shape: str, seeds: Seeds) -> None:
     found = storages(shape, 0.03, seeds(COUNT), first=16)
@@ -46,7 +61,7 @@ def test_a_climb_that_starts_above_its_knee_finds_it_as_well(shape: str, seeds: 
     assert at_least(0.97, [steps <= 1 for one in found for steps in one.apart])
 
 
-@pytest.mark.parametrize(("noise", "share"), [(0.01, 0.98), (0.03, 0.98), (0.10, 0.80)])
+@pytest.mark.parametrize(("noise", "share"), [(0.01, 0.96), (0.03, 0.96), (0.10, 0.80)])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_knees_of_two_climbs_are_the_same_step_or_the_next(
     shape: str, noise: float, share: float, seeds: Seeds
@@ -108,3 +123,53 @@ def test_halfway_rungs_make_the_knee_more_certain_and_are_never_it() -> None:
     both = fit_knee([*search, *rungs((10, 900), (15, 1000), phase="bisection")], LIMIT)
     assert alone is not None and both is not None
     assert both.users in (12, 18) and both.wrong < alone.wrong
+
+
+# --- the confirmed knee ---------------------------------------------------------------------------
+
+
+def turns(**per_s: Sequence[float]) -> list[Rung]:
+    """Candidates by "at" and their users, the fitted knee first, in as many turns as they have."""
+    most = max(map(len, per_s.values()))
+    return [
+        one
+        for turn in range(most)
+        for name, values in per_s.items()
+        if turn < len(values)
+        for one in rungs((int(name[2:]), values[turn]), phase="confirmation")
+    ]
+
+
+def test_fewer_users_that_did_better_in_turn_are_the_knee() -> None:
+    found = confirmed(turns(at3=(90, 92, 91, 90, 92), at2=(100, 99, 101, 100, 98)))
+    assert found is not None
+    assert (found.users, found.others, found.turns) == (2, (3,), 5)
+    assert found.at_least == 1.0
+    assert found.sentence == (
+        "Confirmed in 5 turns with 3 users: at least 100% of the best candidate."
+    )
+
+
+def test_more_users_must_be_clearly_better() -> None:
+    noisy = confirmed(turns(at8=(100, 110, 90, 105, 95), at12=(102, 112, 92, 107, 97)))
+    better = confirmed(turns(at8=(100, 101, 99, 100, 100), at12=(104, 105, 103, 104, 104)))
+    assert noisy is not None and noisy.users == 8
+    assert 0.85 < noisy.at_least < 0.95
+    assert better is not None and better.users == 12
+
+
+def test_of_several_better_candidates_the_fewest_users_near_the_best_are_the_knee() -> None:
+    found = confirmed(
+        turns(at8=(90, 91, 90, 89, 90), at12=(100, 99, 100, 100, 101), at18=(101, 100, 101))
+    )
+    assert found is not None and (found.users, found.others) == (12, (8, 18))
+    assert found.sentence.startswith("Confirmed in 5 turns with 8 and 18 users: at least 9")
+
+
+def test_turns_with_an_invalid_rung_or_of_one_candidate_confirm_nothing() -> None:
+    whole = turns(at3=(90, 92), at2=(100, 99))
+    invalid = rung(whole[-1].order, 100, invalid="other processes")
+    assert confirmed(whole) is not None
+    assert confirmed([*whole[:-1], invalid]) is None
+    assert confirmed(turns(at3=(90, 92))) is None
+    assert confirmed(turns(at3=(90, 92), at2=(100,))) is None

@@ -45,7 +45,7 @@ written, except that `kneebench brief` writes a page and a later run may add con
 
 CONFIGURATION is the id of a configuration. KEY names a rung: `CONFIGURATION.PHASE-USERS`, then
 `-REPEAT` if it is not 0, such as `slow-drive.final_run-18-2`. Phases are `warm_up`, `search`,
-`bisection`, `drift_check`, `fixed_load`, `final_run` and `fixed_rate`.
+`bisection`, `confirmation`, `drift_check`, `fixed_load`, `final_run` and `fixed_rate`.
 
 Each name ends with its unit: `_s` are seconds, `_w` watts, `_bytes` bytes, `_per_s` a rate per
 second; a share is from 0 to 1. Times of day are ISO 8601 with their zone. Where the pages of the

@@ -8,7 +8,7 @@ list, in the order of a brief; that adds what only the plan tells (`brief/sectio
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic_core import to_jsonable_python
@@ -17,6 +17,7 @@ from kneebench import units
 from kneebench.analysis.background import APART, unequal_in
 from kneebench.analysis.comparison import all_pairs, compare, own_floor
 from kneebench.analysis.configuration_summary import configuration_summaries, point
+from kneebench.analysis.confirmation import confirmed
 from kneebench.analysis.control import control_caveats, controls
 from kneebench.analysis.cpu_utilization import cpu_utilization
 from kneebench.analysis.databases import by_database, database_document
@@ -100,14 +101,14 @@ def caveat_figures(results: Results, compared: Sequence[Comparison]) -> dict[str
 
     `noise`: the difference between two runs of one configuration that is not claimed. `drift`: how
     much more the first rung did when it was repeated last. `climb_at_knee`: what the climb had
-    measured there, and the final runs over it. `best_rung`: the climb's best rung, and the final
-    runs over it, where that is less than a knee promises. `weights`: configurations whose
-    transactions were not equally heavy, with their bytes per transaction. `cpu`: how busy the cores
-    were at the knee. `without_wait`: the ratio of the mean latencies without the wait for a free
-    user, where that is a large part of them.
+    measured there, and the final runs over it. `best_rung`: the climb's best rung or candidate, and
+    the final runs over it, where that is less than a knee promises. `confirmed`: what candidates
+    did in turn. `weights`: configurations whose transactions were not equally heavy, with their
+    bytes per transaction. `cpu`: how busy the cores were at the knee. `without_wait`: the ratio of
+    the mean latencies without the wait for a free user, where that is a large part of them.
     """
     climbs = {climb.id: climb for climb in results.climbs}
-    used = {id_: cpu_utilization(final_rungs(climb)) for id_, climb in climbs.items()}
+    cpu = {id_: cpu_utilization(final_rungs(climb)) for id_, climb in climbs.items()}
     return {
         "noise": {id_: own_floor(climb) for id_, climb in climbs.items()},
         "drift": {
@@ -118,22 +119,30 @@ def caveat_figures(results: Results, compared: Sequence[Comparison]) -> dict[str
             id_: found for id_, climb in climbs.items() if (found := _at_knee(climb))
         },
         "best_rung": {id_: found for id_, climb in climbs.items() if (found := _at_best(climb))},
+        "confirmed": {
+            id_: sure._asdict() for id_, climb in climbs.items() if (sure := confirmed(climb.rungs))
+        },
         "weights": [
             {**one._asdict(), "times": one.times, "matters": one.matters}
             for one in order_weights(results)
         ],
-        "without_wait": {
-            one.configuration: ratio
-            for one in compared
-            if one.quantity == MEAN.name
-            and (ratio := ratio_without_wait(climbs[one.configuration], climbs[one.baseline]))
-        },
+        "without_wait": dict(_without_wait(climbs, compared)),
         "cpu": {
-            id_: {"mean": cpu.mean.value, "least_busy": cpu.least_busy.value}
-            for id_, cpu in used.items()
-            if cpu
+            id_: {"mean": one.mean.value, "least_busy": one.least_busy.value}
+            for id_, one in cpu.items()
+            if one
         },
     }
+
+
+def _without_wait(
+    climbs: Mapping[str, Climb], compared: Sequence[Comparison]
+) -> Iterator[tuple[str, float]]:
+    for one in compared:
+        if one.quantity == MEAN.name and (
+            ratio := ratio_without_wait(climbs[one.configuration], climbs[one.baseline])
+        ):
+            yield one.configuration, ratio
 
 
 def _at_knee(climb: Climb) -> dict[str, float]:
@@ -147,8 +156,7 @@ def _at_knee(climb: Climb) -> dict[str, float]:
 def _at_best(climb: Climb) -> dict[str, float]:
     if not (found := below_best(climb)):
         return {}
-    best = found.best
-    return {"users": best.users, "nopm": best.tally.nopm, "final_over_best": found.share}
+    return {"users": found.users, "nopm": found.nopm, "final_over_best": found.share}
 
 
 def caveats(results: Results, kinds: Container[str] = ()) -> tuple[Remark, ...]:
@@ -313,27 +321,27 @@ def _below_best(results: Results) -> Iterator[str]:
     found = [(one.configuration, of) for one in results.climbs if (of := _of_best(one))]
     if not found:
         return
-    [(first, (share, seen)), *others] = found
+    [(first, (share, best, seen)), *others] = found
     many = len(found) > FEW_NAMES
-    each = [(of, share if many else f"{share} ({seen})") for of, (share, seen) in found]
+    each = [(of, share if many else f"{share} ({seen})") for of, (share, _, seen) in found]
     said = (
-        "The final runs gave less than the best search rung:"
+        "The final runs gave less than the best search rung or candidate:"
         f" {by_finding(each, len(results.climbs))}"
         if others
-        else f"{first.name}: the final runs gave {share} of the best search rung ({seen})"
+        else f"{first.name}: the final runs gave {share} of the best {best} ({seen})"
     )
     yield (
-        f"{said}. The best of many short rungs is partly luck, but another number of users may be"
-        " better."
+        f"{said}. The best of several short windows is partly luck, but another number of users may"
+        " be better."
     )
 
 
-def _of_best(climb: Climb) -> tuple[str, str] | None:
-    """That share and the best rung, in words; None where the promise is kept."""
+def _of_best(climb: Climb) -> tuple[str, str, str] | None:
+    """That share, and of what, in words; None where the promise is kept."""
     if not (found := below_best(climb)):
         return None
-    seen = f"{units.significant(found.best.tally.nopm)} NOPM at {number_of_users(found.best.users)}"
-    return percent(found.share), seen
+    seen = f"{units.significant(found.nopm)} NOPM at {number_of_users(found.users)}"
+    return percent(found.share), found.of, seen
 
 
 def _elsewhere(results: Results) -> Iterator[str]:
@@ -364,7 +372,7 @@ def _moved(climb: Climb) -> tuple[float, str] | None:
     if not found or not searched or not climb.of("search"):
         return None
     below = below_best(climb)
-    if below and below.best == searched:  # another caveat says so
+    if below and below.users == searched.users:  # another caveat says so
         return None
     share = found.nopm.value / searched.tally.nopm - 1
     within = found.nopm.low <= searched.tally.nopm <= found.nopm.high

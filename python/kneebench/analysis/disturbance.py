@@ -20,7 +20,7 @@ from kneebench.units import size
 QUOTED: tuple[Phase, ...] = ("final_run", "fixed_rate", "fixed_load")
 """Phases whose figures are quoted; all others only lead to them."""
 
-CLIMBING: tuple[Phase, ...] = ("search", "bisection", "drift_check")
+CLIMBING: tuple[Phase, ...] = ("search", "bisection", "confirmation", "drift_check")
 """Phases that decide where a climb ends."""
 
 TRIES = 3

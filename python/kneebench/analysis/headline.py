@@ -111,15 +111,12 @@ def _so_far(results: Results) -> str:
 
 def _below_best(results: Results) -> str:
     """The least share of the best rung that the final runs gave, where that is too little."""
-    shares = [found.share for climb in results.climbs if (found := below_best(climb))]
-    if not shares:
+    found = [one for climb in results.climbs if (one := below_best(climb))]
+    if not found:
         return ""
-    least = percent(min(shares))
-    alone = len(shares) == 1
-    return (
-        f"Final runs gave {'' if alone else 'as little as '}{least} of the best search rung"
-        f"{'' if alone else 's'}"
-    )
+    least = min(found)
+    some = "as little as " if len(found) > 1 else ""
+    return f"Final runs gave {some}{percent(least.share)} of the best {least.of}"
 
 
 def data_cached(climbs: Sequence[Climb]) -> bool:

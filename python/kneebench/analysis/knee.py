@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from statistics import fmean
 from typing import NamedTuple
 
+from kneebench.analysis.confirmation import confirmed
 from kneebench.analysis.final_estimates import estimate_of
 from kneebench.analysis.knee_fit import LOWER, users_interval
 from kneebench.analysis.wording import number_of_users
@@ -80,23 +82,39 @@ def best_rung(climb: Climb) -> Rung | None:
 
 
 class BelowBest(NamedTuple):
-    """The rung of a climb with most NOPM, and the final runs' share of that. The best of many short
-    rungs is partly luck.
+    """The final runs' share of the most NOPM that a climb measured, with its users: that of its
+    best candidate, or of its best search rung, which is partly luck.
     """
 
     share: float
-    best: Rung
+    nopm: float
+    users: int
+    of: str
 
 
 def below_best(climb: Climb) -> BelowBest | None:
     """Where a climb looked for the most throughput, and its final runs gave less of it than a knee
     promises; None elsewhere.
     """
-    best = best_rung(climb)
-    if climb.stopped_by not in FOR_THROUGHPUT or not best or not (found := knee(climb)):
+    if climb.stopped_by not in FOR_THROUGHPUT or not (found := knee(climb)):
         return None
-    share = found.nopm.value / best.tally.nopm if best.tally.nopm else 1.0
-    return BelowBest(share, best) if share < 1 - LOWER else None
+    nopm, users, of = max(_tried(climb), default=(0.0, 0, ""))
+    share = found.nopm.value / nopm if nopm else 1.0
+    return BelowBest(share, nopm, users, of) if share < 1 - LOWER else None
+
+
+def _tried(climb: Climb) -> list[tuple[float, int, str]]:
+    """NOPM and users of each candidate, as the mean of its turns; without any, of each rung of the
+    search.
+    """
+    turns = climb.of("confirmation") if confirmed(climb.rungs) else ()
+    if not turns:
+        searched = climb.of("search", "bisection")
+        return [(r.tally.nopm, r.users, "search rung") for r in searched if not r.invalid]
+    return [
+        (fmean(r.tally.nopm for r in turns if r.users == users), users, "candidate")
+        for users in {r.users for r in turns}
+    ]
 
 
 def place(climb: Climb) -> str:

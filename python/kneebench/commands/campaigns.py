@@ -234,10 +234,8 @@ def write_brief(
     """
     require_one({"--markdown": markdown, "--figures": figures, "--pdf": pdf, "--out": out}, out)
     _for_a_pdf(pdf or (out is not None and out.suffix == ".pdf"), paper, appendix=appendix)
-    if not markdown and not figures and not pdf and (out is None or out.suffix == ".html"):
-        from kneebench.brief.rendering import start_ahead
-
-        start_ahead()
+    if not (markdown or figures or pdf or (out and out.suffix != ".html")):
+        _start_drawing()
     results = load_named(campaign, root)
     if markdown:
         from kneebench.brief import Brief
@@ -249,12 +247,17 @@ def write_brief(
         for path in write_figures(results, figures):
             print_line(str(path))
         return
-    if pdf and out is None:
-        out = brief_file(results).with_suffix(".pdf")
+    out = brief_file(results).with_suffix(".pdf") if pdf and out is None else out
     path = write(results, out, paper=paper or "a4", appendix=appendix)
     print_line(str(path))
     if open_brief:
         open_page(path)
+
+
+def _start_drawing() -> None:
+    from kneebench.brief.rendering import start_ahead
+
+    start_ahead()
 
 
 def _for_a_pdf(written: bool, paper: Paper | None, *, appendix: bool) -> None:

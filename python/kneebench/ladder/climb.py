@@ -1,5 +1,5 @@
-"""One climb: users are added until a stop fires, a few rungs narrow down the knee, and a repeat of
-the first rung shows drift.
+"""One climb: users are added until a stop fires, a few rungs narrow down the knee and confirm
+it, and a repeat of the first rung shows drift.
 
 A generator: it yields steps and is sent rungs, so it neither measures nor waits, and knows no
 configuration. A killed campaign is resumed by sending it the saved rungs. The same rungs always
@@ -39,7 +39,8 @@ def climb(ladder: Ladder, database_cores: int) -> Climbing:
     start at the plan's first number of users, or at the number of database cores if that is 0; each
     has `ladder.step` times the users of the one before, until a stop fires. If the first rung shows
     no rise, search rungs with fewer users follow; then rungs halfway between two search rungs near
-    the knee ("bisection"), then the first rung again ("drift_check").
+    the knee ("bisection"), turns of the knee with numbers of users that may be better
+    ("confirmation"), then the first rung again ("drift_check").
 
     An invalid rung ends the climb at once: it did not measure the database, but mostly the load
     generator. A climb during which throughput changed is repeated once (`ladder.climb_again`). With
@@ -172,14 +173,15 @@ def _refine(
 ) -> Generator[ClimbStep, Rung, tuple[list[Rung], tuple[int, tuple[int, int]]]]:
     """More rungs, and (the knee's users, the users between which it is).
 
-    If throughput stopped growing, all rungs together give the knee. If the log or errors ended the
-    climb, one bisection does.
+    If throughput stopped growing, all rungs together give the knee, and turns with other candidates
+    confirm it or give another one. If the log or errors ended the climb, one bisection does.
     """
     if all(v.stop in narrowing.STOPS for v in stop_results if v.fired):
         found = yield from narrowing.narrowing(search_rungs, ladder)
         knee = narrowing.narrowed([*search_rungs, *found], ladder)
         if knee:
-            return found, knee
+            turns, knee = yield from narrowing.confirming([*search_rungs, *found], knee, ladder)
+            return [*found, *turns], knee
     middle = yield from _bisect(search_rungs, position)
     return [middle] if middle else [], _bisect_knee(search_rungs, position.at, middle, ladder)
 

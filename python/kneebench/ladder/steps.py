@@ -24,6 +24,19 @@ class ClimbStep(NamedTuple):
         return Order(configuration=configuration, **self._asdict())
 
 
+TURNS = 5
+"""Of the candidates for a knee: their repeats count on from climb to climb."""
+
+
+def of_climb(order: Order) -> int:
+    """The number of the climb that a rung is of: 1 where it was made again.
+
+    >>> of_climb(Order(configuration="disk", phase="confirmation", users=4, repeat=TURNS + 1))
+    1
+    """
+    return (order.repeat - 1) // TURNS if order.phase == "confirmation" else order.repeat
+
+
 class Climbed(NamedTuple):
     """What the steps of a climb found: a Climb but for its configuration."""
 

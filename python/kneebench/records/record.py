@@ -8,7 +8,14 @@ from pydantic import BaseModel, ConfigDict
 
 TRANSACTIONS = ("new_order", "payment", "order_status", "delivery", "stock_level")
 Phase = Literal[
-    "warm_up", "search", "bisection", "drift_check", "fixed_load", "final_run", "fixed_rate"
+    "warm_up",
+    "search",
+    "bisection",
+    "confirmation",
+    "drift_check",
+    "fixed_load",
+    "final_run",
+    "fixed_rate",
 ]
 Role = Literal["data", "log", "temporary files"]
 """What a directory of a server, or the volume under it, holds."""

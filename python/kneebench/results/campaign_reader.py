@@ -14,6 +14,7 @@ from kneebench.analysis.disturbance import CLIMBING, QUOTED
 from kneebench.analysis.quoted_load import REPEATED, with_quoted_load
 from kneebench.directories import CAMPAIGNS
 from kneebench.errors import KneebenchError
+from kneebench.ladder.steps import of_climb
 from kneebench.plan.workload import Workload
 from kneebench.records import (
     Campaign,
@@ -193,7 +194,7 @@ def of_last_climb(rungs: Iterable[Rung]) -> tuple[Rung, ...]:
     kept = tuple(rungs)
     last = max((rung.order.repeat for rung in kept if rung.order.phase == "search"), default=0)
     return tuple(
-        rung for rung in kept if rung.order.phase not in CLIMBING or rung.order.repeat >= last
+        rung for rung in kept if rung.order.phase not in CLIMBING or of_climb(rung.order) >= last
     )
 
 

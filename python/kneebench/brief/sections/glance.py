@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from kneebench import units
 from kneebench.analysis.comparison import step_up
+from kneebench.analysis.confirmation import confirmed
 from kneebench.analysis.cpu_utilization import cpu_utilization
 from kneebench.analysis.fixed_rate import without_wait
 from kneebench.analysis.headline import between_databases, foremost
@@ -183,7 +184,8 @@ def stop_reason_sentence(view: ViewModel, climb: Climb) -> str:
         parts.append(
             f"{nopm} with {latency} mean latency at {number_of_users(knee.users.value)}{mark}."
         )
-        parts += filter(None, [where_between(knee)])
+        sure = confirmed(climb.rungs)
+        parts += filter(None, [where_between(knee), sure.sentence if sure else ""])
     parts += filter(None, [_climb_end(climb)])
     parts += [MAY_BE_HIGHER] if knee and knee.open_ended else []
     parts += [short.sentence] if short else []

@@ -16,6 +16,7 @@ PHASES: dict[Phase, str] = {
     "warm_up": "warm-up",
     "search": "search",
     "bisection": "search (bisection)",
+    "confirmation": "candidate",
     "drift_check": "drift check",
     "fixed_load": "first rung",
     "fixed_rate": "fixed rate",
@@ -33,6 +34,7 @@ ABOUT: dict[Phase, str] = {
     "fixed_rate": " Fixed rate: open loop, the same rate on every storage.",
     "warm_up": " The warm-up rung is not used for any figure.",
     "search": " Search rungs are one short measurement each, not results.",
+    "confirmation": " Candidates for the knee took turns; their rungs are no results either.",
     "drift_check": " The drift check repeats the first of them at the end.",
     "fixed_load": " The first rung is one measurement before the final runs, not a result.",
 }
