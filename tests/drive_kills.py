@@ -149,9 +149,28 @@ def content(path: str | Path, region: Region) -> str:
 
 def killed(place: Path, what: dict[str, Any], doings: int, delay_s: float) -> None:
     command = [sys.executable, "-c", RUN, place, json.dumps(what), str(doings), f"{delay_s:.3f}"]
-    ended = subprocess.run(command, cwd=place, capture_output=True, text=True)
-    if ended.returncode not in (0, -signal.SIGKILL):
-        raise Fault(f"it ended with {ended.returncode}: {ended.stderr}")
+    with subprocess.Popen(
+        command,
+        cwd=place,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as run:
+        _, said = run.communicate()
+    if run.returncode not in (0, -signal.SIGKILL):
+        raise Fault(f"it ended with {run.returncode}: {said}")
+    while any(session_of(file) == run.pid for file in Path("/proc").glob("[0-9]*/stat")):
+        time.sleep(0.02)  # the kernel ends a program when its mount(2) is done
+
+
+def session_of(stat: Path) -> int:
+    """The session of a process; 0 for one that has ended, also where nobody has waited for it."""
+    try:
+        state, _, _, session = stat.read_text().rpartition(")")[2].split()[:4]
+    except OSError:
+        return 0
+    return 0 if state == "Z" else int(session)
 
 
 def cleaned(place: Path) -> str:

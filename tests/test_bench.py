@@ -25,7 +25,9 @@ SLOW = {
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.long] if name in SLOW else [])
+        pytest.param(
+            name, marks=[pytest.mark.long, pytest.mark.timeout(900)] if name in SLOW else []
+        )
         for name in sorted(benchmarks())
     ],
 )

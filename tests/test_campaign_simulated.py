@@ -121,7 +121,7 @@ def test_both_storages_are_driven_at_one_rate_for_their_latency(results: Results
 def test_a_climb_on_a_database_that_was_warming_is_repeated_and_only_the_second_counts(
     tmp_path: Path,
 ) -> None:
-    filling = {**SLOW, "warm_after": 12_000, "cold_reads_per_transaction": 10.0}
+    filling = {**SLOW, "warm_after": 24_000, "cold_reads_per_transaction": 10.0}
     ladder = {
         "users": [1, 64],
         "step": 2,

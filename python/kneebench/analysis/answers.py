@@ -322,10 +322,10 @@ def _below_best(results: Results) -> Iterator[str]:
     if not found:
         return
     [(first, (share, best, seen)), *others] = found
-    many = len(found) > FEW_NAMES
+    many, of_what = len(found) > FEW_NAMES, {best for _, (_, best, _) in found}
     each = [(of, share if many else f"{share} ({seen})") for of, (share, _, seen) in found]
     said = (
-        "The final runs gave less than the best search rung or candidate:"
+        f"The final runs gave less than the best {' or '.join(sorted(of_what))}:"
         f" {by_finding(each, len(results.climbs))}"
         if others
         else f"{first.name}: the final runs gave {share} of the best {best} ({seen})"
