@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from kneebench.analysis.headline import headline, subtitle
+from kneebench.analysis.headline import data_cached, headline, subtitle
 from kneebench.analysis.knee import knee
 from kneebench.errors import KneebenchError
 from kneebench.live.address import Address, parse_address
@@ -209,6 +209,16 @@ def test_a_rung_below_the_first_is_not_judged_by_the_stop_conditions(tmp_path: P
     until = next(n for n, one in enumerate(climb.rungs) if one.users == searched[-1])
     said = seen(recorded_until(until + 1, tmp_path / "part")).whole()["stops"]
     assert [one["sentence"] for one in said] == [one.sentence for one in climb.stop_results]
+
+
+def test_a_title_without_final_runs_does_not_say_that_data_was_cached(tmp_path: Path) -> None:
+    folder = recorded_until(10**6, tmp_path / "whole")
+    climbs = load(folder).climbs
+    assert data_cached(climbs)
+    until = sum(len(one.rungs) - len(one.of("final_run", "fixed_rate")) for one in climbs)
+    part = recorded_until(until, tmp_path / "part")
+    shutil.copytree(folder / "climbs", part / "climbs")
+    assert "cached" not in headline(load(part)) + subtitle(load(part))
 
 
 def test_what_a_page_says_follows_each_rung_at_once(folder: Path, tmp_path: Path) -> None:

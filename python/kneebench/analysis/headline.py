@@ -91,12 +91,17 @@ def subtitle(results: Results) -> str:
         sentence = next(measured, "") or _so_far(results)
     cached = (
         "Data cached: this tests the log and write-back, not reads"
-        if data_cached(results.climbs)
+        if _quoted(results) and data_cached(results.climbs)
         else ""
     )
     rounds = rounds_of(results)
     ended = capital(rounds.sentence) if rounds else ""
     return ". ".join(filter(None, (sentence, _below_best(results), ended, cached)))
+
+
+def _quoted(results: Results) -> bool:
+    """Whether there are final runs of any climb."""
+    return any(knee(climb) for climb in results.climbs)
 
 
 def _so_far(results: Results) -> str:
@@ -222,7 +227,7 @@ def _fitting(results: Results, longest: int) -> str:
     """The first wording that is short enough, else the shortest: each contains less than the one
     before.
     """
-    cached = f" ({CACHED})" if data_cached(results.climbs) else ""
+    cached = f" ({CACHED})" if _quoted(results) and data_cached(results.climbs) else ""
     wordings = [f"{title}{cached}" for title in _titles(results)]
     return next((one for one in wordings if len(one) <= longest), min(wordings, key=len))
 
@@ -251,7 +256,7 @@ def best_sweep(results: Results) -> Levelling | None:
     """Where the sweep with the most NOPM levels off, of those over the first resource; None without
     a sweep, or before its first final run.
     """
-    every = sweeps(results) if any(knee(climb) for climb in results.climbs) else ()
+    every = sweeps(results) if _quoted(results) else ()
 
     def most(sweep: Sweep) -> float:
         return max((one.nopm.value for one in sweep.configurations if one.nopm), default=0.0)
