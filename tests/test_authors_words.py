@@ -19,6 +19,8 @@ from typer.testing import CliRunner
 
 from kneebench import run
 from kneebench.analysis.comparison import compare
+from kneebench.analysis.knee import knee
+from kneebench.analysis.price import prices_of_work
 from kneebench.brief import Brief
 from kneebench.brief.drawn_rows import tables
 from kneebench.brief.pdf import pdf
@@ -34,6 +36,7 @@ from kneebench.records import Results
 from kneebench.records.campaign import PlannedDatabase
 from kneebench.results import load
 from kneebench.results.campaign_differences import differences
+from kneebench.results.head import study_of
 from kneebench.results.logo import kept_logo, read_logo
 from kneebench.results.store import Store
 from tests.recordings import (
@@ -79,6 +82,9 @@ def test_the_table_is_written_and_read_back() -> None:
         ('storages.tape = "x"', "a storage, one of: disk"),
         ('storages.disk = ""', "a text that is not empty"),
         (f"authors = {['x'] * 21}", "at most 20"),
+        ('prices.tape = { amount = 1, currency = "EUR" }', "a storage, one of: disk"),
+        ('prices.disk = { amount = 0, currency = "EUR" }', "above 0"),
+        ('prices.disk = { amount = 1, currency = "euro" }', "currency"),
         ('machine.a = ""', "a text that is not empty"),
         ("machine.a = 3", "text"),
         ('machine.a = "two\\nlines"', "one line of text"),
@@ -232,6 +238,66 @@ def test_a_campaign_is_resumed_with_other_words_and_keeps_the_latest(tmp_path: P
     kept = campaign.plan["brief"]
     assert isinstance(kept, dict) and kept["title"] == "Another"
     assert campaign.resolved.target == 20_000
+
+
+def priced(per: str = "once", **amounts: float) -> Results:
+    prices = {
+        name: {"amount": amount, "currency": "EUR", "per": per} for name, amount in amounts.items()
+    }
+    results = with_plan(recorded(), brief={"prices": prices})
+    return with_campaign(results, resolved=study_of(results.campaign).resolved)
+
+
+def test_prices_of_one_plan_are_in_one_currency_and_paid_alike() -> None:
+    each = {
+        "disk": '{ amount = 1, currency = "EUR" }',
+        "memory": '{ amount = 1, currency = "USD" }',
+    }
+    table = "\n".join(f"{name} = {price}" for name, price in each.items())
+    storages = "[storages]\ndisk = { path = 'a' }\nmemory = { path = 'b' }\n"
+    with pytest.raises(PlanError, match="prices in one currency"):
+        parse_plan(f"[brief.prices]\n{table}\n{storages}")
+
+
+def test_a_price_of_work_is_the_price_over_nopm_with_its_interval() -> None:
+    results = priced(disk=2100, memory=4200)
+    disk, memory = results.climbs
+    found = prices_of_work(results)[memory.id]
+    nopm = knee(memory).nopm
+    assert found.unit == "EUR/NOPM"
+    assert found.work.value == pytest.approx(4200 / nopm.value)
+    assert (found.work.low, found.work.high) == pytest.approx((4200 / nopm.high, 4200 / nopm.low))
+    ratios = {one.quantity: one for one in compare(results)}
+    price, of_nopm = ratios["price.per_nopm"].ratio, ratios["nopm"].ratio
+    assert price.value == pytest.approx(2 / of_nopm.value)
+    assert (price.low, price.high) == pytest.approx((2 / of_nopm.high, 2 / of_nopm.low))
+    hourly = prices_of_work(priced("hour", disk=0.5))
+    assert [*hourly] == [disk.id]
+    assert hourly[disk.id].work.value == pytest.approx(0.5e6 / 60 / knee(disk).nopm.value)
+    assert hourly[disk.id].unit == "EUR per million orders"
+
+
+def test_a_brief_has_the_price_of_work_as_a_card_in_its_table_and_for_programs() -> None:
+    brief = Brief(priced(disk=2100, memory=4200))
+    glance = section(brief, "glance")
+    assert [one for one in glance.numbers if "price per NOPM at the knee" in one.says]
+    used = next(one for one in glance.tables if one.columns[-1].title == "Price")
+    assert all("EUR/NOPM" in row.cells[-1] for row in used.rows)
+    assert "Prices are the author's words." in used.caption
+    assert "price per NOPM" in brief.subtitle
+    assert {one["unit"] for one in brief.document()["prices"].values()} == {"EUR/NOPM"}
+    assert Brief(recorded()).document()["prices"] == {}
+
+
+def test_a_price_may_be_changed_after_the_campaign(tmp_path: Path) -> None:
+    before, host = recorded_plan(), recorded_host()
+    Store.create(tmp_path, Study(before), host).close()
+    prices = {"disk": {"amount": 5, "currency": "EUR"}}
+    after = Plan.model_validate({**before.model_dump(), "brief": {"prices": prices}})
+    with Store.for_study(tmp_path, Study(after), host) as store:
+        store.reopen()
+    price = load(store.folder).campaign.resolved.storages["disk"].price
+    assert price and (price.amount, price.per) == (5, "once")
 
 
 def test_what_a_licence_asks_of_those_who_publish_stands_at_the_end_of_the_page() -> None:

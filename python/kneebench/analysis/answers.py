@@ -36,6 +36,7 @@ from kneebench.analysis.levelling_words import sweep_document
 from kneebench.analysis.memory import memory_document
 from kneebench.analysis.outcome import exit_code, never_steady, never_steady_caveats, order_weights
 from kneebench.analysis.power import doubts
+from kneebench.analysis.price import prices_of_work
 from kneebench.analysis.proof import bottlenecks
 from kneebench.analysis.quantity_ratio import MEAN
 from kneebench.analysis.quoted_load import limit_caveats, quoted_loads
@@ -85,6 +86,7 @@ def answers(results: Results) -> dict[str, Any]:
             "caveats": caveats(results),
             "caveat_figures": caveat_figures(results, compared),
             "disturbances": disturbances(results),
+            "prices": {id_: one._asdict() for id_, one in prices_of_work(results).items()},
             "power_doubts": doubts(results.climbs, results.campaign.power),
             "controls": controls(results.climbs),
             "limited_memory": memory_document(results),

@@ -19,6 +19,7 @@ from kneebench.analysis.final_estimates import quotient, short
 from kneebench.analysis.knee import knee, place
 from kneebench.analysis.knee_fit import LOWER, throughput_share, users_interval
 from kneebench.analysis.power import AT_RATE, PER_NOPM
+from kneebench.analysis.price import PER_WORK, ratio_of_prices
 from kneebench.analysis.quantity_ratio import (
     KNEE_LATENCY,
     MEAN,
@@ -56,7 +57,8 @@ from kneebench.units import count
 def compare(results: Results) -> tuple[Comparison, ...]:
     """Every configuration against the baseline's configuration of the same database and constraint:
     "nopm", then "latency.mean" and "latency.p999" at the fixed rate; where power was measured
-    "power.per_nopm" and, at the fixed rate, "power.per_transaction".
+    "power.per_nopm" and, at the fixed rate, "power.per_transaction"; where both storages have a
+    price "price.per_nopm".
 
     Pairs of which one is missing, invalid or did nothing are left out; a quantity without any pair
     has no comparison, and neither has a configuration that never became steady (still_warming.py).
@@ -74,8 +76,24 @@ def compare(results: Results) -> tuple[Comparison, ...]:
         against = bases.get((climb.configuration.database, climb.configuration.constraint))
         if against is not None and climb.configuration.storage != base:
             interleaved = results.campaign.interleaved(climb.id, against.configuration.id)
-            found += _of_configuration(climb, against, interleaved=interleaved)
+            of_both = list(_of_configuration(climb, against, interleaved=interleaved))
+            found += (*of_both, *_of_prices(results, climb, against, of_both))
     return tuple(found)
+
+
+def _of_prices(
+    results: Results, climb: Climb, against: Climb, compared: Sequence[Comparison]
+) -> Iterator[Comparison]:
+    """What the work of a configuration costs, where both storages have a price."""
+    storages = results.campaign.resolved.storages
+    price, base = (
+        storages[one.configuration.storage].price if one.configuration.storage in storages else None
+        for one in (climb, against)
+    )
+    for nopm in compared:
+        if nopm.quantity == NOPM.name and price and base:
+            ratio = ratio_of_prices(nopm.ratio, price, base)
+            yield stated(climb, against, PER_WORK, ratio, nopm.doubt)
 
 
 def baseline(results: Results) -> str:

@@ -14,6 +14,7 @@ from kneebench.analysis.knee import below_best, best_rung, final_rungs, knee, pl
 from kneebench.analysis.levelling import Levelling, levelling
 from kneebench.analysis.levelling_words import answer, finding, titles
 from kneebench.analysis.power import PER_NOPM, doubts
+from kneebench.analysis.price import PER_WORK
 from kneebench.analysis.quantity_ratio import NOPM
 from kneebench.analysis.rounds import half_width
 from kneebench.analysis.still_warming import first_warming
@@ -157,6 +158,7 @@ class _Main(NamedTuple):
     base: Climb
     without_wait: str
     power: Comparison | None
+    price: Comparison | None
     step: Comparison | None
     over: str
 
@@ -172,11 +174,12 @@ def _main(results: Results) -> _Main | None:
     without = without_wait(*pair, results.campaign.resolved.connections)
     doubted = doubts(results.climbs, results.campaign.power)
     power = None if doubted else own.get(PER_NOPM.name)
+    price = own.get(PER_WORK.name)
     step = step_up(results, best)
     if step and (step.configuration != best.configuration or step.baseline == best.baseline):
         step = None
     over = called(climbs[step.baseline]) if step else ""
-    return _Main(best, own.get("latency.mean"), *pair, without, power, step, over)
+    return _Main(best, own.get("latency.mean"), *pair, without, power, price, step, over)
 
 
 def _mains(results: Results) -> dict[str, _Main]:
@@ -332,8 +335,9 @@ def _behind(main: _Main) -> str:
         found.append((main.latency.differs, latency))
     if main.step:
         found.append((main.step.differs, _part(main.step, f"NOPM vs. {main.over}", "")))
-    if main.power:
-        found.append((main.power.differs, _part(main.power, "power per NOPM", "")))
+    for one, name in ((main.power, "power per NOPM"), (main.price, "price per NOPM")):
+        if one:
+            found.append((one.differs, _part(one, name, "")))
     found.sort(key=lambda one: not one[0])
     return capital("; ".join(part for _, part in found))
 

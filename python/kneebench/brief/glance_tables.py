@@ -9,6 +9,7 @@ from kneebench import units
 from kneebench.analysis.cpu_utilization import cpu_utilization
 from kneebench.analysis.knee import final_rungs, metered
 from kneebench.analysis.knee_readings import KneeReadings
+from kneebench.analysis.price import PriceOfWork, prices_of_work
 from kneebench.analysis.still_warming import still_warming
 from kneebench.analysis.wording import (
     FEW,
@@ -32,7 +33,7 @@ KNEE = (
     "Log write",
     "Stop reason",
 )
-USED = ("Storage", "CPU busy", "Reads", "Writes")
+USED = ("Storage", "CPU busy", "Reads", "Writes", "Price")
 RATE = ("Storage", "Share of its {point}", "Mean latency", "P99.9 latency", "Wait for a user")
 TEXTS = ("Storage", "Stop reason")
 
@@ -106,12 +107,21 @@ def tables_of_each(view: ViewModel) -> tuple[Table, ...]:
 
 def while_measured(view: ViewModel) -> Table | None:
     """What cores and devices did in the final runs; None where none of it was measured."""
-    rows = tuple(Row(cells=(view.name(climb.id), *_used(climb))) for climb in view.climbs)
+    prices = prices_of_work(view.results)
+    rows = tuple(
+        Row(cells=(view.name(climb.id), *_used(climb), _price(prices.get(climb.id))))
+        for climb in view.climbs
+    )
     power = "" if view.campaign.power else " Power was not measured."
-    caption = f"In the final runs, means of their windows.{power}"
+    price = " Prices are the author's words." if prices else ""
+    caption = f"In the final runs, means of their windows.{power}{price}"
     columns = _columns(view, USED)
     table = _without_empty(Table(caption=caption, narrow=True, columns=columns, rows=rows))
     return table if len(table.columns) > 1 else None
+
+
+def _price(found: PriceOfWork | None) -> str:
+    return _below(*found.words) if found else units.NOTHING
 
 
 def _used(climb: Climb) -> Iterator[str]:

@@ -117,7 +117,7 @@ COMPARISONS = {
         "text",
         campaign="Campaign's id",
         quantity="Compared quantity: nopm, latency.mean or latency.p999 (both at the fixed rate)"
-        ", power.per_nopm, power.per_transaction",
+        ", power.per_nopm, power.per_transaction, price.per_nopm",
         configuration="Configuration that is compared",
         baseline="Configuration that it is compared with",
     ),

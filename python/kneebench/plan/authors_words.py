@@ -97,6 +97,20 @@ class Published(Part):
         return self.value * self._units[self.unit]
 
 
+class Price(Part):
+    """What a storage costs, such as its drives or a cloud volume. Prices of one plan are in one
+    currency and all paid once, by the hour or by the month.
+    """
+
+    amount: Annotated[Number, Field(gt=0, lt=1e12, description="Amount")]
+    currency: Annotated[
+        Name, Field(pattern="^[A-Z]{3}$", description="Currency, by its code, such as EUR")
+    ]
+    per: Annotated[
+        Literal["once", "hour", "month"], Field(description="What the amount is paid for")
+    ] = "once"
+
+
 class AuthorsWords(Part):
     """What the author adds to the brief, marked as their words; kneebench's own finding stays."""
 
@@ -127,6 +141,13 @@ class AuthorsWords(Part):
         tuple[Published, ...],
         Field(max_length=100, description="Figures of others, to stand beside its own"),
     ] = ()
+    prices: dict[Name, Price] = Field(
+        default={},
+        max_length=100,
+        description=(
+            "Price of a storage, by its name in the plan: the brief says what a New-Order costs"
+        ),
+    )
     target: Annotated[
         Number,
         Field(
@@ -148,6 +169,10 @@ class AuthorsWords(Part):
         known = f"a storage, one of: {', '.join(storages)}"
         if unknown := next((name for name in self.storages if name not in storages), ""):
             raise wrong("brief", "storages", unknown, sentence=known)
+        if unknown := next((name for name in self.prices if name not in storages), ""):
+            raise wrong("brief", "prices", unknown, sentence=known)
+        if len({(one.currency, one.per) for one in self.prices.values()}) > 1:
+            raise wrong("brief", "prices", sentence="prices in one currency, all with the same per")
         for number, one in enumerate(self.published):
             key = ("brief", "published", number)
             if one.storage not in storages:

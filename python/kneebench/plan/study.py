@@ -14,7 +14,13 @@ from kneebench.plan.configurations import configurations
 from kneebench.plan.database_plan import DatabasePlan, RungPlan
 from kneebench.plan.default import is_default
 from kneebench.plan.plan import Plan
-from kneebench.records import Configuration, PlannedDatabase, PlannedStorage, ResolvedPlan
+from kneebench.records import (
+    Configuration,
+    PlannedDatabase,
+    PlannedPrice,
+    PlannedStorage,
+    ResolvedPlan,
+)
 from kneebench.secrets import clean
 
 T = TypeVar("T")
@@ -172,10 +178,11 @@ def _kept(document: str) -> Study:
 
 
 def _storage(plan: Plan, name: str) -> PlannedStorage:
-    storage = plan.storages[name]
+    storage, price = plan.storages[name], plan.brief.prices.get(name)
     return PlannedStorage(
         limits=plan.ladder_on(name).stops.limits,
         copies=storage.copies,
         log_apart=storage.log_apart,
         shared=storage.shares_emulated_drives,
+        price=PlannedPrice(**price.model_dump()) if price else None,
     )

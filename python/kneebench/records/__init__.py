@@ -8,6 +8,7 @@ from __future__ import annotations
 from kneebench.records.campaign import (
     Campaign,
     PlannedDatabase,
+    PlannedPrice,
     PlannedStorage,
     ResolvedPlan,
     Results,
@@ -163,6 +164,7 @@ __all__ = [
     "Order",
     "Phase",
     "PlannedDatabase",
+    "PlannedPrice",
     "PlannedStorage",
     "PowerMeterFacts",
     "PowerWindow",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field
 
@@ -20,6 +21,17 @@ from kneebench.records.rung import Order
 # The plan of a campaign as the analysis asks it: resolved once, by the plan's own rules.
 
 
+class PlannedPrice(Record):
+    """The price of a storage, in the author's words."""
+
+    amount: float
+    """Amount of money."""
+    currency: str
+    """ISO 4217 code of the currency."""
+    per: Literal["once", "hour", "month"] = "once"
+    """Whether it is paid once, or for each hour or month."""
+
+
 class PlannedStorage(Record):
     """A storage of the plan."""
 
@@ -31,6 +43,8 @@ class PlannedStorage(Record):
     """Whether the log has a directory or volume apart from the data's."""
     shared: bool = False
     """Whether several of its volumes share emulated drives and their limits."""
+    price: PlannedPrice | None = None
+    """Its price; None where the plan names none."""
 
 
 class PlannedDatabase(Record):

@@ -99,7 +99,12 @@ def with_configurations(
 def with_authors_words(campaign: Campaign, study: Study) -> Campaign:
     """The head with the author's words as they are in the plan that resumes it."""
     plan = {**campaign.plan, "brief": study.brief.model_dump(mode="json")}
-    resolved = campaign.resolved.model_copy(update={"target": study.brief.target})
+    storages = {
+        name: one.model_copy(update={"price": study.resolved.storages[name].price})
+        for name, one in campaign.resolved.storages.items()
+    }
+    update = {"target": study.brief.target, "storages": storages}
+    resolved = campaign.resolved.model_copy(update=update)
     return campaign.model_copy(update={"plan": plan, "resolved": resolved})
 
 

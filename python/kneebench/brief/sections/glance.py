@@ -98,19 +98,20 @@ def _other(view: ViewModel, best: Comparison) -> Iterator[Number]:
 
 
 def _differences(view: ViewModel, best: Comparison) -> Iterator[Number]:
-    """Of the foremost pair; power of the pair whose storage takes the least per NOPM."""
+    """Of the foremost pair; power and price of the pair whose storage takes the least per NOPM."""
     for quantity, what in (
         ("nopm", f"NOPM at the {view.point}"),
         ("power.per_nopm", f"power per NOPM at the {view.point}"),
+        ("price.per_nopm", f"price per NOPM at the {view.point}"),
         ("latency.mean", "mean latency at the fixed rate"),
         ("latency.p999", "P99.9 latency at the fixed rate"),
     ):
         same = [one for one in view.comparisons if one.baseline == best.baseline]
         some = [one for one in same if one.quantity == quantity]
         found = next((one for one in some if one.configuration == best.configuration), None)
-        if quantity == "power.per_nopm":
-            if doubts(view.climbs, view.campaign.power):
-                continue
+        if quantity == "power.per_nopm" and doubts(view.climbs, view.campaign.power):
+            continue
+        if quantity.endswith("per_nopm"):
             found = min(some, key=lambda one: one.ratio.value, default=None)
         if found and (quantity != "latency.p999" or _certain(view, found)):
             number = _difference(view, found, what)
