@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from io import BytesIO
 from pathlib import Path
 
@@ -39,6 +40,23 @@ def test_a_pdf_without_its_appendix_is_short_and_with_it_longer(name: str, paper
     assert begins[:1] == [2], "the front has two pages"
     assert round(float(short.pages[0].mediabox.width)) == WIDTHS[paper]
     assert len(read(pdf(brief, paper=paper, appendix=True)).pages) > len(short.pages)
+
+
+@pytest.mark.parametrize("name", ["plateau", "log_bound", "saturated", "emulated"])
+def test_figures_follow_their_numbers_from_the_first_page_and_no_letter_is_small(name: str) -> None:
+    pages = read(pdf(Brief(recorded(name)))).pages
+    texts = [page.extract_text() for page in pages]
+    numbers = [re.findall(r"^Fig\. (\d[a-z]?) ", text, re.MULTILINE) for text in texts]
+    assert numbers[0][:1] in (["1"], ["1a"])
+    every = [one for some in numbers for one in some]
+    assert every == sorted(every) and len(every) > 4
+    caveats = [text for text in texts if "\nCaveats\n" in text or text.startswith("Caveats\n")]
+    assert len(caveats) == 1
+    assert len(texts[-1].splitlines()) > 10, "the last page is not one of a line or two"
+    sizes: set[float] = set()
+    for page in pages:
+        page.extract_text(visitor_text=lambda text, cm, tm, font, size: sizes.add(size))
+    assert min(size for size in sizes if size) >= 7
 
 
 def test_the_finding_its_words_and_the_authors_are_in_it() -> None:

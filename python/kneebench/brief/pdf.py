@@ -23,7 +23,7 @@ from kneebench.results.atomic_write import write_bytes
 
 Paper = Literal["a4", "us-letter"]
 FRONT_PAGES = 2
-SIZES = (1.0, 0.95, 0.9, 0.86)
+SIZES = (1.0, 0.95, 0.9, 0.86, 0.82)
 """Of all that is set, the first that makes the front end on its pages."""
 
 
@@ -57,8 +57,8 @@ def compiled(
 ) -> bytes:
     """A PDF of what a page says, with the figures of its sections, and other pictures by name.
 
-    Where the front does not end on its two pages, all is set smaller, as far as that helps. Raises
-    PlanError without the extra `pdf`.
+    Where the front does not end on its two pages, all is set smaller, as far as that helps, but no
+    letter below 7 pt. Raises PlanError without the extra `pdf`.
     """
     require_extra("pdf", "cannot write a PDF")
     with private_folder() as place:
@@ -69,15 +69,22 @@ def compiled(
             (place / name).write_bytes(picture)
         template = (files("kneebench.brief") / "page.typ").read_text(encoding="utf-8")
         (place / "page.typ").write_text(template)
-        sizes = (size for size in SIZES if _front_pages(place, document, size) <= FRONT_PAGES)
-        made: bytes = _compiler(place, document, next(sizes, SIZES[0])).compile()
+        made: bytes = _compiler(place, document, _size(place, document)).compile()
     return made
 
 
-def _front_pages(place: Path, document: dict[str, Any], size: float) -> int:
-    """The page on which the front ends, set in this size; 0 for a page without a front."""
-    ends = json.loads(_compiler(place, document, size).query("<front-ends>", field="value"))
-    return int(ends[0]) if ends else 0
+def _size(place: Path, document: dict[str, Any]) -> float:
+    """Of those that make the front end on its pages, or on as few as any, the largest with the
+    fewest pages: the last page is not one of a line.
+    """
+    pages = {size: _pages(place, document, size) for size in SIZES}
+    return min(SIZES, key=lambda size: (max(FRONT_PAGES, pages[size][0]), pages[size][-1]))
+
+
+def _pages(place: Path, document: dict[str, Any], size: float) -> list[int]:
+    """Where the front ends, set in this size, and where all of it does."""
+    ends: list[int] = json.loads(_compiler(place, document, size).query("<pages>", field="value"))
+    return ends
 
 
 def _compiler(place: Path, document: dict[str, Any], size: float) -> Any:
@@ -144,16 +151,18 @@ def plain_document(
         "conditions": [],
         "derived": DERIVED,
         "alarms": [_section(one) for one in page.alarms],
-        "parts": [
-            {
-                "name": name,
-                "blocks": [
-                    {"figured": figured, "sections": list(map(_section, some))}
-                    for figured, some in blocks
-                ],
-            }
-            for name, blocks in shown.items()
-        ],
+        "parts": _with_lead(
+            [
+                {
+                    "name": name,
+                    "blocks": [
+                        {"figured": figured, "sections": list(map(_section, some))}
+                        for figured, some in blocks
+                    ],
+                }
+                for name, blocks in shown.items()
+            ]
+        ),
         "closing": list(closing),
     }
 
@@ -170,7 +179,19 @@ def _section(one: Section) -> dict[str, Any]:
         {"file": _file(figure.name), **figure.model_dump(mode="json", exclude={"spec"})}
         for figure in one.figures
     ]
-    return {**document, "figures": figures}
+    return {**document, "figures": figures, "lead": []}
+
+
+def _with_lead(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The figures of the first section that is nothing but figures stand in the first section that
+    has a paragraph for each storage: the answer is seen before it is read on.
+    """
+    every = [one for part in parts for block in part["blocks"] for one in block["sections"]]
+    first = next((one for one in every if one["stop_reasons"]), None)
+    shown = next((one for one in every if one["figures"]), None)
+    if first and shown and first is not shown:
+        first["lead"], shown["figures"] = shown["figures"], []
+    return parts
 
 
 def _file(figure: str) -> str:

@@ -13,14 +13,12 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from itertools import chain
 from statistics import fmean
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from kneebench.engine_properties import Quantity
 from kneebench.measurement.quantities import RATIOS, READ, Ratio
+from kneebench.measurement.sampler import RawSeries
 from kneebench.records import Series, Summary
-
-if TYPE_CHECKING:
-    from kneebench.measurement.sampler import RawSeries  # its meters would take long to import
 
 Values = dict[str, dict[str, float]]
 """quantity -> source -> value, between two samples."""
