@@ -31,7 +31,6 @@ from kneebench.analysis.wording import (
     times_and_interval,
     times_with_interval,
     value_and_ends,
-    value_with_ends,
 )
 from kneebench.brief import chart_theme
 from kneebench.brief.glance_tables import tables_of_each
@@ -40,6 +39,7 @@ from kneebench.brief.section import Number, Section, StopReason, has_paragraphs
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Climb, Comparison, Results
 
+NO_PEAK = "A plateau, not a proven peak."
 FLAT = ("plateau", "saturation")
 """Stops that saw throughput level off; the others end a climb that may still be growing."""
 
@@ -170,23 +170,15 @@ def _stop_reasons(view: ViewModel) -> Iterator[StopReason]:
 
 
 def stop_reason_sentence(view: ViewModel, climb: Climb) -> str:
-    """What a storage did, where its climb ended and what it was short of, in sentences."""
-    knee, short = (
-        view.knees.get(climb.id),
-        view.bottlenecks.get(climb.id),
-    )
-    parts = []
+    """How sure the knee of a storage is, where its climb ended and what it was short of, in
+    sentences. The table has its figures.
+    """
+    knee, short = view.knees.get(climb.id), view.bottlenecks.get(climb.id)
+    parts = list[str]()
     if knee:
-        mark = (
-            "; a plateau, not a proven peak" if climb.stopped_by in FLAT and not knee.peak else ""
-        )
-        nopm = "{} NOPM ({})".format(*value_and_ends(knee.nopm))
-        latency = value_with_ends(knee.latency_s, units.time)
-        parts.append(
-            f"{nopm} with {latency} mean latency at {number_of_users(knee.users.value)}{mark}."
-        )
         sure = confirmed(climb.rungs)
         parts += filter(None, [where_between(knee), sure.sentence if sure else ""])
+        parts += [NO_PEAK] if climb.stopped_by in FLAT and not knee.peak else []
     parts += filter(None, [_climb_end(climb)])
     parts += [MAY_BE_HIGHER] if knee and knee.open_ended else []
     parts += [short.sentence] if short else []
