@@ -14,12 +14,14 @@ from statistics import fmean
 from typing import NamedTuple
 
 from kneebench.analysis.estimate import student_t
+from kneebench.analysis.knee_fit import LOWER
 from kneebench.analysis.wording import listed, number_of_users, percent
 from kneebench.records import Rung
 
 BETTER, SURE = 0.015, 1.4
-"""More users must be better than the fitted knee by that share and so many standard errors: numbers
-of users on a plateau are equal, and a knee among them would move from climb to climb."""
+"""More users must be better than the fitted knee by that share and so many standard errors, and by
+what a knee may have less than the best (LOWER): numbers of users on a plateau are equal, and a knee
+among them would move from climb to climb."""
 
 
 class Confirmed(NamedTuple):
@@ -66,12 +68,13 @@ def confirmed(rungs: Iterable[Rung]) -> Confirmed | None:
 
     fitted = own[0].users
     least = {
-        users: means[fitted] + (BETTER + SURE * error(users, fitted) if users > fitted else 0.0)
+        users: means[fitted]
+        + (max(LOWER, BETTER + SURE * error(users, fitted)) if users > fitted else 0.0)
         for users in logs
     }
     better = [users for users in logs if means[users] > least[users]] or [fitted]
     best = max(means[users] for users in better)
-    knee = min(users for users in better if means[users] >= best - BETTER)
+    knee = min(users for users in better if means[users] >= best - LOWER)
     others = tuple(sorted(logs.keys() - {knee}))
     t = student_t(freedom, 1 - 0.05 / len(others))
     share = min(means[knee] - means[one] - t * error(knee, one) for one in others)

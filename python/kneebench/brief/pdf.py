@@ -151,18 +151,7 @@ def plain_document(
         "conditions": [],
         "derived": DERIVED,
         "alarms": [_section(one) for one in page.alarms],
-        "parts": _with_lead(
-            [
-                {
-                    "name": name,
-                    "blocks": [
-                        {"figured": figured, "sections": list(map(_section, some))}
-                        for figured, some in blocks
-                    ],
-                }
-                for name, blocks in shown.items()
-            ]
-        ),
+        "parts": _with_lead([_part(name, blocks) for name, blocks in shown.items()]),
         "closing": list(closing),
     }
 
@@ -180,6 +169,11 @@ def _section(one: Section) -> dict[str, Any]:
         for figure in one.figures
     ]
     return {**document, "figures": figures, "lead": []}
+
+
+def _part(name: str, blocks: list[tuple[bool, list[Section]]]) -> dict[str, Any]:
+    every = [{"figured": one, "sections": list(map(_section, some))} for one, some in blocks]
+    return {"name": name, "blocks": every}
 
 
 def _with_lead(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:

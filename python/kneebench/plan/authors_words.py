@@ -107,7 +107,7 @@ class Price(Part):
         Name, Field(pattern="^[A-Z]{3}$", description="Currency, by its code, such as EUR")
     ]
     per: Annotated[
-        Literal["once", "hour", "month"], Field(description="What the amount is paid for")
+        Literal["once", "hour", "month"], Field(description="Time that the amount pays for")
     ] = "once"
 
 

@@ -68,11 +68,8 @@ def require_quantities(folder: Path, rungs: Iterable[Rung]) -> None:
     window: a mean, of rates or of quotients, is between them.
     """
     by_file = {folder / "series" / f"{rung.order.key}.parquet": rung for rung in rungs}
-    windows = {
-        file: (rung.warm_up_s, rung.warm_up_s + rung.tally.window_s)
-        for file, rung in by_file.items()
-    }
-    for file, held in held_in_windows(windows).items():
+    begins = {file: rung.warm_up_s for file, rung in by_file.items()}
+    for file, held in held_in_windows(begins).items():
         if said := next(_beyond(by_file[file], held), ""):
             rung_file = folder / "rungs" / f"{file.stem}.json"
             raise damaged(rung_file, f"it contradicts its series: {said}")

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 Row = TypeVar("Row")
 
 FEW_ROWS = 10_000
-LATE_S = 1.0
-"""So late may the meters be read on a busy machine: a sample that ends after a window is of it."""
 _NAMES = ("quantity", "source", "unit")
 """Read no further than shows that they are too long: a name costs its length in each row."""
 ENGINE = {
@@ -99,16 +97,13 @@ class Held(NamedTuple):
     high: float
 
 
-def held_in_windows(
-    windows: Mapping[Path, tuple[float, float]],
-) -> dict[Path, dict[tuple[str, str], Held]]:
-    """By file of series what each quantity and source had in a window, from its begin to its end;
-    nothing of a missing file, nor of what is no finite number. A second that ends in the window, or
-    soon after it, is in it.
+def held_in_windows(begins: Mapping[Path, float]) -> dict[Path, dict[tuple[str, str], Held]]:
+    """By file of series what each quantity and source had in a window, from its begin on: a file
+    ends with it. Nothing of a missing file, nor of what is no finite number.
     """
     sql = (
         "SELECT left(quantity, $longest), left(source, $longest), min(value), max(value)"
-        " FROM read_parquet($file) WHERE at_s > $begin AND at_s <= $end GROUP BY ALL"
+        " FROM read_parquet($file) WHERE at_s > $begin GROUP BY ALL"
         " HAVING isfinite(min(value)) AND isfinite(max(value)) LIMIT $most"
     )
     return {
@@ -120,12 +115,11 @@ def held_in_windows(
                 sql,
                 list,
                 begin=begin,
-                end=end + LATE_S,
                 longest=LONGEST_NAME,
                 most=MOST_SERIES,
             )
         }
-        for file, (begin, end) in windows.items()
+        for file, begin in begins.items()
     }
 
 
