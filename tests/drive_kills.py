@@ -147,7 +147,8 @@ def content(path: str | Path, region: Region) -> str:
 # --- one kill -------------------------------------------------------------------------------------
 
 
-def killed(place: Path, what: dict[str, Any], doings: int, delay_s: float) -> None:
+def killed(place: Path, what: dict[str, Any], doings: int, delay_s: float) -> int:
+    """The session of the run."""
     command = [sys.executable, "-c", RUN, place, json.dumps(what), str(doings), f"{delay_s:.3f}"]
     with subprocess.Popen(
         command,
@@ -160,8 +161,7 @@ def killed(place: Path, what: dict[str, Any], doings: int, delay_s: float) -> No
         _, said = run.communicate()
     if run.returncode not in (0, -signal.SIGKILL):
         raise Fault(f"it ended with {run.returncode}: {said}")
-    while any(session_of(file) == run.pid for file in Path("/proc").glob("[0-9]*/stat")):
-        time.sleep(0.02)  # the kernel ends a program when its mount(2) is done
+    return run.pid
 
 
 def session_of(stat: Path) -> int:
@@ -188,7 +188,9 @@ def take_back_a_drive(place: Path, random: Random) -> str:
         name, what = random.choice([*written(drive).items()])
         if random.random() < 1 / 2:  # it has our mark from before
             killed(place, {"drives": [drive]}, NEVER, 0.0)
-        killed(place, what, random.randint(1, DOINGS), random.uniform(0, 0.2))
+        run = killed(place, what, random.randint(1, DOINGS), random.uniform(0, 0.2))
+        while any(session_of(file) == run for file in Path("/proc").glob("[0-9]*/stat")):
+            time.sleep(0.02)  # the kernel ends a program when its mount(2) is done
         freed(drive)
         take = random.choice([*TAKES])
         region = TAKES[take](drive, random)
