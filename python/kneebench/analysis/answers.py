@@ -19,6 +19,7 @@ from kneebench.analysis.comparison import all_pairs, compare, own_floor
 from kneebench.analysis.configuration_summary import configuration_summaries, point
 from kneebench.analysis.confirmation import confirmed
 from kneebench.analysis.control import control_caveats, controls
+from kneebench.analysis.course import course_caveats
 from kneebench.analysis.cpu_utilization import cpu_utilization
 from kneebench.analysis.databases import by_database, database_document
 from kneebench.analysis.disturbance import KINDS, disturbances
@@ -64,7 +65,16 @@ FAR = 0.25
 """So far from what the climb had measured is said even where the final runs scatter as much."""
 OUTSIDE = frozenset(one.kind for one in KINDS)
 """Kinds of what disturbed a campaign from outside: a brief has it under its title."""
-BESIDE = ("power_doubt", "less_safe", "log_write_limit", "rate", "wait", "control", "below_best")
+BESIDE = (
+    "power_doubt",
+    "less_safe",
+    "log_write_limit",
+    "rate",
+    "wait",
+    "control",
+    "below_best",
+    "course",
+)
 """Kinds that are said beside an answer everywhere, not only in the brief; so is what is OUTSIDE."""
 
 
@@ -424,6 +434,7 @@ _CAVEATS: dict[str, Callable[[Results], Iterable[str]]] = {
     "wait": wait_caveats,
     "control": control_caveats,
     "below_best": _below_best,
+    "course": course_caveats,
     "knee_not_found_again": _elsewhere,
     "drift": _drifted,
     "background": _background,

@@ -17,6 +17,7 @@ CONTENTS = (
     "power",
     "curve",
     "log_writes",
+    "rounds",
     "pairs",
     "published",
     "over_time",
@@ -50,6 +51,7 @@ FIGURES = {
     "power": 9,
     "power_over_time": 10,
     "published": 11,
+    "rounds": 12,
 }
 """The same figure has the same number in every brief, so that documents can name it."""
 
