@@ -11,11 +11,13 @@ from kneebench import load, run
 from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.configuration_summary import configuration_summaries
 from kneebench.analysis.proof import proved, reliefs_to_try, users_to_prove
+from kneebench.analysis.wording import times_and_interval
 from kneebench.brief import Brief
 from kneebench.plan import Plan
 from kneebench.records import Event, Results
 from kneebench.results.campaign_reader import rungs_in
 from tests.recorded.situations import kept
+from tests.recordings import section
 
 ONE_CORE = {"small": {"cores": 1, "memory": "1GiB"}}
 """Of a machine with at least two; the model pretends 2 GB of data."""
@@ -57,6 +59,11 @@ def test_more_cores_prove_that_cores_were_short_and_more_memory_is_tried_beside(
 def test_what_was_proved_stands_in_the_brief_and_in_the_summary(results: Results) -> None:
     page = Brief(results).html()
     assert "proved" in page and "With more cores" in page
+    [gain] = [one.gain for one in results.campaign.proofs["drive-small"].relieved if one.gain][:1]
+    cards = [
+        one for one in section(Brief(results), "glance").numbers if "with more cores" in one.says
+    ]
+    assert [(one.value, one.sure) for one in cards] == [times_and_interval(gain)]
     assert configuration_summaries(results)[0].bottleneck == "CPU (proved)"
     assert load(results.folder or "") == results, "kept"
 

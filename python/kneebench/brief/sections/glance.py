@@ -71,7 +71,9 @@ def _numbers(view: ViewModel) -> Iterator[Number]:
         yield from (_difference(view, one, what) for one in each if one)
     elif about:
         first, *latencies = _differences(view, about)
-        yield from (first, *_other(view, about), *latencies)
+        yield from (first, *_other(view, about), *_proved(view), *latencies)
+    else:
+        yield from _proved(view)
     for configuration, knee in view.knees.items():
         if configuration in (best, view.base.id):
             value, sure = value_and_ends(knee.nopm)
@@ -82,6 +84,21 @@ def _numbers(view: ViewModel) -> Iterator[Number]:
             )
     if not best:
         yield from _baseline_latency(view)
+
+
+def _proved(view: ViewModel) -> Iterator[Number]:
+    """What the relief of a proved bottleneck gained: the largest gain of the baseline's, else of
+    any.
+    """
+    found = [
+        (id_ == view.base.id, one.gain.value, id_, one.relief, one.gain)
+        for id_, proof in view.campaign.proofs.items()
+        for one in proof.relieved
+        if one.gain and one.verdict == "proved"
+    ]
+    for _, _, id_, relief, gain in sorted(found, key=lambda each: each[:2])[-1:]:
+        value, sure = times_and_interval(gain)
+        yield Number(value=value, says=f"NOPM on {view.name(id_)} with {relief}", sure=sure)
 
 
 def _other(view: ViewModel, best: Comparison) -> Iterator[Number]:
