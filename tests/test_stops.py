@@ -11,16 +11,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kneebench import run
 from kneebench.errors import UnknownPart
 from kneebench.ladder import stops
 from kneebench.ladder.steps import Climbed
 from kneebench.ladder.stops import warming
 from kneebench.plan import Plan
 from kneebench.plan.ladder import Ladder
-from kneebench.plan.stops import Errors, LogLatency, Plateau, Saturation
+from kneebench.plan.stops import Errors, LatencyLimit, LogLatency, Plateau, Saturation
 from kneebench.records import Order, Rung, StopResult, Summary
 from kneebench.shelf import STOPS
-from tests.curves import Usl, answer, failing, rung
+from tests.curves import Usl, answer, failing, latency, rung
 from tests.recorded.record import RECORDINGS
 from tests.recordings import recorded
 
@@ -327,6 +328,56 @@ def test_a_rung_that_started_nothing_has_failed() -> None:
 
 def test_no_errors_at_all_pass_even_a_limit_of_none() -> None:
     assert not judge("errors", rungs((4, 1000.0)), Errors(share=0.0)).fired
+
+
+# --- latency --------------------------------------------------------------------------------------
+
+
+def slow(users: int, p99_s: float) -> Rung:
+    order = Order(configuration="a", phase="search", users=users)
+    tail = latency(p99_s / 4.6)
+    one = rung(order, 100.0 * users, tail=tail)
+    own = one.tally.transactions["new_order"].model_copy(update={"latency": latency(p99_s / 2.3)})
+    transactions = {**one.tally.transactions, "new_order": own}
+    tally = one.tally.model_copy(update={"transactions": transactions})
+    return one.model_copy(update={"tally": tally})
+
+
+def test_transactions_that_take_too_long_stop_the_climb() -> None:
+    limit = LatencyLimit(limit="20ms")
+    rising = [slow(2, 0.005), slow(4, 0.012), slow(8, 0.019)]
+    assert not judge("latency", rising, limit).fired
+    found = judge("latency", [*rising, slow(12, 0.025)], limit)
+    assert found.fired and found.sentence == "P99 latency 25 ms at 12 users (limit 20 ms)"
+    assert not judge("latency", [slow(2, 0.021), slow(4, 0.03)], limit).fired
+
+
+def test_one_type_and_another_percentile_may_be_judged() -> None:
+    own = LatencyLimit(limit="20ms", transaction="new_order")
+    found = judge("latency", [slow(2, 0.005), slow(4, 0.012)], own)
+    assert found.fired and found.sentence.startswith("P99 latency of new order 24 ms")
+    median = LatencyLimit(limit="3ms", percentile="p50")
+    assert judge("latency", [slow(2, 0.005), slow(4, 0.025)], median).fired
+
+
+def test_a_climb_with_a_limit_of_latency_ends_at_the_most_users_within_it(tmp_path: Path) -> None:
+    ladder = {"users": [1, 64], "step": 2, "window": "5s", "final_window": "5s", "repeats": 1}
+    stops = {"latency": {"limit": "40ms"}}
+    model = {"cores": 4, "cpu_per_transaction": "4ms"}
+    plan = Plan.model_validate(
+        {
+            "database": {"engine": "simulated"},
+            "workload": {"warehouses": 300},
+            "ladder": {**ladder, "checkpoints": 0, "warm_up": "1s", "stops": stops},
+            "storages": {"drive": {"simulated": model}},
+        }
+    )
+    [climb] = run(plan, tmp_path).climbs
+    assert climb.stopped_by == "latency"
+    measured = {r.users: r.tally.latency for r in climb.of("search", "bisection") if not r.invalid}
+    within = sorted(n for n, one in measured.items() if one and one.p99_s <= 0.04)
+    assert climb.knee_users in within[-2:], "the last of them may have gained nothing"
+    assert max(within) < max(measured)
 
 
 # --- budget ---------------------------------------------------------------------------------------

@@ -71,7 +71,7 @@ def keys_of(path: Sequence[str | int], engine: str = "") -> list[str]:
     all.
 
     >>> keys_of(["ladder", "stops"])
-    ['plateau', 'log_latency', 'saturation', 'errors', 'power']
+    ['plateau', 'log_latency', 'saturation', 'errors', 'power', 'latency']
     >>> keys_of(["database"], "simulated")
     ['engine', 'settings', 'restore']
     """

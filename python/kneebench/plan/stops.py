@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
@@ -116,6 +116,43 @@ class PowerBudget(Part):
         return self.limit is None
 
 
+class LatencyLimit(Part):
+    """Stop when transactions take too long: the knee is the most users within the limit."""
+
+    limit: Annotated[
+        Annotated[WhileSeconds, Field(gt=0)] | None,
+        Field(description="Limit for a percentile of the latency in a rung's window"),
+    ] = None
+    percentile: Annotated[
+        Literal["p50", "p90", "p95", "p99", "p99.9"], Field(description="Percentile")
+    ] = "p99"
+    transaction: Annotated[
+        Literal["", "new_order", "payment", "order_status", "delivery", "stock_level"],
+        Field(description="Transaction type that is judged alone; empty: all together"),
+    ] = ""
+
+    @property
+    def field(self) -> str:
+        """The percentile in the records."""
+        return f"{self.percentile.replace('.', '')}_s"
+
+    @property
+    def called(self) -> str:
+        """The percentile, and of what."""
+        of = f" of {self.transaction.replace('_', ' ')}" if self.transaction else ""
+        return f"{self.percentile.upper()} latency{of}"
+
+    @property
+    def rule(self) -> str:
+        """The condition in a few words."""
+        return f"{self.called} above {time(self.limit or 0.0)}"
+
+    @property
+    def off(self) -> bool:
+        """Without a limit it is no condition."""
+        return self.limit is None
+
+
 class Stops(Part):
     """Stop conditions: one table each; the first that fires ends the climb."""
 
@@ -124,6 +161,7 @@ class Stops(Part):
     saturation: Saturation = Saturation()
     errors: Errors = Errors()
     power: PowerBudget = PowerBudget()
+    latency: LatencyLimit = LatencyLimit()
 
     @property
     def limits(self) -> Limits:
@@ -151,12 +189,12 @@ class Stops(Part):
         return self.model_copy(update=own.conditions)
 
 
-Condition = Plateau | LogLatency | Saturation | Errors | PowerBudget
+Condition = Plateau | LogLatency | Saturation | Errors | PowerBudget | LatencyLimit
 
 
 def is_off(condition: Part) -> bool:
     """Whether a condition lacks the limit without which it is none."""
-    return isinstance(condition, PowerBudget) and condition.off
+    return isinstance(condition, PowerBudget | LatencyLimit) and condition.off
 
 
 class StorageStops(Part):
@@ -169,6 +207,7 @@ class StorageStops(Part):
     saturation: Saturation | None = None
     errors: Errors | None = None
     power: PowerBudget | None = None
+    latency: LatencyLimit | None = None
 
     @property
     def conditions(self) -> dict[str, Condition]:
