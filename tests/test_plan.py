@@ -197,7 +197,7 @@ def test_an_engine_may_have_a_table_of_each_storage_and_the_plan_keeps_it() -> N
         ("storages", "*", "stops"),
         *(
             ("storages", "*", "stops", name)
-            for name in ("plateau", "log_latency", "saturation", "errors", "power")
+            for name in ("plateau", "log_latency", "saturation", "errors", "power", "latency")
         ),
         ("storages", "*", "simulated"),
         ("storages", "*", "sqlserver"),
