@@ -32,10 +32,11 @@ _OF_PYDANTIC = frozenset(dir(BaseModel))
 def named(phase: Phase) -> str:
     """Name of a phase for people.
 
-    >>> named("warm_up"), named("final_run")
-    ('warm-up', 'final run')
+    >>> named("warm_up"), named("final_run"), named("confirmation")
+    ('warm-up', 'final run', 'candidate')
     """
-    return "warm-up" if phase == "warm_up" else phase.replace("_", " ")
+    own = {"warm_up": "warm-up", "confirmation": "candidate"}
+    return own.get(phase, phase.replace("_", " "))
 
 
 if TYPE_CHECKING:
