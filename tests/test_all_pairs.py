@@ -116,7 +116,7 @@ def test_a_card_has_the_step_between_the_two_best_storages_of_three() -> None:
 
     both = [("4.50x", "four vs. sata"), ("1.500x", "four vs. two")]
     assert cards(sata=1.0, two=3.0, four=4.5) == both
-    assert cards(four=1.0, two=0.8, sata=0.3)[1] == ("0.800x", "two vs. four")
+    assert cards(four=1.0, two=0.8, sata=0.3)[1] == ("1.250x", "four vs. two")
     assert cards(sata=1.0, two=3.0, four=3.0)[1] == (
         "No difference shown",
         "in NOPM at the knee, four vs. two",

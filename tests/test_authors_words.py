@@ -32,7 +32,7 @@ from kneebench.plan.authors_words import MOST_FACTS, UNITS
 from kneebench.plan.reader import parse_plan
 from kneebench.plan.study import Study
 from kneebench.plan.writer import to_bare_toml, to_toml
-from kneebench.records import Results
+from kneebench.records import NoiseFloor, Results
 from kneebench.records.campaign import PlannedDatabase
 from kneebench.results import load
 from kneebench.results.campaign_differences import differences
@@ -274,19 +274,37 @@ def test_a_price_of_work_is_the_price_over_nopm_with_its_interval() -> None:
     hourly = prices_of_work(priced("hour", disk=0.5))
     assert [*hourly] == [disk.id]
     assert hourly[disk.id].work.value == pytest.approx(0.5e6 / 60 / knee(disk).nopm.value)
-    assert hourly[disk.id].unit == "EUR per million orders"
+    assert hourly[disk.id].unit == "EUR per million New-Orders"
 
 
 def test_a_brief_has_the_price_of_work_as_a_card_in_its_table_and_for_programs() -> None:
     brief = Brief(priced(disk=2100, memory=4200))
     glance = section(brief, "glance")
-    assert [one for one in glance.numbers if "price per NOPM at the knee" in one.says]
+    assert [one for one in glance.numbers if "price of work at the knee" in one.says]
     used = next(one for one in glance.tables if one.columns[-1].title == "Price")
     assert all("EUR/NOPM" in row.cells[-1] for row in used.rows)
     assert "Prices are the author's words." in used.caption
-    assert "price per NOPM" in brief.subtitle
+    assert "price of work" in brief.subtitle
     assert {one["unit"] for one in brief.document()["prices"].values()} == {"EUR/NOPM"}
     assert Brief(recorded()).document()["prices"] == {}
+
+
+def test_prices_claim_no_difference_that_nopm_has_not_and_one_run_has_no_ratio_of_them() -> None:
+    results = priced(disk=100, memory=100)
+    loud = NoiseFloor(shares={"nopm": 3.0}, pairs=9, measured_at="")
+    noisy = results.model_copy(
+        update={
+            "climbs": tuple(one.model_copy(update={"noise_floor": loud}) for one in results.climbs)
+        }
+    )
+    found = {one.quantity: one.differs for one in compare(noisy)}
+    assert (found["nopm"], found["price.per_nopm"]) == (False, False)
+    first = [
+        one.model_copy(update={"rungs": tuple(r for r in one.rungs if r.order.repeat in (0, 1))})
+        for one in results.climbs
+    ]
+    alone = {one.quantity for one in compare(results.model_copy(update={"climbs": tuple(first)}))}
+    assert "nopm" in alone and "price.per_nopm" not in alone
 
 
 def test_a_price_may_be_changed_after_the_campaign(tmp_path: Path) -> None:

@@ -71,6 +71,7 @@ def test_a_storage_that_loses_half_of_its_speed_is_found() -> None:
 
 def test_a_small_change_is_none_however_certain_and_so_are_few_rounds() -> None:
     assert course(climbed("disk", [1000 * 0.99**n for n in range(14)])) is None
+    assert course(climbed("disk", [1000 * 0.985**n for n in range(14)])) is None, "18% less"
     assert course(climbed("disk", [1000 * 0.8**n for n in range(7)])) is None
     found = course(climbed("disk", [1000 * 0.95**n for n in range(14)]))
     assert found is not None
@@ -103,6 +104,13 @@ def test_storages_that_all_moved_alike_are_on_a_machine_that_did() -> None:
     rounds = [2000 * 0.95**n for n in range(14)]
     [sentence] = said(campaign(climbed("disk", rounds), climbed("memory", rounds)))
     assert "it was more likely the machine" in sentence
+
+
+def test_storages_that_moved_apart_are_said_to() -> None:
+    falling = climbed("disk", [2000 * 0.95**n for n in range(14)])
+    rising = climbed("memory", [2000 * 1.05**n for n in range(14)])
+    [sentence] = said(campaign(falling, rising))
+    assert "They moved in opposite directions" in sentence
 
 
 def test_storages_that_stayed_have_no_caveat_and_their_rounds_in_the_appendix() -> None:

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from kneebench.analysis.confirmation import confirmed
+from kneebench.analysis.knee import confirmed_knee
 from kneebench.analysis.knee_fit import fit_knee
 from kneebench.ladder.narrowing import MOST_RUNGS
-from kneebench.records import Order, Phase, Rung
+from kneebench.records import Climb, Configuration, Order, Phase, Rung
 from tests.curves import rung
 from tests.knees_simulated import LIMIT, NOISES, Storage
 
@@ -145,9 +146,7 @@ def test_fewer_users_that_did_better_in_turn_are_the_knee() -> None:
     assert found is not None
     assert (found.users, found.others, found.turns) == (2, (3,), 5)
     assert found.at_least == 1.0
-    assert found.sentence == (
-        "Confirmed in 5 turns with 3 users: at least 100% of the best candidate."
-    )
+    assert found.sentence == "Confirmed in up to 5 turns with 3 users: the best of them."
 
 
 def test_more_users_must_be_clearly_better() -> None:
@@ -163,7 +162,10 @@ def test_of_several_better_candidates_the_fewest_users_near_the_best_are_the_kne
         turns(at8=(90, 91, 90, 89, 90), at12=(100, 99, 100, 100, 101), at18=(101, 100, 101))
     )
     assert found is not None and (found.users, found.others) == (12, (8, 18))
-    assert found.sentence.startswith("Confirmed in 5 turns with 8 and 18 users: at least 9")
+    assert found.sentence == (
+        "Confirmed in up to 5 turns with 8 and 18 users: at least"
+        f" {int(100 * found.at_least)}% of the best candidate."
+    )
 
 
 def test_turns_with_an_invalid_rung_or_of_one_candidate_confirm_nothing() -> None:
@@ -173,3 +175,12 @@ def test_turns_with_an_invalid_rung_or_of_one_candidate_confirm_nothing() -> Non
     assert confirmed([*whole[:-1], invalid]) is None
     assert confirmed(turns(at3=(90, 92))) is None
     assert confirmed(turns(at3=(90, 92), at2=(100,))) is None
+
+
+def test_a_knee_that_stepped_down_after_the_turns_is_not_called_confirmed() -> None:
+    took = turns(at12=(100, 101, 99), at8=(90, 91, 90))
+    climb = Climb(
+        configuration=Configuration(id="a", storage="a"), rungs=tuple(took), knee_users=12
+    )
+    assert confirmed_knee(climb) == confirmed(took) is not None
+    assert confirmed_knee(climb.model_copy(update={"knee_users": 8})) is None

@@ -220,18 +220,20 @@ def test_an_identity_that_was_broken_when_it_was_measured_is_no_damage(rung_file
 
 
 @pytest.mark.parametrize(
-    ("edited", "said"),
+    ("name", "edited", "said"),
     [
-        ({"knee_users": 6}, "knee_users is 6 where they give 4"),
-        ({"stopped_by": "saturation"}, "stopped_by is saturation where they give plateau"),
-        ({"bracket": [3, 5]}, "bracket is (3, 5) where they give (1, 4)"),
+        ("disk", {"knee_users": 6}, "knee_users is 6 where they give 4"),
+        ("disk", {"stopped_by": "saturation"}, "stopped_by is saturation where they give plateau"),
+        ("disk", {"bracket": [3, 5]}, "bracket is (3, 5) where they give (1, 4)"),
+        ("memory", {"knee_users": 16}, "knee_users is 16 where they give 4"),
     ],
 )
 def test_a_climb_that_disagrees_with_its_rungs_is_named_as_damaged(
-    edited: dict[str, object], said: str, tmp_path: Path
+    name: str, edited: dict[str, object], said: str, tmp_path: Path
 ) -> None:
+    """Memory would have candidates now; a climb of before is judged without their turns."""
     folder = unpack(PLATEAU, tmp_path)
-    file = folder / "climbs" / "disk.json"
+    file = folder / "climbs" / f"{name}.json"
     document = json.loads(file.read_text())
     document["climb"].update(edited)
     file.write_text(json.dumps(document))

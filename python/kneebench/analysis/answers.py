@@ -17,7 +17,6 @@ from kneebench import units
 from kneebench.analysis.background import APART, unequal_in
 from kneebench.analysis.comparison import all_pairs, compare, own_floor
 from kneebench.analysis.configuration_summary import configuration_summaries, point
-from kneebench.analysis.confirmation import confirmed
 from kneebench.analysis.control import control_caveats, controls
 from kneebench.analysis.course import course_caveats
 from kneebench.analysis.cpu_utilization import cpu_utilization
@@ -29,6 +28,7 @@ from kneebench.analysis.fixed_rate import rate_caveats, ratio_without_wait, wait
 from kneebench.analysis.knee import (
     MAY_BE_HIGHER,
     below_best,
+    confirmed_knee,
     final_rungs,
     knee,
     knee_rung,
@@ -132,7 +132,7 @@ def caveat_figures(results: Results, compared: Sequence[Comparison]) -> dict[str
         },
         "best_rung": {id_: found for id_, climb in climbs.items() if (found := _at_best(climb))},
         "confirmed": {
-            id_: sure._asdict() for id_, climb in climbs.items() if (sure := confirmed(climb.rungs))
+            id_: sure._asdict() for id_, climb in climbs.items() if (sure := confirmed_knee(climb))
         },
         "weights": [
             {**one._asdict(), "times": one.times, "matters": one.matters}

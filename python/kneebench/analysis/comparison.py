@@ -91,7 +91,7 @@ def _of_prices(
         for one in (climb, against)
     )
     for nopm in compared:
-        if nopm.quantity == NOPM.name and price and base:
+        if nopm.quantity == NOPM.name and price and base and nopm.ratio.low > 0:
             ratio = ratio_of_prices(nopm.ratio, price, base)
             yield stated(climb, against, PER_WORK, ratio, nopm.doubt)
 
@@ -168,7 +168,8 @@ def stated(
     is another `doubt`; the sentence leaves out what is shown beside it.
     """
     both, what = (climb, against), quantity.called.format(place(climb))
-    own, machine = _claim_floor(both, quantity), machine_floor(both, quantity.name)
+    floor_of = NOPM.name if quantity is PER_WORK else quantity.name
+    own, machine = _claim_floor(both, quantity), machine_floor(both, floor_of)
     floor = max(own, machine)
     differs = is_claimed(ratio, floor) and not doubt
     base = _called_beside(climb, against)
@@ -355,7 +356,18 @@ def step_up(results: Results, best: Comparison) -> Comparison | None:
     )
     two = {id_ for _, id_ in most[:2]}
     every = (one for one in (*compare(results), *all_pairs(results)) if one.quantity == NOPM.name)
-    return next((one for one in every if {one.configuration, one.baseline} == two), None)
+    pair = next((one for one in every if {one.configuration, one.baseline} == two), None)
+    return _turned(results, pair) if pair and pair.configuration != most[0][1] else pair
+
+
+def _turned(results: Results, found: Comparison) -> Comparison:
+    """The same with the other storage over this one, where its ratio has an interval."""
+    climbs = {climb.id: climb for climb in results.climbs}
+    ratio, both = found.ratio, (climbs[found.baseline], climbs[found.configuration])
+    if ratio.low <= 0:
+        return found
+    ends = {"value": 1 / ratio.value, "low": 1 / ratio.high, "high": 1 / ratio.low}
+    return stated(*both, NOPM, ratio.model_copy(update=ends), found.doubt)
 
 
 def _ratio(results: Results, climb: Climb, against: Climb) -> Estimate | None:

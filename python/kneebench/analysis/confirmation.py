@@ -9,13 +9,13 @@ then within 3% of the best.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import exp, log, sqrt
+from math import exp, floor, log, sqrt
 from statistics import fmean
 from typing import NamedTuple
 
 from kneebench.analysis.estimate import student_t
 from kneebench.analysis.knee_fit import LOWER
-from kneebench.analysis.wording import listed, number_of_users, percent
+from kneebench.analysis.wording import listed, number_of_users
 from kneebench.records import Rung
 
 BETTER, SURE = 0.015, 1.4
@@ -26,7 +26,7 @@ among them would move from climb to climb."""
 
 class Confirmed(NamedTuple):
     """The confirmed knee, the other candidates, and how often they took turns. `at_least`: its
-    throughput as a share of the best candidate's, at the least (95%).
+    throughput as a share of the best candidate's, at the least (one-sided, 95%).
     """
 
     users: int
@@ -39,10 +39,9 @@ class Confirmed(NamedTuple):
         """How sure the number of users is."""
         *fewer, most = self.others
         others = listed([*(f"{users:,}" for users in fewer), number_of_users(most)])
-        return (
-            f"Confirmed in {self.turns} turns with {others}: at least {percent(self.at_least)} of"
-            " the best candidate."
-        )
+        share = f"at least {floor(100 * self.at_least)}% of the best candidate"
+        sure = share if self.at_least < 1 else "the best of them"
+        return f"Confirmed in up to {self.turns} turns with {others}: {sure}."
 
 
 def confirmed(rungs: Iterable[Rung]) -> Confirmed | None:

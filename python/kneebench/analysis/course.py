@@ -25,8 +25,8 @@ from kneebench.units import significant, time
 
 FEWEST = 8
 """Rounds that show a course."""
-MOVED = 1.2
-"""Times: a smaller change is no finding. A database grows and ages in its rounds."""
+MOVED = 0.2
+"""A smaller change is no finding. A database grows and ages in its rounds."""
 LEVEL = 0.995
 LOG_WRITE = "log.write_latency"
 WRITES_MOVED = 1.3
@@ -81,7 +81,7 @@ def course(climb: Climb) -> Course | None:
     scatter = sqrt(sum(one * one for one in off) / (len(off) - 2))
     change = slope * max(at)
     half = student_t(max(n - 2, 1.0), LEVEL) * scatter / spread * max(at)
-    if abs(change) < log(MOVED) or abs(change) <= half:
+    if abs(exp(change) - 1) < MOVED or abs(change) <= half:
         return None
     return Course(climb, exp(level), exp(level + change), _log_writes(rungs, change))
 
@@ -108,9 +108,11 @@ def course_caveats(results: Results) -> tuple[str, ...]:
     measured = [climb for climb in results.climbs if rounds_in_order(climb)]
     same = len({one.last > one.first for one in found}) == 1
     if len(measured) > 1 and len(found) == len(measured) and same:
-        why = "All storages moved the same way, so it was more likely the machine"
+        why = "All configurations moved the same way, so it was more likely the machine"
+    elif len(measured) > 1 and not same:
+        why = "They moved in opposite directions, and no further round makes a ratio more precise"
     elif len(measured) > 1:
-        why = "Not all storages moved so, and no further round makes their ratio more precise"
+        why = "Not all configurations did, and no further round makes their ratio more precise"
     else:
         why = "No further round makes it more precise"
     return (f"{capital(each)} in the last round than in the first. {why}",)

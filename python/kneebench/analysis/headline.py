@@ -335,7 +335,7 @@ def _behind(main: _Main) -> str:
         found.append((main.latency.differs, latency))
     if main.step:
         found.append((main.step.differs, _part(main.step, f"NOPM vs. {main.over}", "")))
-    for one, name in ((main.power, "power per NOPM"), (main.price, "price per NOPM")):
+    for one, name in ((main.power, "power per NOPM"), (main.price, "price of work")):
         if one:
             found.append((one.differs, _part(one, name, "")))
     found.sort(key=lambda one: not one[0])

@@ -7,7 +7,7 @@ from functools import lru_cache
 from statistics import fmean
 from typing import NamedTuple
 
-from kneebench.analysis.confirmation import confirmed
+from kneebench.analysis.confirmation import Confirmed, confirmed
 from kneebench.analysis.final_estimates import estimate_of
 from kneebench.analysis.knee_fit import LOWER, users_interval
 from kneebench.analysis.wording import number_of_users
@@ -81,6 +81,12 @@ def best_rung(climb: Climb) -> Rung | None:
     return max(searched, key=lambda rung: rung.tally.nopm, default=None)
 
 
+def confirmed_knee(climb: Climb) -> Confirmed | None:
+    """What candidates did in turn, where the final runs have the users that they confirmed."""
+    sure = confirmed(climb.rungs)
+    return sure if sure and sure.users == climb.knee_users else None
+
+
 class BelowBest(NamedTuple):
     """The final runs' share of the most NOPM that a climb measured, with its users: that of its
     best candidate, or of its best search rung, which is partly luck.
@@ -107,7 +113,7 @@ def _tried(climb: Climb) -> list[tuple[float, int, str]]:
     """NOPM and users of each candidate, as the mean of its turns; without any, of each rung of the
     search.
     """
-    turns = climb.of("confirmation") if confirmed(climb.rungs) else ()
+    turns = climb.of("confirmation") if confirmed_knee(climb) else ()
     if not turns:
         searched = climb.of("search", "bisection")
         return [(r.tally.nopm, r.users, "search rung") for r in searched if not r.invalid]

@@ -97,8 +97,8 @@ def titles(of: Levelling) -> Iterator[str]:
     nothing is known.
     """
     name, found, resource = capital(of.sweep.name), bought(of), of.sweep.resource
-    for need in needs(of.sweep) if of.sweep.target else ():
-        nopm, takes, around = needed(need, resource)
+    if wanted := needs(of.sweep)[:1] if of.sweep.target else ():
+        nopm, takes, around = needed(wanted[0], resource)
         yield f"{name}: {nopm} need {takes}{OF_WHAT[resource]} ({around})"
         yield f"{name}: {nopm} need {takes} ({around})"
         return

@@ -21,7 +21,7 @@ PER_WORK = ComparedQuantity(
     "price.per_nopm",
     "final_run",
     lambda rung: 1 / rung.tally.nopm if rung.tally.nopm else 0.0,
-    "price per NOPM at {}",
+    "price of work at {}",
 )
 
 
@@ -46,7 +46,7 @@ def price_of_work(climb: Climb, price: PlannedPrice | None) -> PriceOfWork | Non
         return None
     minutes = MINUTES.get(price.per)
     times = price.amount * MILLION / minutes if minutes else price.amount
-    unit = f"{price.currency} per million orders" if minutes else f"{price.currency}/NOPM"
+    unit = f"{price.currency} per million New-Orders" if minutes else f"{price.currency}/NOPM"
     nopm = found.nopm
     ends = {"value": times / nopm.value, "low": times / nopm.high, "high": times / nopm.low}
     return PriceOfWork(price, nopm.model_copy(update=ends), unit)

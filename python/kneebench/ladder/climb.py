@@ -9,6 +9,7 @@ give the same steps.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
 from typing import NamedTuple, TypeVar
 
 from kneebench.analysis.elasticity import elasticity
@@ -32,7 +33,7 @@ class KneePosition(NamedTuple):
     stop: str
 
 
-def climb(ladder: Ladder, database_cores: int) -> Climbing:
+def climb(ladder: Ladder, database_cores: int, *, confirms: bool = True) -> Climbing:
     """Yield the steps of a climb, be sent a rung for each, return what they found.
 
     The first rung has many users: it warms the database and is not judged ("warm_up"). Search rungs
@@ -50,12 +51,12 @@ def climb(ladder: Ladder, database_cores: int) -> Climbing:
         return (yield from _fixed(ladder))
     users = steps.first((ladder.first, ladder.last), database_cores), ladder.last
     warm_up = yield from _warm_up(steps.warming(users, database_cores))
-    climbed = yield from _once(ladder, users, 0)
+    climbed = yield from _once(ladder, users, 0, confirms=confirms)
     flags: tuple[StopResult, ...] = ()
     why = warming.judge(climbed, ladder)
     if why and warming.may_repeat(climbed, ladder):
         flags = (warming.repeated(climbed, why),)
-        climbed = yield from _once(ladder, users, 1)
+        climbed = yield from _once(ladder, users, 1, confirms=confirms)
         why = warming.judge(climbed, ladder)
     results = (*climbed.stop_results, *flags, *((why,) if why else ()))
     return climbed._replace(rungs=(*warm_up, *climbed.rungs), stop_results=results)
@@ -75,12 +76,16 @@ def measure_orders(
 
 
 def replayed(rungs: Sequence[Rung], ladder: Ladder, database_cores: int) -> Climbed | None:
-    """What a climb finds that is sent these rungs; None if it would measure one that is missing."""
+    """What a climb finds that is sent these rungs; None if it would measure one that is missing. A
+    climb without turns of candidates is replayed without them.
+    """
     kept = {(rung.order.phase, rung.users, rung.order.repeat): rung for rung in rungs}
-    try:
-        return measure_orders(climb(ladder, database_cores), lambda step: kept[step])
-    except KeyError:
-        return None
+    confirms = any(rung.order.phase == "confirmation" for rung in rungs)
+    for turns in (True,) if confirms else (True, False):
+        with suppress(KeyError):
+            steps = climb(ladder, database_cores, confirms=turns)
+            return measure_orders(steps, lambda step: kept[step])
+    return None
 
 
 def _warm_up(users: int | None) -> Generator[ClimbStep, Rung, tuple[Rung, ...]]:
@@ -88,7 +93,7 @@ def _warm_up(users: int | None) -> Generator[ClimbStep, Rung, tuple[Rung, ...]]:
     return ((yield ClimbStep("warm_up", users)),) if users else ()
 
 
-def _once(ladder: Ladder, users: tuple[int, int], repeat: int) -> Climbing:
+def _once(ladder: Ladder, users: tuple[int, int], repeat: int, *, confirms: bool) -> Climbing:
     """The climb from its first rung to that rung again."""
     search_rungs, unusable = yield from _search(ladder, users, repeat)
     stop_results = _judged(search_rungs, ladder) if search_rungs else ()
@@ -97,7 +102,9 @@ def _once(ladder: Ladder, users: tuple[int, int], repeat: int) -> Climbing:
     position = _knee_position(search_rungs, ladder, stop_results)
     if position.at < 0:
         return Climbed(tuple(search_rungs), stop_results, position.stop)
-    found, (knee, bracket) = yield from _refine(search_rungs, position, stop_results, ladder)
+    found, (knee, bracket) = yield from _refine(
+        search_rungs, position, stop_results, ladder, confirms=confirms
+    )
     last = yield ClimbStep("drift_check", search_rungs[0].users, repeat)
     rungs = (*search_rungs, *found, last)
     return Climbed(rungs, stop_results, position.stop, knee, bracket)
@@ -170,15 +177,19 @@ def _refine(
     position: KneePosition,
     stop_results: Sequence[StopResult],
     ladder: Ladder,
+    *,
+    confirms: bool,
 ) -> Generator[ClimbStep, Rung, tuple[list[Rung], tuple[int, tuple[int, int]]]]:
     """More rungs, and (the knee's users, the users between which it is).
 
     If throughput stopped growing, all rungs together give the knee, and turns with other candidates
-    confirm it or give another one. If the log or errors ended the climb, one bisection does.
+    confirm it or give another one. If a limit or errors ended the climb, one bisection does.
     """
     if all(v.stop in narrowing.STOPS for v in stop_results if v.fired):
         found = yield from narrowing.narrowing(search_rungs, ladder)
         knee = narrowing.narrowed([*search_rungs, *found], ladder)
+        if knee and (not confirms or (found and found[-1].invalid)):
+            return found, knee
         if knee:
             turns, knee = yield from narrowing.confirming([*search_rungs, *found], knee, ladder)
             return [*found, *turns], knee

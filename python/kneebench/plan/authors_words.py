@@ -145,7 +145,7 @@ class AuthorsWords(Part):
         default={},
         max_length=100,
         description=(
-            "Price of a storage, by its name in the plan: the brief says what a New-Order costs"
+            "Price of a storage, by its name in the plan: the brief says what its work costs"
         ),
     )
     target: Annotated[

@@ -8,6 +8,7 @@ import contextlib
 import os
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -81,13 +82,10 @@ def read_series(file: Path, quantities: Sequence[str] = ()) -> tuple[Series, ...
     """
     names = ", ".join(f"left({name}, {LONGEST_NAME + 1})" for name in _NAMES)
     sql = (
-        f"SELECT {names}, count(*), first(at_s) FILTER (abs(at_s) > $latest),"  # noqa: S608 (ours)
-        " CASE WHEN count(*) <= $most THEN list(at_s) END,"
-        " CASE WHEN count(*) <= $most THEN list(value) END FROM read_parquet($file)"
-        " WHERE len($names) = 0 OR list_contains($names, quantity) GROUP BY ALL ORDER BY 1, 2, 3"
+        f"SELECT {names}, at_s, value FROM read_parquet($file)"  # noqa: S608 (our own names)
+        " WHERE len($names) = 0 OR list_contains($names, quantity)"
     )
-    bounds = {"latest": LATEST_S, "most": MOST_READ_ROWS}
-    return tuple(_query(file, _SERIES, sql, _as_series, 1, names=list(quantities), **bounds))
+    return tuple(_query(file, _SERIES, sql, _as_series, names=list(quantities)))
 
 
 class Held(NamedTuple):
@@ -123,19 +121,23 @@ def held_in_windows(begins: Mapping[Path, float]) -> dict[Path, dict[tuple[str, 
     }
 
 
-def _as_series(rows: Iterable[tuple[Any, ...]]) -> Iterator[Series]:
-    """Series, sorted by name and by time. Raises ValueError or TypeError, in words, for readings
-    that no meter gave, and for more than are read.
+def _as_series(rows: Iterable[tuple[Any, ...]]) -> list[Series]:
+    """Readings as series, sorted by name and by time. Raises ValueError or TypeError, in words, for
+    readings that no meter gave, and for more than are read.
     """
-    read = 0
-    for number, (*name, count, wrong_s, at, values) in enumerate(rows):
-        read += count
-        if read > MOST_READ_ROWS:
+    found: dict[tuple[str, str, str], tuple[list[float], list[float]]] = {}
+    for number, (quantity, source, unit, at_s, value) in enumerate(rows):
+        name = (quantity, source, unit)
+        if number == MOST_READ_ROWS:
             raise ValueError(f"it has more than {MOST_READ_ROWS:,} readings of these quantities")
-        _require_names(name, number)
-        if wrong_s is not None:
-            raise ValueError(f"{name[0]} was read at {wrong_s:g} s")
-        yield _one_series(name, at, values)
+        if name not in found:
+            _require_names(name, len(found))
+        at, values = found.setdefault(name, ([], []))
+        if not -LATEST_S <= at_s <= LATEST_S:
+            raise ValueError(f"{quantity} was read at {at_s:g} s")
+        at.append(at_s)
+        values.append(value)
+    return [_one_series(name, *found[name]) for name in sorted(found)]
 
 
 def _require_names(names: Sequence[str], known: int) -> None:
@@ -145,9 +147,9 @@ def _require_names(names: Sequence[str], known: int) -> None:
         raise ValueError(f"a name has more than {LONGEST_NAME:,} characters")
 
 
-def _one_series(name: Sequence[str], at: list[float], values: list[float]) -> Series:
+def _one_series(name: tuple[str, str, str], at: list[float], values: list[float]) -> Series:
     quantity, source, unit = name
-    if at != sorted(at):  # kneebench writes them sorted
+    if any(one > other for one, other in pairwise(at)):  # kneebench writes them sorted
         order = sorted(range(len(at)), key=at.__getitem__)
         at, values = ([some[number] for number in order] for some in (at, values))
     return Series(quantity=quantity, source=source, unit=unit, at_s=tuple(at), value=tuple(values))
@@ -168,13 +170,10 @@ def _query(
     file: Path,
     kind: _Kind,
     sql: str,
-    made: Callable[[Iterable[tuple[Any, ...]]], Iterable[Row]],
-    at_once: int = FEW_ROWS,
+    made: Callable[[Iterable[tuple[Any, ...]]], list[Row]],
     **values: object,
 ) -> list[Row]:
-    """What is `made` of the rows of a query, so many at once: as objects they take ten times the
-    memory. Nothing where the file is missing.
-    """
+    """What is `made` of the rows of a query; nothing where the file is missing."""
     duckdb = engine_module()
     with contextlib.ExitStack() as stack:
         try:
@@ -184,7 +183,7 @@ def _query(
         database = stack.enter_context(connect(**ENGINE))
         try:
             database.execute(sql, {"file": path, **values})
-            return list(made(_rows(database, at_once)))
+            return made(_rows(database))
         except query_errors():
             raise
         except duckdb.OutOfMemoryException as error:
@@ -197,8 +196,9 @@ def _query(
             raise _damaged(file, str(error)) from error
 
 
-def _rows(database: duckdb.DuckDBPyConnection, at_once: int) -> Iterator[tuple[Any, ...]]:
-    while rows := database.fetchmany(at_once):
+def _rows(database: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
+    """The rows of an answer, FEW_ROWS at a time: as objects they take ten times the memory."""
+    while rows := database.fetchmany(FEW_ROWS):
         yield from rows
 
 

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 from kneebench import units
 from kneebench.analysis.comparison import step_up
-from kneebench.analysis.confirmation import confirmed
 from kneebench.analysis.cpu_utilization import cpu_utilization
 from kneebench.analysis.fixed_rate import without_wait
 from kneebench.analysis.headline import between_databases, foremost
-from kneebench.analysis.knee import MAY_BE_HIGHER, final_rungs, where_between
+from kneebench.analysis.knee import MAY_BE_HIGHER, confirmed_knee, final_rungs, where_between
 from kneebench.analysis.levelling import levelling
 from kneebench.analysis.levelling_words import bought, needed
 from kneebench.analysis.power import doubts
@@ -119,7 +118,7 @@ def _differences(view: ViewModel, best: Comparison) -> Iterator[Number]:
     for quantity, what in (
         ("nopm", f"NOPM at the {view.point}"),
         ("power.per_nopm", f"power per NOPM at the {view.point}"),
-        ("price.per_nopm", f"price per NOPM at the {view.point}"),
+        ("price.per_nopm", f"price of work at the {view.point}"),
         ("latency.mean", "mean latency at the fixed rate"),
         ("latency.p999", "P99.9 latency at the fixed rate"),
     ):
@@ -193,7 +192,7 @@ def stop_reason_sentence(view: ViewModel, climb: Climb) -> str:
     knee, short = view.knees.get(climb.id), view.bottlenecks.get(climb.id)
     parts = list[str]()
     if knee:
-        sure = confirmed(climb.rungs)
+        sure = confirmed_knee(climb)
         parts += filter(None, [where_between(knee), sure.sentence if sure else ""])
         parts += [NO_PEAK] if climb.stopped_by in FLAT and not knee.peak else []
     parts += filter(None, [_climb_end(climb)])

@@ -36,7 +36,7 @@ def section(view: ViewModel) -> Section | None:
         number=numbered("rounds"),
         title=title,
         caption=(
-            "NOPM at the knee in each round, by the time at which its window began. A storage moved"
+            "NOPM at the knee in each round, by the time at which it began. A storage moved"
             " where a line through its rounds changes by 20% or more, beyond its 99% interval."
         ),
         alt=f"NOPM of each round over time. {title}.",
