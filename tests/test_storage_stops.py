@@ -101,14 +101,14 @@ def test_a_plan_kept_before_storages_had_any_is_the_same_plan() -> None:
             'log_latncy = { limit = "2ms" }',
             "storages.nvme.stops.log_latncy",
             'unknown key "log_latncy"',
-            "one of: plateau, log_latency, saturation, errors, power",
+            "one of: plateau, log_latency, saturation, errors, power, latency",
             "log_latency",
         ),
         (
             "budget = { }",
             "storages.nvme.stops.budget",
             'unknown key "budget"',
-            "one of: plateau, log_latency, saturation, errors, power",
+            "one of: plateau, log_latency, saturation, errors, power, latency",
             "",
         ),
         (
