@@ -70,12 +70,16 @@ def test_a_stop_says_what_it_saw_and_its_limit_whatever_it_is_shown(
         assert 0 <= stops.find(name).beyond(seen, stops.limits(name, Ladder())) <= len(seen)
 
 
+MAKES = r'(?:StopResult\(\s*stop=|Exceedable\(\s*|ended\()"(\w+)"'
+"""What makes a stop reason, with its name."""
+
+
 def test_every_stop_reason_and_flag_of_a_climb_is_made_by_the_file_of_its_name() -> None:
     ladder = Path(stops.__file__).parent.parent
     made_in = {
         (name, file.relative_to(ladder).as_posix())
         for file in ladder.rglob("*.py")
-        for name in re.findall(r'(?:StopResult\(\s*stop=|ended\()"(\w+)"', file.read_text())
+        for name in re.findall(MAKES, file.read_text())
     }
     shelf = {*STOPS.names(), *STOPS.no_components}
     assert made_in == {(name, f"stops/{name}.py") for name in shelf}

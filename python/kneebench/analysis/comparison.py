@@ -168,8 +168,8 @@ def stated(
     is another `doubt`; the sentence leaves out what is shown beside it.
     """
     both, what = (climb, against), quantity.called.format(place(climb))
-    floor_of = NOPM.name if quantity is PER_WORK else quantity.name
-    own, machine = _claim_floor(both, quantity), machine_floor(both, floor_of)
+    own = _claim_floor(both, quantity)
+    machine = machine_floor(both, quantity.scatters_as or quantity.name)
     floor = max(own, machine)
     differs = is_claimed(ratio, floor) and not doubt
     base = _called_beside(climb, against)
@@ -342,9 +342,12 @@ def all_pairs(results: Results) -> tuple[Comparison, ...]:
     )
 
 
-def step_up(results: Results, best: Comparison) -> Comparison | None:
+def step_up(
+    results: Results, best: Comparison, compared: Sequence[Comparison]
+) -> Comparison | None:
     """The comparison of the two storages with the most NOPM, of those measured beside this one's;
-    with the interval that holds for all pairs, unless one of them is the baseline.
+    with the interval that holds for all pairs, unless one of them is the baseline: then it is one
+    of those `compared`.
     """
     of = next(climb.configuration for climb in results.climbs if climb.id == best.configuration)
     most = sorted(
@@ -355,8 +358,12 @@ def step_up(results: Results, best: Comparison) -> Comparison | None:
         and (found := knee(climb))
     )
     two = {id_ for _, id_ in most[:2]}
-    every = (one for one in (*compare(results), *all_pairs(results)) if one.quantity == NOPM.name)
-    pair = next((one for one in every if {one.configuration, one.baseline} == two), None)
+
+    def of_two(some: Sequence[Comparison]) -> Comparison | None:
+        nopm = (one for one in some if one.quantity == NOPM.name)
+        return next((one for one in nopm if {one.configuration, one.baseline} == two), None)
+
+    pair = of_two(compared) or of_two(all_pairs(results))
     return _turned(results, pair) if pair and pair.configuration != most[0][1] else pair
 
 

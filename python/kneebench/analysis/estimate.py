@@ -8,6 +8,7 @@ of a ratio is that of its inverse turned round.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import exp, isclose, log, sqrt
 from statistics import fmean, stdev
 
@@ -181,6 +182,7 @@ def _bca(logs: Sequence[float]) -> tuple[float, float]:
     return float(found.confidence_interval.low), float(found.confidence_interval.high)
 
 
+@lru_cache(maxsize=1024)
 def student_t(freedom: float, level: float = 0.975) -> float:
     """The quantile of a level; that of a 95% interval unless another is asked for.
 

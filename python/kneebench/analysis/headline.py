@@ -175,7 +175,7 @@ def _main(results: Results) -> _Main | None:
     doubted = doubts(results.climbs, results.campaign.power)
     power = None if doubted else own.get(PER_NOPM.name)
     price = own.get(PER_WORK.name)
-    step = step_up(results, best)
+    step = step_up(results, best, compared)
     if step and (step.configuration != best.configuration or step.baseline == best.baseline):
         step = None
     over = called(climbs[step.baseline]) if step else ""

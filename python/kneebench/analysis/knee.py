@@ -104,23 +104,23 @@ def below_best(climb: Climb) -> BelowBest | None:
     """
     if climb.stopped_by not in FOR_THROUGHPUT or not (found := knee(climb)):
         return None
-    nopm, users, of = max(_tried(climb), default=(0.0, 0, ""))
-    share = found.nopm.value / nopm if nopm else 1.0
-    return BelowBest(share, nopm, users, of) if share < 1 - LOWER else None
+    best = _best_candidate(climb)
+    if not best and (rung := best_rung(climb)):
+        best = rung.tally.nopm, rung.users, "search rung"
+    if not best or not best[0]:
+        return None
+    share = found.nopm.value / best[0]
+    return BelowBest(share, *best) if share < 1 - LOWER else None
 
 
-def _tried(climb: Climb) -> list[tuple[float, int, str]]:
-    """NOPM and users of each candidate, as the mean of its turns; without any, of each rung of the
-    search.
-    """
-    turns = climb.of("confirmation") if confirmed_knee(climb) else ()
-    if not turns:
-        searched = climb.of("search", "bisection")
-        return [(r.tally.nopm, r.users, "search rung") for r in searched if not r.invalid]
-    return [
-        (fmean(r.tally.nopm for r in turns if r.users == users), users, "candidate")
-        for users in {r.users for r in turns}
-    ]
+def _best_candidate(climb: Climb) -> tuple[float, int, str] | None:
+    """The NOPM of the best one, as the mean of its turns; None where there were none."""
+    if not confirmed_knee(climb):
+        return None
+    turns = climb.of("confirmation")
+    by_users = {r.users: [one.tally.nopm for one in turns if one.users == r.users] for r in turns}
+    nopm, users = max((fmean(values), users) for users, values in by_users.items())
+    return nopm, users, "candidate"
 
 
 def place(climb: Climb) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kneebench.analysis.knee import knee
-from kneebench.analysis.quantity_ratio import ComparedQuantity
+from kneebench.analysis.quantity_ratio import NOPM, ComparedQuantity
 from kneebench.analysis.wording import value_and_ends
 from kneebench.records import Climb, Estimate, PlannedPrice, Results
 from kneebench.units import significant
@@ -22,6 +22,7 @@ PER_WORK = ComparedQuantity(
     "final_run",
     lambda rung: 1 / rung.tally.nopm if rung.tally.nopm else 0.0,
     "price of work at {}",
+    scatters_as=NOPM.name,
 )
 
 

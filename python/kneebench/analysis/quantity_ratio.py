@@ -19,13 +19,15 @@ Pick = Callable[[Rung], float]
 
 class ComparedQuantity(NamedTuple):
     """What is compared: in which phase's rungs, and how a sentence calls it; {} is where: the knee,
-    or a fixed number of users.
+    or a fixed number of users. `scatters_as`: the quantity whose noise floor on a machine is its
+    own, if it is not measured by itself.
     """
 
     name: str
     phase: Phase
     pick: Pick
     called: str
+    scatters_as: str = ""
 
 
 def _mean_s(rung: Rung) -> float:

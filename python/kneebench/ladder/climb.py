@@ -81,10 +81,9 @@ def replayed(rungs: Sequence[Rung], ladder: Ladder, database_cores: int) -> Clim
     """
     kept = {(rung.order.phase, rung.users, rung.order.repeat): rung for rung in rungs}
     confirms = any(rung.order.phase == "confirmation" for rung in rungs)
-    for turns in (True,) if confirms else (True, False):
-        with suppress(KeyError):
-            steps = climb(ladder, database_cores, confirms=turns)
-            return measure_orders(steps, lambda step: kept[step])
+    with suppress(KeyError):
+        steps = climb(ladder, database_cores, confirms=confirms)
+        return measure_orders(steps, lambda step: kept[step])
     return None
 
 

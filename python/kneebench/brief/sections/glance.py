@@ -106,7 +106,7 @@ def _other(view: ViewModel, best: Comparison) -> Iterator[Number]:
     """
     every = [one for one in view.comparisons if one.quantity == "nopm"]
     others = [one for one in every if one.configuration != best.configuration]
-    step = step_up(view.results, best)
+    step = step_up(view.results, best, view.comparisons)
     if step and {step.configuration, step.baseline} != {best.configuration, best.baseline}:
         others = [step]
     if len(others) == 1:

@@ -15,8 +15,8 @@ what limits a climb (budget).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol, cast
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol, cast
 
 from kneebench.errors import UnknownPart
 from kneebench.plan.ladder import Ladder
@@ -37,6 +37,47 @@ class Stop(Protocol):
 
     def beyond(self, rungs: Sequence[Rung], limits: Any) -> int:
         """How many of the last rungs lie beyond the knee, given that `judge` fired on these."""
+
+
+class Exceedable(NamedTuple):
+    """A limit that a rung may exceed: its stop, its value with its unit, how a value is said, and
+    the limit in words, `called` what it is ("limit", "budget").
+    """
+
+    stop: str
+    value: float
+    unit: str
+    said: Callable[[float], str]
+    words: str
+    called: str = "limit"
+
+    def unmeasured(self, sentence: str) -> StopResult:
+        """The rung shows nothing of it."""
+        return StopResult(
+            stop=self.stop, fired=False, seen="not measured", limit=self.words, sentence=sentence
+        )
+
+    def judged(self, seen: float, first: float | None, sentence: str, at: str = "") -> StopResult:
+        """Fires when the last rung exceeds it and the first did not. What the first rung exceeds
+        already says nothing about users: a flag, and the climb goes on. `at`: where that was.
+        """
+        flagged = first is not None and first > self.value
+        if flagged and first is not None:
+            sentence = (
+                f"The first rung already exceeded the {self.called} ({self.said(first)}{at}); this"
+                f" is flagged and does not end the climb. {sentence}"
+            )
+        return StopResult(
+            stop=self.stop,
+            fired=seen > self.value and not flagged,
+            seen=self.said(seen),
+            limit=self.words,
+            sentence=sentence,
+            severity="caveat" if flagged else "note",
+            value=seen,
+            limit_value=self.value,
+            unit=self.unit,
+        )
 
 
 def find(name: str) -> Stop:

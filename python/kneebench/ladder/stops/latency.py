@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kneebench.analysis.wording import number_of_users
+from kneebench.ladder.stops import Exceedable
 from kneebench.plan.stops import LatencyLimit
 from kneebench.records import Rung, StopResult
 from kneebench.units import time
@@ -19,29 +20,13 @@ def judge(rungs: Sequence[Rung], limits: LatencyLimit) -> StopResult:
     """Fires when the last rung exceeds the limit and the first did not; a flag where the first
     did.
     """
-    limit_s, limit, what = limits.limit or 0.0, time(limits.limit or 0.0), limits.called
+    limit_s, what = limits.limit or 0.0, limits.called
+    limit = Exceedable("latency", limit_s, "s", time, time(limit_s))
     seen, first = (_percentile_s(rung, limits) for rung in (rungs[-1], rungs[0]))
     if seen is None:
-        sentence = f"{what} was not measured; its limit was not checked"
-        return StopResult(
-            stop="latency", fired=False, seen="not measured", limit=limit, sentence=sentence
-        )
-    flagged = first is not None and first > limit_s
-    sentence = f"{what} {time(seen)} at {number_of_users(rungs[-1].users)} (limit {limit})"
-    if flagged and first is not None:
-        before = f"The first rung already exceeded the limit ({time(first)})"
-        sentence = f"{before}; this is flagged and does not end the climb. {sentence}"
-    return StopResult(
-        stop="latency",
-        fired=seen > limit_s and not flagged,
-        seen=time(seen),
-        limit=limit,
-        sentence=sentence,
-        severity="caveat" if flagged else "note",
-        value=seen,
-        limit_value=limit_s,
-        unit="s",
-    )
+        return limit.unmeasured(f"{what} was not measured; its limit was not checked")
+    users = number_of_users(rungs[-1].users)
+    return limit.judged(seen, first, f"{what} {time(seen)} at {users} (limit {limit.words})")
 
 
 def _percentile_s(rung: Rung, limits: LatencyLimit) -> float | None:

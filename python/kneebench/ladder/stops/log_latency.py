@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kneebench.analysis.wording import number_of_users
+from kneebench.ladder.stops import Exceedable
 from kneebench.plan.stops import LogLatency
 from kneebench.records import Rung, StopResult
 from kneebench.units import time
@@ -23,35 +24,14 @@ def judge(rungs: Sequence[Rung], limits: LogLatency) -> StopResult:
     """Fires when the last rung exceeds the limit and the first did not; a flag where the first
     did.
     """
-    limit, judged = f"{time(limits.limit)}, {_mean_over(rungs[-1])}", _judged(rungs[-1])
-    seen = rungs[-1].quantity(QUANTITY)
+    words, judged = f"{time(limits.limit)}, {_mean_over(rungs[-1])}", _judged(rungs[-1])
+    limit = Exceedable("log_latency", limits.limit, "s", time, words)
+    seen, first = rungs[-1].quantity(QUANTITY), rungs[0].quantity(QUANTITY)
     if seen is None:
-        sentence = "Log write latency was not measured; its limit was not checked"
-        return StopResult(
-            stop="log_latency", fired=False, seen="not measured", limit=limit, sentence=sentence
-        )
-    first = rungs[0].quantity(QUANTITY)
-    flagged = first is not None and first > limits.limit
-    sentence = (
-        f"Log write {time(seen)} ({judged}) at {number_of_users(rungs[-1].users)} (limit {limit})"
-    )
-    if flagged and first is not None:
-        before = (
-            f"The first rung already exceeded the limit ({time(first)},"
-            f" {number_of_users(rungs[0].users)})"
-        )
-        sentence = f"{before}; this is flagged and does not end the climb. {sentence}"
-    return StopResult(
-        stop="log_latency",
-        fired=seen > limits.limit and not flagged,
-        seen=time(seen),
-        limit=limit,
-        sentence=sentence,
-        severity="caveat" if flagged else "note",
-        value=seen,
-        limit_value=limits.limit,
-        unit="s",
-    )
+        return limit.unmeasured("Log write latency was not measured; its limit was not checked")
+    users, at = number_of_users(rungs[-1].users), f", {number_of_users(rungs[0].users)}"
+    sentence = f"Log write {time(seen)} ({judged}) at {users} (limit {words})"
+    return limit.judged(seen, first, sentence, at)
 
 
 def _mean_over(rung: Rung) -> str:
