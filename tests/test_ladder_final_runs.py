@@ -197,3 +197,40 @@ def test_a_rate_in_the_plan_is_measured_from_the_first_turn_without_another_rest
 def test_a_rate_in_the_plan_is_the_rate_of_every_configuration() -> None:
     found = orders([A, B], Ladder(latency_rate="300/s"))
     assert {order.rate_per_s for order in found if order.phase == "fixed_rate"} == {300.0}
+
+
+def test_load_levels_follow_the_final_runs_at_shares_of_each_configurations_own_knee() -> None:
+    def slower_each_time(order: Order) -> Rung:
+        return rung(order, order.rate_per_s or PER_S[order.configuration] / order.repeat)
+
+    made = visited([A, B], Ladder(repeats=2, load_levels=[25, 90]), slower_each_time)
+    (load_a, levels_a), (load_b, levels_b) = made[-2:]
+    assert [load and (load.phase, load.users, load.rate_per_s) for load in (load_a, load_b)] == [
+        ("warm_up", A.knee_users, None),
+        ("warm_up", B.knee_users, None),
+    ]
+    for levels, mean_per_s in ((levels_a, 2000 / 2**0.5), (levels_b, 500 / 2**0.5)):
+        assert [(one.phase, one.repeat, one.restore) for one in levels] == [
+            ("load_level", 25, 0),
+            ("load_level", 90, 0),
+        ]
+        shares = [one.rate_per_s / mean_per_s for one in levels if one.rate_per_s]
+        assert shares == pytest.approx([0.25, 0.9], rel=1e-4)
+    phases = {order.phase for _, some in made[:-2] for order in some}
+    assert phases == {"final_run", "fixed_rate"}, "all of them before"
+
+
+def test_load_levels_are_measured_without_a_fixed_rate_and_of_a_fixed_load_without_repeats() -> (
+    None
+):
+    fixed = {"users": 8, "repeats": 0, "fixed_rate_share": 0}
+    alone = climbed("a", 900, **fixed)
+    found = orders([alone], Ladder(load_levels=True, **fixed))
+    per_s = alone.rungs[0].tally.throughput_per_s
+    assert [(one.phase, one.repeat) for one in found] == [
+        ("load_level", level) for level in (25, 50, 75, 90)
+    ]
+    assert [one.rate_per_s for one in found] == pytest.approx(
+        [0.25 * per_s, 0.5 * per_s, 0.75 * per_s, 0.9 * per_s], rel=1e-4
+    )
+    assert not orders([alone], Ladder(**fixed)), "off unless the plan has them"

@@ -107,6 +107,14 @@ def test_every_restore_loads_all_configurations_as_the_slowest_is_in_the_longest
         assert {order.restore for order in orders} == {runs.restore}
 
 
+def test_load_levels_follow_the_last_round_on_one_more_restore_of_each_configuration() -> None:
+    made = restored([A, B], ladder(repeats=8, load_levels=[50]))
+    assert [runs.restore for runs, *_ in made] == [1, 2, 3, 3]
+    for (_, levels, checked), per_s in zip(made[-2:], (2000.0, 500.0), strict=True):
+        [(level, restore)] = [(one.rate_per_s, one.restore) for one in levels]
+        assert (level, restore, checked) == (pytest.approx(per_s / 2, rel=1e-3), 3, True)
+
+
 def test_rounds_end_when_three_units_agree_and_go_on_while_they_do_not() -> None:
     alike = restored([A, B], ladder(repeats=[4, 30]))
     assert max(order.repeat for _, orders, _ in alike for order in orders) == 10

@@ -374,6 +374,24 @@ def test_a_fixed_load_is_one_rung_and_longer_windows_take_longer() -> None:
     assert longer_s > shorter_s
 
 
+def test_load_levels_are_counted_by_check_and_one_more_restore_with_them() -> None:
+    texts = [f"ladder.load_levels = {levels}\n{DISK}" for levels in ("false", "true", "[50]")]
+    off, on, half = map(parse_plan, texts)
+    assert [one.ladder.levels for one in (off, on, half)] == [(), (25, 50, 75, 90), (50,)]
+    parts_off, parts_on, parts_half = (
+        expected(Study(one).databases, SMALL) for one in (off, on, half)
+    )
+    assert parts_on.final_runs - parts_off.final_runs == 4
+    assert parts_half.final_runs - parts_off.final_runs == 1
+    window_s = on.ladder.final_window
+    assert parts_on.final_runs_s - parts_off.final_runs_s > 4 * window_s
+    assert on.most_restores == off.most_restores + 1
+    none = parse_plan(f"ladder.fixed_rate_share = 0\nladder.users = 8\n{texts[1]}").ladder
+    assert (none.most_users, none.with_fewer_users(8)) == (64, "ladder.load_levels to false")
+    with pytest.raises(PlanFaults, match="each percentage once, the smallest first"):
+        parse_plan(f"ladder.load_levels = [50, 25]\n{DISK}")
+
+
 def test_aligned_windows_are_expected_to_wait_for_the_fastest_configuration() -> None:
     ladder = "ladder = { users = 8, repeats = 3, checkpoints = 0, fixed_rate_share = 0 }\n"
     both = ladder + '[storages]\na = { path = "." }\nb = { path = ".." }\n'

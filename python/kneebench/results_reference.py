@@ -45,7 +45,8 @@ written, except that `kneebench brief` writes a page and a later run may add con
 
 CONFIGURATION is the id of a configuration. KEY names a rung: `CONFIGURATION.PHASE-USERS`, then
 `-REPEAT` if it is not 0, such as `slow-drive.final_run-18-2`. Phases are `warm_up`, `search`,
-`bisection`, `confirmation`, `drift_check`, `fixed_load`, `final_run` and `fixed_rate`.
+`bisection`, `confirmation`, `drift_check`, `fixed_load`, `final_run`, `fixed_rate` and
+`load_level`.
 
 Each name ends with its unit: `_s` are seconds, `_w` watts, `_bytes` bytes, `_per_s` a rate per
 second; a share is from 0 to 1. Times of day are ISO 8601 with their zone. Where the pages of the
@@ -58,7 +59,7 @@ installed version knows. A release whose documents differ in any way has a new n
 ([record](decisions/results-format.md)).
 
 A rung is used in a figure only if none of its `remarks` has the severity `invalid`. Rungs of the
-search are never quoted: figures come from the phases `final_run` and `fixed_rate`.
+search are never quoted: figures come from the phases `final_run`, `fixed_rate` and `load_level`.
 """
 _TABLES = """## Tables
 

@@ -40,7 +40,7 @@ from kneebench.analysis.power import doubts
 from kneebench.analysis.price import prices_of_work
 from kneebench.analysis.proof import bottlenecks
 from kneebench.analysis.quantity_ratio import MEAN
-from kneebench.analysis.quoted_load import limit_caveats, quoted_loads
+from kneebench.analysis.quoted_load import REPEATED, limit_caveats, quoted_loads
 from kneebench.analysis.still_steady import still_steady
 from kneebench.analysis.sustained_load import Drains, drains
 from kneebench.analysis.sweep import rising_reads
@@ -319,12 +319,12 @@ def _measured_again(results: Results) -> Iterator[str]:
         (climb.configuration, f"{len(climb.superseded)} of {len(climb.superseded) + len(kept)}")
         for climb in results.climbs
         if climb.superseded
-        for kept in [climb.of("final_run", "fixed_rate")]
+        for kept in [climb.of(*REPEATED)]
     ]
     if again:
         yield (
-            "Some runs at the knee and at the fixed rate were measured again, and count in no"
-            f" figure: {by_finding(again, len(results.climbs))}."
+            "Some final runs were measured again, and count in no figure:"
+            f" {by_finding(again, len(results.climbs))}."
         )
 
 

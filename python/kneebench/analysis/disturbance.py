@@ -17,7 +17,7 @@ from kneebench.analysis.wording import capital
 from kneebench.records import Climb, Phase, Remark, Results, Rung
 from kneebench.units import size
 
-QUOTED: tuple[Phase, ...] = ("final_run", "fixed_rate", "fixed_load")
+QUOTED: tuple[Phase, ...] = ("final_run", "fixed_rate", "load_level", "fixed_load")
 """Phases whose figures are quoted; all others only lead to them."""
 
 CLIMBING: tuple[Phase, ...] = ("search", "bisection", "confirmation", "drift_check")

@@ -12,6 +12,7 @@ from kneebench.analysis.knee import (
     knee,
     latency_of,
     merged_latency,
+    metered,
     place,
     repeated_p999,
 )
@@ -51,10 +52,32 @@ def fixed_rate_latency(climb: Climb) -> FixedRateLatency | None:
     """The repeats of a configuration's open-loop rung together: means by repeat, percentiles from
     the merged histogram.
     """
+    return _at_one_rate(climb, climb.of("fixed_rate"))
+
+
+class LoadLevel(NamedTuple):
+    """Latency of one configuration at a percentage of its own knee's throughput, from one run."""
+
+    percent: int
+    latency: FixedRateLatency
+    log_write_s: Estimate | None
+
+
+def load_levels(climb: Climb) -> tuple[LoadLevel, ...]:
+    """The valid runs of a configuration at its load levels, the lowest first."""
+    runs = sorted(climb.of("load_level"), key=lambda rung: rung.order.repeat)
+    found = [(rung, _at_one_rate(climb, [rung])) for rung in runs]
+    return tuple(
+        LoadLevel(rung.order.repeat, latency, metered([rung], "log.write_latency"))
+        for rung, latency in found
+        if latency
+    )
+
+
+def _at_one_rate(climb: Climb, runs: Sequence[Rung]) -> FixedRateLatency | None:
+    """The valid ones of some runs together; None without any."""
     rungs = [
-        rung
-        for rung in climb.of("fixed_rate")
-        if rung.tally.latency and rung.order.rate_per_s and not rung.invalid
+        rung for rung in runs if rung.tally.latency and rung.order.rate_per_s and not rung.invalid
     ]
     latencies = [latency_of(rung) for rung in rungs]
     if not rungs or not rungs[0].order.rate_per_s:

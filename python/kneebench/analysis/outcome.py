@@ -14,11 +14,12 @@ from kneebench.analysis.background import background_checks
 from kneebench.analysis.comparison import called
 from kneebench.analysis.databases import by_database
 from kneebench.analysis.knee import knee
+from kneebench.analysis.quoted_load import REPEATED
 from kneebench.analysis.still_warming import still_moving, still_warming
 from kneebench.analysis.sweep import swept_configurations
 from kneebench.analysis.wording import by_finding, listed, named, number_of_users
 from kneebench.errors import CheckFailed, InvalidMeasurement
-from kneebench.records import Check, Climb, Configuration, Phase, Remark, Results
+from kneebench.records import Check, Climb, Configuration, Remark, Results
 from kneebench.units import size
 
 
@@ -52,23 +53,24 @@ def _too_few_valid(climb: Climb) -> bool:
     """Whether rungs of a climb are invalid, beyond the few that rounds may lose."""
     if any(rung.invalid and not rung.order.restore for rung in climb.rungs):
         return True
-    phases: tuple[Phase, ...] = ("final_run", "fixed_rate")
-    rounds = [[rung for rung in climb.of(phase) if rung.order.restore] for phase in phases]
+    rounds = [[rung for rung in climb.of(phase) if rung.order.restore] for phase in REPEATED]
     return any(sum(not rung.invalid for rung in some) < VALID_ROUNDS * len(some) for some in rounds)
 
 
 def conditions(climb: Climb) -> Iterator[tuple[str, tuple[Check, ...]]]:
-    """(when, checks): the consistency conditions (TPC-C 3.3.2) after the climb, and after each
-    final run, whose figures are quoted.
+    """(when, checks): the consistency conditions (TPC-C 3.3.2) after the climb, after each final
+    run, whose figures are quoted, and after the load levels.
     """
     yield "after the climb", climb.checks
     orders = [rung.order for rung in (*climb.rungs, *climb.superseded)]
-    repeats = {order.key: order.repeat for order in orders}
+    repeats = {order.key: order.repeat for order in orders if order.phase != "load_level"}
     users = {order.repeat: order.users for order in orders if order.phase == "final_run"}
     for key, checks in climb.final_checks.items():
         repeat = repeats.get(key)
         at = f" at {number_of_users(users[repeat])}" if repeat in users else ""
-        yield f"after final run {repeat}{at}" if repeat else f"after {key}", checks
+        levels = f"{climb.id}.load_level-" in key
+        after = f"final run {repeat}{at}" if repeat else "the load levels" if levels else key
+        yield f"after {after}", checks
 
 
 def comparison_checks(results: Results) -> tuple[Check, ...]:

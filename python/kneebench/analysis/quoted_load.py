@@ -35,7 +35,8 @@ LOG_WRITE = "log.write_latency"
 STOP = "log_latency"
 CLEARLY = 1.25
 """Times the limit: restores of one storage differ by less, with all their noise."""
-REPEATED: tuple[Phase, Phase] = ("final_run", "fixed_rate")
+REPEATED: tuple[Phase, ...] = ("final_run", "fixed_rate", "load_level")
+"""Phases after the climbs."""
 
 
 def is_limited(climb: Climb) -> bool:
@@ -69,10 +70,12 @@ def next_lower(climb: Climb, users: int) -> int | None:
 
 def with_quoted_load(climb: Climb) -> Climb:
     """The climb as it is quoted, of all its measured rungs: the knee's users are those of the last
-    final runs, `rungs` has these and the last runs at the fixed rate, `superseded` all others.
+    final runs, `rungs` has these and the last runs at the fixed rate and the load levels,
+    `superseded` all others.
     """
     finals = list(_by_users(climb.of("final_run")))
-    quoted = {rung.order.key for rung in (*(finals[-1] if finals else ()), *_at_last_rate(climb))}
+    of_rates = (*_at_last_rate(climb), *_last_of_each(climb.of("load_level")))
+    quoted = {rung.order.key for rung in (*(finals[-1] if finals else ()), *of_rates)}
     superseded = [r for r in climb.of(*REPEATED) if r.order.key not in quoted]
     others = {rung.order.key for rung in superseded}
     update: dict[str, object] = {
@@ -195,10 +198,14 @@ def _by_users(runs: Sequence[Rung]) -> Iterator[list[Rung]]:
 
 
 def _at_last_rate(climb: Climb) -> list[Rung]:
-    """The runs at the last rate, of each repeat the last one: those before it waited for users."""
+    """The runs at the last rate; those before the last one of a repeat waited for users."""
     runs = climb.of("fixed_rate")
-    last = {rung.order.repeat: rung for rung in runs if rung.order.rate_per_s == _rate(runs)}
-    return [*last.values()]
+    return _last_of_each([rung for rung in runs if rung.order.rate_per_s == _rate(runs)])
+
+
+def _last_of_each(runs: Sequence[Rung]) -> list[Rung]:
+    """Of each repeat, or load level, the last run."""
+    return [*{rung.order.repeat: rung for rung in runs}.values()]
 
 
 def _rate(runs: Sequence[Rung]) -> float | None:

@@ -17,6 +17,7 @@ from pydantic_core import to_jsonable_python
 
 from kneebench import units
 from kneebench.analysis.answers import answers
+from kneebench.analysis.fixed_rate import LoadLevel
 from kneebench.analysis.memory import data_bytes
 from kneebench.analysis.outcome import exit_code
 from kneebench.analysis.wording import DERIVED, plural
@@ -173,6 +174,17 @@ class Brief(Page):
             "without_figure": {one.configuration.id: one.sentence for one in view.missing_figures},
             "knees": {id: one.model_dump(exclude={"latency"}) for id, one in view.knees.items()},
             "fixed_rate": {id: one._asdict() for id, one in view.fixed_rate_latency.items()},
+            "load_levels": {
+                id: [
+                    {
+                        "percent": one.percent,
+                        **one.latency._asdict(),
+                        "log_write_s": one.log_write_s,
+                    }
+                    for one in some
+                ]
+                for id, some in view.load_levels.items()
+            },
             "devices": {
                 climb.id: _devices(found)
                 for climb in view.climbs
@@ -187,6 +199,10 @@ class Brief(Page):
 
     def json(self) -> str:
         return json.dumps(self.document(), ensure_ascii=False, indent=1)
+
+
+def _level(one: LoadLevel) -> dict[str, Any]:
+    return {"percent": one.percent, **one.latency._asdict(), "log_write_s": one.log_write_s}
 
 
 def _devices(found: KneeDevices) -> dict[str, Any]:

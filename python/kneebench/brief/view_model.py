@@ -11,7 +11,12 @@ from kneebench.analysis import disturbance
 from kneebench.analysis.comparison import baseline, compare
 from kneebench.analysis.configuration_summary import point
 from kneebench.analysis.databases import by_database
-from kneebench.analysis.fixed_rate import FixedRateLatency, fixed_rate_latency
+from kneebench.analysis.fixed_rate import (
+    FixedRateLatency,
+    LoadLevel,
+    fixed_rate_latency,
+    load_levels,
+)
 from kneebench.analysis.headline import headline, subtitle
 from kneebench.analysis.knee import knee, knee_rung, quoted_rungs
 from kneebench.analysis.memory import LimitedMemory, limited_memory
@@ -123,6 +128,11 @@ class ViewModel:
     def fixed_rate_latency(self) -> dict[str, FixedRateLatency]:
         """By configuration: latency in open loop at the fixed rate."""
         return {climb.id: found for climb in self.climbs if (found := fixed_rate_latency(climb))}
+
+    @cached_property
+    def load_levels(self) -> dict[str, tuple[LoadLevel, ...]]:
+        """By configuration: latency in open loop at percentages of its own throughput."""
+        return {climb.id: found for climb in self.climbs if (found := load_levels(climb))}
 
     @cached_property
     def failed(self) -> tuple[Failed, ...]:
@@ -241,14 +251,11 @@ class ViewModel:
 
     def where(self, rung: Rung) -> str:
         """Description of a rung within a sentence."""
-        order = rung.order
-        repeat = (
-            f", repeat {order.repeat}"
-            if order.repeat and order.phase in ("final_run", "fixed_rate")
-            else ""
-        )
+        order, level = rung.order, rung.order.phase == "load_level"
+        repeat = order.nth if level else f", repeat{order.nth}" if order.nth else ""
         name, at = self.name(order.configuration), number_of_users(order.users)
-        return f"{name}, {named(order.phase)}, {at}{repeat}"
+        phase = named(order.phase)
+        return f"{name}, {phase}{repeat}, {at}" if level else f"{name}, {phase}, {at}{repeat}"
 
     def at_the_knee(self, climb: Climb) -> Rung | None:
         """The rung that stands for the knee: the final runs' middle one, or the search's where

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from kneebench import units
-from kneebench.analysis.wording import number_of_users, plural
+from kneebench.analysis.wording import listed, number_of_users, plural
 from kneebench.campaign.expected_duration import (
     configuration_findings,
     duration_finding,
@@ -78,6 +78,7 @@ def preflight_checks(
         *(each(lambda one: data_findings(one, machine)) if real else []),
         *(drive_findings(study) if real else []),
         *_users(study, machine),
+        *_load_levels(study),
         *stop_findings(study),
         *(_log_histogram(study, of_engine) if real else []),
         *(rounds_findings(next(iter(study.databases.values()))) if real else []),
@@ -194,6 +195,16 @@ def _users(study: Study, machine: Host) -> Iterator[Finding]:
         yield Finding(level="note", subject="users", seen=seen, do=do)
     else:
         yield Finding(level="ok", subject="users", seen=climb)
+
+
+def _load_levels(study: Study) -> Iterator[Finding]:
+    ladder = study.ladder
+    if ladder.levels:
+        of = "fixed load" if ladder.fixed else "knee"
+        shares = listed([f"{level}%" for level in ladder.levels])
+        runs = f"{plural(len(ladder.levels), 'run')} of {units.time(ladder.final_window)}"
+        seen = f"{runs} at {shares} of each {of}'s throughput, on one more restore"
+        yield Finding(level="ok", subject="load levels", seen=seen)
 
 
 def _of_engine(study: Study, engine: Engine) -> tuple[Finding, ...]:

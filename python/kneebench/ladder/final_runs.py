@@ -9,6 +9,9 @@ loop at one absolute rate. The plan gives it (`latency_rate`), or it is a share 
 runs measured. Then in the first turn it is known only at the last configuration; for long runs the
 others are restored once more for it.
 
+Load levels follow the last of them: each configuration alone, on one more restore that was warmed
+up at its knee, in an open loop at shares of its own knee's throughput, the lowest first.
+
 A configuration whose runs exceed the limit on log writes is measured again with fewer users
 (ladder/final_runs.py), in turn with the configurations under the same constraint: those it is
 compared with.
@@ -20,6 +23,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from itertools import count
 from typing import NamedTuple
 
+from kneebench.analysis.final_estimates import estimate_of
 from kneebench.analysis.knee import knee_rung
 from kneebench.analysis.quoted_load import exceeds, is_limited, next_lower, stepping_down
 from kneebench.ladder.fixed_rate import FixedRate
@@ -98,6 +102,35 @@ class FinalLoads:
         ]
         return bool(stepped)
 
+    def at_load_levels(
+        self, ladder: Ladder, restore: int, *, pooled: bool
+    ) -> Iterator[RestoredRuns]:
+        """The load levels of each configuration, if the plan has any."""
+        for configuration in self._climbs if ladder.levels else ():
+            users = self._users[configuration]
+            load = Load(Order(configuration=configuration.id, phase="warm_up", users=users))
+            shared = restore if ladder.rounds == "short" else 0
+            steps = self._levels(configuration, ladder, shared, pooled=pooled)
+            yield RestoredRuns((configuration,), restore, steps, {configuration.id: load})
+
+    def _levels(
+        self, configuration: Configuration, ladder: Ladder, restore: int, *, pooled: bool
+    ) -> Generator[Order, Rung, bool]:
+        """One run at each share of what the final runs did at the load that is quoted."""
+        runs = [rung for rung in self._runs[configuration] if not rung.invalid and rung.tpm > 0]
+        runs = runs or [self.searched(configuration)]
+        knee_per_s = estimate_of(runs, lambda rung: rung.tpm).value / 60
+        for percent in ladder.levels:
+            known = Order(
+                configuration=configuration.id,
+                phase="load_level",
+                users=0,
+                rate_per_s=round(percent / 100 * knee_per_s, 3),
+            )
+            rate = FixedRate(ladder, {configuration: runs[-1]}, known, pooled=pooled)
+            yield from rate.runs(configuration, percent, restore)
+        return True
+
     def _stepped_down(self, configuration: Configuration, complete: bool) -> bool:
         climb, runs = self._climbs[configuration], self._runs[configuration]
         limit_s = climb.limits.log_write_s
@@ -146,7 +179,7 @@ class FinalRuns:
         pooled: bool = False,
         report: Report = unreported,
     ) -> None:
-        self._most = ladder.most_repeats
+        self._ladder, self._most, self._pooled = ladder, ladder.most_repeats, pooled
         self._loads = FinalLoads(climbs, report)
         self._begins_at = self._foreseen(climbs) if ladder.aligned else 0
         knees = {
@@ -164,6 +197,7 @@ class FinalRuns:
             configurations = self._loads.configurations[:: 1 if repeat % 2 else -1]
             due = [configuration for configuration in configurations if self._lacks(configuration)]
             if not due and not any(map(self._lacks_rate, configurations)):
+                yield from self._loads.at_load_levels(self._ladder, repeat, pooled=self._pooled)
                 return
             for configuration in due:
                 steps = self._knee(configuration, repeat)

@@ -12,7 +12,7 @@ from math import ceil
 
 from kneebench.analysis.fixed_rate import MOST_WAIT, wait_share
 from kneebench.plan.ladder import Ladder
-from kneebench.records import Configuration, Order, Rung
+from kneebench.records import Configuration, Order, Phase, Rung
 
 USERS_PER_BUSY = 4
 """Users for each one that is busy on average (rate x mean latency): transactions start at random,
@@ -29,8 +29,9 @@ MOST_RAISED = 4
 
 class FixedRate:
     """The plan's rate, or `fixed_rate_share` of the lowest knee as the first final runs measured
-    it. `knees`: the climbs' rungs. `kept`: an order at the rate of configurations that were
-    measured before others joined. `pooled`: users share connections, so their wait is the plan's.
+    it. `knees`: the climbs' rungs. `kept`: an order at a rate that is known: of a load
+    level, or of configurations that were measured before others joined. `pooled`: users share
+    connections, so their wait is the plan's.
 
     A rate that is a share is chosen again only if a final run at fewer users leaves it too near
     the lowest throughput: what was measured at it before then no longer counts.
@@ -51,6 +52,7 @@ class FixedRate:
         self._seen = dict(knees) if self.planned_per_s else {}
         self._configurations = len(knees)
         self._begun = kept.users if kept else 0
+        self._phase: Phase = kept.phase if kept else "fixed_rate"
         self._users: dict[Configuration, int] = {}
         self._repeats: dict[Configuration, list[int]] = {}
         if self.per_s and not self._begun:
@@ -91,7 +93,7 @@ class FixedRate:
     def _order(self, configuration: Configuration, repeat: int, restore: int) -> Order:
         return Order(
             configuration=configuration.id,
-            phase="fixed_rate",
+            phase=self._phase,
             users=self._users.get(configuration, self._begun),
             repeat=repeat,
             rate_per_s=self.per_s,

@@ -6,8 +6,9 @@ affects all configurations alike. All configurations are restored again after `r
 rounds, and warmed up by as many transactions. Rounds end when the comparison is as precise as the
 plan wants, or after the plan's most repeats: analysis/final_estimates.py decides. If a
 configuration exceeds the limit on log writes by then, or clearly after the rounds of one restore,
-rounds begin again with fewer users on it (ladder/final_runs.py). The consistency conditions are
-checked on the last restore, as all restores have the same load.
+rounds begin again with fewer users on it (ladder/final_runs.py, which also measures load levels
+after the rounds). The consistency conditions are checked on the last restore, as all restores have
+the same load.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Rounds:
         pooled: bool = False,
         report: Report = unreported,
     ) -> None:
-        self._ladder, self._enough = ladder, enough
+        self._ladder, self._enough, self._pooled = ladder, enough, pooled
         self._loads = FinalLoads(climbs, report)
         knees = {
             configuration: self._loads.searched(configuration)
@@ -62,6 +63,7 @@ class Rounds:
         for restore in count(1):
             first, last = self._next, self._begun + most
             if self._ended or not configurations or first == last:
+                yield from self._loads.at_load_levels(self._ladder, restore, pooled=self._pooled)
                 return
             rounds = range(first, min(first + each, last))
             loads = {

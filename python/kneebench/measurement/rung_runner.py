@@ -204,10 +204,10 @@ def described(order: Order) -> str:
     'search on disk, 16 users'
     """
     rate = f" at {order.rate_per_s:,.0f}/s" if order.rate_per_s else ""
-    nth = f", round {order.repeat}" if order.restore and order.repeat else ""
-    return (
-        f"{named(order.phase)} on {order.configuration}, {number_of_users(order.users)}{rate}{nth}"
-    )
+    level = order.nth if order.phase == "load_level" else ""
+    nth = f", round {order.repeat}" if order.restore and order.repeat and not level else ""
+    phase = f"{named(order.phase)}{level}"
+    return f"{phase} on {order.configuration}, {number_of_users(order.users)}{rate}{nth}"
 
 
 @contextlib.contextmanager

@@ -137,27 +137,30 @@ def _on_hardware(plan: DatabasePlan, configuration: Configuration, host: Host) -
 def _with_rounds(climb: Steps, plan: DatabasePlan) -> Steps:
     """Short rounds, as few as may be precise enough; each restore is warmed up before the first."""
     ladder, rounds = plan.ladder, plan.ladder.fewest_rounds
+    at_fixed_rate = sum(map(ladder.at_fixed_rate, range(1, rounds + 1)))
     return climb._replace(
-        restores=math.ceil(rounds / ladder.restore_every),
+        restores=math.ceil(rounds / ladder.restore_every) + bool(ladder.levels),
         opening_s=climb.opening_s + _cold_s(plan) + _RUNG_S,
-        runs=rounds + sum(map(ladder.at_fixed_rate, range(1, rounds + 1))),
+        runs=rounds + at_fixed_rate + len(ladder.levels),
         run_s=ladder.final_window + ROUND_RAMP_S + _RUNG_S,
     )
 
 
 def _with_long_runs(climb: Steps, plan: DatabasePlan, *, first: bool) -> Steps:
     """Long runs, each on its own restore. All but one configuration need one more for the fixed
-    rate, if it is a share of the knee.
+    rate, if it is a share of the knee; load levels follow a warm-up on a restore of their own.
     """
     ladder, final_s, warm_s = plan.ladder, _final_s(plan), _final_warm_up_s(plan)
     fixed_rate = ladder.at_fixed_rate(1)
     again = fixed_rate and not ladder.latency_rate and not first
     restores = ladder.most_repeats + again
-    slow, quick = restores, ladder.most_repeats * fixed_rate
+    slow, quick = restores, ladder.most_repeats * fixed_rate + len(ladder.levels)
     whole_s = slow * (warm_s + final_s) + quick * (_warm_up_s(ladder) + final_s)
+    if ladder.levels:
+        whole_s += _cold_s(plan) + ladder.warm_up_window + _RUNG_S
     runs = slow + quick
     run_s = whole_s / runs if runs else 0.0
-    return climb._replace(restores=restores, runs=runs, run_s=run_s)
+    return climb._replace(restores=restores + bool(ladder.levels), runs=runs, run_s=run_s)
 
 
 def _cores(plan: DatabasePlan, host: Host) -> int:

@@ -22,6 +22,9 @@ AT_FIXED_RATE = (1, 3)
 """Short rounds of four that also measure the fixed rate: both orders, one per restore of two."""
 FIXED_RATE_USERS = 64
 """So many users may offer a fixed rate, however few the climb has."""
+LOAD_LEVELS = (25, 50, 75, 90)
+"""Percent of the knee's throughput where a plan only switches load levels on."""
+Level = Annotated[Whole, Field(ge=1, le=99)]
 ROUND_RAMP_S = 1.0
 """Warm-up of a short round: its database was warmed after the restore and has been under load."""
 ROUND_LOAD_S = 1.0
@@ -127,6 +130,16 @@ class Ladder(Part):
             )
         ),
     ] = ""
+    load_levels: Annotated[
+        Switch | Annotated[tuple[Level, ...], Field(max_length=20)],
+        Field(
+            description=(
+                "Latency vs. rate: after its final runs, one more run of each storage at each of"
+                " these percentages of the throughput at its knee, in an open loop; true: 25, 50,"
+                " 75 and 90"
+            )
+        ),
+    ] = False
     budget: Annotated[
         Seconds,
         Field(gt=0, le=MONTH_S, description="Longest time of one climb, without its warm-up rung"),
@@ -169,12 +182,15 @@ class Ladder(Part):
         """Most users of any rung. A fixed rate may need more than a short climb has: a transaction
         that finds all users busy waits for one.
         """
-        return max(self.last, FIXED_RATE_USERS) if self.at_fixed_rate(1) else self.last
+        open_loop = self.at_fixed_rate(1) or self.levels
+        return max(self.last, FIXED_RATE_USERS) if open_loop else self.last
 
     def with_fewer_users(self, users: int) -> str:
         """What to set in the plan so that no rung has more than so many users."""
         if self.last <= users:
-            return "ladder.fixed_rate_share to 0"
+            open_loop = {"fixed_rate_share to 0": self.at_fixed_rate(1)}
+            open_loop["load_levels to false"] = bool(self.levels)
+            return " and ".join(f"ladder.{key}" for key, is_set in open_loop.items() if is_set)
         lowered = "ladder.users" if self.fixed else "the upper end of ladder.users"
         return f"{lowered} or workload.connections to {users}"
 
@@ -199,7 +215,7 @@ class Ladder(Part):
     def most_restores(self) -> int:
         """Most restores of one storage, with that of its climb."""
         every = self.restore_every if self.rounds == "short" else 1
-        return 1 + math.ceil(self.most_repeats / every)
+        return 1 + math.ceil(self.most_repeats / every) + bool(self.levels)
 
     def at_fixed_rate(self, repeat: int) -> bool:
         """Whether this repeat of the final runs also measures the fixed rate; they count from 1."""
@@ -209,9 +225,16 @@ class Ladder(Part):
 
     @property
     def final_rungs(self) -> int:
-        """Most rungs of one storage's final runs, at the knee and at the fixed rate."""
+        """Most rungs of one storage's final runs, at the knee, the fixed rate and load levels."""
         repeats = range(1, self.most_repeats + 1)
-        return len(repeats) + sum(map(self.at_fixed_rate, repeats))
+        return len(repeats) + sum(map(self.at_fixed_rate, repeats)) + len(self.levels)
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        """Load levels in percent; empty if they are switched off."""
+        if isinstance(self.load_levels, bool):
+            return LOAD_LEVELS if self.load_levels else ()
+        return self.load_levels
 
     @property
     def latency_per_s(self) -> float:
@@ -263,6 +286,12 @@ class Ladder(Part):
         return self
 
     @model_validator(mode="after")
+    def _levels_in_order(self) -> Self:
+        if [*self.levels] != sorted({*self.levels}):
+            raise wrong("load_levels", sentence="each percentage once, the smallest first")
+        return self
+
+    @model_validator(mode="after")
     def _one_fixed_rate(self) -> Self:
         default = type(self).model_fields["fixed_rate_share"].default
         if self.latency_rate and self.fixed_rate_share != default:
@@ -296,5 +325,5 @@ class Ladder(Part):
         """The same, but so many users for so long, measured once on each storage; no final runs."""
         window = {"window": window_s, "final_window": window_s, "checkpoints": 0}
         of_rounds = {key: type(self).model_fields[key].default for key in OF_SHORT_ROUNDS}
-        once = {"users": users, "repeats": 0, "rounds": "long"}
+        once = {"users": users, "repeats": 0, "rounds": "long", "load_levels": False}
         return self.model_copy(update={**once, **window, **of_rounds})

@@ -16,6 +16,7 @@ Phase = Literal[
     "fixed_load",
     "final_run",
     "fixed_rate",
+    "load_level",
 ]
 Role = Literal["data", "log", "temporary files"]
 """What a directory of a server, or the volume under it, holds."""

@@ -22,11 +22,24 @@ class Order(Record):
     users: int
     """Virtual users of the load."""
     repeat: int = 0
-    """Number of a final run or one at the fixed rate, from 1; 1 in a climb made again; else 0."""
+    """Number of a final run or one at the fixed rate, from 1; percent of a load level; 1 in a climb
+    made again; else 0."""
     rate_per_s: float | None = None
     """Rate of all users' transactions in an open loop; None: a closed loop."""
     restore: int = 0
     """Number of the restore that short rounds share, from 1; 0 without rounds."""
+
+    @property
+    def nth(self) -> str:
+        """Which of its phase it is, behind the phase's name; empty where there is one alone.
+
+        >>> Order(configuration="disk", phase="load_level", users=8, repeat=50).nth
+        ' 50%'
+        """
+        if self.phase == "load_level":
+            return f" {self.repeat}%"
+        counted = self.repeat and self.phase in ("final_run", "fixed_rate")
+        return f" {self.repeat}" if counted else ""
 
     @property
     def key(self) -> str:

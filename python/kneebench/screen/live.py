@@ -15,7 +15,6 @@ from rich.table import Table
 from rich.text import Text
 
 from kneebench import units
-from kneebench.analysis.wording import named
 from kneebench.records import Event, Watch
 from kneebench.screen import tables
 from kneebench.screen.progress import Progress, RungLine, TimeLeft, message_of
@@ -157,7 +156,12 @@ class RungRows:
         yield Text(
             self._aligned(
                 line.name,
-                [named(line.phase), str(line.users), units.count(line.nopm), *times_of(line)],
+                [
+                    line.called.removeprefix("load "),
+                    str(line.users),
+                    units.count(line.nopm),
+                    *times_of(line),
+                ],
             )
         )
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from kneebench.analysis.quoted_load import REPEATED
+from kneebench.analysis.wording import named
 from kneebench.plan.duration import Expected
 from kneebench.plan.ladder import Ladder
 from kneebench.records import (
@@ -39,6 +40,12 @@ class RungLine(NamedTuple):
     constraint: str = ""
     database: str = ""
     invalid: bool = False
+    level: str = ""
+
+    @property
+    def called(self) -> str:
+        """Its phase; of a load level also which."""
+        return f"{named(self.phase)}{self.level}"
 
     @property
     def name(self) -> str:
@@ -71,6 +78,7 @@ def rung_line(rung: Rung, configurations: Mapping[str, Configuration]) -> RungLi
         note="; ".join(note for note in notes if note),
         invalid=bool(rung.invalid),
         p999_certain=latency is None or latency.p999_is_certain,
+        level=rung.order.nth if rung.order.phase == "load_level" else "",
     )
 
 
@@ -175,6 +183,8 @@ class Progress:
         """
         if self.order is None or self.order.configuration not in self.configurations:
             return ""
+        if self.order.phase == "load_level":
+            return f"load level{self.order.nth}"
         if not self._climbs(self.order):
             runs = sum(line.phase in REPEATED for line in self.lines) + bool(self.second)
             number = max(1, runs)
@@ -265,6 +275,8 @@ class Work:
         self.final_runs = round(runs)
         """Final runs, at the least, those at the fixed rate included."""
         self._report_rung_s = expected.final_runs_s / max(1.0, runs)
+        self._levels_s = len(ladder.levels) * len(names) * self._report_rung_s
+        """Of the final runs, what follows the last round."""
         with_drives_s = self._climb_s + expected.drives_s / len(names)
         self._climbs_left_s = dict.fromkeys(names, with_drives_s)
         self._report_left_s = expected.final_runs_s
@@ -272,7 +284,7 @@ class Work:
         """What a round takes; rounds that may be saved, or needed beyond those expected."""
         if ladder.rounds == "short":
             fewest, most = ladder.fewest_rounds, ladder.most_repeats
-            self._round_s = expected.final_runs_s / max(1, fewest)
+            self._round_s = (expected.final_runs_s - self._levels_s) / max(1, fewest)
             self.end_round(RoundsLeft(fewest, (fewest + most) / 2, most))
         self._done_s, self._took_s = 0.0, 0.0
         self._foreseen_s = _FORESEEN * expected.total_s
@@ -322,5 +334,5 @@ class Work:
 
     def end_round(self, rounds: RoundsLeft) -> None:
         """Count a round as done, when it is known how many are left."""
-        self._report_left_s = rounds.likely * self._round_s
+        self._report_left_s = rounds.likely * self._round_s + self._levels_s
         self._fewer, self._more = rounds.likely - rounds.least, rounds.most - rounds.likely

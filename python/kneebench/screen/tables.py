@@ -10,7 +10,7 @@ from rich.text import Text
 
 from kneebench import units
 from kneebench.analysis.configuration_summary import ConfigurationSummary, rows
-from kneebench.analysis.wording import FEW_MEANS, capital, named
+from kneebench.analysis.wording import FEW_MEANS, capital
 from kneebench.brief.section import Row, Table, Tone, columns
 from kneebench.brief.terminal import Fitted
 from kneebench.records import Finding
@@ -43,7 +43,7 @@ def rungs(lines: Sequence[RungLine]) -> Table:
     found = (
         Row(
             cells=(
-                *(line.name, named(line.phase), str(line.users), units.count(line.nopm)),
+                *(line.name, line.called, str(line.users), units.count(line.nopm)),
                 *times_of(line),
                 line.note,
             )

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from kneebench import units
-from kneebench.analysis.wording import FEW, FEW_MEANS, named, number_of_users
+from kneebench.analysis.wording import FEW, FEW_MEANS, number_of_users
 from kneebench.plan.duration import Expected
 from kneebench.plan.study import Study
 from kneebench.records import Event, Rung, Watch
@@ -145,6 +145,6 @@ def plain(rung: RungLine) -> str:
         f", {name} {units.time(value)}{mark}" for name, value, mark in times if value is not None
     )
     return (
-        f"{rung.name}: {named(rung.phase)}, {number_of_users(rung.users)}:"
+        f"{rung.name}: {rung.called}, {number_of_users(rung.users)}:"
         f" {units.count(rung.nopm)} NOPM{latencies}" + (f" ({rung.note})" if rung.note else "")
     )

@@ -18,6 +18,7 @@ CONTENTS = (
     "curve",
     "log_writes",
     "rounds",
+    "load_levels",
     "pairs",
     "published",
     "over_time",
@@ -52,6 +53,7 @@ FIGURES = {
     "power_over_time": 10,
     "published": 11,
     "rounds": 12,
+    "load_levels": 13,
 }
 """The same figure has the same number in every brief, so that documents can name it."""
 

@@ -92,6 +92,7 @@ def _method(view: ViewModel) -> Iterator[str]:
     yield from _stop_conditions(view.plan)
     yield _quoted_runs(view)
     yield from _fixed_rate(view)
+    yield from _load_levels(view)
     yield (
         "Throughput counts completions in the window; latency covers transactions that started in"
         " it, followed to their end."
@@ -205,6 +206,17 @@ def _fixed_rate(view: ViewModel) -> Iterator[str]:
             " chosen, after its first final run or rounds"
         )
         yield f"Fixed rate: {chosen}; an open loop of {many} per storage{waited}."
+
+
+def _load_levels(view: ViewModel) -> Iterator[str]:
+    """Where the curve of latency vs. rate comes from."""
+    if view.load_levels:
+        levels = listed([f"{level}%" for level in view.plan.ladder.levels])
+        yield (
+            f"Load levels: after the final runs, one run of each storage at each of {levels} of the"
+            f" throughput at its {view.point}, the lowest first, in an open loop; on one more"
+            " restored database, warmed up at that load."
+        )
 
 
 def _times(view: ViewModel) -> str:

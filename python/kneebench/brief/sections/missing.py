@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kneebench.analysis.wording import number_of_users, plural
+from kneebench.analysis.wording import listed, number_of_users, plural
 from kneebench.brief.section import Section
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Climb
@@ -40,3 +40,7 @@ def _lacks(view: ViewModel, climb: Climb) -> Iterator[str]:
         )
     if wanted and not climb.of("fixed_rate"):
         yield f"{name}: latency at the fixed rate was not measured."
+    lacking = {*view.plan.ladder.levels} - climb.repeats("load_level")
+    if lacking:
+        levels = listed([f"{level}%" for level in sorted(lacking)])
+        yield f"{name}: latency at {levels} of the {view.point}'s throughput was not measured."

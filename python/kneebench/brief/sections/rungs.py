@@ -20,6 +20,7 @@ PHASES: dict[Phase, str] = {
     "drift_check": "drift check",
     "fixed_load": "first rung",
     "fixed_rate": "fixed rate",
+    "load_level": "load level",
 }
 """A final run is called by what it measured: the knee, or a fixed load."""
 BY_DATABASE = (
@@ -32,6 +33,7 @@ BY_LOAD_GENERATOR = (
 )
 ABOUT: dict[Phase, str] = {
     "fixed_rate": " Fixed rate: open loop, the same rate on every storage.",
+    "load_level": " Load levels: open loop, at percentages of each storage's own {point}.",
     "warm_up": " The warm-up rung is not used for any figure.",
     "search": " Search rungs are one short measurement each, not results.",
     "confirmation": " Candidates for the knee took turns; their rungs are no results either.",
@@ -79,9 +81,10 @@ def section(view: ViewModel) -> Section | None:
     rows = tuple(_row(view, rung, others, notes) for rung in rungs)
     rows += tuple(_measured_again(_row(view, rung, others, notes)) for rung in superseded)
     phases = {rung.order.phase for rung in rungs}
+    about = "".join(said for phase, said in ABOUT.items() if phase in phases)
     caption = (
         f"{view.point.capitalize()}: final runs{view.own_restore}, closed loop."
-        f"{''.join(said for phase, said in ABOUT.items() if phase in phases)}"
+        f"{about.format(point=view.point)}"
         " Warm-up: what was discarded before the window."
         f"{SUPERSEDED if superseded else ''} {' '.join((FEW_MEANS, *_tpm_sources(rungs)))}"
         + "".join(
@@ -107,10 +110,8 @@ def _measured_again(row: Row) -> Row:
 
 def label(view: ViewModel, rung: Rung) -> str:
     """What a rung was for, with the number of its repeat."""
-    phase, repeat = rung.order.phase, rung.order.repeat
-    return (view.point if phase == "final_run" else PHASES[phase]) + (
-        f" {repeat}" if repeat and phase in ("final_run", "fixed_rate") else ""
-    )
+    phase = rung.order.phase
+    return (view.point if phase == "final_run" else PHASES[phase]) + rung.order.nth
 
 
 def _row(view: ViewModel, rung: Rung, others: Collection[str], notes: RungNotes) -> Row:
