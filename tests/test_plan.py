@@ -19,7 +19,7 @@ from kneebench.plan import Plan
 from kneebench.plan.configurations import configurations
 from kneebench.plan.database import ServerDatabase
 from kneebench.plan.default import Free, default_plan, fitting_warehouses, sized_plan
-from kneebench.plan.duration import expected, rungs
+from kneebench.plan.duration import expected, rungs, steps
 from kneebench.plan.faults import Fault, PlanFaults
 from kneebench.plan.json_schema import plan_schema, tables
 from kneebench.plan.lines import Lines
@@ -372,6 +372,16 @@ def test_a_fixed_load_is_one_rung_and_longer_windows_take_longer() -> None:
         expected(Study(one).databases, SMALL).total_s for one in (longer, parse_plan(DISK))
     )
     assert longer_s > shorter_s
+
+
+def test_the_candidates_of_a_usual_climb_are_counted_with_their_short_warm_up() -> None:
+    plan = parse_plan(f"ladder.users = [2, 64]\nladder.step = 2\n{DISK}")
+    search = 1 + 3 + 1 + 2 + 2 + 1  # warm-up, from 2 to 10 users, flat steps, narrowing, drift
+    assert rungs(plan.ladder, 2) == search + 4
+    one = steps(Study(plan).only_database, Study(plan).configurations[0], SMALL)
+    automatic_s = 0.45 * plan.ladder.warm_up_limit
+    warm_ups_s = (search - 1) * automatic_s + 4 * 10.0
+    assert (one.rungs - 1) * one.rung_s == pytest.approx(warm_ups_s + (search + 3) * (30 + 1))
 
 
 def test_load_levels_are_counted_by_check_and_one_more_restore_with_them() -> None:

@@ -159,16 +159,13 @@ def _least_s(stretch_s: float, *, cold: bool, quoted: bool) -> float:
 def _fixed_warm_up(
     order: Order, ladder: Ladder, warm_up_s: float | None
 ) -> tuple[float | None, str]:
-    """(the warm-up or None for an automatic one, what to note of it). Candidates that take turns
-    are warm, and load the database alike.
-    """
+    """(the warm-up or None for an automatic one, what to note of it)."""
     if warm_up_s is not None:
         return warm_up_s, ""
     if order.restore and order.phase in QUOTED:
         return ROUND_RAMP_S, ""
     if ladder.warm_up == "auto":
-        in_turn = order.phase == "confirmation"
-        return max(ROUND_RAMP_S, min(LONG_ENOUGH_S, ladder.window / 3)) if in_turn else None, ""
+        return ladder.candidate_warm_up if order.phase == "confirmation" else None, ""
     note = f"warm-up fixed at {ladder.warm_up:g} s by the plan; steady state not checked"
     return ladder.warm_up, note
 

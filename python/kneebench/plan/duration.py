@@ -31,6 +31,9 @@ _CLOSING_S = 3.0
 """The consistency conditions, and the end of the server."""
 _RAW_PROFILE_S = 25.0
 """Six rows of fio, and its file."""
+_CANDIDATES = 4
+"""Rungs of candidates for the knee in a usual climb (docs/method/climb.md: 0 to 9 on average, by
+curve and noise; 13 at most)."""
 _KNEE_USERS_PER_CORE = 5.0
 """Where a climb is guessed to reach its knee, when the plan leaves it open."""
 
@@ -126,12 +129,21 @@ def _on_hardware(plan: DatabasePlan, configuration: Configuration, host: Host) -
     ladder, cores = plan.ladder_on(configuration.storage), _cores(plan, host)
     restore_s = _restore_s(plan, cores)
     first_s = restore_s + _cold_s(plan) + ladder.window + _RUNG_S
-    rung_s = _warm_up_s(ladder) + ladder.window + _RUNG_S
     closing_s = _CLOSING_S + (_RAW_PROFILE_S if plan.raw_profile else 0.0)
-    climb = Steps(first_s, rungs(ladder, cores), rung_s, closing_s, 0.0, restore_s, 0.0, 0.0)
+    number = rungs(ladder, cores)
+    rung_s = _rung_s(ladder, number)
+    climb = Steps(first_s, number, rung_s, closing_s, 0.0, restore_s, 0.0, 0.0)
     if ladder.rounds == "short":
         return _with_rounds(climb, plan)
     return _with_long_runs(climb, plan, first=configuration.id == plan.first_id)
+
+
+def _rung_s(ladder: Ladder, number: int) -> float:
+    """A rung after the first: candidates have a shorter warm-up than the others of so many."""
+    candidates = 0 if ladder.fixed else _CANDIDATES / (number - 1)
+    searched_s, candidate_s = _warm_up_s(ladder), ladder.candidate_warm_up
+    warm_up_s = searched_s + candidates * (candidate_s - searched_s)
+    return warm_up_s + ladder.window + _RUNG_S
 
 
 def _with_rounds(climb: Steps, plan: DatabasePlan) -> Steps:
@@ -212,7 +224,8 @@ def _final_s(plan: DatabasePlan) -> float:
 
 def rungs(ladder: Ladder, cores: int) -> int:
     """Rungs of one climb: one to warm up, up to a guessed knee, two flat steps, two that narrow it
-    down, the first rung again. Noise or a first rung beyond the knee takes more.
+    down, candidates that confirm it, the first rung again. Noise or a first rung beyond the knee
+    takes more.
     """
     if ladder.fixed:
         return 1
@@ -223,6 +236,7 @@ def rungs(ladder: Ladder, cores: int) -> int:
         + 1
         + ladder.stops.plateau.steps
         + 4
+        + _CANDIDATES
     )
 
 

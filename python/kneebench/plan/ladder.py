@@ -29,6 +29,8 @@ ROUND_RAMP_S = 1.0
 """Warm-up of a short round: its database was warmed after the restore and has been under load."""
 ROUND_LOAD_S = 1.0
 """Window of the load on a database that was restored for rounds, which nobody quotes."""
+MOST_CANDIDATE_S = 10.0
+"""Longest automatic warm-up of a candidate for the knee."""
 SHORT_S = 5.0
 """Minimum window of a warm-up rung."""
 
@@ -247,6 +249,15 @@ class Ladder(Part):
         checks.
         """
         return max(min(self.window, SHORT_S), self.window / 3)
+
+    @property
+    def candidate_warm_up(self) -> float:
+        """Warm-up of a candidate for the knee, in seconds: its database is warm, and loads alike
+        before each of its turns.
+        """
+        if self.warm_up != "auto":
+            return self.warm_up
+        return max(ROUND_RAMP_S, min(MOST_CANDIDATE_S, self.window / 3))
 
     @property
     def cold_warm_up_limit(self) -> float:
