@@ -364,6 +364,14 @@ def test_one_type_and_another_percentile_may_be_judged() -> None:
     assert judge("latency", [slow(2, 0.005), slow(4, 0.025)], median).fired
 
 
+def test_a_rung_alone_beyond_a_limit_says_once_how_far() -> None:
+    found = judge("latency", [slow(2, 0.021)], LatencyLimit(limit="20ms"))
+    flagged = "P99 latency 21 ms at 2 users (limit 20 ms) exceeds the limit; this is flagged"
+    assert (found.sentence, found.severity) == (flagged, "caveat")
+    log = judge("log_latency", latencies(0.009)).sentence
+    assert log.count("9 ms") == 1 and "the climb" not in log, "a fixed load has none"
+
+
 def test_a_climb_with_a_limit_of_latency_ends_at_the_most_users_within_it(tmp_path: Path) -> None:
     ladder = {"users": [1, 64], "step": 2, "window": "5s", "final_window": "5s", "repeats": 1}
     stops = {"latency": {"limit": "40ms"}}

@@ -57,12 +57,17 @@ class Exceedable(NamedTuple):
             stop=self.stop, fired=False, seen="not measured", limit=self.words, sentence=sentence
         )
 
-    def judged(self, seen: float, first: float | None, sentence: str, at: str = "") -> StopResult:
+    def judged(
+        self, seen: float, first: float | None, sentence: str, at: str = "", *, alone: bool
+    ) -> StopResult:
         """Fires when the last rung exceeds it and the first did not. What the first rung exceeds
-        already says nothing about users: a flag, and the climb goes on. `at`: where that was.
+        already says nothing about users: a flag, and the climb goes on. `at`: where that was;
+        `alone`: the first is also the last.
         """
         flagged = first is not None and first > self.value
-        if flagged and first is not None:
+        if flagged and alone:
+            sentence = f"{sentence} exceeds the {self.called}; this is flagged"
+        elif flagged and first is not None:
             sentence = (
                 f"The first rung already exceeded the {self.called} ({self.said(first)}{at}); this"
                 f" is flagged and does not end the climb. {sentence}"

@@ -26,7 +26,8 @@ def judge(rungs: Sequence[Rung], limits: LatencyLimit) -> StopResult:
     if seen is None:
         return limit.unmeasured(f"{what} was not measured; its limit was not checked")
     users = number_of_users(rungs[-1].users)
-    return limit.judged(seen, first, f"{what} {time(seen)} at {users} (limit {limit.words})")
+    sentence = f"{what} {time(seen)} at {users} (limit {limit.words})"
+    return limit.judged(seen, first, sentence, alone=len(rungs) == 1)
 
 
 def _percentile_s(rung: Rung, limits: LatencyLimit) -> float | None:

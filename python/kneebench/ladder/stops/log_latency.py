@@ -31,7 +31,7 @@ def judge(rungs: Sequence[Rung], limits: LogLatency) -> StopResult:
         return limit.unmeasured("Log write latency was not measured; its limit was not checked")
     users, at = number_of_users(rungs[-1].users), f", {number_of_users(rungs[0].users)}"
     sentence = f"Log write {time(seen)} ({judged}) at {users} (limit {words})"
-    return limit.judged(seen, first, sentence, at)
+    return limit.judged(seen, first, sentence, at, alone=len(rungs) == 1)
 
 
 def _mean_over(rung: Rung) -> str:

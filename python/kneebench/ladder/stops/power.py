@@ -25,7 +25,8 @@ def judge(rungs: Sequence[Rung], limits: PowerBudget) -> StopResult:
     if seen is None:
         return limit.unmeasured("Power was not measured; its budget was not checked")
     users = number_of_users(rungs[-1].users)
-    return limit.judged(seen, first, f"{power(seen)} at {users} (budget {limit.words})")
+    sentence = f"{power(seen)} at {users} (budget {limit.words})"
+    return limit.judged(seen, first, sentence, alone=len(rungs) == 1)
 
 
 def beyond(rungs: Sequence[Rung], limits: PowerBudget) -> int:
