@@ -17,6 +17,7 @@ from kneebench.plan.reader import parse_plan
 from kneebench.records import Event, Remark, Results, Rung
 from kneebench.results import load
 from kneebench.screen.summary import printed
+from tests.recordings import each, with_order
 from tests.terminal import drawn
 
 SHORT = preset_text("simulated").replace("[1, 256]", "[4, 64]").replace('"60s"', '"10s"')
@@ -138,3 +139,11 @@ def test_rounds_have_load_levels_and_an_invalid_one_is_named_and_not_drawn(tmp_p
     section = load_levels.section(ViewModel(changed))
     assert section and [row.cells[0] for row in section.tables[0].rows] == ["fast drive"]
     assert "Invalid, so not shown: slow drive, load level 50%," in section.tables[0].caption
+    assert "queue grew" not in section.tables[0].caption
+    offered_twice = each(results, 1, _offered_twice, "load_level")
+    section = load_levels.section(ViewModel(offered_twice))
+    assert section and "the queue grew: fast drive at 50% (" in section.tables[0].caption
+
+
+def _offered_twice(rung: Rung) -> Rung:
+    return with_order(rung, rate_per_s=2 * (rung.order.rate_per_s or 0.0))

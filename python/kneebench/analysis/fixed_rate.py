@@ -28,6 +28,10 @@ MOST_WAIT = 0.02
 run that waits longer is measured again with more users."""
 
 
+BEHIND = 0.05
+"""Share of a rate that may be missing in a short window by chance."""
+
+
 class FixedRateLatency(NamedTuple):
     """Latency of one configuration at the fixed rate.
 
@@ -56,11 +60,19 @@ def fixed_rate_latency(climb: Climb) -> FixedRateLatency | None:
 
 
 class LoadLevel(NamedTuple):
-    """Latency of one configuration at a percentage of its own knee's throughput, from one run."""
+    """Latency of one configuration at a percentage of its own knee's throughput, from one run, with
+    the transactions per second that it completed.
+    """
 
     percent: int
     latency: FixedRateLatency
     log_write_s: Estimate | None
+    completed_per_s: float
+
+    @property
+    def saturated(self) -> bool:
+        """Whether it completed clearly fewer than were offered: its queue grew."""
+        return self.completed_per_s < (1 - BEHIND) * self.latency.rate_per_s
 
 
 def load_levels(climb: Climb) -> tuple[LoadLevel, ...]:
@@ -68,7 +80,12 @@ def load_levels(climb: Climb) -> tuple[LoadLevel, ...]:
     runs = sorted(climb.of("load_level"), key=lambda rung: rung.order.repeat)
     found = [(rung, _at_one_rate(climb, [rung])) for rung in runs]
     return tuple(
-        LoadLevel(rung.order.repeat, latency, metered([rung], "log.write_latency"))
+        LoadLevel(
+            rung.order.repeat,
+            latency,
+            metered([rung], "log.write_latency"),
+            rung.tally.throughput_per_s,
+        )
         for rung, latency in found
         if latency
     )

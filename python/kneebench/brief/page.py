@@ -202,7 +202,8 @@ class Brief(Page):
 
 
 def _level(one: LoadLevel) -> dict[str, Any]:
-    return {"percent": one.percent, **one.latency._asdict(), "log_write_s": one.log_write_s}
+    own = {name: value for name, value in one._asdict().items() if name != "latency"}
+    return {**own, **one.latency._asdict()}
 
 
 def _devices(found: KneeDevices) -> dict[str, Any]:

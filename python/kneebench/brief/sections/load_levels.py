@@ -115,13 +115,19 @@ def _table(view: ViewModel) -> Table:
     every = [(id_, level) for id_, some in view.load_levels.items() for level in some]
     few = any(not level.latency.p999_certain for _, level in every)
     invalid = [view.where(one) for one in view.invalid if one.order.phase == "load_level"]
+    behind = [
+        f"{view.name(id_)} at {level.percent}% ({units.count(level.completed_per_s)}/s)"
+        for id_, level in every
+        if level.saturated
+    ]
+    grew = f" Fewer completed than were offered, so the queue grew: {'; '.join(behind)}."
     left_out = f" Invalid, so not shown: {'; '.join(invalid)}." if invalid else ""
     share = f"Share of its {view.point}"
     heads = (share, "Rate", "Users", *TITLES.values(), "Wait for a user")
     return Table(
         caption=(
             "The points of the figures. Wait for a user: its share of the mean latency."
-            f"{left_out}{f' {FEW_MEANS}' if few else ''}"
+            f"{grew if behind else ''}{left_out}{f' {FEW_MEANS}' if few else ''}"
         ),
         narrow=True,
         columns=columns("Storage", *(f">{head}" for head in heads)),
