@@ -158,11 +158,14 @@ def test_the_power_card_is_of_the_storage_that_takes_the_least_per_nopm(results:
     thrifty = faster(results.climbs[1], "thrifty", 0.9)
     rungs = tuple(metered(r, system__power=0.5 * power_w(r)) for r in thrifty.rungs)
     three = (*results.climbs, thrifty.model_copy(update={"rungs": rungs}))
-    numbers = section(Brief(results.model_copy(update={"climbs": three})), "glance").numbers
+    page = Brief(results.model_copy(update={"climbs": three}))
+    numbers = section(page, "glance").numbers
     assert numbers[0].says == "NOPM at the knee, fast vs. slow"
     assert [one.says for one in numbers if "power" in one.says] == [
         "power per NOPM at the knee, thrifty vs. slow"
     ]
+    [value] = [one.value for one in numbers if "power" in one.says]
+    assert f"power per NOPM on thrifty {value}, " in page.subtitle, "the same pair"
 
 
 def test_without_meters_one_line_says_that_power_was_not_measured(tmp_path: Path) -> None:

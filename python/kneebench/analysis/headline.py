@@ -145,11 +145,22 @@ def foremost(compared: Sequence[Comparison]) -> Comparison | None:
     )
 
 
+def least_per_nopm(
+    compared: Sequence[Comparison], best: Comparison, quantity: str
+) -> Comparison | None:
+    """Of a quantity per NOPM, the comparison with the foremost one's baseline whose storage takes
+    the least.
+    """
+    some = (one for one in compared if one.quantity == quantity and one.baseline == best.baseline)
+    return min(some, key=lambda one: one.ratio.value, default=None)
+
+
 class _Main(NamedTuple):
-    """The foremost comparison with its latency at the fixed rate, its two climbs, and its power per
-    NOPM where its meter is not doubted; `without_wait`: what the ratio of latencies is without the
-    wait for a user, where that matters. `step`: that of the same storage over the next best one,
-    which is called `over`.
+    """The foremost comparison with its latency at the fixed rate, its two climbs, and the least
+    power and price per NOPM, power where its meter is not doubted; `without_wait`: what the ratio
+    of latencies is without the wait for a user, where that matters. `step`: that of the same
+    storage over the next best one, which is called `over`; `others`: what the storages of power and
+    price are called that are not the foremost.
     """
 
     best: Comparison
@@ -161,6 +172,7 @@ class _Main(NamedTuple):
     price: Comparison | None
     step: Comparison | None
     over: str
+    others: dict[str, str]
 
 
 def _main(results: Results) -> _Main | None:
@@ -173,13 +185,15 @@ def _main(results: Results) -> _Main | None:
     pair = climbs[best.configuration], climbs[best.baseline]
     without = without_wait(*pair, results.campaign.resolved.connections)
     doubted = doubts(results.climbs, results.campaign.power)
-    power = None if doubted else own.get(PER_NOPM.name)
-    price = own.get(PER_WORK.name)
+    power = None if doubted else least_per_nopm(compared, best, PER_NOPM.name)
+    price = least_per_nopm(compared, best, PER_WORK.name)
     step = step_up(results, best, compared)
     if step and (step.configuration != best.configuration or step.baseline == best.baseline):
         step = None
     over = called(climbs[step.baseline]) if step else ""
-    return _Main(best, own.get("latency.mean"), *pair, without, power, price, step, over)
+    others = {one.configuration: called(climbs[one.configuration]) for one in (power, price) if one}
+    others.pop(best.configuration, None)
+    return _Main(best, own.get("latency.mean"), *pair, without, power, price, step, over, others)
 
 
 def _mains(results: Results) -> dict[str, _Main]:
@@ -337,7 +351,8 @@ def _behind(main: _Main) -> str:
         found.append((main.step.differs, _part(main.step, f"NOPM vs. {main.over}", "")))
     for one, name in ((main.power, "power per NOPM"), (main.price, "price of work")):
         if one:
-            found.append((one.differs, _part(one, name, "")))
+            other = main.others.get(one.configuration)
+            found.append((one.differs, _part(one, f"{name} on {other}" if other else name, "")))
     found.sort(key=lambda one: not one[0])
     return capital("; ".join(part for _, part in found))
 

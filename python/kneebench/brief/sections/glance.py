@@ -8,7 +8,7 @@ from kneebench import units
 from kneebench.analysis.comparison import step_up
 from kneebench.analysis.cpu_utilization import cpu_utilization
 from kneebench.analysis.fixed_rate import without_wait
-from kneebench.analysis.headline import between_databases, foremost
+from kneebench.analysis.headline import between_databases, foremost, least_per_nopm
 from kneebench.analysis.knee import MAY_BE_HIGHER, confirmed_knee, final_rungs, where_between
 from kneebench.analysis.levelling import levelling
 from kneebench.analysis.levelling_words import bought, needed
@@ -128,7 +128,7 @@ def _differences(view: ViewModel, best: Comparison) -> Iterator[Number]:
         if quantity == "power.per_nopm" and doubts(view.climbs, view.campaign.power):
             continue
         if quantity.endswith("per_nopm"):
-            found = min(some, key=lambda one: one.ratio.value, default=None)
+            found = least_per_nopm(view.comparisons, best, quantity)
         if found and (quantity != "latency.p999" or _certain(view, found)):
             number = _difference(view, found, what)
             scope = f"; {measured_by(view)}" if quantity == "power.per_nopm" else ""
