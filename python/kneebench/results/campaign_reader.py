@@ -80,7 +80,6 @@ def load(folder: str | Path) -> Results:
     if is_archive(folder):
         return _from_archive(folder)
     campaign, allowance = read_head(folder), Allowance()
-    _finished(folder)
     require_tables(folder)
     rungs = rungs_in(folder, workload(campaign), allowance)
     if not is_own(folder, campaign):
