@@ -267,7 +267,7 @@ def test_an_uncertain_percentile_is_marked_in_its_figure(results: Results) -> No
     figure = next(
         one for one in section(Brief(once), "latency").figures if one.name == "latency-p999"
     )
-    assert " ms (n too small)" in json.dumps(figure.spec)
+    assert r" ms\n(n too small)" in json.dumps(figure.spec)
     n, more = (
         sum(rung.tally.latency.n for rung in climb.of("fixed_rate")) for climb in once.climbs
     )

@@ -8,18 +8,19 @@ from typing import Any, Literal, NamedTuple
 
 from kneebench.analysis.wording import known
 from kneebench.brief import chart_theme
-from kneebench.brief.labels import CHARACTER, LINE, broken
+from kneebench.brief.labels import LINE, PLAIN, broken
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Estimate
 
-NAMES = 170
-"""Width of the names beside the bars; longer ones are broken."""
+NAMES, GAP, HALF = 112, 8, 8
+"""Width of the names beside the bars; longer ones are broken. From a name or a label to its bar.
+Half of an axis's last number, beyond its end."""
 
 
 class Bar(NamedTuple):
     """`low` and `high` are None where no interval is known: no whisker is drawn.
 
-    `label` stands beside the bar.
+    `label` stands beside the bar, in lines.
     """
 
     name: str
@@ -73,39 +74,70 @@ def bars(view: ViewModel, rows: list[Bar], title: str) -> dict[str, Any]:
     """The chart, with every whisker whole."""
     import altair as alt
 
-    end, longest = alt.X("end:Q"), max(len(row.label) for row in rows)
-    top = reach((row.value, row.high) for row in rows) * (1 + 0.025 * longest)
-    scale = alt.Scale(domain=[0, top or 1], nice=False)
-    ticks = alt.Axis(grid=True, tickCount=7, format=",.6~r")
+    ends = [{**row._asdict(), "end": max(row.value, row.high or 0.0)} for row in rows]
+    y, lines, width = names_beside([row.name for row in rows])
+    scale = alt.Scale(domain=[0, axis_end(ends, width)], nice=False)
+    ticks = alt.Axis(grid=True, tickCount=5, format=",.6~r")
     x = alt.X("value:Q", title=title, scale=scale, axis=ticks)
-    y, lines = names_beside([row.name for row in rows])
-    shared = chart_theme.chart(
-        [{**row._asdict(), "end": max(row.value, row.high or 0.0)} for row in rows]
-    ).encode(y=y)
-    step = max(54 if len(rows) < 5 else 38, LINE * lines)
+    shared = chart_theme.chart(ends).encode(y=y)
+    step = max(40 if len(rows) < 5 else 32, LINE * lines)
     drawn = alt.layer(
-        shared.mark_bar(height=26, cornerRadiusEnd=2).encode(
+        shared.mark_bar(height=22, cornerRadiusEnd=2).encode(
             x=x, color=chart_theme.colour_by_name(view.names, view.colours)
         ),
         *whisker_marks(shared, "x", scale, length=9),
-        shared.mark_text(align="left", dx=9, fontSize=13).encode(x=end, text=alt.Text("label:N")),
-        width=chart_theme.WIDTH - 60,
+        labels_beside(shared),
+        width=width,
         height={"step": step},
     )
     return chart_theme.specification(drawn)
 
 
-def names_beside(names: Sequence[str]) -> tuple[Any, int]:
-    """The axis of rows that have a `name`, in this order, and the most lines that a name takes."""
+def names_beside(names: Sequence[str], most: float = NAMES) -> tuple[Any, int, float]:
+    """The axis of rows that have a `name`, in this order, the most lines that a name takes, and the
+    width that they leave for the bars.
+    """
     import altair as alt
 
-    lines = {name: broken(name, NAMES) for name in names}
-    room = CHARACTER * max(len(line) for some in lines.values() for line in some)
+    lines = {name: broken(name, most, PLAIN) for name in names}
+    room = GAP + PLAIN * max(len(line) for some in lines.values() for line in some)
     axis = alt.Axis(
         labelExpr=f"{json.dumps(lines)}[datum.label]",
         labelLimit=0,
-        labelFontSize=13,
-        labelPadding=8,
+        labelOffset={"expr": _higher(f"{json.dumps(lines)}[datum.label]")},
+        labelPadding=GAP,
         minExtent=room,
     )
-    return alt.Y("name:N", sort=[*names], title=None, axis=axis), max(map(len, lines.values()))
+    y = alt.Y("name:N", sort=[*names], title=None, axis=axis)
+    around = room + chart_theme.PADDING["left"] + chart_theme.PADDING["right"] + HALF
+    return y, max(map(len, lines.values())), chart_theme.COLUMN - around
+
+
+def axis_end(rows: Iterable[dict[str, Any]], width: float) -> float:
+    """How far an axis of so many pixels goes, so that it has room for the `label` beside the `end`
+    of each row.
+
+    >>> axis_end([{"end": 4.0, "label": "4 ms"}, {"end": 1.0, "label": "1 ms (n too small)"}], 200)
+    4.901960784313725
+    """
+    return max(row["end"] / (1 - _length(row["label"]) / width) for row in rows) or 1.0
+
+
+def _length(label: str) -> float:
+    return GAP + PLAIN * max(map(len, label.split("\n")))
+
+
+def _higher(lines: str) -> str:
+    """Vega's expression for how far a text of these lines is moved, so that its middle is at its
+    bar: otherwise its first line is.
+    """
+    return f"(1 - length({lines})) * {chart_theme.LETTERS / 2 + 1}"
+
+
+def labels_beside(rows: Any) -> Any:
+    """The `label` of each row beside its `end`."""
+    import altair as alt
+
+    up = {"expr": _higher("split(datum.label, '\\n')")}
+    text = rows.mark_text(align="left", dx=GAP, dy=up, lineBreak="\n")
+    return text.encode(x=alt.X("end:Q"), text=alt.Text("label:N"))

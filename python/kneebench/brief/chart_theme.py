@@ -18,12 +18,16 @@ READ, WRITTEN, LOG = "#E69F00", "#0072B2", "#4D4D4D"
 INK, FAINT, LINE, SHADE, ALARM = "#1f2933", "#52606d", "#e4e7eb", "#f1f5f9", "#b42318"
 DIRECT = 4
 """Up to so many lines are named where they end,"""
-SHORT, LONG = 16, 22
-"""and only where no name has more than so many characters; with more than so many, names in a
-legend stand below each other."""
-WIDTH, HEIGHT = 440, 260
-"""Size of a plot in pixels: half a page, and still legible on a phone."""
-PADDING = {"left": 14, "right": 24, "top": 4, "bottom": 4}
+SHORT = 16
+"""and only where no name has more than so many characters."""
+LETTERS, COLUMN = 12, 400
+"""Size of every letter, and the most that a chart is wide, in pixels. A PDF shows all charts in one
+scale: so wide a chart fits its column of 85 mm with letters of 7.2 pt (`page.typ`)."""
+WIDTH, HEIGHT = 318, 200
+"""Size of a plot: what an axis with its title leaves of a column."""
+SYMBOL, CHARACTER, COLUMN_PADDING = 22, 6.6, 14
+"""Pixels of a legend: of a symbol with its distance, of a character, and between columns."""
+PADDING = {"left": 6, "right": 14, "top": 4, "bottom": 4}
 """Room for a reader's font that is wider than the one that a chart was measured with (DejaVu Sans
 takes 15% more than Arial)."""
 
@@ -39,8 +43,8 @@ def config() -> dict[str, Any]:
     """Vega-Lite's configuration for every chart."""
     ink = {"labelColor": INK, "titleColor": INK}
     text = {
-        "labelFontSize": 12,
-        "titleFontSize": 12,
+        "labelFontSize": LETTERS,
+        "titleFontSize": LETTERS,
         "titleFontWeight": "normal",
         "titlePadding": 8,
     }
@@ -54,39 +58,54 @@ def config() -> dict[str, Any]:
         "axis": {**ink, **text, **lines, **ticks},
         "axisX": {"grid": False},
         "axisY": {"domain": False, "ticks": False},
-        "header": {**ink, "labelFontSize": 13, "labelFontWeight": "bold"},
+        "header": {**ink, "labelFontSize": LETTERS, "labelFontWeight": "bold"},
         "legend": {
             **ink,
-            "labelFontSize": 12,
+            "labelFontSize": LETTERS,
             "orient": "top",
+            "offset": 10,
             "title": None,
             "symbolStrokeWidth": 2.5,
             "labelLimit": 260,
         },
         "title": {
             "color": INK,
-            "fontSize": 13,
+            "fontSize": LETTERS,
             "fontWeight": "bold",
             "anchor": "start",
             "offset": 8,
         },
-        "text": {"color": INK, "fontSize": 12},
+        "text": {"color": INK, "fontSize": LETTERS},
     }
 
 
 def legend(names: Sequence[str], symbol: str = "stroke") -> Any:
-    """Legend for names that are not beside their lines; long names are one per row."""
+    """Legend for names that are not beside their lines, in as many columns as have room."""
     import altair
 
-    columns = 2 if max(map(len, names)) <= LONG else 1
     return altair.Legend(
-        columns=columns,
-        columnPadding=30,
+        columns=_columns(names),
+        columnPadding=COLUMN_PADDING,
         labelLimit=WIDTH,
         symbolType=symbol,
         symbolStrokeWidth=3,
         symbolOpacity=1,
+        symbolSize=100,
     )
+
+
+def _columns(names: Sequence[str]) -> int:
+    """The most columns of a legend of these names that are no wider than a plot.
+
+    >>> _columns(["4 drives", "8 drives", "2 drives, with the log"]), _columns(["disk", "memory"])
+    (2, 4)
+    """
+
+    def width(columns: int) -> float:
+        each = (max(map(len, names[n::columns]), default=0) for n in range(columns))
+        return sum(SYMBOL + CHARACTER * one for one in each) + COLUMN_PADDING * (columns - 1)
+
+    return next((n for n in (4, 3, 2) if width(n) <= WIDTH + PADDING["right"]), 1)
 
 
 def colour_by_name(names: Sequence[str], colours: Sequence[str], legend: Any = None) -> Any:

@@ -4,6 +4,7 @@ into lines.
 
 from __future__ import annotations
 
+import re
 import textwrap
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
@@ -14,13 +15,19 @@ from typing import Any, NamedTuple
 
 from kneebench.brief import chart_theme
 
-CHARACTER, LINE = 9.0, 17.0
-"""Width of a bold character and height of a line at 13 pixels, in the widest font of the stack."""
+CHARACTER, PLAIN, LINE = 7.5, 7.2, 16.0
+"""Widths of a bold character and of one that is not, and height of a line, in the widest font of
+the stack: means over names and numbers."""
 NEAR, STEP, STEPS = 15.0, 9.0, 9
 """How far a name stands from its point at least, and how far from there it may be moved."""
+CLEAR = 4.0
+"""Pixels between a text and a line at its left or right."""
 FAR = 8.0
 """Cost of a pixel farther than that, where a point below a text costs 10: a name that crosses a
 line stands at its point, one that clears it may be taken for another's."""
+
+
+_BRACKETS, _UNBROKEN = re.compile(r"\([^)]*\)"), "\u00a0"
 
 
 class Point(NamedTuple):
@@ -71,40 +78,46 @@ def placed(
     lines: Sequence[Sequence[Point]],
     width: float,
     height: float,
-) -> list[Label]:
-    """A label for each text, one after the other: within the chart, on no other label, nearer to
-    its point than to that of another label, and on as few lines and points as can be beside it.
+) -> list[Label | None]:
+    """A label for each text, one after the other: within the chart, nearer to its point than to
+    that of another label, and on as few lines and points as can be beside it. None for a text that
+    would cover another wherever it stood.
 
     >>> [label.align for label in placed([("a", Point(5, 50)), ("b", Point(95, 50))], [], 100, 100)]
     ['left', 'right']
     """
     taken: list[Box] = []
     drawn = sorted((point for line in lines for point in _along(line)), key=_height)
-    found = []
+    found: list[Label | None] = []
     for text, at in texts:
         frame = Box(0, 0, width, height)
         others = [point for _, point in texts if point != at]
         cost = partial(_cost, at=at, others=others, taken=taken, drawn=drawn, frame=frame)
         label = min(_candidates(text), key=cost)
-        taken.append(_box(label, at))
-        found.append(label)
+        box = _box(label, at)
+        if any(map(box.meets, taken)):
+            found.append(None)
+        else:
+            taken.append(box)
+            found.append(label)
     return found
 
 
-def broken(text: str, width: float) -> list[str]:
-    """A text in lines of so many pixels.
+def broken(text: str, width: float, character: float = CHARACTER) -> list[str]:
+    """A text in lines of so many pixels, with characters so wide; brackets are kept whole.
 
-    >>> broken("two NVMe drives in RAID 0", 120)
-    ['two NVMe', 'drives in', 'RAID 0']
+    >>> broken("two NVMe drives (RAID 0)", 80)
+    ['two NVMe', 'drives', '(RAID 0)']
     """
-    return textwrap.wrap(text, max(4, int(width / CHARACTER))) or [text]
+    whole = _BRACKETS.sub(lambda found: found[0].replace(" ", _UNBROKEN), text)
+    lines = textwrap.wrap(whole, max(4, int(width / character))) or [text]
+    return [line.replace(_UNBROKEN, " ") for line in lines]
 
 
 def marks(chart: Any, label: Label, **colour: str) -> Any:
     """The label as a text of the chart, with a white rim that parts it from lines behind it."""
     text = {
         "fontWeight": "bold",
-        "fontSize": 13,
         "align": label.align,
         "dx": label.dx,
         "dy": label.dy,
@@ -145,8 +158,9 @@ def _cost(
     covered = sum(map(box.meets, taken))
     elsewhere = any(box.distance(other) <= box.distance(at) for other in others)
     far = FAR * max(0.0, box.distance(at) - NEAR)
+    clear = Box(box.left - CLEAR, box.top, box.right + CLEAR, box.bottom)
     return (
-        1000 * outside + 10_000 * covered + 1000 * elsewhere + 10 * _held(box, drawn) + far
+        1000 * outside + 10_000 * covered + 1000 * elsewhere + 10 * _held(clear, drawn) + far
     ) + abs(label.dy)
 
 

@@ -12,7 +12,7 @@ from kneebench.brief.labels import Point, marks, placed
 from kneebench.brief.scales import Domain
 from kneebench.brief.view_model import ViewModel
 
-HEIGHT = chart_theme.HEIGHT + 40
+HEIGHT = chart_theme.HEIGHT + 32
 Row = dict[str, Any]
 
 
@@ -33,7 +33,7 @@ class Plane(NamedTuple):
 
     def labels(self, rows: Sequence[Row], behind: Sequence[Sequence[Row]]) -> Iterator[Any]:
         """The `label` of each row as a text beside its point, clear of each other and of the lines
-        behind them; in the row's `ink` if it has one.
+        behind them; in the row's `ink` if it has one. A label that has no room is left out.
         """
         import altair as alt
 
@@ -45,8 +45,9 @@ class Plane(NamedTuple):
         )
         at = {"x": alt.X(f"{self.x}:Q"), "y": alt.Y(f"{self.y}:Q"), "text": alt.Text("label:N")}
         for row, label in zip(rows, found, strict=True):
-            chart = chart_theme.chart([row]).encode(**at)
-            yield marks(chart, label, **({"color": row["ink"]} if "ink" in row else {}))
+            if label:
+                chart = chart_theme.chart([row]).encode(**at)
+                yield marks(chart, label, **({"color": row["ink"]} if "ink" in row else {}))
 
     def specification(self, *layers: Any) -> dict[str, Any]:
         """The layers over each other, as a Vega-Lite specification."""

@@ -23,7 +23,7 @@ from kneebench.results.atomic_write import write_bytes
 
 Paper = Literal["a4", "us-letter"]
 FRONT_PAGES = 2
-SIZES = (1.0, 0.95, 0.9, 0.86, 0.82)
+SIZES = (1.0, 0.95, 0.9, 0.85, 0.8)
 """Of all that is set, the first that makes the front end on its pages."""
 
 
@@ -57,8 +57,8 @@ def compiled(
 ) -> bytes:
     """A PDF of what a page says, with the figures of its sections, and other pictures by name.
 
-    Where the front does not end on its two pages, all is set smaller, as far as that helps, but no
-    letter below 7 pt. Raises PlanError without the extra `pdf`.
+    Where the front does not end on its two pages, all but the figures is set smaller, as far as
+    that helps, but no letter below 7 pt. Raises PlanError without the extra `pdf`.
     """
     require_extra("pdf", "cannot write a PDF")
     with private_folder() as place:

@@ -231,7 +231,7 @@ def cores_over_time(view: ViewModel, lines: Sequence[SweepLine]) -> Spec | None:
         ),
         color=_colour(lines),
     ).properties(width=PANEL_WIDTH, height=PANEL_HEIGHT)
-    facet = alt.Facet("panel:N", sort=panels, title=None, header=alt.Header(labelFontSize=12))
+    facet = alt.Facet("panel:N", sort=panels, title=None)
     return chart_theme.specification(drawn.facet(facet=facet, columns=PANELS, spacing=14))
 
 

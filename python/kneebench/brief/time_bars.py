@@ -11,8 +11,8 @@ from kneebench import units
 from kneebench.analysis.evidence import CLASSES
 from kneebench.analysis.wording import capital, percent
 from kneebench.brief import chart_theme
-from kneebench.brief.bars import names_beside
-from kneebench.brief.labels import LINE
+from kneebench.brief.bars import GAP, axis_end, names_beside
+from kneebench.brief.labels import LINE, PLAIN
 from kneebench.records import TimeShare
 
 COLOURS = {
@@ -32,8 +32,6 @@ INKS = {"rest": chart_theme.INK, "data_read": BLACK, "queue": BLACK, "other": BL
 does the colour of the rest, and leaves BLACK."""
 SEEN = 0.005
 """Least share that is drawn."""
-WRITTEN = 0.07
-"""Least share that has room for its number."""
 Split = Mapping[str, TimeShare]
 
 
@@ -47,42 +45,43 @@ def time_bars(splits: Mapping[str, Split]) -> dict[str, Any]:
         for name in CLASSES
         if any(name in split and split[name].share >= SEEN for split in splits.values())
     ]
-    names, lines = names_beside([*splits])
+    names, lines, width = names_beside([*splits])
+    end = axis_end(({"end": 1.0, "label": row["whole"]} for row in rows if row["whole"]), width)
     shared = chart_theme.chart(rows).encode(y=names)
     across = alt.X(
         "from:Q",
         title="Share of a transaction's mean time",
-        scale=alt.Scale(domain=[0, 1.16], nice=False),
+        scale=alt.Scale(domain=[0, end], nice=False),
         axis=alt.Axis(values=[0, 0.25, 0.5, 0.75, 1], format="%", grid=True),
     )
     colours = alt.Scale(
         domain=[capital(CLASSES[one]) for one in seen], range=[COLOURS[one] for one in seen]
     )
-    legend = alt.Legend(columns=3, columnPadding=16, labelLimit=chart_theme.WIDTH)
+    legend = alt.Legend(columns=2, columnPadding=16, labelLimit=0)
     drawn = alt.layer(
-        shared.mark_bar(height=26).encode(
+        shared.mark_bar(height=22).encode(
             x=across, x2="to:Q", color=alt.Color("part:N", scale=colours, legend=legend)
         ),
-        *(_numbers(shared, ink) for ink in ("white", BLACK, chart_theme.INK)),
+        *(_numbers(shared, ink, width / end) for ink in ("white", BLACK, chart_theme.INK)),
         shared.transform_filter("isValid(datum.whole)")
-        .mark_text(align="left", dx=6, fontSize=13)
+        .mark_text(align="left", dx=GAP)
         .encode(x=alt.datum(1), text="whole:N"),
     )
-    step = max(46 if len(splits) < 5 else 36, LINE * lines)
-    return chart_theme.specification(
-        drawn.properties(width=chart_theme.WIDTH, height={"step": step})
-    )
+    step = max(40 if len(splits) < 5 else 32, LINE * lines)
+    return chart_theme.specification(drawn.properties(width=width, height={"step": step}))
 
 
-def _numbers(shared: Any, ink: str) -> Any:
-    """The numbers within the bars that are set in this ink."""
+def _numbers(shared: Any, ink: str, whole: float) -> Any:
+    """The numbers that are set in this ink, within the parts that have room for theirs; `whole`:
+    pixels of a bar.
+    """
     import altair as alt
 
-    middle = alt.X("middle:Q")
+    fits = f"{whole} * datum.share > {PLAIN + 1} * length(datum.text)"
     return (
-        shared.transform_filter(f"datum.ink === '{ink}'")
-        .mark_text(color=ink, fontSize=12)
-        .encode(x=middle, text="text:N")
+        shared.transform_filter(f"datum.ink === '{ink}' && {fits}")
+        .mark_text(color=ink)
+        .encode(x=alt.X("middle:Q"), text="text:N")
     )
 
 
@@ -100,7 +99,7 @@ def _rows(storage: str, split: Split) -> list[dict[str, Any]]:
                 "from": so_far,
                 "to": so_far + one.share,
                 "middle": so_far + one.share / 2,
-                "text": percent(round(one.share, 2)) if one.share >= WRITTEN else "",
+                "text": percent(round(one.share, 2)),
                 "ink": INKS.get(name, "white"),
                 "whole": None,
             }

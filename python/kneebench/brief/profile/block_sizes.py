@@ -82,4 +82,4 @@ def _spec(points: list[Point]) -> dict[str, Any]:
 def _inset() -> Any:
     import altair as alt
 
-    return alt.Scale(type="point", padding=0.4)
+    return alt.Scale(type="point", padding=0.5)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
@@ -10,7 +9,8 @@ from typing import Any
 from kneebench import units
 from kneebench.analysis.wording import capital, listed, percent
 from kneebench.brief import chart_theme
-from kneebench.brief.labels import LINE, broken
+from kneebench.brief.bars import names_beside
+from kneebench.brief.labels import LINE
 from kneebench.brief.profile import method
 from kneebench.brief.profile.row_table import breaking_at_commas
 from kneebench.brief.profile.summary import state
@@ -26,7 +26,7 @@ NOTE = (
 SCATTER = 1.1
 """Of the sum: no drive is that much faster beside another."""
 MORE = "more together than alone, so the rows scatter and need more --seconds"
-NAMES = 190
+NAMES = 180
 """Width of the names beside the bars."""
 
 
@@ -196,13 +196,7 @@ def _spec(shares: list[tuple[TogetherRow, float]]) -> dict[str, Any]:
         for row, share in shares
     ]
     most = max(1.0, *(share for _, share in shares))
-    names = {row.name: broken(row.name, NAMES) for row, _ in shares}
-    y = alt.Y(
-        "name:N",
-        sort=[*names],
-        title=None,
-        axis=alt.Axis(labelExpr=f"{json.dumps(names)}[datum.label]", labelLimit=0, labelPadding=8),
-    )
+    y, lines, width = names_beside([row.name for row, _ in shares], NAMES)
     x = alt.X(
         "share:Q",
         title="Share of the sum",
@@ -217,7 +211,7 @@ def _spec(shares: list[tuple[TogetherRow, float]]) -> dict[str, Any]:
         bars.mark_bar(height=18, cornerRadiusEnd=2, color=chart_theme.COLOURS[0]),
         whole.encode(x=x),
         bars.mark_text(align="left", dx=6).encode(text=alt.Text("label:N")),
-        width=chart_theme.WIDTH - 120,
-        height={"step": LINE * max(2, *map(len, names.values()))},
+        width=width,
+        height={"step": LINE * max(2, lines)},
     )
     return chart_theme.specification(drawn)

@@ -195,10 +195,10 @@ def latency_figure(
 
 def _bar(view: ViewModel, which: Which, one: ConfigurationLatency) -> Bar:
     of = one.latency_s
-    doubt = "" if which == "mean" or one.certain else f" ({FEW})"
+    doubt = "" if which == "mean" or one.certain else f"\n({FEW})"
     return Bar(
         view.name(one.configuration),
         of.value * 1e3,
         *interval_ends(of, 1e3),
-        f"{units.time(of.value)}{doubt}{one.load}",
+        f"{units.time(of.value)}{one.load}{doubt}",
     )

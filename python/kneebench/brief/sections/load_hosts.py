@@ -140,9 +140,9 @@ MOST_DRAWN = 6
 """Load hosts; of more, the others are one box."""
 HIGH, APART = 0.8, 1.0
 """Of a box, and from one to the next."""
-USERS, WAY, DATABASE = (0.0, 3.2), (3.2, 6.8), (6.8, 10.0)
+USERS, WAY, DATABASE = (0.0, 3.7), (3.7, 6.3), (6.3, 10.0)
 """From left to right."""
-WIDTH, STEP = 560, 64
+WIDTH, STEP = 380, 70
 Point = dict[str, Any]
 
 
@@ -161,7 +161,7 @@ def topology(called: str, host: Host, link: Link, hosts: Sequence[HostTally]) ->
         "y": middle - HIGH / 2,
         "y2": middle + HIGH / 2,
         "name": called,
-        "what": f"database, {plural(host.cores, 'core')}, {size(host.memory_bytes)}",
+        "what": f"database\n{plural(host.cores, 'core')}, {size(host.memory_bytes)}",
     }
     ways = [
         {
@@ -190,12 +190,12 @@ def _user_boxes(link: Link, hosts: Sequence[HostTally]) -> list[Point]:
     drawn = hosts if len(hosts) <= MOST_DRAWN else hosts[: MOST_DRAWN - 1]
     rates = link.measured
     found = [
-        _box(one.name, f"users, {plural(one.cores, 'core')}", rates.get(one.name)) for one in drawn
+        _box(one.name, f"users\n{plural(one.cores, 'core')}", rates.get(one.name)) for one in drawn
     ]
     if rest := hosts[len(drawn) :]:
         rate = sum(rates.get(one.name, 0.0) for one in rest)
         cores = plural(sum(one.cores for one in rest), "core")
-        found.append(_box(f"{len(rest)} more load hosts", f"users, {cores}", rate))
+        found.append(_box(f"{len(rest)} more load hosts", f"users\n{cores}", rate))
     return found
 
 
@@ -220,8 +220,8 @@ def _spec(boxes: list[Point], ways: list[Point], high: int) -> dict[str, Any]:
     y = {"field": "y", "type": "quantitative", "axis": None, "scale": {"reverse": True}}
     ends = {"x": x, "x2": {"field": "x2"}, "y": y, "y2": {"field": "y2"}}
     middles = [{**one, "x": (one["x"] + one["x2"]) / 2} for one in boxes]
-    names = [{**one, "y": one["y"] + 0.3} for one in middles]
-    whats = [{**one, "y": one["y"] + 0.56} for one in middles]
+    names = [{**one, "y": one["y"] + 0.17} for one in middles]
+    whats = [{**one, "y": one["y"] + 0.41} for one in middles]
     said = [
         {**one, "x": one["x"] + 0.9, "y": one["y"] + (one["y2"] - one["y"]) / 4} for one in ways
     ]
@@ -246,8 +246,8 @@ def _spec(boxes: list[Point], ways: list[Point], high: int) -> dict[str, Any]:
                 "encoding": ends,
             },
             {"data": {"values": boxes}, "mark": box, "encoding": ends},
-            {"data": {"values": names}, **text("name", fontWeight="bold", fontSize=13)},
-            {"data": {"values": whats}, **text("what", fontSize=11)},
-            {"data": {"values": said}, **text("said", fontSize=11, dy=-8)},
+            {"data": {"values": names}, **text("name", fontWeight="bold")},
+            {"data": {"values": whats}, **text("what", lineBreak="\n")},
+            {"data": {"values": said}, **text("said", dy=-8)},
         ],
     }

@@ -177,17 +177,18 @@ def _spec(read: _Read, scales: Scales) -> dict[str, Any]:
     scale = alt.Scale(domain=[0, end], nice=False)
 
     def panel(lines: Any, title: str | None, height: int) -> Any:
-        shaded = window.encode(x=alt.X("from:Q", scale=scale, title=title), x2=alt.X2("to:Q"))
+        across: dict[str, Any] = {"scale": scale, "title": title, "axis": alt.Axis(tickCount=6)}
+        shaded = window.encode(x=alt.X("from:Q", **across), x2=alt.X2("to:Q"))
         dashed = marks.mark_rule(color=chart_theme.FAINT, strokeDash=[3, 3], strokeWidth=1).encode(
-            x=alt.X("at:Q", scale=scale, title=title)
+            x=alt.X("at:Q", **across)
         )
         return alt.layer(shaded, dashed, lines, width=chart_theme.WIDTH, height=height)
 
     panels = []
     if read.traffic:
-        panels.append(panel(_traffic_lines(read, scale, top), None, 170))
+        panels.append(panel(_traffic_lines(read, scale, top), None, 142))
     if read.cores:
-        panels.append(panel(_cores_area(read, scale), "Seconds since the rung started", 80))
+        panels.append(panel(_cores_area(read, scale), "Seconds since the rung started", 66))
     return chart_theme.specification(alt.vconcat(*panels, spacing=10))
 
 

@@ -200,7 +200,7 @@ def _load(kind: str, loads: Sequence[DriveLoad], about: str = "") -> Iterator[Cu
 
 # Lines of drives over time or rounds: one colour per drive.
 
-HEIGHT = 180
+HEIGHT = 150
 Point = dict[str, Any]
 """`drive`, `x` and `y`."""
 

@@ -17,7 +17,13 @@ from kneebench.analysis.power import mw_per_nopm
 from kneebench.analysis.quantity_ratio import ComparedQuantity
 from kneebench.analysis.wording import FEW, capital, known, percent, times_and_interval
 from kneebench.brief import chart_theme
-from kneebench.brief.bars import interval_ends, names_beside, reach, whisker_marks
+from kneebench.brief.bars import (
+    axis_end,
+    interval_ends,
+    labels_beside,
+    names_beside,
+    whisker_marks,
+)
 from kneebench.brief.section import Column, Figure, Row, Section, Table
 from kneebench.brief.sections import numbered
 from kneebench.brief.view_model import ViewModel
@@ -241,10 +247,8 @@ def _told(one: Published) -> str:
 def _panel(view: ViewModel, rows: list[dict[str, Any]], title: str) -> Any:
     import altair as alt
 
-    y, lines = names_beside([row["name"] for row in rows])
-    longest = max(len(row["label"]) for row in rows)
-    top = reach((row["value"], row["high"]) for row in rows) * (1 + 0.03 * longest)
-    scale = alt.Scale(domain=[0, top], nice=False)
+    y, lines, width = names_beside([row["name"] for row in rows])
+    scale = alt.Scale(domain=[0, axis_end(rows, width)], nice=False)
     x = alt.X("value:Q", title=title, scale=scale, axis=alt.Axis(grid=True, tickCount=5))
     shared = chart_theme.chart(rows).encode(y=y)
     colours = alt.Scale(domain=view.names, range=view.colours)
@@ -262,9 +266,7 @@ def _panel(view: ViewModel, rows: list[dict[str, Any]], title: str) -> Any:
             strokeWidth=1.5,
         ).encode(x=x),
         *whisker_marks(own, "x", scale, length=8),
-        shared.mark_text(align="left", dx=8, fontSize=12).encode(
-            x=alt.X("end:Q", scale=scale), text=alt.Text("label:N")
-        ),
-        width=chart_theme.WIDTH - 60,
+        labels_beside(shared),
+        width=width,
         height={"step": max(30, 20 * lines)},
     )

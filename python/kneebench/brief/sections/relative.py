@@ -29,6 +29,8 @@ from kneebench.records import Climb, Estimate
 
 MOST_PANELS, MOST_BARS = 4, 36
 """With more the search rungs are left to the table."""
+WIDTH, APART, DIGIT = chart_theme.WIDTH + 16, 12, 6.6
+"""Of all panels, whose axis has short numbers; from one to the next; of a digit below a bar."""
 MOST_LINES = 2
 """Of a name above its panel; where one needs more, a legend has them all."""
 
@@ -214,7 +216,7 @@ def _panels(view: ViewModel, data: list[dict[str, Any]]) -> dict[str, Any]:
         for climb in view.climbs
         if (bars := [bar for bar in data if bar["configuration"] == climb.id])
     ]
-    step = min(64.0, (chart_theme.WIDTH - 14 * len(groups)) / len(data))
+    step = min(52.0, (WIDTH - APART * (len(groups) - 1)) / len(data))
     titles = [broken(view.name(climb.id), step * len(bars)) for climb, bars in groups]
     short = max(map(len, titles)) <= MOST_LINES
     panels = [
@@ -224,7 +226,23 @@ def _panels(view: ViewModel, data: list[dict[str, Any]]) -> dict[str, Any]:
     if short:
         for panel, title in zip(panels, _level_lines(titles), strict=True):
             panel.title = alt.Title(title, anchor="middle")
-    return chart_theme.specification(alt.hconcat(*panels, spacing=14).resolve_scale(color="shared"))
+    return chart_theme.specification(
+        alt.hconcat(*panels, spacing=APART).resolve_scale(color="shared")
+    )
+
+
+def _readable(bars: list[dict[str, Any]], step: float) -> list[int]:
+    """The users that have room below bars so wide: those of the knee first."""
+    shown: list[int] = []
+    every = [bar["users"] for bar in bars]
+    for bar in sorted(bars, key=lambda bar: bar["kind"] != "knee"):
+        place, users = every.index(bar["users"]), bar["users"]
+        if all(
+            abs(place - every.index(one)) * step >= DIGIT * (len(f"{one}{users}") + 1) / 2
+            for one in shown
+        ):
+            shown.append(users)
+    return shown
 
 
 def _level_lines(titles: list[list[str]]) -> list[list[str]]:
@@ -252,7 +270,7 @@ def _panel(
     )
     kinds = alt.Scale(domain=["knee", "search"], range=[1, 0.32])
     opacity = alt.Opacity("kind:N", scale=kinds, legend=None)
-    axis_x = alt.Axis(labelAngle=0, labelOverlap="greedy", labelSeparation=8)
+    axis_x = alt.Axis(labelAngle=0, labelOverlap=False, values=_readable(bars, step))
     users = alt.X("users:O", title="Users", sort=None, axis=axis_x)
     name = view.name(climb.id)
     shared = chart_theme.chart([{**bar, "name": name} for bar in bars]).encode(x=users)
@@ -264,7 +282,7 @@ def _panel(
             y=alt.Y("ratio:Q", scale=scale, axis=axis), color=colour, opacity=opacity
         ),
         *whisker_marks(knee, "y", scale, length=min(10, step * 0.4)),
-        knee.mark_text(baseline="bottom", dy=-7, fontWeight="bold", fontSize=13).encode(
+        knee.mark_text(baseline="bottom", dy=-7, fontWeight="bold").encode(
             y=alt.Y("end:Q", scale=scale), text=alt.Text("label:N")
         ),
         width={"step": step},
