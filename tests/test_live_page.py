@@ -452,6 +452,27 @@ def test_the_url_of_a_page_is_on_one_line_of_a_terminal_that_is_narrower(
     assert re.search(rb"live page: http://127\.0\.0\.1:\d+/\r\n", printed), printed
 
 
+SIGNALLED = """
+import os, signal, sys
+from pathlib import Path
+from kneebench.live.address import Address
+from kneebench.live.campaign_state import CampaignState
+from kneebench.live.page_server import serve
+from kneebench.stopping_signals import stop_at_signals
+stop_at_signals()
+at, stop = Address("127.0.0.1", 0), lambda url: os.kill(os.getpid(), signal.Signals[sys.argv[2]])
+serve(CampaignState(Path(sys.argv[1])), at, stop)
+"""
+"""A page that is stopped as soon as its URL is printed, before its event loop runs."""
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_a_page_that_is_stopped_at_once_ends_without_a_word(folder: Path, name: str) -> None:
+    command = [sys.executable, "-c", SIGNALLED, str(folder), name]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
 # --- how it looks ---------------------------------------------------------------------------------
 
 

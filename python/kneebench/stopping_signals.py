@@ -26,6 +26,13 @@ def stop_at_signals() -> None:
     sys.unraisablehook = _swallowed
 
 
+def stop_by(handler: Callable[[int, FrameType | None], None]) -> None:
+    """Let a stopping signal tell what ends by itself then, such as a server with its event loop: an
+    interrupt before that loop runs would leave it half made.
+    """
+    _handle(handler)
+
+
 def end_at_once() -> None:
     """Let a signal end the process at once: nothing is left to undo, and Python's shutdown would
     print the interrupt.

@@ -30,6 +30,7 @@ from starlette.types import Receive, Scope, Send
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.live.address import Address, token_for
 from kneebench.live.campaign_state import CampaignState
+from kneebench.stopping_signals import stop_by
 
 EVERY_S = 0.5
 """Between two looks at the folder."""
@@ -200,8 +201,8 @@ def _add_answers(app: FastAPI, state: CampaignState, follower: Follower) -> None
 
 
 def serve(state: CampaignState, at: Address, report: Callable[[str], None]) -> None:
-    """Serve the page until Ctrl-C; `report` gets its URL once it answers. Raises PlanError where
-    the address is taken.
+    """Serve the page until a stopping signal; `report` gets its URL once it answers. Raises
+    PlanError where the address is taken.
     """
     token = token_for(at)
     app = application(state, token=token, names=(at.host, *HERE))
@@ -215,9 +216,10 @@ def serve(state: CampaignState, at: Address, report: Callable[[str], None]) -> N
             "--listen", seen=f"{at.text} cannot be listened on", do="use another host or port"
         ) from error
     listening.listen()
-    port = listening.getsockname()[1]
+    server, port = uvicorn.Server(config), listening.getsockname()[1]
+    stop_by(server.handle_exit)
     report(at._replace(port=port).url(token))
-    uvicorn.Server(config).run(sockets=[listening])
+    server.run(sockets=[listening])
 
 
 def _asset(name: str) -> str:
