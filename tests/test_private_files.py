@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 import kneebench
+from kneebench.campaign.machines.machine import DatabaseMachine
 from kneebench.directories import make_directory, make_private, state_directory, write_private
 from kneebench.errors import Refused
 from kneebench.lab.changes.directory import MadeDirectory
@@ -25,6 +26,7 @@ from kneebench.lab.journal import Journal
 from kneebench.lab.volumes.emulated import emulated_drive
 from kneebench.plan.volume import EmulatedDevice
 from kneebench.private_folder import private_folder
+from kneebench.records import unwatched
 from kneebench.results.campaign_folders import new_folder
 from tests.loop_devices import needs_emulation
 
@@ -189,7 +191,10 @@ def test_the_draft_of_a_killed_process_goes_and_that_of_another_one_stays(place:
         (folder / "entry.draft").write_text("of an earlier version")
         (folder / f"entry.json.{writer.pid}-0.draft").write_text("")
         drafts = [*folder.glob(f"*.{writer.pid}-*")]
-        Journal()
+        told = DatabaseMachine().clean(unwatched)
+        assert f"removed: draft {folder}/entry.draft of a killed process" in told
+        left = f"left: draft {folder}/entry.json.{writer.pid}-0.draft: process {writer.pid} is"
+        assert f"{left} writing it" in told
         assert [*folder.glob("*.draft")] == drafts
         writer.kill()
     Journal()

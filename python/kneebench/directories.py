@@ -250,9 +250,20 @@ def write_private(file: Path, text: str) -> None:
         raise
 
 
-def _remove_drafts(folder: Path) -> None:
-    """The drafts of ended processes in it; also of versions that did not name their process."""
+def drafts_in(folder: Path) -> dict[Path, str]:
+    """Files that a process began to write, with that process while it runs, else ""; also those of
+    versions that did not name their process.
+    """
+    found = dict[Path, str]()
     for draft in folder.rglob(f"*{DRAFT}"):
         writer = draft.name.removesuffix(DRAFT).rpartition(".")[2].partition("-")[0]
-        if not (writer.isdecimal() and Path("/proc", writer).exists()):
+        runs = writer.isdecimal() and Path("/proc", writer).exists()
+        found[draft] = writer if runs else ""
+    return found
+
+
+def _remove_drafts(folder: Path) -> None:
+    """The drafts of ended processes in it."""
+    for draft, writer in drafts_in(folder).items():
+        if not writer:
             draft.unlink(missing_ok=True)

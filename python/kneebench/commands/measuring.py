@@ -72,7 +72,8 @@ def clean(plan: CleanedPlan = None, trust_plan: TrustPlan = False) -> None:
     Only what kneebench's journal lists is undone: servers are ended, directories and data removed,
     volumes taken apart, kernel settings restored. Results are kept. For anything that cannot be
     undone now, the reason and the fix are printed: a drive to mount, or a database on an external
-    server to drop. Damaged journal entries are named; the others are still processed.
+    server to drop. Damaged journal entries are named; the others are still processed. Drafts of
+    files in the state directory are removed if the process that wrote them was killed.
 
     With a plan that has hosts.database.ssh, this is done on that host.
     """

@@ -23,7 +23,13 @@ from typing import NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
-from kneebench.directories import make_directory, make_private, state_directory, write_private
+from kneebench.directories import (
+    drafts_in,
+    make_directory,
+    make_private,
+    state_directory,
+    write_private,
+)
 from kneebench.errors import KneebenchError
 from kneebench.lab import changes
 from kneebench.lab.changes import Change
@@ -68,10 +74,18 @@ def default_folder() -> Path:
 
 
 class Journal:
-    """The list of changes not yet undone."""
+    """The list of changes not yet undone. Opening it removes the drafts of killed processes."""
 
     def __init__(self, folder: Path | None = None) -> None:
+        found = drafts_in(folder or state_directory())
         self.folder = make_private(folder or default_folder())
+        self.drafts = tuple(
+            f"left: draft {file}: process {writer} is writing it"
+            if writer
+            else f"removed: draft {file} of a killed process"
+            for file, writer in found.items()
+        )
+        """The drafts that were there, in words."""
 
     def _file(self, change: Change) -> Path:
         return self.folder / f"{change.id}.json"

@@ -57,9 +57,10 @@ class DatabaseMachine:
         self.journal = journal or Journal()
 
     def clean(self, watch: Watch) -> tuple[str, ...]:
-        """Undo what killed runs left there; what was undone, in words."""
+        """Undo what killed runs left there; what was undone, and the drafts, in words."""
         undone = self.journal.clean(watch)
-        return tuple(f"{change.VERBS[1]}: {change.words}" for change in undone)
+        changes = (f"{change.VERBS[1]}: {change.words}" for change in undone)
+        return (*changes, *self.journal.drafts)
 
     def engine(self, databases: Mapping[str, DatabasePlan]) -> Engine:
         """The engine of a plan's databases. Raises what `engine_of` raises."""
