@@ -47,7 +47,11 @@ _CONFIGURATION = _columns(
 _RUNG = {
     **_CONFIGURATION,
     **_columns("text", key="Key of the rung, and name of its files", phase="Phase of the rung"),
-    **_columns("whole", users="Virtual users", repeat="Repetition, from 1; 0 in the search"),
+    **_columns(
+        "whole",
+        users="Virtual users",
+        repeat="Repetition, from 1; percent of a load level; 0 in the search",
+    ),
 }
 RUNGS = {
     **_RUNG,
