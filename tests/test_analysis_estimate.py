@@ -9,6 +9,7 @@ from math import exp, log
 
 import numpy as np
 import pytest
+from scipy.special import stdtrit
 
 from kneebench.analysis.estimate import estimate, paired_ratio, scatter, unpaired_ratio
 from kneebench.analysis.rounds import rounds_estimate
@@ -59,6 +60,18 @@ def test_the_ratio_of_runs_that_were_not_paired_covers_the_truth_at_least_as_oft
     assert {one.n for one in found} == {min(of, to)}
     swapped = unpaired_ratio(list(runs[0][1]), list(runs[0][0]))
     assert swapped.low == pytest.approx(1 / found[0].high)
+
+
+def test_every_interval_has_the_exact_t_of_its_degrees_of_freedom() -> None:
+    for n in range(2, 30):
+        logs = [log(1.0 + 0.01 * one) for one in range(n)]
+        width = float(stdtrit(n - 1, 0.975)) * float(np.std(logs, ddof=1)) / n**0.5
+        between = unpaired_ratio([exp(one) for one in logs], [1.0] * n)
+        assert log(between.high / between.value) == pytest.approx(width, rel=1e-9)
+        if n < 6:
+            assert log(estimate([exp(one) for one in logs]).high) - float(
+                np.mean(logs)
+            ) == pytest.approx(width, rel=1e-9)
 
 
 def test_one_run_on_either_side_leaves_the_ratio_of_two_campaigns_open() -> None:

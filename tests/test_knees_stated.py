@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kneebench.analysis.configuration_summary import configuration_summaries, rows
-from kneebench.analysis.estimate import T_975
+from kneebench.analysis.estimate import student_t
 from kneebench.analysis.knee import MAY_BE_HIGHER, knee, quoted_rungs, where_between
 from kneebench.analysis.quoted_load import climb_end
 from kneebench.analysis.wording import number_of_users, stop_reason
@@ -51,7 +51,7 @@ def test_an_interval_of_latency_at_a_knee_is_what_its_final_runs_allow(name: str
         if n == 1:
             continue
         units = len({r.order.restore or r.order.repeat for r in quoted_rungs(climb)})
-        allowed = (max(means) / min(means)) ** (T_975.get(units - 1, 2.571) / units**0.5)
+        allowed = (max(means) / min(means)) ** (student_t(units - 1) / units**0.5)
         assert found.latency_s.low >= min(means) / allowed
         assert found.latency_s.high <= max(means) * allowed
         assert found.p999_s.low <= found.p999_s.value <= found.p999_s.high
