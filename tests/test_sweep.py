@@ -536,6 +536,17 @@ def test_a_sweep_over_cores_is_said_in_cores() -> None:
 # --- for programs ---------------------------------------------------------------------------------
 
 
+def test_traffic_of_devices_is_the_arithmetic_mean_that_its_interval_is_around() -> None:
+    rates = iter((30e6, 40e6, 60e6) * 9)
+    results = each(swept(), 0, lambda r: metered(r, device__write_bytes=next(rates)), "final_run")
+    written = sweeps(results)[0].configurations[0].write_bytes_per_s
+    assert written is not None
+    seen = [r.quantity("device.write_bytes") or 0 for r in results.climbs[0].of("final_run")]
+    assert written.value == pytest.approx(sum(seen) / len(seen))
+    assert (written.low + written.high) / 2 == pytest.approx(written.value)
+    assert 0 < written.low < min(seen)
+
+
 def test_rows_for_a_notebook_are_flat_numbers_with_intervals() -> None:
     results = swept(reference=True)
     rows = sweep_rows(results)

@@ -1,8 +1,8 @@
 """CPU utilization of a configuration: one definition for tables, evidence, checks and figures.
 
-It is the mean busy share of the database's cores, over the windows of the final runs. What decides
-whether they are all busy is the least busy core of each run, which is called by that name. On a
-server elsewhere both are by its own count of its own work on each core.
+It is the mean busy share of the database's cores in a window, and over the final runs the
+geometric mean. What decides whether they are all busy is the least busy core of each run, which is
+called by that name. On a server elsewhere both are by its own count of its own work on each core.
 """
 
 from __future__ import annotations

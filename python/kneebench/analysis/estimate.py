@@ -31,13 +31,15 @@ x, whatever its mean and scatter (Wall, Boen and Tweedie, "An effective confiden
 mean with samples of size one and two", Am. Stat. 55, 2001)."""
 LEAST_EQUAL = 3
 """Fewest equal values whose scatter is taken for none: two agree by the resolution of a counter."""
+ZERO = "t interval (a value of 0 has no logarithm)"
 RESAMPLES = 9_999
 SEED = 9300
 """Of the bootstrap: the same runs always give the same interval."""
 
 
-def estimate(values: Sequence[float]) -> Estimate:
-    """The geometric mean of positive values, one per run, and its 95% interval.
+def estimate(values: Sequence[float], *, adds: bool = False) -> Estimate:
+    """The geometric mean of positive values, one per run, and its 95% interval; of what adds up,
+    such as the traffic of several devices, the arithmetic one and a t interval not below 0.
 
     `method` names the kind of interval. From 2 to 5 values: t interval on logarithms. From 6: BCa
     bootstrap (Efron, "Better bootstrap confidence intervals", JASA 82, 1987). One value alone has
@@ -61,9 +63,9 @@ def estimate(values: Sequence[float]) -> Estimate:
         value, low, high = first, 0.0, (1 + ALONE) * max(0.0, first)
         what = "one run" if n == 1 else "two equal runs"
         method = f"{what}: all that a single value allows"
-    elif min(values) <= 0:
+    elif adds or min(values) <= 0:
         value, low, high = _t_interval(values)
-        low, method = max(0.0, low), "t interval (a value of 0 has no logarithm)"
+        low, method = max(0.0, low), arithmetic(adds=adds)
     elif max(values) == min(values):
         value, low, high = first, first, first
         method = "all runs gave the same"
@@ -75,6 +77,11 @@ def estimate(values: Sequence[float]) -> Estimate:
         value, low, high = map(exp, (fmean(logs), *_bca(logs)))
         method = "BCa bootstrap of the geometric mean"
     return Estimate(value=value, low=low, high=high, n=n, method=method)
+
+
+def arithmetic(*, adds: bool) -> str:
+    """The interval around an arithmetic mean, and why that mean is not the geometric one."""
+    return "t interval of the arithmetic mean" if adds else ZERO
 
 
 def few_and_equal(values: Sequence[float]) -> bool:

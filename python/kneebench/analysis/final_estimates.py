@@ -28,14 +28,15 @@ Pick = Callable[[Rung], float]
 Pairs = Sequence[tuple[Rung, Rung]]
 
 
-def estimate_of(rungs: Sequence[Rung], pick: Pick) -> Estimate:
-    """The geometric mean of a figure over the rungs of one configuration, and its 95% interval.
+def estimate_of(rungs: Sequence[Rung], pick: Pick, *, adds: bool = False) -> Estimate:
+    """The geometric mean of a figure over the rungs of one configuration, and its 95% interval; the
+    arithmetic mean of a figure that adds up.
 
     Raises ValueError for no rungs.
     """
     if short(rungs):
-        return rounds_estimate(by_restore(rungs, pick), _spacing(rungs))
-    return estimate([pick(rung) for rung in rungs])
+        return rounds_estimate(by_restore(rungs, pick), _spacing(rungs), adds=adds)
+    return estimate([pick(rung) for rung in rungs], adds=adds)
 
 
 def ratio_of_pairs(pairs: Pairs, pick: Pick) -> Estimate:

@@ -143,12 +143,14 @@ def final_rungs(climb: Climb) -> tuple[Rung, ...]:
     return found or ((own,) if own else ())
 
 
-def metered(rungs: Sequence[Rung], quantity: str) -> Estimate | None:
-    """A metered quantity over the knee's runs (`final_rungs`), estimated as throughput is; None if
-    none of them measured it.
+def metered(rungs: Sequence[Rung], quantity: str, *, adds: bool = False) -> Estimate | None:
+    """A metered quantity over the knee's runs (`final_rungs`), estimated as throughput is, or by
+    the arithmetic mean if it adds up; None if none of them measured it.
     """
     measured = [rung for rung in rungs if rung.quantity(quantity) is not None]
-    return estimate_of(measured, lambda rung: rung.quantity(quantity) or 0.0) if measured else None
+    if not measured:
+        return None
+    return estimate_of(measured, lambda rung: rung.quantity(quantity) or 0.0, adds=adds)
 
 
 def merged_latency(latencies: Sequence[Latency]) -> Latency | None:

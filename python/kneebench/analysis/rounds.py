@@ -22,7 +22,7 @@ from math import exp, log, sqrt
 from statistics import fmean, variance
 from typing import NamedTuple
 
-from kneebench.analysis.estimate import estimate, few_and_equal, student_t
+from kneebench.analysis.estimate import arithmetic, estimate, few_and_equal, student_t
 from kneebench.records import Estimate
 
 Restores = Sequence[Sequence[float]]
@@ -54,8 +54,9 @@ class Interval(NamedTuple):
     half: float
 
 
-def rounds_estimate(restores: Restores, spacing: float = 1.0) -> Estimate:
-    """The geometric mean of all rounds, and its 95% interval; `n` counts rounds.
+def rounds_estimate(restores: Restores, spacing: float = 1.0, *, adds: bool = False) -> Estimate:
+    """The geometric mean of all rounds, and its 95% interval; `n` counts rounds. Of what adds up
+    the arithmetic mean, as `estimate` has it.
 
     `restores` has the values of each restore, in the order of measurement, `spacing` rounds apart
     on average (some figures are not measured in every round). Rounds of one restore alone cannot
@@ -73,14 +74,14 @@ def rounds_estimate(restores: Restores, spacing: float = 1.0) -> Estimate:
     if len(values) < 2 or few_and_equal(values):
         return estimate(values)
     how = f"{len(values)} rounds on {_restores(len(kept))}"
-    if min(values) <= 0:
+    if adds or min(values) <= 0:
         mean, half = interval(kept, spacing)
         return Estimate(
             value=mean,
             low=max(0.0, mean - half),
             high=mean + half,
             n=len(values),
-            method=f"t interval (a value of 0 has no logarithm), {how}",
+            method=f"{arithmetic(adds=adds)}, {how}",
         )
     centre, half = interval([[log(value) for value in rounds] for rounds in kept], spacing)
     return Estimate(

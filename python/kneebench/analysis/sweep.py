@@ -21,7 +21,7 @@ from kneebench.analysis.knee import final_rungs, knee, metered, quoted_rungs
 from kneebench.analysis.knee_readings import KneeReadings
 from kneebench.analysis.still_warming import colder, still_warming
 from kneebench.analysis.wording import capital, plural
-from kneebench.records import Climb, Configuration, Estimate, Results, Rung
+from kneebench.records import Climb, Configuration, Estimate, Results
 
 Resource = Literal["memory_bytes", "cores", "engine_memory_bytes"]
 Bound = Literal["", "at least", "at most", "either"]
@@ -254,8 +254,8 @@ def _configuration(climb: Climb, largest: Climb, warming: str) -> SweptConfigura
         found.users if found else None,
         found.nopm if found else None,
         _relative(climb, largest),
-        _rate(rungs, "device.read_bytes"),
-        _rate(rungs, "device.write_bytes"),
+        metered(rungs, "device.read_bytes", adds=True),
+        metered(rungs, "device.write_bytes", adds=True),
         cpu_utilization(rungs),
         metered(rungs, "cache.hit_ratio"),
         metered(rungs, "device.read_bytes_per_transaction"),
@@ -273,12 +273,6 @@ def _spare_bytes(configuration: Configuration, readings: KneeReadings) -> float 
     if configuration.memory_bytes is None or hits is None or hits > 0 or used is None:
         return None
     return max(configuration.memory_bytes - used, 0.0)
-
-
-def _rate(rungs: Sequence[Rung], quantity: str) -> Estimate | None:
-    """A device's rate: the mean of the windows, as tables of devices have it."""
-    found = metered(rungs, quantity)
-    return found and found.model_copy(update={"value": KneeReadings(rungs).value(quantity)})
 
 
 def _bound(*, warming: bool, largest: bool) -> Bound:

@@ -99,8 +99,9 @@ def _method(view: ViewModel) -> Iterator[str]:
     )
     yield f"Intervals are 95% CIs; {_sampling_unit(view)}.{_paired(view)}"
     yield (
-        "Values of several runs are geometric means. The noise of a configuration is what two of"
-        f" its final runs differ by, at least {percent(FLOOR)}."
+        "Values of several runs are geometric means; of device traffic, waits and pressure they are"
+        " arithmetic. The noise of a configuration is what two of its final runs differ by, at"
+        f" least {percent(FLOOR)}."
     )
     if view.campaign.noise_floor:
         yield _noise_floor(view.campaign.noise_floor)

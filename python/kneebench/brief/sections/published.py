@@ -132,7 +132,7 @@ def _own(view: ViewModel, climb: Climb, one: Published) -> Estimate | None:
     pick = OWN[one.name].pick
     if one.kind == "figure":
         measured = [rung for rung in final_rungs(climb) if pick(rung) > 0]
-        return estimate_of(measured, pick) if measured else None
+        return estimate_of(measured, pick, adds=OWN[one.name].unit == "MB/s") if measured else None
     of = climb.configuration
     for base in view.climbs:
         same = (base.configuration.database, base.configuration.constraint)

@@ -89,7 +89,7 @@ def _figures(
             f"{_largest_caption(lines)}"
         ),
         "devices": (
-            "Means over the windows of the final runs; bars are 95% CIs."
+            "Arithmetic means over the windows of the final runs; bars are their 95% CIs."
             f"{_devices_caption(lines)}{_warming_caption(lines)}"
         ),
         "cores": (
