@@ -10,10 +10,12 @@ import subprocess
 from collections.abc import Iterator
 from functools import partial
 from importlib.resources import files
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pypdf import PdfReader
 
 from kneebench.brief import Brief
 from kneebench.brief.profile import ProfilePage, TogetherPage
@@ -225,8 +227,12 @@ def test_the_style_says_each_thing_once_for_each_medium() -> None:
     )
 
 
-def test_the_page_prints_on_paper(tab: Tab, tmp_path: Path) -> None:
-    page = Brief(recorded("interrupted")).write(tmp_path / "brief.html")
+def test_a_printed_page_has_at_most_eight_sheets_and_names_the_pdf(
+    tab: Tab, tmp_path: Path
+) -> None:
+    page = Brief(recorded("emulated")).write(tmp_path / "brief.html")
     tab.open(page.as_uri())
     tab.wait_until("document.querySelector('h1') !== null")
-    assert tab.printed().startswith(b"%PDF")
+    sheets = [sheet.extract_text() for sheet in PdfReader(BytesIO(tab.printed())).pages]
+    assert len(sheets) <= 8
+    assert "kneebench brief --pdf" in " ".join(sheets[0].split())
