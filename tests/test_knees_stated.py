@@ -5,10 +5,12 @@ one reason why each climb ended, and figures that contain what they draw.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from kneebench.analysis.configuration_summary import configuration_summaries, rows
@@ -37,6 +39,44 @@ NAMES = (*RECORDINGS, *(file.stem for file in SAMPLES))
 def campaign(name: str) -> Results:
     files = {file.stem: file for file in SAMPLES}
     return load(files[name]) if name in files else recorded(name)
+
+
+@pytest.mark.parametrize("name", ["default", "drives", "simulated"])
+def test_the_interval_of_a_knees_users_follows_from_the_page_of_the_climb(name: str) -> None:
+    page = (Path(__file__).parent.parent / "docs/method/climb.md").read_text()
+    values = [
+        [
+            float(one)
+            for one in re.findall(r"[\d.]+", re.findall(rf"^\| {row} \| (.*) \|$", page, re.M)[0])
+        ]
+        for row in ("p, its sharpness", "a, the rise", "c, the fall")
+    ]
+    for climb in campaign(name).climbs:
+        rungs = [rung for rung in climb.of("search", "bisection") if not rung.invalid]
+        logs = np.log([[rung.users, rung.tally.throughput_per_s] for rung in rungs]).T
+        bends = np.arange(logs[0].min() - 1.1, logs[0].max() + 1.1, 0.025)
+        b, p, a, c = (axis.ravel()[:, None] for axis in np.meshgrid(bends, *values))
+
+        def curve(at: Any, b: Any = b, p: Any = p, a: Any = a, c: Any = c) -> Any:
+            return a * at - (a + c) / p * np.logaddexp(0, p * (at - b))
+
+        left = logs[1] - curve(logs[0])
+        squares = ((left - left.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
+        weight = (squares + 2 * 0.015**2) ** (-(len(rungs) + 1) / 2)
+        weight[weight < weight.max() / 10_000] = 0
+        numbers = sorted({rung.users for rung in rungs if rung.order.phase == "search"})
+        at = np.log(numbers)
+        e = climb.limits.elasticity
+        best = curve(np.clip(b + np.log((a - e) / (c + e)) / p, at[0], at[-1]))
+        shares = np.exp(curve(at) - np.minimum(best, curve(at).max(axis=1, keepdims=True)))
+        first = np.argmax(shares >= 0.97, axis=1)
+        upto = np.cumsum(np.bincount(first, weight, len(at))) / weight.sum()
+        found = knee(climb)
+        assert found
+        assert climb.bracket
+        low, high = (int(np.argmax(upto >= end)) for end in (0.025, 0.975))
+        assert found.users.low == min(numbers[max(0, low - 1)], climb.bracket[0])
+        assert found.users.high == max(numbers[high], climb.bracket[1])
 
 
 @pytest.mark.parametrize("name", NAMES)
