@@ -8,7 +8,7 @@ logarithms:
 - Rounds: a t interval of as many rounds as autocorrelation leaves.
 - Restores: a t interval of their means. Consecutive restores count as one unit until it has two
   rounds. Three units of four rounds say enough, or five smaller ones, which are less independent;
-  with fewer, each restore is a unit of its own.
+  with fewer, each restore is one unit.
 
 Both are widened by a fifth, because the values themselves decide when to stop. Values are lists by
 restore; the ratio of two configurations is one list of paired rounds, which the restores divide in

@@ -71,7 +71,8 @@ def _caption(view: ViewModel, which: Which) -> str:
     few = f" {FEW_MEANS}" if not all(map(_is_certain, view.knees.values())) else ""
     return (
         f"The runs of {numbered('latency', 'c')}. The histograms of all of them are merged."
-        f" Whiskers combine run-to-run variation and the percentile's sampling error.{few}"
+        " Whiskers are run-to-run variation or the percentile's sampling error, the wider one."
+        f"{few}"
     )
 
 

@@ -98,8 +98,8 @@ def _caption(view: ViewModel, which: Which) -> str:
     )
     mark = f" {FEW_MEANS.removesuffix('.')} ({each})." if few else ""
     return (
-        f"{rate}. The histograms of all repeats are merged. Whiskers combine run-to-run variation"
-        f" and the percentile's sampling error.{mark}"
+        f"{rate}. The histograms of all repeats are merged. Whiskers are run-to-run variation"
+        f" or the percentile's sampling error, the wider one.{mark}"
     )
 
 
