@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kneebench.analysis.estimate import student_t
 from kneebench.analysis.quoted_load import CLEARLY, exceeds
 from kneebench.records import Order
 from tests.curves import rung
 
 STEP, RUNGS, LOWEST = 1.19, 10, 0.5
 """Growth of log write latency from rung to rung, and that of the first as a share of the limit."""
-T_975 = {2: 12.706, 3: 4.303}
 SCATTERS = ((0.02, 0.02), (0.06, 0.03), (0.12, 0.05))
 """Of restores and of search windows, relative; a final window is longer: half of that."""
 Rule = Callable[[np.ndarray], bool]
@@ -38,7 +38,7 @@ class Quoted(NamedTuple):
 
 
 def _half(logs: np.ndarray) -> float:
-    return float(T_975[len(logs)] * logs.std(ddof=1) / sqrt(len(logs)))
+    return float(student_t(len(logs) - 1) * logs.std(ddof=1) / sqrt(len(logs)))
 
 
 RULES: dict[str, Rule] = {
