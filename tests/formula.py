@@ -156,9 +156,7 @@ class FormulaLoad:
         late_s = self._frozen_s()
         self.server.clock_s += 1 + late_s
         alive = self.spec.users - self.server.lose_users if not self.server.alive() else 0
-        seconds = [
-            self._second(at_s, name, self.server.done - decks, self.server.done) for name in DECK
-        ]
+        seconds = [self._second(at_s, name, self.server.done - decks, decks) for name in DECK]
         return Tick(
             now_s=at_s + 1 + late_s, alive=alive, seconds=tuple(seconds), late_s=late_s
         ).model_dump()
@@ -173,17 +171,16 @@ class FormulaLoad:
         self.server.freezes -= 1
         return self.server.frozen_s
 
-    def _second(self, at_s: int, name: str, before: int, after: int) -> Second:
-        counts = self._counts(name, before, after)
-        zero = dict.fromkeys(
-            ("failed", "unknown", "mean_s", "p50_s", "p99_s", "p999_s", "max_s"), 0
-        )
+    def _second(self, at_s: int, name: str, before: int, decks: int) -> Second:
+        counts = self._counts(name, before, before + decks)
+        zero = dict.fromkeys(("failed", "unknown", "p50_s", "p99_s", "p999_s", "max_s"), 0)
         return Second.model_validate(
             {
                 "at_s": at_s,
                 "transaction": name,
                 "committed": counts.committed,
                 "rolled_back": counts.rolled_back,
+                "mean_s": self.spec.users / (100 * decks),
                 **zero,
             }
         )

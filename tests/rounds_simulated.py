@@ -94,6 +94,60 @@ def campaign(noise: Noise, every: int, seed: int) -> Ended:
     )
 
 
+class Schedule(NamedTuple):
+    """When windows of 2 s are measured: a window in each turn, and so long for a restore."""
+
+    called: str
+    every: int
+    turn_s: float
+    restore_s: float = 20.0
+    repeats: tuple[int, int] = (10, 24)
+
+
+SCHEDULES = (
+    Schedule("2, turns of 5.5 s, 10 to 14 rounds", 2, 5.5, repeats=(10, 14)),
+    Schedule("2", 2, 4.2),
+    Schedule("4", 4, 4.2),
+    Schedule("6", 6, 4.2),
+    Schedule("8", 8, 4.2),
+)
+CPU_S, CPU, WINDOW, WINDOW_S = 6.0, 0.11, 0.03, 2.0
+"""Time constant and scatter of the speed of a shared CPU; of one window besides; its length."""
+
+
+def on_a_shared_cpu(asked: Schedule, restores: float, seed: int) -> tuple[float, Ended]:
+    """(seconds, the campaign): rounds at the speed that the CPU has when they are measured. Two of
+    four also measure the fixed rate, which takes two turns more.
+    """
+    rng = np.random.default_rng((seed, asked.every))
+    most, ends, starts, now_s = asked.repeats[1], [], [], 0.0
+    for number in range(most):
+        now_s += asked.restore_s * (number % asked.every == 0)
+        starts += [now_s + asked.turn_s - WINDOW_S, now_s + 2 * asked.turn_s - WINDOW_S]
+        now_s += asked.turn_s * (4 if number % 2 == 0 else 2)
+        ends.append(now_s)
+    speed = _speed(np.add.outer(starts, WINDOW_S * np.array([0.1, 0.3, 0.5, 0.7, 0.9])), rng)
+    windows = (speed.mean(axis=1) + WINDOW * rng.normal(size=2 * most)).reshape(most, 2)
+    windows[1::2] = windows[1::2, ::-1]
+    own = np.repeat(restores * rng.normal(size=(2, most)), asked.every, axis=1)[:, :most]
+    nopm = np.exp(windows.T + own)
+    for n in range(asked.repeats[0], most + 1):
+        a, b = (_by_restore(values[:n], asked.every) for values in nopm)
+        if ended_by(paired(a, b), Wanted(PRECISION, *asked.repeats)):
+            break
+    ratio = rounds_ratio(a, b)
+    return ends[n - 1], Ended(n, half_width(ratio), ratio.low <= 1 <= ratio.high, True)
+
+
+def _speed(at_s: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """ln of the CPU's speed at these times."""
+    kept = np.exp(-np.diff(at_s.ravel(), prepend=-np.inf) / CPU_S)
+    speed = CPU * rng.normal(size=kept.size) * (1 - kept**2) ** 0.5
+    for i in range(1, kept.size):
+        speed[i] += kept[i] * speed[i - 1]
+    return speed.reshape(at_s.shape)
+
+
 def at_the_fixed_rate(noise: Noise, rounds: int, seed: int) -> Estimate:
     """The ratio of two configurations with the same truth from the rounds that measure the fixed
     rate: the first and the third of four, which have a restore of their own.
@@ -146,9 +200,30 @@ def table(every: int, count: int) -> Iterable[str]:
     yield from (_row(noise, every, count) for noise in (*NOISES, *LASTING))
 
 
+def schedules(count: int) -> Iterable[str]:
+    """The table of schedules in docs/method/rounds.md."""
+    yield "| restored every | restores differ by | rounds | seconds | half-width | precise | covered |"
+    yield "|---|---|---|---|---|---|---|"
+    for asked in SCHEDULES:
+        for restores in (0.0, 0.03):
+            seconds, ended = zip(
+                *(on_a_shared_cpu(asked, restores, seed) for seed in range(count)), strict=True
+            )
+            width = 100 * np.quantile([one.half_width for one in ended], [0.5, 0.9])
+            rounds = np.mean([one.rounds for one in ended])
+            precise = 100 * np.mean([one.half_width <= PRECISION for one in ended])
+            covered = 100 * np.mean([one.ratio_covered for one in ended])
+            yield (
+                f"| {asked.called} | {100 * restores:.0f}% | {rounds:.1f} | {np.mean(seconds):.0f}"
+                f" | {width[0]:.1f}%, {width[1]:.1f}% | {precise:.0f}% | {covered:.1f}% |"
+            )
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=400, help="campaigns per row")
     parser.add_argument("--every", type=int, default=4, help="rounds per restore")
+    parser.add_argument("--schedules", action="store_true", help="the table of schedules")
     asked = parser.parse_args()
-    print("\n".join(table(asked.every, asked.count)))
+    found = schedules(asked.count) if asked.schedules else table(asked.every, asked.count)
+    print("\n".join(found))

@@ -23,16 +23,16 @@ ONE_CORE = {"small": {"cores": 1, "memory": "1GiB"}}
 """Of a machine with at least two; the model pretends 2 GB of data."""
 
 
-def plan(**model: Any) -> Plan:
+def plan(ladder: dict[str, Any] | None = None, **model: Any) -> Plan:
     """8 users on a model, once: 2 ms of CPU per transaction."""
     figures = {"cores": 8, "cpu_per_transaction": "2ms", "read_latency": "20us", **model}
-    ladder = {"users": 8, "window": "5s", "final_window": "5s", "checkpoints": 0, "repeats": 1}
+    once = {"users": 8, "window": "5s", "final_window": "5s", "checkpoints": 0, "repeats": 1}
     return Plan.model_validate(
         {
             "database": {"engine": "simulated"},
             "workload": {"warehouses": 20},
             "constraints": ONE_CORE,
-            "ladder": {**ladder, "warm_up": "1s"},
+            "ladder": ladder or {**once, "warm_up": "1s"},
             "storages": {"drive": {"simulated": figures}},
         }
     )
@@ -78,6 +78,26 @@ def test_both_sides_take_turns_on_restores_of_their_own(results: Results) -> Non
     )
     assert first == second[::-1] and len({*first}) == 3
     assert all(rung.restore_s is not None for rung in rungs)
+
+
+SHORT = {"users": 8, "window": "5s", "final_window": "2s", "checkpoints": 0, "rounds": "short"}
+
+
+def test_short_rounds_are_proved_side_by_side_for_the_baselines_limit_alone(
+    tmp_path: Path,
+) -> None:
+    """Four rounds on one restore settle it."""
+    ladder = {**SHORT, "repeats": 8, "warm_up": "1s", "prove": "baseline"}
+    results = run(plan(ladder=ladder), tmp_path)
+    [proof] = results.campaign.proofs.values()
+    assert [(one.relief, one.verdict) for one in proof.relieved] == [("more cores", "proved")]
+    assert results.folder
+    [folder] = (results.folder / "proofs" / "drive-small").iterdir()
+    rungs = rungs_in(folder, None)
+    assert [rung.order.repeat for rung in rungs] == [1, 1, 2, 2, 3, 3, 4, 4]
+    assert sum(rung.restore_s is not None for rung in rungs) == 2
+    first, second = (rung.order.configuration for rung in rungs[:2])
+    assert [rung.order.configuration for rung in rungs[2:4]] == [second, first]
 
 
 def test_a_limit_that_is_assumed_wrongly_is_refuted(tmp_path: Path) -> None:

@@ -164,12 +164,25 @@ def test_a_server_by_url_keeps_its_storage() -> None:
         relieved(before, "log in memory", SPARE)
 
 
-def test_a_proof_of_short_rounds_has_the_windows_of_the_climb() -> None:
+SHORT = {"rounds": "short", "repeats": [4, 8]}
+
+
+@pytest.mark.parametrize(
+    ("more", "place", "expected"),
+    [
+        (SHORT, DISK, ("short", 4)),
+        (SHORT, {"path": str(MEMORY / "here")}, ("long", 9)),
+        (SHORT, DRIVES, ("long", 9)),
+        ({}, DISK, ("long", 4)),
+    ],
+)
+def test_a_proof_of_short_rounds_is_one_where_both_servers_fit_and_else_has_the_climbs_windows(
+    more: dict[str, Any], place: dict[str, Any], expected: tuple[str, float]
+) -> None:
     windows = {"window": "9s", "final_window": "4s", "checkpoints": 0}
-    for more, window_s in (({"rounds": "short", "repeats": [4, 8]}, 9), ({}, 4)):
-        ladder = side(ladder={"users": [1, 64], **windows, **more}).study.written.ladder
-        assert (ladder.fixed, ladder.first, ladder.rounds) == (True, 8, "long")
-        assert ladder.final_window == window_s
+    ladder = side(place, ladder={"users": [1, 64], **windows, **more}).study.written.ladder
+    assert (ladder.fixed, ladder.first) == (True, 8)
+    assert (ladder.rounds, ladder.final_window) == expected
 
 
 def test_an_interval_that_includes_both_five_percent_and_nothing_settles_nothing() -> None:

@@ -31,7 +31,9 @@ Reliefs = tuple[str, ...]
 NEXT, MOST_RELIEFS = (LOG, DATA_READS, CPU), 3
 """Candidates for the next limit, and how many resources are relieved in all."""
 LEAST_RUNS, MOST_RUNS = 3, 6
-"""Final runs of each side: more than the least only while a gain is not settled."""
+"""Long final runs of each side: more than the least only while a gain is not settled."""
+ROUNDS, MOST_RESTORES = 4, 2
+"""Short rounds on one restore of all sides; a second restore only while a gain is not settled."""
 
 
 def judged(gain: Estimate | None) -> Verdict:
@@ -70,6 +72,12 @@ def still_to_try(climb: Climb, asked: Sequence[str], kept: Proof | None) -> tupl
     if not asked:
         return () if kept else reliefs_to_try(climb)
     return tuple((one,) for one in asked if not kept or one not in kept.tried)
+
+
+def suspected(climb: Climb) -> tuple[Reliefs, ...]:
+    """The reliefs for what limits the knee; none where that is unknown or has none."""
+    suspect = BY_KEY.get(bottleneck(climb).resource)
+    return (suspect.reliefs,) if suspect and suspect.reliefs else ()
 
 
 def bottlenecks(results: Results) -> dict[str, Bottleneck]:

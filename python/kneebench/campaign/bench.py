@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from kneebench.analysis.cpu_utilization import QUANTITY
@@ -15,7 +15,7 @@ from kneebench.campaign.restored import Context, Restored
 from kneebench.databases.engine import Server
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.ladder.climb import measure_orders
-from kneebench.ladder.final_runs import FinalRuns, RestoredRuns
+from kneebench.ladder.final_runs import FinalRuns, Load, RestoredRuns
 from kneebench.ladder.rounds import Rounds
 from kneebench.ladder.saturating import next_try, saturated
 from kneebench.measurement.measure import measure
@@ -107,7 +107,8 @@ class Bench:
         """Measure the final runs of one restore; then check the conditions of the data, if the runs
         say so.
         """
-        with SideBySide(self.context, runs) as databases:
+        contexts = dict.fromkeys(runs.configurations, self.context)
+        with SideBySide(contexts, runs.restore, runs.loads, runs.begins_at) as databases:
             if measure_orders(runs.steps, databases.rung):
                 databases.check_conditions()
 
@@ -214,18 +215,31 @@ class SideBySide:
     load.
 
     All are restored and loaded before the first rung is measured. In short rounds they take turns,
-    and the windows of a turn begin after as many transactions on all.
+    and the windows of a turn begin after as many transactions on all. `loads` and `begins_at`: as
+    `RestoredRuns` has them.
     """
 
-    def __init__(self, context: Context, runs: RestoredRuns) -> None:
-        self._context, self._loads = context, runs.loads
-        beside = self if context.ladder.rounds == "short" else None
+    def __init__(
+        self,
+        contexts: Mapping[Configuration, Context],
+        restore: int,
+        loads: Mapping[str, Load],
+        begins_at: int = 0,
+    ) -> None:
         self._restored = {
             one.id: Restored(
-                context, one, runs.restore, runs.loads.get(one.id), beside, runs.begins_at
+                context,
+                one,
+                restore,
+                loads.get(one.id),
+                self if context.ladder.rounds == "short" else None,
+                begins_at,
             )
-            for one in runs.configurations
+            for one, context in contexts.items()
         }
+        self._loads = [*(loads or self._restored)]
+        self.at = ""
+        """The configuration that is restored, loaded or measured."""
         self._turn: tuple[str, int] | None = None
         self._begins_at = 0
         self._stack = contextlib.ExitStack()
@@ -240,10 +254,18 @@ class SideBySide:
 
     def rung(self, order: Order) -> Rung:
         """The rung of this order, kept or measured."""
-        if order.restore and not self._context.store.rung(order):
-            for id in self._loads or self._restored:
-                self._restored[id].load_again()
-        return self._restored[order.configuration].rung(order)
+        restored = self._restored[order.configuration]
+        if order.restore and not restored.context.store.rung(order):
+            for configuration in self._loads:
+                self.at = configuration
+                self._restored[configuration].load_again()
+        self.at = order.configuration
+        return restored.rung(order)
+
+    def leave_out(self, configuration: str) -> None:
+        """It takes no further turns."""
+        del self._restored[configuration]
+        self._loads.remove(configuration)
 
     def servers(self) -> dict[str, Server]:
         """The servers by configuration."""

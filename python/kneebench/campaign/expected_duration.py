@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 
 from kneebench import units
+from kneebench.analysis.proof import LEAST_RUNS, ROUNDS
 from kneebench.databases.several import engine_of
 from kneebench.errors import KneebenchError
 from kneebench.lab.journal import Journal
 from kneebench.lab.volumes import preconditioning_s
 from kneebench.plan.configurations import running_order
 from kneebench.plan.database_plan import DatabasePlan
-from kneebench.plan.duration import Expected, expected
+from kneebench.plan.duration import Expected, expected, restored_run_s, rounds_s
 from kneebench.plan.study import Study
 from kneebench.records import Configuration, Finding, Host
 from kneebench.results.step_times import StepTimes
@@ -27,8 +28,27 @@ def expected_duration(study: Study, machine: Host, *, loaded: bool | None = None
     load_s = 0.0 if there else parts.load_s
     at_rest = len(study.storages) * len(study.databases)
     at_rest_s = study.power.at_rest_s * at_rest if study.measures_real_hardware else 0.0
-    climbs_s = parts.climbs_s + at_rest_s
-    return parts._replace(load_s=load_s, climbs_s=climbs_s, drives_s=preconditioning_s(study))
+    return parts._replace(
+        load_s=load_s,
+        climbs_s=parts.climbs_s + at_rest_s,
+        drives_s=preconditioning_s(study),
+        proofs_s=_proofs_s(study),
+    )
+
+
+def _proofs_s(study: Study) -> float:
+    """Of the plan's own proofs, with one relief each, settled as early as may be."""
+    wanted = {"none": (), "baseline": study.configurations[:1], "all": study.configurations}
+    if not study.measures_real_hardware:
+        return 0.0
+    return 2 * sum(proof_s(study.databases[one.database]) for one in wanted[study.ladder.prove])
+
+
+def proof_s(plan: DatabasePlan) -> float:
+    """The least that one side of a proof takes."""
+    if plan.ladder.rounds == "short":
+        return rounds_s(plan, ROUNDS)
+    return LEAST_RUNS * restored_run_s(plan)
 
 
 def _finds_loaded(study: Study) -> bool:
@@ -86,6 +106,7 @@ def duration_finding(parts: Expected, *, databases: int, real: bool) -> Finding:
     breakdown = (
         f"{drives}{loading}climbs {units.rough_time(parts.climbs_s)},"
         f" final runs {units.rough_time(parts.final_runs_s)}"
+        + (f", proof {units.rough_time(parts.proofs_s)}" if parts.proofs_s else "")
     )
     return Finding(
         level="ok",

@@ -1,31 +1,38 @@
 """Proofs of bottleneck verdicts: each knee again with what was short relieved, in turn with the
-knee as it was (A B B A), each run on its own restore.
+knee as it was (A B B A). Each long run has its own restore; short rounds have servers that stay up
+side by side.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, closing
 
 from kneebench import units
 from kneebench.analysis.proof import (
     LEAST_RUNS,
+    MOST_RESTORES,
     MOST_RUNS,
+    ROUNDS,
     Reliefs,
     is_settled,
     still_to_try,
+    suspected,
     users_to_prove,
     with_gains,
 )
 from kneebench.analysis.wording import listed
+from kneebench.campaign.bench import SideBySide
 from kneebench.campaign.machines.opening import Users
 from kneebench.campaign.restored import Context, Restored
 from kneebench.databases.engine import Engine
 from kneebench.errors import KneebenchError
-from kneebench.plan.duration import restored_run_s
+from kneebench.ladder.final_runs import Load
+from kneebench.ladder.rounds import in_turn
+from kneebench.plan.duration import restored_run_s, rounds_s
 from kneebench.plan.relief import ReliefError, Side, Spare, as_it_was, relieved
 from kneebench.plan.study import Study
-from kneebench.records import Climb, Configuration, Event, Order, Proof
+from kneebench.records import Climb, Configuration, Event, Order, Phase, Proof
 from kneebench.results import load
 from kneebench.results.store import Store
 
@@ -47,30 +54,61 @@ class Tried:
         """The name of the relief by configuration."""
         return {side.configuration.id: side.relief for side, _ in self.sides}
 
-    def give_up(self, side: Side, why: str) -> None:
-        """Leave a relief out."""
-        self.impossible[side.relief] = why
-        self.sides = [one for one in self.sides if one[0] is not side]
+    @property
+    def short(self) -> bool:
+        """Whether they are measured in short rounds."""
+        return self.sides[0][0].study.ladder.rounds == "short"
+
+    @property
+    def configurations(self) -> tuple[Configuration, ...]:
+        return tuple(side.configuration for side, _ in self.sides)
+
+    def contexts(self, campaign: Context, store: Store) -> dict[Configuration, Context]:
+        """What the rungs of each side share."""
+        return {
+            side.configuration: campaign._replace(
+                databases=side.study.databases,
+                configurations=side.study.configurations,
+                engine=engine,
+                store=store,
+                in_force=(),
+            )
+            for side, engine in self.sides
+        }
+
+    def give_up(self, configuration: str, error: KneebenchError) -> None:
+        """Leave out a relief that turns out to be impossible. Raises the error of the knee as it
+        was.
+        """
+        if not (relief := self.reliefs[configuration]):
+            raise error
+        self.impossible[relief] = error.seen
+        self.sides = [one for one in self.sides if one[0].configuration.id != configuration]
 
 
 def prove(study: Study, campaign: Context, reliefs: Sequence[str] | None) -> None:
     """Relieve what was short at every knee of the study that was measured, and keep what that
     gained.
 
-    `reliefs`: those to try; if empty, what looks short; None: nothing is proved. A relief that was
+    `reliefs`: those to try; if empty, what looks short; None: what the plan says. A relief that was
     tried and kept is not measured again. Raises what a campaign raises.
     """
-    if reliefs is None:
+    asked = () if reliefs is None and study.ladder.prove == "all" else reliefs
+    if asked is None and study.ladder.prove == "none":
         return
     store, watch = campaign.store, campaign.watch
     campaign.engine.close()  # the space of emulated drives
     for climb in load(store.folder).climbs:
         kept = store.campaign.proofs.get(climb.id)
-        users, wanted = users_to_prove(climb), still_to_try(climb, reliefs, kept)
+        users, wanted = users_to_prove(climb), _wanted(study, climb, asked, kept)
         if users and wanted:
             before = _as_it_was(study, campaign, climb, users)
-            tried = _open_sides(campaign, before, climb, wanted)
-            watch(Event(kind="start", doing=_announced(climb.configuration, tried)))
+            try:
+                tried = _open_sides(campaign, before, climb, wanted)
+            except ReliefError as error:
+                doing = f"what limits {climb.configuration.name} is not proved: {error}"
+                watch(Event(kind="warning", doing=doing))
+                continue
             found = _measure_sides(campaign, tried, climb.configuration, users)
             store.put_proof(found.and_before(kept))
             for one in found.relieved:
@@ -79,13 +117,27 @@ def prove(study: Study, campaign: Context, reliefs: Sequence[str] | None) -> Non
                 watch(Event(kind="warning", doing=f"not tried: {relief} ({why})"))
 
 
+def _wanted(
+    study: Study, climb: Climb, asked: Sequence[str] | None, kept: Proof | None
+) -> tuple[Reliefs, ...]:
+    """Those to try at a knee; without being asked, for what limits the baseline's."""
+    if asked is not None:
+        return still_to_try(climb, asked, kept)
+    return suspected(climb) if climb.id == study.configurations[0].id and not kept else ()
+
+
 def _announced(configuration: Configuration, tried: Tried) -> str:
     """What is about to be measured, and how long that takes."""
-    studies = [side.study for side, _ in tried.sides if side.study.measures_real_hardware]
-    each_s = sum(restored_run_s(one.only_database) for one in studies)
-    least, most = (units.rough_time(runs * each_s) for runs in (LEAST_RUNS, MOST_RUNS))
+    plans = [one.study.only_database for one, _ in tried.sides if one.study.measures_real_hardware]
+    if tried.short:
+        times_s = [
+            most * sum(rounds_s(one, ROUNDS) for one in plans) for most in (1, MOST_RESTORES)
+        ]
+    else:
+        times_s = [runs * sum(map(restored_run_s, plans)) for runs in (LEAST_RUNS, MOST_RUNS)]
+    least, most = map(units.rough_time, times_s)
     sides = listed([side.relief or "as it was" for side, _ in tried.sides])
-    time = f" in {least} to {most}" if each_s else ""
+    time = f" in {least} to {most}" if plans else ""
     return f"proving what limits {configuration.name}{time}: {sides}, in turn"
 
 
@@ -138,37 +190,71 @@ def _measure_sides(
     """All sides in turn until the gains are settled, or were measured often enough."""
     store = campaign.store
     root = store.folder / FOLDER / configuration.id
+    found = Proof(configuration=configuration.id, users=users, relieved=())
+    if not tried.sides[1:]:
+        return found.model_copy(update={"impossible": tried.impossible})
+    campaign.watch(Event(kind="start", doing=_announced(configuration, tried)))
+    measure, least, most = (
+        (_rounds, 1, MOST_RESTORES) if tried.short else (_long_runs, LEAST_RUNS, MOST_RUNS)
+    )
     with Store.for_study(root, tried.sides[0][0].study, store.campaign.host) as kept:
         for side, _ in tried.sides:
             kept.put_climb(Climb(configuration=side.configuration, rungs=(), knee_users=users))
-        found = Proof(configuration=configuration.id, users=users, relieved=())
-        for repeat in range(1, MOST_RUNS + 1):
-            for side, engine in [*tried.sides] if repeat % 2 else tried.sides[::-1]:
-                _run_side(tried, _context(campaign, side, engine, kept), side, users, repeat)
+        for restore in range(1, most + 1):
+            measure(tried, tried.contexts(campaign, kept), users, restore)
             found = with_gains(found, load(kept.folder), tried.reliefs)
-            if repeat >= LEAST_RUNS and is_settled(found):
+            if restore >= least and is_settled(found):
                 break
         kept.finish()
     return found.model_copy(update={"impossible": tried.impossible})
 
 
-def _context(campaign: Context, side: Side, engine: Engine, store: Store) -> Context:
-    databases, configurations = side.study.databases, side.study.configurations
-    own = campaign._replace(databases=databases, configurations=configurations)
-    return own._replace(engine=engine, store=store, in_force=())
+def _long_runs(
+    tried: Tried, contexts: Mapping[Configuration, Context], users: int, restore: int
+) -> None:
+    """One run of each side on a restore of its own, which leaves nothing that the others lack."""
+    for one, context in [*contexts.items()][:: 1 if restore % 2 else -1]:
+        order = _order(one, "final_run", users, restore)
+        try:
+            with closing(context.engine), Restored(context, one, restore) as restored:
+                restored.rung(order)
+        except KneebenchError as error:
+            tried.give_up(one.id, error)
 
 
-def _run_side(tried: Tried, context: Context, side: Side, users: int, repeat: int) -> None:
-    """One run of one side, which leaves nothing that the other sides lack. A relief that turns out
-    to be impossible is left out.
+def _rounds(
+    tried: Tried, contexts: Mapping[Configuration, Context], users: int, restore: int
+) -> None:
+    """Rounds of all sides on one restore of each. The knee as it was is loaded last: then it has
+    as many transactions as the others.
     """
-    order = Order(
-        configuration=side.configuration.id, phase="final_run", users=users, repeat=repeat
+    loads = {
+        one.id: Load(_order(one, "warm_up", users, restore, restore))
+        for one in tried.configurations[::-1]
+    }
+    with ExitStack() as stack:
+        for context in contexts.values():
+            stack.callback(context.engine.close)
+        databases = stack.enter_context(SideBySide(contexts, restore, loads))
+        for repeat in range((restore - 1) * ROUNDS + 1, restore * ROUNDS + 1):
+            for one in in_turn(tried.configurations, repeat):
+                _rung(tried, databases, _order(one, "final_run", users, repeat, restore))
+
+
+def _rung(tried: Tried, databases: SideBySide, order: Order) -> None:
+    """A rung, unless its relief is impossible; without another one that turns out to be so."""
+    while order.configuration in tried.reliefs:
+        try:
+            databases.rung(order)
+            return
+        except KneebenchError as error:
+            tried.give_up(databases.at, error)
+            databases.leave_out(databases.at)
+
+
+def _order(
+    configuration: Configuration, phase: Phase, users: int, repeat: int, restore: int = 0
+) -> Order:
+    return Order(
+        configuration=configuration.id, phase=phase, users=users, repeat=repeat, restore=restore
     )
-    try:
-        with closing(context.engine), Restored(context, side.configuration, repeat) as restored:
-            restored.rung(order)
-    except KneebenchError as error:
-        if not side.relief:
-            raise
-        tried.give_up(side, error.seen)

@@ -30,7 +30,7 @@ from kneebench.measurement.measure import MeasuredRung, measure
 from kneebench.measurement.meters import log_histogram
 from kneebench.measurement.power.recorder import PowerRecorder
 from kneebench.measurement.rung_runner import described
-from kneebench.measurement.warm_up import COOL_DOWN_S, Beginning, ColdStart
+from kneebench.measurement.warm_up import Beginning, ColdStart
 from kneebench.plan.configurations import largest_beside
 from kneebench.plan.database_plan import DatabasePlan, RungPlan
 from kneebench.plan.ladder import ROUND_RAMP_S, Ladder
@@ -311,7 +311,7 @@ class Restored:
         if order.rate_per_s is None:
             self._knee_per_s = rung.tally.throughput_per_s
         age_s = self._under_load_s + rung.warm_up_s
-        self._under_load_s = age_s + rung.tally.window_s + COOL_DOWN_S
+        self._under_load_s += rung.tally.whole_s
         age = {"age_s": round(age_s, 3), "age_transactions": begun}
         return measured._replace(rung=rung.model_copy(update=age))
 

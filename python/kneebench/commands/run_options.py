@@ -136,7 +136,8 @@ class ProofWanted(NamedTuple):
         typer.Option(
             "--prove",
             help="Then relieve what limits each knee (log in memory, more cores, ...) and measure"
-            " what that gains, in turn with the knee as it was.",
+            " what that gains, in turn with the knee as it was. Without it, the plan's"
+            " ladder.prove decides.",
         ),
     ] = False
     relieve: Annotated[

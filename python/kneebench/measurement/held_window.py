@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import fsum
 from typing import NamedTuple
 
 from kneebench.analysis.steady import moved
 from kneebench.measurement.rung_runner import RungRunner
 from kneebench.measurement.warm_up import LATE_S, Schedule
-from kneebench.records import Moved
+from kneebench.records import Moved, Second
+
+UNDER_WAY = 0.005
+"""So many of a window's transactions, on average, may end after the load does."""
 
 
 class HeldWindow(NamedTuple):
     """A window as the sampler's samples bound it. `ordered_s`: how long it would have been with
     every second on time; `late_s`: how late the load generator's clock was at worst, up to the end
-    of the cool-down, which still belongs to the latencies; `log_ready`: whether the files of the
+    of a cool-down, which still belongs to the latencies; `log_ready`: whether the files of the
     window's log were there when it began.
     """
 
@@ -30,8 +34,8 @@ def hold_window(rung: RungRunner, times: Schedule) -> HeldWindow:
     """The window: the plan's time, and as many whole checkpoint cycles as it wants, ended where one
     ends.
 
-    A second of load more follows it, the cool-down: what is still under way in the window ends
-    among others, not alone.
+    A second of load more follows it, the cool-down, where more than a few of its transactions are
+    under way at its end: they end among others, not alone.
     """
     marked_s = rung.users.mark("window")
     first, begin_s, begun = rung.sampler.last, rung.now_s, [rung.checkpoints_begun]
@@ -49,7 +53,8 @@ def hold_window(rung: RungRunner, times: Schedule) -> HeldWindow:
         late = rung.now_s > end_s + times.cycle_s + LATE_S
     rung.users.mark("cool_down")
     last = rung.sampler.last
-    rung.second("cooling down", 1.0, 0.0)
+    if under_way(rung.seconds, begin_s, rung.now_s) > UNDER_WAY:
+        rung.second("cooling down", 1.0, 0.0)
     ordered_s = max(times.window_s, due_s - marked_s)
     return HeldWindow(
         first,
@@ -63,6 +68,16 @@ def hold_window(rung: RungRunner, times: Schedule) -> HeldWindow:
         ),
         rung.log_ready,
     )
+
+
+def under_way(seconds: Sequence[Second], begin_s: float, end_s: float) -> float:
+    """Transactions under way at a time in a window, on average, as a share of all that it
+    completed: their mean latency, as a share of the window. 1 if it completed none.
+    """
+    held = [one for one in seconds if begin_s - 0.5 < one.at_s < end_s - 0.5]
+    completed = sum(one.committed + one.rolled_back for one in held)
+    busy_s = fsum(one.mean_s * (one.committed + one.rolled_back) for one in held)
+    return busy_s / completed / (end_s - begin_s) if completed else 1.0
 
 
 def moved_at_last(rung: RungRunner, held: HeldWindow, times: Schedule) -> Moved:

@@ -100,10 +100,10 @@ def short_ladder() -> Ladder:
         final_window=2.0,
         checkpoints=0,
         rounds="short",
-        repeats=(10, 14),
-        restore_every=2,
+        repeats=(10, 24),
         budget=600.0,
         fixed_rate_share=0.5,
+        prove="baseline",
     )
 
 

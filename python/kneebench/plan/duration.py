@@ -40,8 +40,9 @@ _KNEE_USERS_PER_CORE = 5.0
 
 class Expected(NamedTuple):
     """Parts of a plan's duration. `drives_s`: to precondition and load the drives of volumes;
-    `final_runs`: number of final runs, those at the fixed rate included; 0: unknown. `climb_rungs`:
-    about how many rungs a climb has.
+    `proofs_s`: to relieve what limits knees, if the plan says so; `final_runs`: number of final
+    runs, those at the fixed rate included; 0: unknown. `climb_rungs`: about how many rungs a climb
+    has.
     """
 
     load_s: float
@@ -50,11 +51,12 @@ class Expected(NamedTuple):
     drives_s: float = 0.0
     final_runs: float = 0.0
     climb_rungs: int = 1
+    proofs_s: float = 0.0
 
     @property
     def total_s(self) -> float:
         """All of it."""
-        return self.load_s + self.climbs_s + self.final_runs_s + self.drives_s
+        return self.load_s + self.climbs_s + self.final_runs_s + self.drives_s + self.proofs_s
 
 
 class Steps(NamedTuple):
@@ -214,6 +216,12 @@ def _restore_s(plan: DatabasePlan, cores: int) -> float:
         copied_bytes = plan.workload.warehouses * plan.engine.footprint.WAREHOUSE_BYTES
         restore_s += copied_bytes / _RESTORE_BYTES_PER_S
     return restore_s
+
+
+def rounds_s(plan: DatabasePlan, rounds: int) -> float:
+    """Short rounds at the knee on one restore of one configuration."""
+    opening_s = _restore_s(plan, len(plan.database.server_cores)) + _cold_s(plan) + _RUNG_S
+    return opening_s + rounds * (plan.ladder.final_window + ROUND_RAMP_S + _RUNG_S)
 
 
 def _final_s(plan: DatabasePlan) -> float:

@@ -155,6 +155,15 @@ class Ladder(Part):
             )
         ),
     ] = True
+    prove: Annotated[
+        Literal["none", "baseline", "all"],
+        Field(
+            description=(
+                "Relieve what limits a knee (log in memory, more cores, ...) and measure what that"
+                " gains. baseline: what limits the baseline's most. all: the same as --prove"
+            )
+        ),
+    ] = "none"
     stops: Stops = Stops()
 
     @property
@@ -336,5 +345,6 @@ class Ladder(Part):
         """The same, but so many users for so long, measured once on each storage; no final runs."""
         window = {"window": window_s, "final_window": window_s, "checkpoints": 0}
         of_rounds = {key: type(self).model_fields[key].default for key in OF_SHORT_ROUNDS}
-        once = {"users": users, "repeats": 0, "rounds": "long", "load_levels": False}
+        never = {"load_levels": False, "prove": "none"}
+        once = {"users": users, "repeats": 0, "rounds": "long", **never}
         return self.model_copy(update={**once, **window, **of_rounds})

@@ -59,6 +59,7 @@ def same_twice(study: Study) -> Study:
         question=f"How noisy is {where} (A/A)?",
         baseline=NAMES[0],
         storages=dict.fromkeys(NAMES, storage),
+        ladder=study.ladder.model_copy(update={"prove": "none"}),
     )
 
 

@@ -61,18 +61,16 @@ def as_it_was(
     users: int,
     settings: Mapping[str, str] | None = None,
 ) -> Side:
-    """The configuration alone, at a fixed number of users, run by run: in no short rounds.
-    `settings`: those that its server had by the sizing rules, which see another plan now.
+    """The configuration alone, at a fixed number of users. `settings`: those that its server had by
+    the sizing rules, which see another plan now.
     """
     alone = study.alone(configuration.database)
     database = alone.only_database
     own = database.ladder_on(configuration.storage)
-    window_s = own.final_window
-    if own.rounds == "short":
-        window_s = max(window_s, own.window)
-    ladder = own.model_copy(
-        update={"users": users, "rounds": "long", "final_window": window_s, "checkpoints": 0}
-    )
+    update: dict[str, object] = {"users": users, "checkpoints": 0, "prove": "none"}
+    if own.rounds == "short" and not _side_by_side(study, configuration):
+        update |= {"rounds": "long", "final_window": max(own.final_window, own.window)}
+    ladder = own.model_copy(update=update)
     given = {**(settings or {}), **database.database.settings}
     changed = alone.changed(
         database=database.database.model_copy(update={"settings": given}),
@@ -83,6 +81,15 @@ def as_it_was(
         raw_profile=False,
     )
     return _side("", changed)
+
+
+def _side_by_side(study: Study, configuration: Configuration) -> bool:
+    """Whether two servers of ours can be up on the storage at once: neither on the same drives nor
+    twice in memory.
+    """
+    storage = study.storages[configuration.storage]
+    in_memory = storage.path and storage.path.is_relative_to(MEMORY)
+    return not (storage.volumes or in_memory or study.only_database.urls[configuration.storage])
 
 
 def relieved(side: Side, relief: str, spare: Spare) -> Side:

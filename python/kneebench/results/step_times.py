@@ -20,7 +20,6 @@ from kneebench.analysis.quoted_load import REPEATED
 from kneebench.directories import make_private, state_directory, write_private
 from kneebench.errors import KneebenchError
 from kneebench.lab.host import machine_key
-from kneebench.measurement.warm_up import COOL_DOWN_S
 from kneebench.plan.authors_words import AuthorsWords
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.duration import Adjust, Steps, steps
@@ -224,7 +223,7 @@ def _start(rung: Rung) -> float:
 
 
 def _end(rung: Rung) -> float:
-    return _start(rung) + rung.warm_up_s + rung.tally.window_s + COOL_DOWN_S
+    return _start(rung) + rung.tally.whole_s
 
 
 # --- the files ------------------------------------------------------------------------------------
