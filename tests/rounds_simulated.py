@@ -201,8 +201,9 @@ def table(every: int, count: int) -> Iterable[str]:
 
 
 def schedules(count: int) -> Iterable[str]:
-    """The table of schedules in docs/method/rounds.md."""
-    yield "| restored every | restores differ by | rounds | seconds | half-width | precise | covered |"
+    """The table of schedules in docs/decisions/short-rounds.md."""
+    columns = "restored every | restores differ by | rounds | seconds | half-width"
+    yield f"| {columns} | precise | covered |"
     yield "|---|---|---|---|---|---|---|"
     for asked in SCHEDULES:
         for restores in (0.0, 0.03):

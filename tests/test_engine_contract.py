@@ -144,7 +144,7 @@ def simulated(folder: Path) -> Subject:
     faults = {
         "conflicts": {"deadlocks": 0.05},
         "full": {"full_after_users": 8},
-        "killed": {"dies_after": "2s"},
+        "killed": {"dies_after": "1s"},
     }
 
     def tables(fault: str) -> dict[str, Any]:

@@ -58,12 +58,13 @@ def lock_drive(server: PostgresServer, application: str = "psql") -> Iterator[No
 
 
 def locking(
-    server: PostgresServer, stack: contextlib.ExitStack, when: str
+    server: PostgresServer, stack: contextlib.ExitStack, left_s: float
 ) -> Callable[[Event], None]:
-    """A watcher that has the table locked as soon as it is told of `when`."""
+    """A watcher that has the table locked as soon as the window has at most so long left."""
 
     def watch(event: Event) -> None:
-        if event.kind == "progress" and when in event.doing and not begun.is_set():
+        measuring = event.kind == "progress" and event.doing.endswith("measuring")
+        if measuring and (event.left_s or 0.0) <= left_s and not begun.is_set():
             begun.set()
             stack.enter_context(lock_drive(server))
 
@@ -109,7 +110,7 @@ def test_users_kept_waiting_by_the_lock_of_another_end_the_rung_and_the_words_sa
         ),
     ):
         try:
-            measure(SEARCH, rungs_of(LONG), server, locking(server, stack, "measuring"))
+            measure(SEARCH, rungs_of(LONG), server, locking(server, stack, 600.0))
         finally:
             assert sessions_waiting(server) == 0, "nothing of ours happens once the lock is free"
     after = measure(SEARCH, rungs_of(PLAN), server, lambda event: None).rung
@@ -132,7 +133,7 @@ def test_users_kept_waiting_at_the_end_of_their_rung_end_it_too(
 def ended_by_a_late_lock(server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(rung_runner, "EVERY_S", 1000)
     with contextlib.ExitStack() as stack, pytest.raises(InvalidMeasurement) as ended:
-        watch = locking(server, stack, "cooling down")
+        watch = locking(server, stack, 1.5)
 
         def quicken(event: Event) -> None:
             monkeypatch.setattr(rung_runner, "EVERY_S", 1)
@@ -222,7 +223,7 @@ def test_ctrl_c_ends_a_rung_whose_users_wait_for_a_lock(server: PostgresServer) 
     main = threading.main_thread().ident
     assert main is not None
     with contextlib.ExitStack() as stack, pytest.raises(KeyboardInterrupt):
-        lock = locking(server, stack, "measuring")
+        lock = locking(server, stack, 600.0)
 
         def watch(event: Event) -> None:
             lock(event)
