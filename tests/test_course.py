@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from kneebench.analysis.answers import caveats
-from kneebench.analysis.course import Course, course
+from kneebench.analysis.course import Course, course, cpu_speeds, speed_correlation
 from kneebench.brief import Brief
 from kneebench.records import Climb, Configuration, Order, Results, Rung
 from tests.curves import rung
@@ -117,3 +117,34 @@ def test_storages_that_stayed_have_no_caveat_and_their_rounds_in_the_appendix() 
     results = campaign(climbed("disk", noisy(1)), climbed("memory", noisy(2)))
     assert said(results) == []
     assert section(Brief(results), "rounds").part == "appendix"
+
+
+def with_cpu(climb: Climb, per_transaction_s: Sequence[float]) -> Climb:
+    """The climb with so much CPU time of the load generator per transaction in each round."""
+    rungs = [
+        one.model_copy(
+            update={
+                "tally": one.tally.model_copy(
+                    update={"load_generator_cpu_s": used_s * one.tally.window.completed}
+                )
+            }
+        )
+        for one, used_s in zip(climb.rungs, per_transaction_s, strict=True)
+    ]
+    return climb.model_copy(update={"rungs": tuple(rungs)})
+
+
+def test_the_speed_of_the_cpu_stands_below_the_rounds_and_how_far_they_went_with_it() -> None:
+    rounds = noisy(1)
+    apart = noisy(3)
+    machine = with_cpu(climbed("disk", rounds), [0.05 / one for one in rounds])
+    storage = with_cpu(climbed("memory", noisy(2)), [0.05 / one for one in apart])
+    speeds = cpu_speeds(machine.rungs)
+    assert max(speeds) / min(speeds) == pytest.approx(max(rounds) / min(rounds), rel=0.01)
+    assert speed_correlation(machine.rungs) == pytest.approx(1, abs=0.01)
+    assert abs(speed_correlation(storage.rungs) or 1) < 0.6
+    [figure] = section(Brief(campaign(machine, storage)), "rounds").figures
+    assert "its correlation with NOPM: 1.00 (disk) and" in figure.caption
+    assert len(figure.spec["vconcat"]) == 2
+    [alone] = section(Brief(campaign(climbed("disk", rounds))), "rounds").figures
+    assert "CPU" not in alone.caption and len(alone.spec["vconcat"]) == 1

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from math import exp, log, sqrt
-from statistics import fmean, linear_regression
+from statistics import correlation, fmean, linear_regression
 from typing import NamedTuple
 
 from kneebench.analysis.comparison import called
@@ -63,6 +63,26 @@ def rounds_in_order(climb: Climb) -> list[Rung]:
     """The valid short rounds at the knee; empty with long runs."""
     rungs = [rung for rung in quoted_rungs(climb) if rung.tally.nopm > 0]
     return sorted(rungs, key=lambda rung: rung.started_at) if short(rungs) else []
+
+
+def cpu_speeds(rungs: Sequence[Rung]) -> list[float]:
+    """The speed of the machine's CPU in each window, with a mean of 1, by the load generator's CPU
+    time per transaction, whose work is always the same; empty where it was not measured.
+
+    A faster storage changes that time, too: the speeds of two configurations are not compared.
+    """
+    used_s = [one.tally.load_generator_cpu_s / (one.tally.window.completed or 1) for one in rungs]
+    return [fmean(used_s) / one for one in used_s] if all(used_s) else []
+
+
+def speed_correlation(rungs: Sequence[Rung]) -> float | None:
+    """How far NOPM went with the speed of the CPU: the correlation of their logarithms; None where
+    that is unknown.
+    """
+    speeds = [log(one) for one in cpu_speeds(rungs)]
+    logs = [log(rung.tally.nopm) for rung in rungs]
+    known = len(speeds) >= FEWEST and min(speeds) < max(speeds) and min(logs) < max(logs)
+    return correlation(speeds, logs) if known else None
 
 
 def course(climb: Climb) -> Course | None:
