@@ -260,6 +260,18 @@ def test_one_drive_by_two_names_is_an_error_of_check(drive: str) -> None:
     assert f"{drive} is in 'new' already" in seen
 
 
+@pytest.mark.parametrize(("rounds", "refused"), [("short", True), ("long", False)])
+def test_storages_share_a_drive_only_where_one_is_measured_at_a_time(
+    drive: str, rounds: str, refused: bool
+) -> None:
+    """Named by its path and by its name: so the plan alone does not show it."""
+    tables = {"new": {"drives": [drive]}, "other": {"drives": [Path(drive).name]}}
+    ladder = {"rounds": rounds, "repeats": 3, "checkpoints": 0}
+    shared = Plan.model_validate({"ladder": ladder, "storages": tables})
+    seen = [one.seen for one in volume_findings(Study(shared)) if one.level == "error"]
+    assert (f"{drive} is in 'new' already" in seen) == refused
+
+
 def test_a_missing_drive_is_one_finding_among_others() -> None:
     found = [*volume_findings(Study(plan("nosuchdrive", "another")), erase=())]
     assert "no such drive here" in [one.seen for one in found]
