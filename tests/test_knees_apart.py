@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 import kneebench
+from kneebench.analysis.comparison import compared_users
+from kneebench.records import Climb, Configuration
 from kneebench.results.cross_campaign import notes
 
 SLOW = "slow drive"
@@ -63,3 +65,18 @@ def test_a_large_difference_is_one_wherever_the_knees_are(
     assert faster.climbs[0].knee_users != campaigns[1].climbs[0].knee_users
     _, row = kneebench.compare(campaigns[1], faster).rows
     assert row.against and row.against.differs and row.against.ratio.low > 1.2
+
+
+def knee(users: int, low: int, high: int) -> Climb:
+    """A knee between two numbers of users."""
+    drive = Configuration(id="drive", storage="drive")
+    bracket = {"knee_users": users, "bracket": (low, high), "stopped_by": "log_write_latency"}
+    return Climb(configuration=drive, rungs=(), **bracket)
+
+
+def test_knees_do_not_contradict_each_other_if_the_interval_of_either_contains_the_other() -> None:
+    wide, apart = knee(4, 3, 9), knee(20, 18, 22)
+    narrow = knee(8, 7, 10)
+    assert compared_users(wide, narrow) == 8
+    assert compared_users(narrow, wide) == 4
+    assert compared_users(narrow, apart) is compared_users(narrow, narrow) is None
