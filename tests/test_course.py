@@ -11,6 +11,7 @@ import pytest
 
 from kneebench.analysis.answers import caveats
 from kneebench.analysis.course import Course, course, cpu_speeds, speed_correlation
+from kneebench.analysis.headline import finding_line
 from kneebench.brief import Brief
 from kneebench.records import Climb, Configuration, Order, Results, Rung
 from tests.curves import rung
@@ -148,3 +149,9 @@ def test_the_speed_of_the_cpu_stands_below_the_rounds_and_how_far_they_went_with
     assert len(figure.spec["vconcat"]) == 2
     [alone] = section(Brief(campaign(climbed("disk", rounds))), "rounds").figures
     assert "CPU" not in alone.caption and len(alone.spec["vconcat"]) == 1
+
+
+def test_the_finding_of_the_only_storage_has_the_interval_of_its_rounds_if_there_are_some() -> None:
+    alone, rounds = (campaign(climbed("disk", one)) for one in ([1000.0], noisy(1)))
+    assert "n=" not in finding_line(alone)
+    assert finding_line(rounds).endswith(", n=14)")
