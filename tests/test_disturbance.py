@@ -282,7 +282,7 @@ def quoted(results: Results) -> int:
 def test_what_disturbed_a_quoted_run_stands_beside_the_headline_everywhere(
     quantity: str, said: str, limit: str
 ) -> None:
-    results = disturbed(quantity, [0.24, 0.34, 0.01])
+    results = disturbed(quantity, [0.24, 0.34, int(limit.removesuffix("%")) / 100])
     brief = Brief(results)
     sentence = f"{said} in 2 of {quoted(results)} quoted runs (limit {limit}; disk 2, memory 0)."
     (remark,) = disturbances(results)

@@ -35,7 +35,7 @@ def hold_window(rung: RungRunner, times: Schedule) -> HeldWindow:
     ends.
 
     A second of load more follows it, the cool-down, where more than a few of its transactions are
-    under way at its end: they end among others, not alone.
+    under way at its end: they end among others, not alone. None follows a load that only warms up.
     """
     marked_s = rung.users.mark("window")
     first, begin_s, begun = rung.sampler.last, rung.now_s, [rung.checkpoints_begun]
@@ -53,7 +53,8 @@ def hold_window(rung: RungRunner, times: Schedule) -> HeldWindow:
         late = rung.now_s > end_s + times.cycle_s + LATE_S
     rung.users.mark("cool_down")
     last = rung.sampler.last
-    if under_way(rung.seconds, begin_s, rung.now_s) > UNDER_WAY:
+    cools = rung.order.phase != "warm_up"
+    if cools and under_way(rung.seconds, begin_s, rung.now_s) > UNDER_WAY:
         rung.second("cooling down", 1.0, 0.0)
     ordered_s = max(times.window_s, due_s - marked_s)
     return HeldWindow(
