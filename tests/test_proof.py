@@ -22,17 +22,19 @@ from tests.recordings import section
 ONE_CORE = {"small": {"cores": 1, "memory": "1GiB"}}
 """Of a machine with at least two; the model pretends 2 GB of data."""
 
+ONCE = {"users": 8, "window": "5s", "final_window": "5s", "warm_up": "1s"}
+ONCE |= {"checkpoints": 0, "repeats": 1}
+
 
 def plan(ladder: dict[str, Any] | None = None, **model: Any) -> Plan:
     """8 users on a model, once: 2 ms of CPU per transaction."""
     figures = {"cores": 8, "cpu_per_transaction": "2ms", "read_latency": "20us", **model}
-    once = {"users": 8, "window": "5s", "final_window": "5s", "checkpoints": 0, "repeats": 1}
     return Plan.model_validate(
         {
             "database": {"engine": "simulated"},
             "workload": {"warehouses": 20},
             "constraints": ONE_CORE,
-            "ladder": ladder or {**once, "warm_up": "1s"},
+            "ladder": {**ONCE, **(ladder or {})},
             "storages": {"drive": {"simulated": figures}},
         }
     )
@@ -41,7 +43,7 @@ def plan(ladder: dict[str, Any] | None = None, **model: Any) -> Plan:
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """A database with one core, relieved by what looks short."""
-    return run(plan(), tmp_path_factory.mktemp("proved"), reliefs=())
+    return run(plan({"prove": "all"}), tmp_path_factory.mktemp("proved"))
 
 
 def test_more_cores_prove_that_cores_were_short_and_more_memory_is_tried_beside(results) -> None:
@@ -80,15 +82,12 @@ def test_both_sides_take_turns_on_restores_of_their_own(results: Results) -> Non
     assert all(rung.restore_s is not None for rung in rungs)
 
 
-SHORT = {"users": 8, "window": "5s", "final_window": "2s", "checkpoints": 0, "rounds": "short"}
-
-
 def test_short_rounds_are_proved_side_by_side_for_the_baselines_limit_alone(
     tmp_path: Path,
 ) -> None:
     """Four rounds on one restore settle it."""
-    ladder = {**SHORT, "repeats": 8, "warm_up": "1s", "prove": "baseline"}
-    results = run(plan(ladder=ladder), tmp_path)
+    short = {"rounds": "short", "final_window": "2s", "repeats": 8, "prove": "baseline"}
+    results = run(plan(short), tmp_path)
     [proof] = results.campaign.proofs.values()
     assert [(one.relief, one.verdict) for one in proof.relieved] == [("more cores", "proved")]
     assert results.folder

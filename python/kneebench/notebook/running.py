@@ -43,7 +43,7 @@ def run(
     plan, image and kneebench is resumed unless `fresh`. `watch` receives each event. `progress`:
     shown in one line of a notebook, or on stderr as the command line shows it; unless given, only
     in a notebook. `erase`: drives agreed to be erased. `reliefs`: what to relieve at each knee to
-    prove what limits it, none for what looks short; None for no proof.
+    prove what limits it, none for what looks short; None for what the plan's `prove` says.
 
     Raises PlanError or Refused before any change; InvalidMeasurement for a lost database. Whatever
     ends it, the machine is put back; what was measured stays.
