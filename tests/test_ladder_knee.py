@@ -146,7 +146,7 @@ def test_fewer_users_that_did_better_in_turn_are_the_knee() -> None:
     assert found is not None
     assert (found.users, found.others, found.turns) == (2, (3,), 5)
     assert found.at_least == 1.0
-    assert found.sentence == "Confirmed in up to 5 turns with 3 users: the best of them."
+    assert found.sentence == "Confirmed in up to 5 turns with 3 users: none did better."
 
 
 def test_more_users_must_be_clearly_better() -> None:

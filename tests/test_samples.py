@@ -81,6 +81,19 @@ def test_what_the_page_on_reading_quotes_is_in_the_sample() -> None:
     assert [quote for quote in quotes if quote not in said] == []
 
 
+def test_few_warehouses_per_user_are_said_from_the_fewest_to_the_most() -> None:
+    """8 warehouses, and knees of 4 and 8 users."""
+    said = markdown(Brief(kneebench.load(SAMPLES / "engines.kneebench")))
+    assert "Only 1 to 2 warehouses per user at the knee (all storages)." in said
+
+
+def test_a_latency_that_is_higher_at_the_lower_rate_is_explained_below_its_table() -> None:
+    """Memory takes 1.43 ms at a third of its knee's rate, and 350 µs at its knee."""
+    said = markdown(Brief(kneebench.load(SAMPLES / "default.kneebench")))
+    assert "On memory, mean latency is higher here than at the knee: arrivals are random" in said
+    assert "On disk, mean latency is higher" not in said
+
+
 def test_no_text_of_a_figure_is_wider_than_the_figure(tmp_path: Path) -> None:
     """With its title and what it says: a narrow figure has them in more lines."""
     figures = Brief(kneebench.load(SAMPLES / "memory.kneebench")).figures(tmp_path, ("svg",))

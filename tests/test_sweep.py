@@ -236,7 +236,7 @@ def test_the_largest_size_whose_limit_was_not_reached_is_not_said_to_need_more()
         "Disk: more memory pays up to 32 GiB, whose limit was not reached (confidence above 99%;"
         " 12 GiB of it unused in the windows)."
     )
-    assert "still pays at 32 GiB, the most measured (conf" in told(largest_used(0.1))
+    assert "pays up to 32 GiB, the most measured (conf" in told(largest_used(0.1))
 
 
 def test_a_sweep_over_cores_says_nothing_of_a_limit_on_memory_beside_it() -> None:
@@ -249,13 +249,13 @@ def test_a_sweep_over_cores_says_nothing_of_a_limit_on_memory_beside_it() -> Non
         rungs = tuple(metered(r, group__memory=GIB, group__limit_hits=0.0) for r in one.rungs)
         climbs.append(one.model_copy(update={"configuration": configuration, "rungs": rungs}))
     said = told(results.model_copy(update={"climbs": tuple(climbs)}))
-    assert "more cores still pay at 32 cores" in said and "unused" not in said
+    assert "more cores pay up to 32 cores" in said and "unused" not in said
 
 
 @pytest.mark.parametrize(
     ("course", "said"),
     [
-        (lambda gib: gib**0.3, "Disk: more memory still pays at 32 GiB, the most measured (conf"),
+        (lambda gib: gib**0.3, "Disk: more memory pays up to 32 GiB, the most measured (conf"),
         (
             lambda gib: 1.0,
             "Disk: more than 1 GiB of memory makes no difference to NOPM: the least measured",

@@ -333,27 +333,33 @@ def _below_best(results: Results) -> Iterator[str]:
     found = [(one.configuration, of) for one in results.climbs if (of := _of_best(one))]
     if not found:
         return
-    [(first, (share, best, seen)), *others] = found
-    many, of_what = len(found) > FEW_NAMES, {best for _, (_, best, _) in found}
-    each = [(of, share if many else f"{share} ({seen})") for of, (share, _, seen) in found]
+    [(first, (share, best, seen, _)), *others] = found
+    many, of_what = len(found) > FEW_NAMES, {best for _, (_, best, _, _) in found}
+    each = [(of, share if many else f"{share} ({seen})") for of, (share, _, seen, _) in found]
     said = (
         f"The final runs gave less than the best {' or '.join(sorted(of_what))}:"
         f" {by_finding(each, len(results.climbs))}"
         if others
         else f"{first.name}: the final runs gave {share} of the best {best} ({seen})"
     )
-    yield (
-        f"{said}. The best of several short windows is partly luck, but another number of users may"
-        " be better."
+    same = all(same for _, (_, _, _, same) in found)
+    why = (
+        "Both had the same number of users: short windows at two times differ by that much."
+        if same
+        else "The best of several short windows is partly luck, but another number of users may be"
+        " better."
     )
+    yield f"{said}. {why}"
 
 
-def _of_best(climb: Climb) -> tuple[str, str, str] | None:
-    """That share, and of what, in words; None where the promise is kept."""
+def _of_best(climb: Climb) -> tuple[str, str, str, bool] | None:
+    """That share, of what, both in words, and whether that had the knee's users; None where the
+    promise is kept.
+    """
     if not (found := below_best(climb)):
         return None
     seen = f"{units.significant(found.nopm)} NOPM at {number_of_users(found.users)}"
-    return percent(found.share), found.of, seen
+    return percent(found.share), found.of, seen, found.users == climb.knee_users
 
 
 def _elsewhere(results: Results) -> Iterator[str]:

@@ -142,7 +142,7 @@ def _longer_wait(resource: Resource, readings: KneeReadings) -> str:
         return ""
     longest = max(WAITS, key=lambda key: _waited(key, readings))
     own_s, longest_s = _waited(resource.key, readings), _waited(longest, readings)
-    if longest_s <= max(own_s, WORTH_SAYING):
+    if longest_s <= max(own_s, WORTH_SAYING) or share(longest_s) == share(own_s):
         return ""
     seen = f"{share(longest_s)} of their time (limit {share(BY_KEY[longest].limit)})"
     return f" Users waited longer for {BY_KEY[longest].called}: {seen}."

@@ -40,7 +40,7 @@ class Confirmed(NamedTuple):
         *fewer, most = self.others
         others = listed([*(f"{users:,}" for users in fewer), number_of_users(most)])
         share = f"at least {floor(100 * self.at_least)}% of the best candidate"
-        sure = share if self.at_least < 1 else "the best of them"
+        sure = share if self.at_least < 1 else "none did better"
         return f"Confirmed in up to {self.turns} turns with {others}: {sure}."
 
 

@@ -55,9 +55,8 @@ def finding(of: Levelling) -> str:
     if of.answer == "makes no difference":
         return f"{name}: more than {here}{OF_WHAT[resource]} makes no difference to NOPM"
     if of.answer == "still pays":
-        if _spare(of) is not None:
-            return f"{name}: more {what} pay{s} up to {here}, whose limit was not reached"
-        return f"{name}: more {what} still pay{s} at {here}, the most measured"
+        end = "the most measured" if _spare(of) is None else "whose limit was not reached"
+        return f"{name}: more {what} pay{s} up to {here}, {end}"
     if of.answer == "pays beyond":
         return f"{name}: more {what} still pay{s} beyond {here}"
     return f"{name}: more {what} stop{s} paying at {here}"

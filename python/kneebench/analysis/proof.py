@@ -165,10 +165,10 @@ def _sentence(relief: str, climb: Climb, gain: Estimate, verdict: Verdict, then:
         f" ({climb.configuration.constraint})" if relief in ("more cores", "more memory") else ""
     )
     words = {
-        "proved": "at least 5% more",
-        "refuted": "less than 5% more",
-        "suspected": "not settled by these runs",
+        "proved": "",
+        "refuted": ", less than 5% more",
+        "suspected": ", not settled by these runs",
     }
     found = BY_KEY.get(then) if verdict == "proved" else None
     next_limit = f"; the next limit is {found.called}" if found else ""
-    return f"With {relief}{limits}: {times_with_interval(gain)} NOPM, {words[verdict]}{next_limit}."
+    return f"With {relief}{limits}: {times_with_interval(gain)} NOPM{words[verdict]}{next_limit}."

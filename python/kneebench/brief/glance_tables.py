@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import compress
 
 from kneebench import units
 from kneebench.analysis.cpu_utilization import cpu_utilization
+from kneebench.analysis.fixed_rate import FixedRateLatency
 from kneebench.analysis.knee import final_rungs, metered
 from kneebench.analysis.knee_readings import KneeReadings
 from kneebench.analysis.price import PriceOfWork, prices_of_work
@@ -14,6 +15,7 @@ from kneebench.analysis.still_warming import still_warming
 from kneebench.analysis.wording import (
     FEW,
     FEW_MEANS,
+    number_of_users,
     percent,
     stop_reason,
     times_and_interval,
@@ -146,8 +148,8 @@ def at_the_rate(view: ViewModel) -> Table | None:
     caption = (
         f"At a fixed rate: open loop, {rate_per_s} transactions/s on every storage; latency"
         " counts from the intended start. Wait for a user: its share of the mean latency."
-        + f" {FEW_MEANS}"
-        * few
+        + f" {FEW_MEANS}" * few
+        + _slower_than_at_the_knee(view, found)
     )
     rows = (
         Row(
@@ -162,6 +164,22 @@ def at_the_rate(view: ViewModel) -> Table | None:
         for id_, one in found.items()
     )
     return Table(caption=caption, narrow=True, columns=_columns(view, RATE), rows=tuple(rows))
+
+
+def _slower_than_at_the_knee(view: ViewModel, found: Mapping[str, FixedRateLatency]) -> str:
+    """Why latency can be higher at a lower rate, where it is."""
+    slower = {
+        id_: one
+        for id_, one in found.items()
+        if (knee := view.knees.get(id_)) and one.mean_s.low > knee.latency_s.value
+    }
+    if not slower:
+        return ""
+    most = number_of_users(max(one.users for one in slower.values()))
+    return (
+        f" On {view.some([*slower])}, mean latency is higher here than at the knee: arrivals are"
+        f" random, so up to {most} are busy at once, and wait for each other."
+    )
 
 
 def _below(value: str, sure: str) -> str:

@@ -71,18 +71,14 @@ def _cloned(database: str, plan: DatabasePlan) -> str:
 
 def _crowded(view: ViewModel) -> Iterator[str]:
     warehouses = view.plan.workload.warehouses
-    users = {configuration: knee.users.value for configuration, knee in view.knees.items()}
-    crowded = [
-        configuration
-        for configuration, number in users.items()
-        if warehouses < WAREHOUSES_PER_USER * number
-    ]
+    per_user = {id_: warehouses / knee.users.value for id_, knee in view.knees.items()}
+    crowded = {id_: one for id_, one in per_user.items() if one < WAREHOUSES_PER_USER}
     if crowded:
-        fewest = units.rounded(warehouses / max(users.values()))
+        ends = [units.rounded(one(crowded.values())) for one in (min, max)]
         yield (
-            f"Only {fewest} warehouse{'' if fewest == '1' else 's'} per user at the {view.point}"
-            f" ({view.some(crowded)}). Below {WAREHOUSES_PER_USER} per user, row contention masks"
-            " storage differences."
+            f"Only {' to '.join(dict.fromkeys(ends))} warehouse{'' if ends[1] == '1' else 's'} per"
+            f" user at the {view.point} ({view.some([*crowded])}). Below {WAREHOUSES_PER_USER} per"
+            " user, row contention masks storage differences."
         )
 
 
