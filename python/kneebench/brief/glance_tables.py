@@ -15,6 +15,7 @@ from kneebench.analysis.still_warming import still_warming
 from kneebench.analysis.wording import (
     FEW,
     FEW_MEANS,
+    WAIT_MEANS,
     number_of_users,
     percent,
     stop_reason,
@@ -147,7 +148,7 @@ def at_the_rate(view: ViewModel) -> Table | None:
     rate_per_s = units.count(min(one.rate_per_s for one in found.values()))
     caption = (
         f"At a fixed rate: open loop, {rate_per_s} transactions/s on every storage; latency"
-        " counts from the intended start. Wait for a user: its share of the mean latency."
+        f" counts from the intended start. {WAIT_MEANS}"
         + f" {FEW_MEANS}" * few
         + _slower_than_at_the_knee(view, found)
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 from kneebench import units
 from kneebench.analysis.fixed_rate import LoadLevel
-from kneebench.analysis.wording import FEW_MEANS, listed, percent, percentile
+from kneebench.analysis.wording import FEW_MEANS, WAIT_MEANS, listed, percent, percentile
 from kneebench.brief import chart_theme
 from kneebench.brief.lines import Plane, Row, by_storage, line_colour
 from kneebench.brief.scales import Domain, latencies, latency_axis
@@ -126,7 +126,7 @@ def _table(view: ViewModel) -> Table:
     heads = (share, "Rate", "Users", *TITLES.values(), "Wait for a user")
     return Table(
         caption=(
-            "The points of the figures. Wait for a user: its share of the mean latency."
+            f"The points of the figures. {WAIT_MEANS}"
             f"{grew if behind else ''}{left_out}{f' {FEW_MEANS}' if few else ''}"
         ),
         narrow=True,
