@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from math import log
 from typing import Any
 
 from pydantic_core import to_jsonable_python
@@ -19,7 +20,7 @@ from kneebench.analysis.comparison import all_pairs, compare, own_floor
 from kneebench.analysis.configuration_summary import configuration_summaries, point
 from kneebench.analysis.control import control_caveats, controls
 from kneebench.analysis.course import course_caveats
-from kneebench.analysis.cpu_utilization import cpu_utilization
+from kneebench.analysis.cpu_utilization import cpu_per_transaction_s, cpu_utilization
 from kneebench.analysis.databases import by_database, database_document
 from kneebench.analysis.disturbance import KINDS, disturbances
 from kneebench.analysis.drift import Drift, drift, drift_caveat
@@ -39,7 +40,7 @@ from kneebench.analysis.outcome import exit_code, never_steady, never_steady_cav
 from kneebench.analysis.power import doubts
 from kneebench.analysis.price import prices_of_work
 from kneebench.analysis.proof import bottlenecks
-from kneebench.analysis.quantity_ratio import MEAN
+from kneebench.analysis.quantity_ratio import MEAN, NOPM
 from kneebench.analysis.quoted_load import REPEATED, limit_caveats, quoted_loads
 from kneebench.analysis.still_steady import still_steady
 from kneebench.analysis.sustained_load import Drains, drains
@@ -63,6 +64,8 @@ from kneebench.shelf import ENGINES
 
 FAR = 0.25
 """So far from what the climb had measured is said even where the final runs scatter as much."""
+BUSY, MOSTLY = 0.8, 0.5
+"""So busy are cores that limit a database as much as its storage does; of a ratio's logarithm."""
 OUTSIDE = frozenset(one.kind for one in KINDS)
 """Kinds of what disturbed a campaign from outside: a brief has it under its title."""
 BESIDE = (
@@ -420,6 +423,31 @@ def _weights(results: Results) -> Iterator[str]:
         yield f"Transactions were not equally heavy: {'; '.join(found)}."
 
 
+def _of_cpu_time(results: Results) -> Iterator[str]:
+    """Differences of two databases that both kept their cores busy, and that are mostly of the CPU
+    time of a transaction.
+    """
+    of = {climb.id: (climb, final_rungs(climb)) for climb in results.climbs}
+    for one in compare(results):
+        if one.quantity != NOPM.name or not one.differs:
+            continue
+        pair = [of[id_] for id_ in (one.baseline, one.configuration)]
+        busy = [used.mean.value if (used := cpu_utilization(rungs)) else 0.0 for _, rungs in pair]
+        took = [cpu_per_transaction_s(rungs) for _, rungs in pair]
+        if min(busy) < BUSY or not took[0] or not took[1]:
+            continue
+        if log(took[0] / took[1]) / log(one.ratio.value) > MOSTLY:
+            each = [
+                f"{units.time(time_s)} on {climb.configuration.name} with"
+                f" {number_of_users(climb.knee_users or 0)} ({percent(round(share, 2))} busy)"
+                for (climb, _), time_s, share in zip(pair, took, busy, strict=True)
+            ]
+            yield (
+                "Both kept the database's cores busy, and most of the difference in NOPM is CPU"
+                f" time per transaction: {listed(each)}. With more cores the ratio may be another."
+            )
+
+
 def _drifted(results: Results) -> Iterator[str]:
     yield from filter(None, (drift_caveat(drifts(results.climbs), len(results.climbs)),))
 
@@ -445,5 +473,6 @@ _CAVEATS: dict[str, Callable[[Results], Iterable[str]]] = {
     "drift": _drifted,
     "background": _background,
     "order_weights": _weights,
+    "cpu_time": _of_cpu_time,
 }
 """What finds the sentences of each kind."""

@@ -43,6 +43,19 @@ def cpu_utilization(rungs: Sequence[Rung]) -> CpuUtilization | None:
     )
 
 
+def cpu_per_transaction_s(rungs: Sequence[Rung]) -> float | None:
+    """CPU time of the database's cores for each transaction of these runs, in seconds; None if the
+    cores were not measured one by one. A load generator on the same cores is in it.
+    """
+    measured = [rung for rung in rungs if database_cores(rung) and rung.tally.throughput_per_s > 0]
+    if not measured:
+        return None
+    return estimate_of(
+        measured,
+        lambda rung: _mean(rung) * len(database_cores(rung)) / rung.tally.throughput_per_s,
+    ).value
+
+
 def database_cores(rung: Rung) -> frozenset[str]:
     """The names of the cores that it counts; empty if they were not measured one by one."""
     found = rung.quantities.get(QUANTITY)
