@@ -45,7 +45,7 @@ def test_one_line_says_what_was_tested_on_what_and_how_often(results: Results) -
     [
         (
             "default",
-            "95% CIs cover how rounds and restores differed on this machine within 5 min, not other"
+            "95% CIs cover how rounds and restores differed on this machine within 6 min, not other"
             " days, other machines or other drives of the same model.",
         ),
         (

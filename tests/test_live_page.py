@@ -469,7 +469,7 @@ serve(CampaignState(Path(sys.argv[1])), at, stop)
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
 def test_a_page_that_is_stopped_at_once_ends_without_a_word(folder: Path, name: str) -> None:
     command = [sys.executable, "-c", SIGNALLED, str(folder), name]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
 
 

@@ -183,4 +183,4 @@ def test_check_says_how_many_servers_are_up_in_short_rounds() -> None:
     (rounds,) = [one["seen"] for one in findings if one["subject"] == "rounds"]
     half = units.size(psutil.virtual_memory().total // 2)
     side_by_side = f"2 servers up side by side, each sized for {half} of memory"
-    assert rounds == f"10 to 14 rounds of 2 s windows; {side_by_side}"
+    assert rounds == f"10 to 24 rounds of 2 s windows; {side_by_side}"

@@ -36,6 +36,7 @@ def hold_window(rung: RungRunner, times: Schedule) -> HeldWindow:
 
     A second of load more follows it, the cool-down, where more than a few of its transactions are
     under way at its end: they end among others, not alone. None follows a load that only warms up.
+    Meters of power lag, so they always have that second.
     """
     marked_s = rung.users.mark("window")
     first, begin_s, begun = rung.sampler.last, rung.now_s, [rung.checkpoints_begun]
@@ -53,8 +54,8 @@ def hold_window(rung: RungRunner, times: Schedule) -> HeldWindow:
         late = rung.now_s > end_s + times.cycle_s + LATE_S
     rung.users.mark("cool_down")
     last = rung.sampler.last
-    cools = rung.order.phase != "warm_up"
-    if cools and under_way(rung.seconds, begin_s, rung.now_s) > UNDER_WAY:
+    share = under_way(rung.seconds, begin_s, rung.now_s)
+    if rung.clock_s or (rung.order.phase != "warm_up" and share > UNDER_WAY):
         rung.second("cooling down", 1.0, 0.0)
     ordered_s = max(times.window_s, due_s - marked_s)
     return HeldWindow(
