@@ -459,6 +459,7 @@ from kneebench.live.address import Address
 from kneebench.live.campaign_state import CampaignState
 from kneebench.live.page_server import serve
 from kneebench.stopping_signals import stop_at_signals
+signal.signal(signal.Signals[sys.argv[2]], signal.SIG_DFL)  # which nohup has ignored
 stop_at_signals()
 at, stop = Address("127.0.0.1", 0), lambda url: os.kill(os.getpid(), signal.Signals[sys.argv[2]])
 serve(CampaignState(Path(sys.argv[1])), at, stop)
@@ -469,7 +470,7 @@ serve(CampaignState(Path(sys.argv[1])), at, stop)
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
 def test_a_page_that_is_stopped_at_once_ends_without_a_word(folder: Path, name: str) -> None:
     command = [sys.executable, "-c", SIGNALLED, str(folder), name]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
 
 

@@ -214,7 +214,7 @@ def where_between(knee: Knee) -> str:
     """
     if knee.users.low >= knee.users.high:
         return ""
-    seen = f" (search rungs at its ends: {measured_at_ends(knee.ends)})" if knee.ends else ""
+    seen = f" (its ends: {measured_at_ends(knee.ends)})" if knee.ends else ""
     return f"Knee: {knee.users.low:.0f} to {number_of_users(knee.users.high)}{seen}."
 
 

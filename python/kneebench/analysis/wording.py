@@ -12,7 +12,7 @@ from kneebench.units import times as times
 
 DERIVED = "Derived from TPC-C, not comparable with TPC results."
 """The fair-use line, under every result for people."""
-WAIT_MEANS = "Wait for a user: the time until one was free, as a share of the mean."
+WAIT_MEANS = "Wait for a user to be free: its share of the mean."
 FEW_MEANS = f'"{FEW}": fewer than 100 samples exceed the percentile.'
 STOPS = {"invalid": "invalid rung", "budget": "limit reached"}
 """Names of stop reasons for people, where they are not the name in the plan and in files with

@@ -12,10 +12,7 @@ from kneebench.visible import visible
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|&#~$@])|^([-+]|\d+(?=[.)]\s))")
 """What Markdown reads as a mark: anywhere, or where a text begins."""
-ELSEWHERE = (
-    "This is the text of the brief. Its figures, the method, every rung and the evidence are in"
-    " brief.html or its PDF."
-)
+ELSEWHERE = "Its figures, the method, every rung and the evidence are in brief.html or its PDF."
 
 
 def markdown(brief: Brief) -> str:

@@ -36,8 +36,8 @@ def _caption(view: ViewModel) -> str:
     """How a verdict came about, and what would change it."""
     suspected = any(one.verdict == "suspected" for one in view.bottlenecks.values())
     first = (
-        "Each row names the first resource over its limit. Of several waits for the storage it"
-        " names the longest; data reads that wait behind writes count as writes."
+        "Each row names the first resource over its limit, of waits for the storage the longest;"
+        " data reads that wait behind writes count as writes."
     )
     return first + (
         " Suspected: inferred from the measurements. Proof is a change that raises the throughput:"
