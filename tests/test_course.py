@@ -15,7 +15,7 @@ from kneebench.analysis.headline import finding_line
 from kneebench.brief import Brief
 from kneebench.records import Climb, Configuration, Order, Results, Rung
 from tests.curves import rung
-from tests.recordings import recorded, section
+from tests.recordings import metered, recorded, section
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 ROUND_S = 25
@@ -123,13 +123,7 @@ def test_storages_that_stayed_have_no_caveat_and_their_rounds_in_the_appendix() 
 def with_cpu(climb: Climb, per_transaction_s: Sequence[float]) -> Climb:
     """The climb with so much CPU time of the load generator per transaction in each round."""
     rungs = [
-        one.model_copy(
-            update={
-                "tally": one.tally.model_copy(
-                    update={"load_generator_cpu_s": used_s * one.tally.window.completed}
-                )
-            }
-        )
+        metered(one, load_generator__cpu_per_transaction=used_s)
         for one, used_s in zip(climb.rungs, per_transaction_s, strict=True)
     ]
     return climb.model_copy(update={"rungs": tuple(rungs)})

@@ -333,19 +333,23 @@ def _measured_again(results: Results) -> Iterator[str]:
 
 def _below_best(results: Results) -> Iterator[str]:
     """Knees whose final runs gave less than a knee promises of the best rung that was seen."""
-    found = [(one.configuration, of) for one in results.climbs if (of := _of_best(one))]
+    found = [(climb, of) for climb in results.climbs if (of := below_best(climb))]
     if not found:
         return
-    [(first, (share, best, seen, _)), *others] = found
-    many, of_what = len(found) > FEW_NAMES, {best for _, (_, best, _, _) in found}
-    each = [(of, share if many else f"{share} ({seen})") for of, (share, _, seen, _) in found]
+    [(first, least), *others] = found
+    many, best = len(found) > FEW_NAMES, sorted({of.of for _, of in found})
+    each = [
+        (climb.configuration, percent(of.share) if many else f"{percent(of.share)} ({of.seen})")
+        for climb, of in found
+    ]
     said = (
-        f"The final runs gave less than the best {' or '.join(sorted(of_what))}:"
+        f"The final runs gave less than the best {' or '.join(best)}:"
         f" {by_finding(each, len(results.climbs))}"
         if others
-        else f"{first.name}: the final runs gave {share} of the best {best} ({seen})"
+        else f"{first.configuration.name}: the final runs gave {percent(least.share)} of the best"
+        f" {least.of} ({least.seen})"
     )
-    same = all(same for _, (_, _, _, same) in found)
+    same = all(of.users == climb.knee_users for climb, of in found)
     why = (
         "Both had the same number of users: short windows at two times differ by that much."
         if same
@@ -353,16 +357,6 @@ def _below_best(results: Results) -> Iterator[str]:
         " better."
     )
     yield f"{said}. {why}"
-
-
-def _of_best(climb: Climb) -> tuple[str, str, str, bool] | None:
-    """That share, of what, both in words, and whether that had the knee's users; None where the
-    promise is kept.
-    """
-    if not (found := below_best(climb)):
-        return None
-    seen = f"{units.significant(found.nopm)} NOPM at {number_of_users(found.users)}"
-    return percent(found.share), found.of, seen, found.users == climb.knee_users
 
 
 def _elsewhere(results: Results) -> Iterator[str]:

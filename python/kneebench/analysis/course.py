@@ -28,7 +28,7 @@ FEWEST = 8
 MOVED = 0.2
 """A smaller change is no finding. A database grows and ages in its rounds."""
 LEVEL = 0.995
-LOG_WRITE = "log.write_latency"
+LOG_WRITE, CPU_PER_TRANSACTION = "log.write_latency", "load_generator.cpu_per_transaction"
 WRITES_MOVED = 1.3
 """The same of the mean log write in the last third of the rounds, over that in the first."""
 
@@ -71,8 +71,8 @@ def cpu_speeds(rungs: Sequence[Rung]) -> list[float]:
 
     A faster storage changes that time, too: the speeds of two configurations are not compared.
     """
-    used_s = [one.tally.load_generator_cpu_s / (one.tally.window.completed or 1) for one in rungs]
-    return [fmean(used_s) / one for one in used_s] if all(used_s) else []
+    used_s = [used for rung in rungs if (used := rung.quantity(CPU_PER_TRANSACTION))]
+    return [fmean(used_s) / one for one in used_s] if len(used_s) == len(rungs) else []
 
 
 def speed_correlation(rungs: Sequence[Rung]) -> float | None:

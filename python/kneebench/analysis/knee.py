@@ -97,6 +97,11 @@ class BelowBest(NamedTuple):
     users: int
     of: str
 
+    @property
+    def seen(self) -> str:
+        """What the climb measured there, for people."""
+        return f"{significant(self.nopm)} NOPM at {number_of_users(self.users)}"
+
 
 def below_best(climb: Climb) -> BelowBest | None:
     """Where a climb looked for the most throughput, and its final runs gave less of it than a knee

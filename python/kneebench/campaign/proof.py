@@ -1,6 +1,5 @@
-"""Proofs of bottleneck verdicts: each knee again with what was short relieved, in turn with the
-knee as it was (A B B A). Each long run has its own restore; short rounds have servers that stay up
-side by side.
+"""Proofs of bottlenecks: a knee is measured as it was and with a resource relieved, in turn (A B B
+A). Each long run has its own restore; in short rounds all servers stay up side by side.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ from kneebench.analysis.proof import (
 )
 from kneebench.analysis.wording import listed
 from kneebench.campaign.bench import SideBySide
+from kneebench.campaign.expected_duration import proof_s
 from kneebench.campaign.machines.opening import Users
 from kneebench.campaign.restored import Context, Restored
 from kneebench.databases.engine import Engine
 from kneebench.errors import KneebenchError
 from kneebench.ladder.final_runs import Load
 from kneebench.ladder.rounds import in_turn
-from kneebench.plan.duration import restored_run_s, rounds_s
 from kneebench.plan.relief import ReliefError, Side, Spare, as_it_was, relieved
 from kneebench.plan.study import Study
 from kneebench.records import Climb, Configuration, Event, Order, Phase, Proof
@@ -87,8 +86,7 @@ class Tried:
 
 
 def prove(study: Study, campaign: Context, reliefs: Sequence[str] | None) -> None:
-    """Relieve what was short at every knee of the study that was measured, and keep what that
-    gained.
+    """Relieve what limits each measured knee of the study, and keep the gain.
 
     `reliefs`: those to try; if empty, what looks short; None: what the plan says. A relief that was
     tried and kept is not measured again. Raises what a campaign raises.
@@ -129,13 +127,9 @@ def _wanted(
 def _announced(configuration: Configuration, tried: Tried) -> str:
     """What is about to be measured, and how long that takes."""
     plans = [one.study.only_database for one, _ in tried.sides if one.study.measures_real_hardware]
-    if tried.short:
-        times_s = [
-            most * sum(rounds_s(one, ROUNDS) for one in plans) for most in (1, MOST_RESTORES)
-        ]
-    else:
-        times_s = [runs * sum(map(restored_run_s, plans)) for runs in (LEAST_RUNS, MOST_RUNS)]
-    least, most = map(units.rough_time, times_s)
+    least_s = sum(map(proof_s, plans))
+    times = MOST_RESTORES if tried.short else MOST_RUNS / LEAST_RUNS
+    least, most = map(units.rough_time, (least_s, times * least_s))
     sides = listed([side.relief or "as it was" for side, _ in tried.sides])
     time = f" in {least} to {most}" if plans else ""
     return f"proving what limits {configuration.name}{time}: {sides}, in turn"

@@ -84,7 +84,7 @@ class Follower:
             await asyncio.sleep(EVERY_S)
 
     async def look(self) -> None:
-        """Once; what has changed is told."""
+        """Look once, and tell what has changed."""
         heard_s, before = self.state.heard_s, self._status
         self._status = (self.state.finished, self.state.running)
         try:
