@@ -65,6 +65,20 @@ def work():
     time.sleep(30)
     print("not interrupted")
 """
+IN_A_RECORD = """
+import time
+from typing import Annotated
+from pydantic import BaseModel, PlainSerializer
+from signalled import signalled
+
+class Written(BaseModel):
+    part: Annotated[str, PlainSerializer(lambda part: signalled() or part)] = ""
+
+def work():
+    Written().model_dump_json()
+    time.sleep(30)
+    print("not interrupted")
+"""
 COMMANDS = """
 import signal, sys, time
 from types import SimpleNamespace
@@ -84,7 +98,12 @@ def drop():
     import in_a_destructor
     in_a_destructor.work()
 
-sys.modules["kneebench.cli"] = SimpleNamespace(main={"run": run, "drop": drop}[sys.argv[1]])
+def write():
+    import in_a_record
+    in_a_record.work()
+
+commands = {"run": run, "drop": drop, "write": write}
+sys.modules["kneebench.cli"] = SimpleNamespace(main=commands[sys.argv[1]])
 main()
 """
 """The command with another command line."""
@@ -266,13 +285,14 @@ def test_a_campaign_that_another_stopped_after_it_is_not_taken_for_the_one_witho
 
 
 @pytest.mark.parametrize("number", STOPPING)
-@pytest.mark.parametrize(("work", "printed"), [("run", "imported\n"), ("drop", "")])
+@pytest.mark.parametrize(("work", "printed"), [("run", "imported\n"), ("drop", ""), ("write", "")])
 def test_a_signal_where_an_interrupt_is_lost_or_misread_interrupts_a_moment_later(
     place: Path, number: signal.Signals, work: str, printed: str
 ) -> None:
     (place / "signalled.py").write_text(SIGNALLED.format(number=int(number)))
     (place / "in_an_import.py").write_text(IN_AN_IMPORT)
     (place / "in_a_destructor.py").write_text(IN_A_DESTRUCTOR)
+    (place / "in_a_record.py").write_text(IN_A_RECORD)
     command = [sys.executable, "-c", COMMANDS, work]
     done = subprocess.run(command, text=True, capture_output=True, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (130, printed, "")

@@ -19,7 +19,7 @@ _AGAIN_S = 0.01
 def stop_at_signals() -> None:
     """Let each stopping signal raise KeyboardInterrupt, where that ends the run.
 
-    A signal in an import waits for the end of the import: Python 3.11 and pydantic raise errors of
+    A signal in an import or in pydantic waits for its end: Python 3.11 and pydantic raise errors of
     their own there. A signal in code that swallows the interrupt is sent again.
     """
     _handle(_stop)
@@ -50,24 +50,25 @@ def _handle(handler: Callable[[int, FrameType | None], None] | signal.Handlers) 
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    importer = _importer(frame)
-    if importer is None:
+    waiting = _waiting(frame)
+    if waiting is None:
         raise KeyboardInterrupt(number)
 
     def interrupt(*event: object) -> None:
         sys.settrace(None)
         raise KeyboardInterrupt(number)
 
-    importer.f_trace = interrupt  # called when that frame continues
-    importer.f_trace_opcodes = True
+    waiting.f_trace = interrupt  # called when that frame continues
+    waiting.f_trace_opcodes = True
     sys.settrace(lambda *event: None)
 
 
-def _importer(frame: FrameType | None) -> FrameType | None:
-    """The outermost frame that waits for an import, if any does."""
+def _waiting(frame: FrameType | None) -> FrameType | None:
+    """The outermost frame that waits for an import or for pydantic, if any does."""
     found = None
     while frame:
-        if frame.f_code.co_filename.startswith("<frozen importlib"):
+        file = frame.f_code.co_filename
+        if file.startswith("<frozen importlib") or "/pydantic/" in file:
             found = frame.f_back
         frame = frame.f_back
     return found
