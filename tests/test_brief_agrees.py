@@ -179,6 +179,17 @@ def half_as_fast(rung: Rung) -> Rung:
     return with_tally(rung, window_s=2 * rung.tally.window_s)
 
 
+def test_a_ratio_that_the_climbs_do_not_confirm_has_theirs_beside_it(results: Results) -> None:
+    results = as_in_the_climb(results)
+    assert "climbs gave" not in cautions(results)
+    doubled = partial(with_share_of_new_orders, share=2.0)
+    apart = cautions(each(results, 1, doubled, "final_run"))
+    found = re.search(r"Memory: the climbs gave (.+)x at the knees, the final runs (.+)x \(", apart)
+    assert found and float(found[2]) == pytest.approx(2 * float(found[1]), rel=0.05)
+    both = each(each(results, 0, doubled, "final_run"), 1, doubled, "final_run")
+    assert "climbs gave" not in cautions(both)
+
+
 def test_a_report_that_does_not_find_the_climbs_knee_again_says_so(results: Results) -> None:
     results = as_in_the_climb(results)
     assert "is from the climb" not in cautions(results)

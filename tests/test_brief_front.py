@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kneebench import load
 from kneebench.analysis.cpu_utilization import cpu_utilization
 from kneebench.analysis.knee import final_rungs
 from kneebench.brief import Brief
@@ -38,6 +39,19 @@ def test_one_line_says_what_was_tested_on_what_and_how_often(results: Results) -
     ]
     header = brief.html().partition("</header>")[0]
     assert brief.setup in header and brief.document()["setup"] == brief.setup
+
+
+def test_that_line_names_the_drives_by_model_or_in_few_words_of_the_author() -> None:
+    results = load(SAMPLES / "default.kneebench")
+    [drive] = results.campaign.host.drives
+    assert drive.model.startswith("0x") and "disk:" not in Brief(results).setup
+    named = drive.model_copy(update={"model": "MZQL21T9HCJR"})
+    host = results.campaign.host.model_copy(update={"drives": (named,)})
+    modelled = with_campaign(results, host=host, drives_before=())
+    assert "disk: MZQL21T9HCJR" in Brief(modelled).setup.split(" · ")
+    for words, shown in (("2 × PM9A3, RAID 0", "2 × PM9A3, RAID 0"), ("long " * 9, "MZQL21T9HCJR")):
+        told = with_plan(modelled, brief={"storages": {"disk": words.strip()}})
+        assert f"disk: {shown}" in Brief(told).setup.split(" · ")
 
 
 @pytest.mark.parametrize(

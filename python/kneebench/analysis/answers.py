@@ -397,6 +397,38 @@ def _moved(climb: Climb) -> tuple[float, str] | None:
     return share, there
 
 
+def _climb_ratios(results: Results) -> Iterator[str]:
+    """Ratios of the climbs at the quoted numbers of users that the final runs do not confirm."""
+    climbs = {climb.id: climb for climb in results.climbs}
+    found = [
+        (climbs[one.configuration].configuration, units.times(seen), one.ratio)
+        for one in compare(results)
+        if one.quantity == NOPM.name
+        and (seen := _unconfirmed(climbs[one.configuration], climbs[one.baseline], one.ratio))
+    ]
+    if not found:
+        return
+    [(first, there, final), *others] = found
+    each = [(of, seen) for of, seen, _ in found]
+    said = (
+        f"The climbs gave other ratios at the knees: {by_finding(each, len(climbs))}"
+        if others
+        else f"{first.name}: the climbs gave {there} at the knees, the final runs {final}"
+    )
+    yield f"{said}. Minutes apart, the ratio differed by more than its interval says."
+
+
+def _unconfirmed(climb: Climb, base: Climb, final: Estimate) -> float | None:
+    """NOPM of the climb's knee over that of the baseline's, in the climbs; None where the final
+    runs' ratio agrees within its interval and the noise of both.
+    """
+    ours, theirs = knee_rung(climb), knee_rung(base)
+    if not ours or not theirs or not climb.of("search") or not theirs.tally.nopm:
+        return None
+    seen, noise = ours.tally.nopm / theirs.tally.nopm, 1 + max(own_floor(climb), own_floor(base))
+    return None if final.low / noise <= seen <= final.high * noise else seen
+
+
 def _background(results: Results) -> Iterator[str]:
     unequal = [
         work.sentence
@@ -464,6 +496,7 @@ _CAVEATS: dict[str, Callable[[Results], Iterable[str]]] = {
     "below_best": _below_best,
     "course": course_caveats,
     "knee_not_found_again": _elsewhere,
+    "climb_ratio": _climb_ratios,
     "drift": _drifted,
     "background": _background,
     "order_weights": _weights,

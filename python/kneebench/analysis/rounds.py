@@ -1,4 +1,4 @@
-"""Estimates from rounds; when enough rounds have been measured is decided in rounds_end.py.
+"""Estimates from rounds; when enough rounds have been measured is decided in final_estimates.py.
 
 In each round every configuration is measured once, for a short window; every few rounds each one is
 restored. Rounds of one restore are alike for two reasons that a plain t interval ignores: restores

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import cached_property
@@ -29,7 +30,7 @@ from kneebench.brief.sections import CONTENTS
 from kneebench.brief.view_model import ViewModel
 from kneebench.directories import CAMPAIGNS
 from kneebench.engine_properties import engine_properties
-from kneebench.records import Results, Rung
+from kneebench.records import Campaign, CountedDevice, Results, Rung
 from kneebench.results.atomic_write import writing
 from kneebench.results.given_campaigns import Given, given_campaign
 from kneebench.results.logo import as_uri, kept_logo
@@ -42,6 +43,10 @@ SIMULATED = (
     "Simulated: these figures come from a model of a database and its drives. No figure was"
     " measured on hardware."
 )
+FEW_LETTERS = 40
+"""Most letters of an author's words on a storage that the line under the title has room for."""
+NO_MODEL = "0x"
+"""Start of a virtual drive's model: a number of its maker."""
 WHOSE = "In the author's words, not kneebench's."
 
 
@@ -268,11 +273,39 @@ def _parts(view: ViewModel) -> Iterator[str]:
     host = campaign.host
     if view.plan.measures_real_hardware:
         yield f"{plural(host.cores, 'core')}, {units.size(host.memory_bytes)} of memory"
+        yield from _drives(view)
     ladder = view.plan.ladder
     if ladder.most_repeats:
         runs = max((len(climb.of("final_run")) for climb in view.climbs), default=0)
         yield f"{plural(runs, 'final run')} of {units.time(ladder.final_window)} each"
     yield "NOPM: New-Orders per minute"
+
+
+def _drives(view: ViewModel) -> Iterator[str]:
+    """Each storage's drives: in a few words of the plan's author, or their models; nothing of
+    emulated ones, and of those without a model.
+    """
+    words = view.plan.brief.storages
+    devices = {
+        climb.configuration.storage: climb.rungs[-1].devices for climb in view.climbs if climb.rungs
+    }
+    for storage, under in devices.items():
+        own = words.get(storage, "")
+        models = [] if view.campaign.emulated else _models(view.campaign, under)
+        if said := own if 0 < len(own) <= FEW_LETTERS else ", ".join(models):
+            yield f"{storage}: {said}"
+
+
+def _models(campaign: Campaign, devices: Sequence[CountedDevice]) -> list[str]:
+    """Models of a storage's drives, each once, with its number if there are several."""
+    found = {name: drive.model for drive in campaign.host.drives for name in drive.real[:1]}
+    found |= {drive.name: drive.model for drive in campaign.drives_before if drive.model}
+    named = Counter(found.get(device.name, "") for device in devices)
+    return [
+        f"{n} × {model}" if n > 1 else model
+        for model, n in named.items()
+        if model and not model.startswith(NO_MODEL)
+    ]
 
 
 def _database(view: ViewModel, database: str, engine: str) -> str:
