@@ -19,7 +19,7 @@ from kneebench.workload import RunningLoad, running_load
 
 NAME = "flat"
 ABOUT = "cost at 1,000 users over that at 16; memory a user"
-AIM, AIM_KIB = 1.2, 64.0
+AIM, AIM_KIB, LEDGER_NS = 1.2, 64.0, 150.0
 FEW, MANY, CONNECTIONS = 16, 1000, 200
 WAREHOUSES = 500
 """No function of these servers reads a table: the number only shapes the inputs."""
@@ -29,7 +29,7 @@ CLIENT, SERVER = (0,), (1,)
 
 def measure(size: Size) -> list[Ratio]:
     """On the simulated engine; and, where users can share connections, on PostgreSQL."""
-    rows = [_simulated(size)]
+    rows = [_simulated(size), _ledger(size)]
     with loaded(
         size,
         Workload(warehouses=1),
@@ -61,10 +61,32 @@ def _simulated(size: Size) -> Ratio:
     )
 
 
-def _simulated_us(users: int, size: Size) -> float:
+def _ledger(size: Size) -> Ratio:
+    """What the ledger of `kneebench durability` costs the load generator."""
+    kept, without = in_turn(
+        size.count(15, 2),
+        lambda: _simulated_us(FEW, size, ledger=True),
+        lambda: _simulated_us(FEW, size),
+    )
+    differences = [1000 * (a - b) for a, b in zip(kept, without, strict=True)]
+    note = "CPU with less CPU without it, in turn; a transaction on a real server takes 15 to 40 us"
+    return at_most(
+        "ledger of orders, CPU a transaction",
+        alone(differences),
+        LEDGER_NS,
+        unit="ns",
+        note=note,
+        us_with=fmean(kept),
+        us_without=fmean(without),
+    )
+
+
+def _simulated_us(users: int, size: Size, *, ledger: bool = False) -> float:
     """CPU microseconds a transaction of users on the simulated engine."""
     server = simulated_server(SimulatedStorage(), Workload(warehouses=WAREHOUSES), SEED)
-    generator = server.load_generator(GeneratorSpec(**generator_values(users, WAREHOUSES)))
+    generator = server.load_generator(
+        GeneratorSpec(**generator_values(users, WAREHOUSES, ledger=ledger))
+    )
     generator.ready()
     with running_load(generator) as load:
         _completed(load, size.count(8_000, 1_000))

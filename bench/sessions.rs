@@ -96,6 +96,7 @@ impl Values {
             connections: 0,
             workers: 1,
             cores: Vec::new(),
+            ledger: false,
         }
     }
 }

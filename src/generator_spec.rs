@@ -35,6 +35,8 @@ pub struct GeneratorSpec {
     pub workers: u32,
     /// Cores to pin the workers to, in turn; empty: not pinned.
     pub cores: Vec<usize>,
+    /// Keep a ledger of the orders, for what a crash loses.
+    pub ledger: bool,
 }
 
 impl GeneratorSpec {
@@ -92,7 +94,11 @@ impl GeneratorSpec {
     }
 
     pub fn terminal_options(&self) -> TerminalOptions {
-        TerminalOptions { think_times: self.think_times, retries: self.retries }
+        TerminalOptions {
+            think_times: self.think_times,
+            retries: self.retries,
+            ledger: self.ledger,
+        }
     }
 
     /// The users of one worker, counted from 0. Shares differ by at most one.
@@ -146,6 +152,7 @@ mod tests {
             connections: 0,
             workers: 4,
             cores: Vec::new(),
+            ledger: false,
         }
     }
 

@@ -10,6 +10,7 @@ pub mod generator_spec;
 pub mod histogram;
 pub mod input_generator;
 pub mod inputs;
+pub mod ledger;
 pub mod load_generator;
 pub mod loading;
 pub mod pool;

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 use crate::generator_spec::GeneratorSpec;
+use crate::ledger::Ledger;
 use crate::session::{Connector, Error};
 use crate::shared_state::{SECOND_NS, SharedState, Tick};
 use crate::tally::Tally;
@@ -47,6 +48,8 @@ pub trait LoadGenerator: Send + Sync {
     fn tick(&self, keep_waiting: KeepWaiting) -> Result<Tick, GeneratorError>;
     fn mark(&self, phase: &str) -> Result<f64, GeneratorError>;
     fn stop(&self, keep_waiting: KeepWaiting) -> Result<Report, GeneratorError>;
+    /// The ledger of a load that has stopped, once; empty unless its spec wants one.
+    fn take_ledger(&self) -> Result<Ledger, GeneratorError>;
 }
 
 /// A load generator on its own threads; each has a runtime and a share of the users.
@@ -67,6 +70,7 @@ struct State {
     reported_s: u64,
     /// CPU time of the workers at the two marks.
     cpu_s: [f64; 2],
+    ledger: Ledger,
 }
 
 impl<C: Connector + Send + Sync + 'static> ThreadedLoadGenerator<C> {
@@ -238,7 +242,12 @@ impl<C: Connector + Send + Sync + 'static> LoadGenerator for ThreadedLoadGenerat
             sum.merge(&tally.map_err(|error| GeneratorError::Broken(error.message))?);
         }
         sum.identity().map_err(GeneratorError::Broken)?;
+        state.ledger = std::mem::take(&mut sum.ledger);
         Ok(sum.report(self.rung(&state, whole_s)))
+    }
+
+    fn take_ledger(&self) -> Result<Ledger, GeneratorError> {
+        Ok(std::mem::take(&mut self.state().ledger))
     }
 }
 

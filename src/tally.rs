@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::histogram::Latencies;
 use crate::inputs::Kind;
+use crate::ledger::Ledger;
 use crate::session::{Delay, ErrorClass, Outcome};
 
 /// Error codes counted separately, each with its first message; further ones are counted as
@@ -134,6 +135,8 @@ pub struct Tally {
     stamped: u64,
     /// Users' time in the window that no latency has, less that of latencies after its end.
     edges_ns: i64,
+    /// Empty unless the load keeps one.
+    pub ledger: Ledger,
 }
 
 impl Tally {
@@ -234,6 +237,7 @@ impl Tally {
         self.delay.merge(&other.delay);
         self.stamped += other.stamped;
         self.edges_ns += other.edges_ns;
+        self.ledger.merge(&other.ledger);
     }
 
     /// Check that the counters add up. If not, the load generator is faulty and its results must

@@ -56,7 +56,7 @@ async fn run<C: Clock, S: Session>(
     handle: &TerminalHandle,
 ) -> bool {
     let (kind, started_ns) = (transaction.kind(), clock.now_ns());
-    handle.started(kind, started_ns);
+    handle.started(transaction, started_ns);
     let outcome = execute(session, transaction, handle).await;
     let read_ns = clock.now_ns();
     let delay = session.delay().and_then(|delay| delay.within(read_ns - started_ns));

@@ -12,7 +12,8 @@ use std::time::Duration;
 use crate::arrivals::Arrivals;
 use crate::clock::Clock;
 use crate::input_generator::InputGenerator;
-use crate::inputs::Kind;
+use crate::inputs::{Kind, Transaction};
+use crate::ledger::{self, Entry};
 use crate::session::{ErrorClass, Outcome};
 use crate::shared_state::{SECOND_NS, SecondTally, SharedState, WAITING_NS};
 use crate::tally::{Call, Start, Tally};
@@ -23,6 +24,8 @@ pub struct TerminalOptions {
     /// Keying and think times (a closed loop's; an open loop has its schedule instead).
     pub think_times: bool,
     pub retries: u32,
+    /// Keep a ledger of the orders.
+    pub ledger: bool,
 }
 
 /// The run state of one worker; used on its thread only.
@@ -43,6 +46,8 @@ pub struct WorkerState {
     sleepers: RefCell<Vec<Option<Waker>>>,
     /// Start of the transaction of each terminal; `NONE_NS` without one.
     under_way_ns: RefCell<Vec<u64>>,
+    /// The order of each terminal that waits for its answer, where a ledger is kept.
+    open_orders: RefCell<Vec<Option<Entry>>>,
 }
 
 const NONE_NS: u64 = u64::MAX;
@@ -68,6 +73,7 @@ impl WorkerState {
             all_lost: Cell::new(false),
             sleepers: RefCell::default(),
             under_way_ns: RefCell::default(),
+            open_orders: RefCell::default(),
         })
     }
 
@@ -76,6 +82,7 @@ impl WorkerState {
         self.shared.alive.fetch_add(1, Relaxed);
         self.sleepers.borrow_mut().push(None);
         self.under_way_ns.borrow_mut().push(NONE_NS);
+        self.open_orders.borrow_mut().push(None);
         TerminalHandle { state: Rc::clone(self), number: self.sleepers.borrow().len() - 1 }
     }
 
@@ -123,6 +130,7 @@ impl WorkerState {
                 .count() as u64;
         }
         tally.lost_users += tally.abandon(lost);
+        tally.ledger.unknown.extend(self.open_orders.take().into_iter().flatten());
         tally
     }
 
@@ -204,9 +212,12 @@ impl TerminalHandle {
         }
     }
 
-    pub fn started(&self, kind: Kind, at_ns: u64) {
+    pub fn started(&self, transaction: &Transaction, at_ns: u64) {
         self.state.under_way_ns.borrow_mut()[self.number] = at_ns;
-        self.state.tally.borrow_mut().started(kind);
+        self.state.tally.borrow_mut().started(transaction.kind());
+        if self.state.options.ledger {
+            self.state.open_orders.borrow_mut()[self.number] = ledger::entry(transaction);
+        }
     }
 
     pub fn retried(&self, kind: Kind, code: &str) {
@@ -216,6 +227,9 @@ impl TerminalHandle {
     pub fn ended(&self, call: &Call, outcome: &Outcome) {
         self.state.under_way_ns.borrow_mut()[self.number] = NONE_NS;
         self.state.ended(call, outcome);
+        if let Some(order) = self.state.open_orders.borrow_mut()[self.number].take() {
+            self.state.tally.borrow_mut().ledger.enter(order, outcome, call.read_ns());
+        }
     }
 
     pub fn retries(&self) -> u32 {

@@ -41,6 +41,7 @@ class GeneratorSpec:
     rungs of one `seed`. `rate_per_s` is None for a closed loop. `drain_s` is the time that a queue
     (of an open loop, or for a connection) may take to empty after the window. `connections` are
     shared by the users; 0: one per user. Workers are pinned to `cores` in turn; empty: not pinned.
+    `ledger`: keep what tells each order, for what a crash loses.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class GeneratorSpec:
         connections: int = 0,
         workers: int,
         cores: Sequence[int] = (),
+        ledger: bool = False,
     ) -> None: ...
     @property
     def users(self) -> int: ...
@@ -92,6 +94,8 @@ class GeneratorSpec:
     def workers(self) -> int: ...
     @property
     def cores(self) -> list[int]: ...
+    @property
+    def ledger(self) -> bool: ...
 
 @final
 class Address:
@@ -227,6 +231,14 @@ class LoadGenerator:
 
     def stop(self) -> Report:
         """Let every transaction that began end, close the connections; the tally."""
+
+    def take_ledger(self) -> tuple[bytes, bytes]:
+        """The orders of a load that has stopped, once: acknowledged, and without an answer.
+
+        An order is six 32-bit integers, little-endian: warehouse, district, customer, number of
+        lines, sum of the items, sum of the quantities. An acknowledged one has the nanoseconds
+        since go behind them, a 64-bit integer.
+        """
 
 @final
 class SimulatedServer:

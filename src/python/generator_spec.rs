@@ -15,7 +15,7 @@ impl GeneratorSpec {
     #[pyo3(signature = (
         *, users, first_user = 0, all_users = 0, warehouses, profile, home,
         think_times = false, retries = 0, seed, stream, rate_per_s = None, drain_s = 10.0,
-        connections = 0, workers, cores = Vec::new()
+        connections = 0, workers, cores = Vec::new(), ledger = false
     ))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn new(
@@ -34,6 +34,7 @@ impl GeneratorSpec {
         connections: u32,
         workers: u32,
         cores: Vec<usize>,
+        ledger: bool,
     ) -> PyResult<Self> {
         let profile = profile.parse().map_err(PyValueError::new_err::<String>)?;
         let home = home.parse().map_err(PyValueError::new_err::<String>)?;
@@ -53,6 +54,7 @@ impl GeneratorSpec {
             connections,
             workers,
             cores,
+            ledger,
         };
         spec.check().map_err(PyValueError::new_err)?;
         Ok(spec)

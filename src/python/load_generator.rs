@@ -3,10 +3,12 @@
 use std::cell::RefCell;
 
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use super::address::Address;
 use super::errors::generator_error;
 use crate::generator_spec::GeneratorSpec;
+use crate::ledger::Entry;
 use crate::load_generator::{self, GeneratorError, KeepWaiting};
 use crate::shared_state::Tick;
 use crate::tally::report::Report;
@@ -68,5 +70,20 @@ impl LoadGenerator {
 
     fn stop(&self, py: Python<'_>) -> PyResult<Report> {
         self.wait(py, |load_generator, keep_waiting| load_generator.stop(keep_waiting))
+    }
+
+    /// Entries as 32-bit integers, little-endian: acknowledged, each with its nanoseconds since go
+    /// (64 bits), then unknown.
+    fn take_ledger<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
+        let ledger = self.wait(py, |load_generator, _| load_generator.take_ledger())?;
+        let words = |entry: Entry| entry.into_iter().flat_map(i32::to_le_bytes);
+        let acknowledged = ledger.acknowledged.into_iter();
+        let acknowledged: Vec<u8> =
+            acknowledged.flat_map(|(entry, ns)| words(entry).chain(ns.to_le_bytes())).collect();
+        let unknown: Vec<u8> = ledger.unknown.into_iter().flat_map(words).collect();
+        Ok((PyBytes::new(py, &acknowledged), PyBytes::new(py, &unknown)))
     }
 }

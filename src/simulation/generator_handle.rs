@@ -4,6 +4,7 @@
 use super::Simulation;
 use super::world::World;
 use crate::generator_spec::GeneratorSpec;
+use crate::ledger::Ledger;
 use crate::load_generator::{GeneratorError, KeepWaiting, LoadGenerator};
 use crate::shared_state::Tick;
 use crate::tally::report::Report;
@@ -54,6 +55,10 @@ impl LoadGenerator for SimulatedLoadGenerator {
 
     fn stop(&self, _: KeepWaiting) -> Result<Report, GeneratorError> {
         self.change(World::stop)
+    }
+
+    fn take_ledger(&self) -> Result<Ledger, GeneratorError> {
+        self.change(|world, _| Ok(std::mem::take(&mut world.ledger)))
     }
 }
 

@@ -13,6 +13,7 @@ use crate::clock::Clock;
 use crate::executor::{Executor, SimulatedClock};
 use crate::generator_spec::GeneratorSpec;
 use crate::input_generator::InputGenerator;
+use crate::ledger::Ledger;
 use crate::load_generator::GeneratorError;
 use crate::pool::ConnectionSource;
 use crate::random::Stream;
@@ -32,13 +33,22 @@ pub struct World {
     created: u64,
     ready: BTreeMap<u64, GeneratorSpec>,
     load_generator: Option<ActiveGenerator>,
+    /// Of the latest load that has stopped.
+    pub ledger: Ledger,
 }
 
 impl World {
     pub fn new(model: &Model) -> Self {
         let (executor, database) =
             (Executor::default(), Rc::new(RefCell::new(Database::new(model))));
-        Self { executor, database, created: 0, ready: BTreeMap::new(), load_generator: None }
+        Self {
+            executor,
+            database,
+            created: 0,
+            ready: BTreeMap::new(),
+            load_generator: None,
+            ledger: Ledger::default(),
+        }
     }
 
     pub fn now_ns(&self) -> u64 {
@@ -159,10 +169,11 @@ impl World {
             self.mark(number, "cool_down")?;
         }
         let generator = self.end(number)?;
-        let tally = generator
+        let mut tally = generator
             .state
             .end(&format!("no response in {} s after the end", RESPONSE_LIMIT.as_secs()));
         tally.identity().map_err(GeneratorError::Broken)?;
+        self.ledger = std::mem::take(&mut tally.ledger);
         Ok(tally.report(generator.rung()))
     }
 

@@ -12,6 +12,7 @@ use crate::executor::{Executor, SimulatedClock};
 use crate::histogram::Latency;
 use crate::input_generator::Workload;
 use crate::inputs::{Home, Profile, constants};
+use crate::ledger::{Ledger, entry};
 use crate::random::Stream;
 use crate::session::{Delay, Error};
 use crate::shared_state::{SharedState, Tick};
@@ -126,7 +127,7 @@ impl Scenario {
 }
 
 fn options(think_times: bool, retries: u32) -> TerminalOptions {
-    TerminalOptions { think_times, retries }
+    TerminalOptions { think_times, retries, ledger: false }
 }
 
 fn whole(tally: &Report, count: impl Fn(&Counts) -> u64) -> u64 {
@@ -184,6 +185,43 @@ fn a_lost_connection_ends_its_terminal_and_leaves_one_unknown() {
     let tally = scenario.close(0);
     assert_eq!((whole(&tally, |counts| counts.unknown), tally.lost_users), (1, 1));
     assert_eq!(tally.errors[0].first, "connection closed");
+}
+
+#[test]
+fn a_ledger_has_every_order_that_was_acknowledged_and_those_without_an_answer() {
+    let refused = |class| Outcome::Failed(Error::new(class, "no"));
+    let answers = [
+        vec![Outcome::Committed; 40],
+        vec![refused(ErrorClass::RolledBack); 20],
+        vec![Outcome::Committed; 40],
+        vec![refused(ErrorClass::Lost); 3],
+    ]
+    .concat();
+    let kept = TerminalOptions { ledger: true, ..options(false, 0) };
+    let mut scenario = Scenario::new(4, kept, None, MS, &answers);
+    scenario.executor.run_until(S);
+    let executed = scenario.executed.borrow().clone();
+    scenario.state.close(scenario.clock.now_ns(), Duration::ZERO);
+    scenario.executor.abandon();
+    let ledger = scenario.state.end("no response").ledger;
+    let orders = |which: &[Transaction]| which.iter().filter_map(entry).collect::<Vec<_>>();
+    // answers come in the order of the calls: all take equally long
+    let answered = [&executed[..40], &executed[60..100], &executed[103..executed.len() - 1]];
+    let acknowledged = ledger.acknowledged.iter().map(|(entry, _)| *entry).collect::<Vec<_>>();
+    assert_eq!(acknowledged, orders(&answered.concat()));
+    assert!(ledger.acknowledged.is_sorted_by_key(|(_, read_ns)| *read_ns));
+    assert!(ledger.acknowledged.iter().all(|(_, read_ns)| (MS..S).contains(read_ns)));
+    let open = [&executed[100..103], &executed[executed.len() - 1..]];
+    assert_eq!(ledger.unknown, orders(&open.concat()));
+    assert!(!ledger.unknown.is_empty(), "a seed with an order among these");
+}
+
+#[test]
+fn a_load_without_a_ledger_keeps_none() {
+    let mut scenario = Scenario::new(2, options(false, 0), None, MS, &[]);
+    scenario.executor.run_until(S);
+    scenario.state.close(scenario.clock.now_ns(), Duration::ZERO);
+    assert_eq!(scenario.state.end("no response").ledger, Ledger::default());
 }
 
 #[test]

@@ -62,8 +62,10 @@ def on_cores(workload: Workload, cores: Sequence[int]) -> Workload:
     return workload.model_copy(update=update)
 
 
-def generator_spec(workload: Workload, seed: int, order: Order) -> GeneratorSpec:
-    """Specification of a rung; `seed`: of the random streams.
+def generator_spec(
+    workload: Workload, seed: int, order: Order, *, ledger: bool = False
+) -> GeneratorSpec:
+    """Specification of a rung; `seed`: of the random streams, `ledger`: its orders are kept.
 
     Without a number in the plan, the workers follow its client cores, or else the machine.
     """
@@ -83,4 +85,5 @@ def generator_spec(workload: Workload, seed: int, order: Order) -> GeneratorSpec
         connections=workload.connections,
         workers=workload.load_generator_threads or automatic,
         cores=workload.load_generator_cores,
+        ledger=ledger,
     )
