@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
@@ -16,21 +17,51 @@ from kneebench.lab.journal import Journal
 from kneebench.lab.limits import DatabaseLimits, Resources
 from kneebench.lab.topology import chosen, others
 from kneebench.lab.volumes import Volumes
+from kneebench.lab.volumes.power_cut import Moments
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.storage import Storage
 from kneebench.records import Configuration, Watch
 
 
+class DrivePower:
+    """The power of a storage's emulated drives, whose writes are recorded."""
+
+    def __init__(self, volumes: Volumes, storage: str) -> None:
+        self._volumes, self._storage = volumes, storage
+        self._moments: Moments
+
+    def begin(self) -> None:
+        """A load begins: it can be cut at any moment from here on."""
+        self._moments = self._volumes.note_moments(self._storage)
+
+    def cut(self) -> None:
+        """Cut it now, and mount what is left. Raises OSError where that does not mount."""
+        self._volumes.cut_power(self._moments, self._moments.stop())
+
+    def moments(self, number: int) -> list[float]:
+        """Random moments of the load, by the monotonic clock; the latest first."""
+        noted = self._moments.noted
+        chosen = random.sample(noted, min(number, len(noted)))
+        return sorted((one.at_s for one in chosen), reverse=True)
+
+    def cut_at(self, at_s: float) -> None:
+        """Mount what a cut at that moment could have left, as `cut` does."""
+        moment = next(one for one in self._moments.noted if one.at_s == at_s)
+        self._volumes.cut_power(self._moments, moment)
+
+
 class Prepared(NamedTuple):
     """A configuration that is ready for its database.
 
-    The paths of `storage` are those that its files go to; its processes get `limits`.
+    The paths of `storage` are those that its files go to; its processes get `limits`. `power`: of
+    its drives, where it can be cut.
     """
 
     configuration: Configuration
     storage: Storage
     resources: Resources
     limits: DatabaseLimits | None = None
+    power: DrivePower | None = None
 
 
 class Shares:
@@ -94,7 +125,10 @@ class Lab(Shares):
 
     def __init__(self, plan: DatabasePlan, journal: Journal) -> None:
         super().__init__(plan)
-        self._journal, self._volumes = journal, Volumes(journal, plan.emulated_path)
+        self._journal, self._volumes = (
+            journal,
+            Volumes(journal, plan.emulated_path, recorded=plan.recorded),
+        )
 
     def close(self) -> None:
         """Put back what was kept for the next configuration: emulated drives."""
@@ -116,4 +150,6 @@ class Lab(Shares):
                 )
             own = resources._replace(pinned=resources.pinned and bool(configuration.constraint))
             limits = DatabaseLimits(own, storage.paths, self._journal, stack)
-            yield Prepared(configuration, storage, resources, limits)
+            recorded = self.plan.recorded and configuration.storage
+            power = DrivePower(self._volumes, configuration.storage) if recorded else None
+            yield Prepared(configuration, storage, resources, limits, power)

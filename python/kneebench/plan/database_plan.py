@@ -36,7 +36,7 @@ class DatabasePlan(NamedTuple):
     begin after as many transactions (`Ladder.aligned`). `raw_profile`: its storages are measured
     without it, too. `first_id`: the configuration of the whole plan that is measured first.
     `by_default`: the plan is kneebench's default, which no file has. `hosts`: the other machines
-    that take part.
+    that take part. `recorded`: the writes of its emulated drives are recorded, for power cuts.
     """
 
     name: str
@@ -55,6 +55,7 @@ class DatabasePlan(NamedTuple):
     first_id: str = ""
     by_default: bool = False
     hosts: Hosts = Hosts()
+    recorded: bool = False
 
     @property
     def engine(self) -> EngineProperties:

@@ -33,19 +33,35 @@ class EmulatedDrive(Part):
     ]
     size: Annotated[Bytes, Field(ge=LEAST_BYTES, description="Its capacity")]
     count: Annotated[Whole, Field(ge=1, le=24, description="Number of such drives")] = 1
+    flushes: Annotated[
+        Literal["obeyed", "ignored"],
+        Field(
+            description=(
+                "Flushes of the drive, for power cuts of `durability`: ignored ones lose what the"
+                " database has flushed"
+            )
+        ),
+    ] = "obeyed"
+
+
+def can_lose_power(drive: str | EmulatedDrive) -> bool:
+    """Whether a power cut of a volume's drive can be emulated: a file in memory has no cache."""
+    return isinstance(drive, EmulatedDrive) and drive.emulated != "memory"
 
 
 class EmulatedDevice(NamedTuple):
     """A device that emulated drives are made as: one drive, or a layout of several with the
     capacity and the limits that it has by its definition.
 
-    `emulated`: the class of its drives; `size`: its capacity in bytes; `copies`: of each block.
+    `emulated`: the class of its drives; `size`: its capacity in bytes; `copies`: of each block;
+    `deaf`: it ignores flushes.
     """
 
     emulated: str
     size: int
     drives: int = 1
     copies: int = 1
+    deaf: bool = False
 
 
 def _form(drive: object) -> str:
@@ -186,14 +202,18 @@ class Volume(Part):
 
         >>> sata = {"emulated": "sata", "size": "4GiB", "count": 8}
         >>> Volume.model_validate({"drives": [sata], "layout": "raid10"}).emulated_devices
-        (EmulatedDevice(emulated='sata', size=17179869184, drives=8, copies=2),)
+        (EmulatedDevice(emulated='sata', size=17179869184, drives=8, copies=2, deaf=False),)
         """
         drives, count = self.emulated_drives, len(self.emulated_drives)
         if not drives or self.file_system.type == "btrfs":
-            return tuple(EmulatedDevice(one.emulated, self.size or one.size) for one in drives)
+            return tuple(
+                EmulatedDevice(one.emulated, self.size or one.size, deaf=one.flushes == "ignored")
+                for one in drives
+            )
         copies = COPIES[self.layout]
         size = (self.size or drives[0].size) * count // copies
-        return (EmulatedDevice(drives[0].emulated, size, count, copies),)
+        ignored = any(one.flushes == "ignored" for one in drives)
+        return (EmulatedDevice(drives[0].emulated, size, count, copies, ignored),)
 
     @property
     def drive_count(self) -> int:

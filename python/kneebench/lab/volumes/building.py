@@ -7,6 +7,7 @@ import os
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from kneebench.directories import make_directory
 from kneebench.errors import PlanError
@@ -19,9 +20,9 @@ from kneebench.lab.journal import Journal
 from kneebench.lab.kernel_settings import READ_AHEAD, SettingsOfDrives, btrfs_file, queue_file
 from kneebench.lab.own_devices import POINT, is_array_of
 from kneebench.lab.permission import WritableDevice, claim, made
-from kneebench.lab.programs import wait_until
+from kneebench.lab.programs import run_program, wait_until
 from kneebench.lab.removal import ours
-from kneebench.lab.volumes.emulated import emulated_drive, emulated_parts
+from kneebench.lab.volumes.emulated import emulated_parts
 from kneebench.lab.volumes.layouts import (
     by_drive,
     by_md,
@@ -32,25 +33,46 @@ from kneebench.lab.volumes.layouts import (
     recorded_table,
     write_table,
 )
+from kneebench.lab.volumes.power_cut import Moment, Moments, WriteRecording
 from kneebench.lab.volumes.preconditioner import Preconditioner
 from kneebench.lab.volumes.recording import record_change
 from kneebench.plan.storage import ROLES, Storage
-from kneebench.plan.volume import Volume
+from kneebench.plan.volume import EmulatedDevice, Volume
 from kneebench.records import Watch
 
 ENDING_S = 1.0
 """A program that was killed refuses I/O a moment before it has ended."""
 
 
+class MountedVolume(NamedTuple):
+    """A volume on its devices, and the entry in the journal that unmounts it."""
+
+    volume: Volume
+    devices: list[WritableDevice]
+    point: Path
+    change: MountedFileSystem
+
+    def mount(self) -> None:
+        """Mount it there. Raises OSError."""
+        run_on(
+            self.devices,
+            *mount_command(self.volume, [one.path for one in self.devices], self.point),
+        )
+
+
 class Volumes:
-    """Makes the volumes of storages; `emulated_in` has the files of emulated drives.
+    """Makes the volumes of storages; `emulated_in` has the files of emulated drives. `recorded`:
+    their writes are recorded, for power cuts, and they are not preconditioned.
 
     An emulated drive is made when it is first needed and kept until `close`, as a real one stays in
     its slot.
     """
 
-    def __init__(self, journal: Journal, emulated_in: Path) -> None:
-        self._journal, self._emulated_in = journal, emulated_in
+    def __init__(self, journal: Journal, emulated_in: Path, *, recorded: bool = False) -> None:
+        self._journal, self._emulated_in, self._recorded = journal, emulated_in, recorded
+        self._recordings: dict[str, list[WriteRecording]] = {}
+        """By the storage's name."""
+        self._mounts: list[MountedVolume] = []
         self._preconditioner = Preconditioner(journal)
         self._emulated: dict[tuple[str, str], list[WritableDevice]] = {}
         self._kept = contextlib.ExitStack()
@@ -60,7 +82,24 @@ class Volumes:
         for devices in self._emulated.values():
             self._preconditioner.forget(device.path for device in devices)
         self._emulated.clear()
+        self._recordings.clear()
         self._kept.close()
+
+    def note_moments(self, name: str) -> Moments:
+        """Note how far the recordings of a storage's drives are, from now on."""
+        return Moments(self._recordings.get(name, []))
+
+    def cut_power(self, moments: Moments, moment: Moment) -> None:
+        """Have the drives lose what a power cut at that moment loses, and mount the volumes again.
+        No server runs on them. Raises OSError where one does not mount.
+        """
+        for mounted in reversed(self._mounts):
+            mounted.change.undo()
+        moments.lose(moment)
+        for mounted in self._mounts:
+            for device in mounted.devices:
+                run_program("blockdev", "--flushbufs", device.path)
+            mounted.mount()
 
     @contextlib.contextmanager
     def mounted(self, name: str, storage: Storage, watch: Watch) -> Iterator[Storage]:
@@ -69,6 +108,7 @@ class Volumes:
         Refused for a drive that must not be written to.
         """
         with contextlib.ExitStack() as stack:
+            stack.callback(self._mounts.clear)
             volumes, paths, settled = storage.volumes_by_path, {}, set[str]()
             ids = {key: uuid.uuid4() for key in volumes}
             settings = {
@@ -80,7 +120,8 @@ class Volumes:
                 """Settings first: drives are preconditioned under those they are measured with."""
                 with _as_plan_error("cannot prepare the drives", volumes[key]):
                     settings[key].put(volumes[key].drive_settings, drives)
-                    self._preconditioner.prepare(drives, volumes[key], watch)
+                    if not self._recorded:
+                        self._preconditioner.prepare(drives, volumes[key], watch)
 
             with _as_plan_error("cannot make partitions", storage):
                 partitions = self._partitions(storage, ids, stack, prepare, watch)
@@ -192,7 +233,7 @@ class Volumes:
         for keys in storage.on_emulated_drives:
             if key in keys and (name, key) not in self._emulated:
                 volumes = [storage.volumes_by_path[one] for one in keys]
-                devices_of_each = self._kept.enter_context(self._emulate(volumes))
+                devices_of_each = self._kept.enter_context(self._emulate(name, volumes))
                 own_keys = [(name, one) for one in keys]
                 self._emulated |= dict(zip(own_keys, devices_of_each, strict=True))
         devices = self._emulated.get((name, key), [])
@@ -201,21 +242,27 @@ class Volumes:
         return devices
 
     @contextlib.contextmanager
-    def _emulate(self, volumes: Sequence[Volume]) -> Iterator[list[list[WritableDevice]]]:
+    def _emulate(
+        self, name: str, volumes: Sequence[Volume]
+    ) -> Iterator[list[list[WritableDevice]]]:
         """The devices of each volume: parts of the same drives, or drives of its own."""
         make_directory(self._emulated_in)
         with contextlib.ExitStack() as stack:
+
+            def emulated(parts: Sequence[EmulatedDevice]) -> list[WritableDevice]:
+                made = stack.enter_context(
+                    emulated_parts(self._journal, self._emulated_in, parts, recorded=self._recorded)
+                )
+                if made.recording:
+                    self._recordings.setdefault(name, []).append(made.recording)
+                return made.devices
+
             if len(volumes) > 1:
-                wanted = [part for one in volumes for part in one.emulated_devices]
-                parts = emulated_parts(self._journal, self._emulated_in, wanted)
-                yield [[device] for device in stack.enter_context(parts)]
+                shared = emulated([part for one in volumes for part in one.emulated_devices])
+                yield [[device] for device in shared]
             else:
-                yield [
-                    [
-                        stack.enter_context(emulated_drive(self._journal, self._emulated_in, one))
-                        for one in volumes[0].emulated_devices
-                    ]
-                ]
+                own = volumes[0].emulated_devices
+                yield [[device for one in own for device in emulated([one])]]
 
     def _array(
         self, volume: Volume, id: str, drives: list[WritableDevice], stack: contextlib.ExitStack
@@ -239,8 +286,10 @@ class Volumes:
             os.fchmod(outer.handle, 0o711)
         make_directory(point, 0o755, new=True)
         facts = {"point": str(point), "volume": id}
-        stack.enter_context(self._journal.made(MountedFileSystem, "a volume", **facts))
-        run_on(devices, *mount_command(volume, [one.path for one in devices], point))
+        made_mount = self._journal.made(MountedFileSystem, "a volume", **facts)
+        mounted = MountedVolume(volume, devices, point, stack.enter_context(made_mount))
+        mounted.mount()
+        self._mounts.append(mounted)
         for device in devices:
             for whole in device.drives:
                 whole.mounted.add(block_folder(device.path).name)

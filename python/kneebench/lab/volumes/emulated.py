@@ -32,6 +32,7 @@ from kneebench.lab.own_devices import is_over
 from kneebench.lab.permission import Daemon, WritableDevice, made
 from kneebench.lab.processes import started
 from kneebench.lab.programs import run_program, wait_until
+from kneebench.lab.volumes.power_cut import SECTOR_BYTES, WriteRecording
 from kneebench.plan.default import MEMORY
 from kneebench.plan.volume import EmulatedDevice
 
@@ -42,7 +43,7 @@ PROGRAMS = {
 }
 """The programs that emulated drives need, with their packages in Debian."""
 BLOCK_BYTES = 4096
-SOCKET, IMAGE = "socket", "image"
+SOCKET, IMAGE, RECORDING = "socket", "image", "recording"
 
 
 class Served(NamedTuple):
@@ -50,6 +51,13 @@ class Served(NamedTuple):
 
     file: Path
     daemons: tuple[Daemon, ...] = ()
+
+
+class EmulatedParts(NamedTuple):
+    """The devices of an emulated drive, and the recording of its writes if there is one."""
+
+    devices: list[WritableDevice]
+    recording: WriteRecording | None
 
 
 class DriveClass(NamedTuple):
@@ -117,24 +125,14 @@ def is_in_memory(device: EmulatedDevice) -> bool:
 
 
 @contextlib.contextmanager
-def emulated_drive(
-    journal: Journal, folder: Path, drive: EmulatedDevice
-) -> Iterator[WritableDevice]:
-    """A new block device with the limits of its drives; its file is in the folder, or in memory.
+def emulated_parts(
+    journal: Journal, folder: Path, parts: Sequence[EmulatedDevice], *, recorded: bool = False
+) -> Iterator[EmulatedParts]:
+    """New block devices, each a part of the same emulated drives: together they have the limits of
+    one. Their file is in the folder, or in memory; `recorded`: so are their writes.
 
     All blocks of the file are allocated, none is written: memory is taken here, from no server's
     limit. Raises KneebenchError where a program is missing or fails.
-    """
-    with emulated_parts(journal, folder, [drive]) as [device]:
-        yield device
-
-
-@contextlib.contextmanager
-def emulated_parts(
-    journal: Journal, folder: Path, parts: Sequence[EmulatedDevice]
-) -> Iterator[list[WritableDevice]]:
-    """New block devices, each a part of the same emulated drives: together they have the limits of
-    one. Raises KneebenchError as `emulated_drive` does.
     """
     whole = parts[0]._replace(size=sum(part.size for part in parts))
     in_memory = is_in_memory(whole)
@@ -142,7 +140,13 @@ def emulated_parts(
     with contextlib.ExitStack() as stack:
         try:
             place = _place(journal, folder, whole, stack)
-            served = Served(place / IMAGE) if in_memory else _limit(journal, place, whole, stack)
+            if recorded:
+                _new_file(place / RECORDING).close()
+            served = (
+                Served(place / IMAGE)
+                if in_memory
+                else _limit(journal, place, whole, stack, recorded=recorded)
+            )
             devices = _attach(journal, served, [part.size for part in parts], stack)
         except OSError as error:
             raise KneebenchError(
@@ -151,7 +155,11 @@ def emulated_parts(
                 do=f"install {', '.join(PROGRAMS.values())}, run as root, and free "
                 f"{units.size(whole.size)} there",
             ) from error
-        yield devices
+        image, recording = place / IMAGE, place / RECORDING
+        yield EmulatedParts(
+            devices,
+            WriteRecording(recording, image, obeys=not whole.deaf) if recorded else None,
+        )
 
 
 def _place(
@@ -171,10 +179,16 @@ def _new_file(path: Path) -> IO[bytes]:
 
 
 def _limit(
-    journal: Journal, place: Path, drive: EmulatedDevice, stack: contextlib.ExitStack
+    journal: Journal,
+    place: Path,
+    drive: EmulatedDevice,
+    stack: contextlib.ExitStack,
+    *,
+    recorded: bool,
 ) -> Served:
     """A file that is the drive's image with its limits; the stack takes it apart again."""
-    limits = _start(journal, stack, place, _export(drive), lambda: _listens(place))
+    export = _export(drive, recorded=recorded)
+    limits = _start(journal, stack, place, export, lambda: _listens(place))
     point = place / "drive"
     make_directory(point, new=True)
     stack.enter_context(journal.made(MountedFileSystem, "an emulated drive", point=str(point)))
@@ -232,11 +246,17 @@ def _attach(
     return devices
 
 
-def _export(drive: EmulatedDevice) -> list[str]:
-    """The command that exports the drive's file with its limits."""
+def _export(drive: EmulatedDevice, *, recorded: bool = False) -> list[str]:
+    """The command that exports the drive's file with its limits; `recorded`: as it is written."""
     command, node = ["qemu-storage-daemon"], "image"
     image = "driver=file,node-name=image,filename=image,aio=threads,cache.direct=on"
     command += ["--blockdev", image]
+    if recorded:
+        node = "recorded"
+        command += ["--blockdev", f"driver=file,node-name=recording,filename={RECORDING}"]
+        sectors = f"log-sector-size={SECTOR_BYTES}"
+        recording = f"driver=blklogwrites,node-name={node},file=image,log=recording,{sectors}"
+        command += ["--blockdev", recording]
     for number, limits in enumerate(limits_of(drive).limits):
         group, below, node = f"limits{number}", node, f"limited{number}"
         command += ["--object", f"throttle-group,id={group},{limits}"]

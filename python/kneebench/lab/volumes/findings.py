@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from kneebench import units
+from kneebench.engine_properties import UNFLUSHED
 from kneebench.errors import KneebenchError
 from kneebench.lab.drives import existing
 from kneebench.lab.inventory import identities, named
@@ -49,6 +50,17 @@ def volume_findings(
     except KneebenchError as error:
         yield Finding(level="error", subject=error.what, seen=error.seen, do=error.do)
     yield from _emulated(study)
+    yield from _without_flushes(study)
+
+
+def _without_flushes(study: Study) -> Iterator[Finding]:
+    """Mount options that buy speed with safety."""
+    for name, storage in study.storages.items():
+        for volume in storage.volumes:
+            for option in volume.file_system.without_flushes:
+                seen = f"mount option {option}: {UNFLUSHED}"
+                do = "leave it out to measure a storage that keeps its data"
+                yield Finding(level="warning", subject=name, seen=seen, do=do)
 
 
 def _drives(study: Study, erase: Sequence[WholeDrive], watch: Watch) -> Iterator[Finding]:

@@ -1,0 +1,198 @@
+"""Power cuts of emulated drives: what such a drive loses that its volatile cache still had.
+
+qemu-storage-daemon records every write and every flush of a drive (its driver blklogwrites; the
+format is that of Linux's dm-log-writes). How far the recording was at each moment is noted, so the
+drive can be put back into a state that a cut at any moment of a load could have left: what was
+written before the last flush, a random half of what was written since, nothing that came later. A
+drive may write out its cache in any order. One that ignores flushes has what it had at a random
+earlier moment.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import struct
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import NamedTuple
+
+SECTOR_BYTES = 512
+"""Of the recording: `log-sector-size` of the driver."""
+HEADER = struct.Struct("<4Q")
+FLUSH, DISCARD = 1, 4
+NOTED_EVERY_S = 0.005
+
+
+class Written(NamedTuple):
+    """A write: its first sector, their number, where its data are in the recording, and where its
+    entry ends there. Those of a discard are zeros, and have no place.
+    """
+
+    sector: int
+    sectors: int
+    place: int | None
+    end: int
+
+
+class Flushed(NamedTuple):
+    """A flush: where its entry ends in the recording, and how many writes are before it."""
+
+    end: int
+    writes: int
+
+
+class WriteRecording:
+    """The recording of an emulated drive, and its image. `obeys`: the drive writes its cache out
+    at a flush.
+    """
+
+    def __init__(self, recording: Path, image: Path, *, obeys: bool) -> None:
+        self._recording, self._image, self._obeys = recording, image, obeys
+        self._read_to = SECTOR_BYTES
+        self._writes: list[Written] = []
+        self._flushes = [Flushed(0, 0)]
+        self._lost = set[int]()
+        """Numbers of writes that the image does not have."""
+        self._since, self._changed_from = 0, 0
+        """Numbers of the first write since the mark, and of the first that may be lost since."""
+
+    @property
+    def size(self) -> int:
+        """How far it is."""
+        return self._recording.stat().st_size
+
+    def mark(self) -> None:
+        """A load begins: states are of moments from here on."""
+        self._read()
+        kept = list(accumulate((n not in self._lost for n in range(len(self._writes))), initial=0))
+        end, writes = self._flushes[-1]
+        self._flushes = [Flushed(end, kept[writes])]
+        self._writes = [one for n, one in enumerate(self._writes) if n not in self._lost]
+        self._lost = set()
+        self._since = self._changed_from = len(self._writes)
+
+    def lose(self, size: int) -> None:
+        """Put the image into a state that a cut could have left when the recording was so far.
+        Nothing may use the drive meanwhile.
+        """
+        self._read()
+        cut = sum(one.end <= size for one in self._writes)
+        kept = max(one.writes for one in self._flushes if one.end <= size or not one.end)
+        if not self._obeys:
+            kept = random.randint(min(self._since, cut), cut)  # noqa: S311
+        unsure = (n for n in range(kept, cut) if random.random() < 0.5)  # noqa: S311
+        self._lost = {*unsure, *range(cut, len(self._writes))}
+        self._changed_from = min(self._changed_from, kept)
+        self._put_back()
+
+    def _read(self) -> None:
+        """Read on to the end of the recording."""
+        with self._recording.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            while self._read_to + HEADER.size <= size:
+                file.seek(self._read_to)
+                sector, sectors, flags, _ = HEADER.unpack(file.read(HEADER.size))
+                place = self._read_to + SECTOR_BYTES
+                end = place + (0 if flags & DISCARD else sectors * SECTOR_BYTES)
+                if end > size:
+                    return
+                if sectors:
+                    data = None if flags & DISCARD else place
+                    self._writes.append(Written(sector, sectors, data, end))
+                if flags & FLUSH:
+                    self._flushes.append(Flushed(end, len(self._writes)))
+                self._read_to = end
+
+    def _put_back(self) -> None:
+        """Give every sector that may have changed what the last write has that is not lost."""
+        changed = {
+            sector
+            for one in self._writes[self._changed_from :]
+            for sector in range(one.sector, one.sector + one.sectors)
+        }
+        places: dict[int, int | None] = dict.fromkeys(changed)
+        for number, one in enumerate(self._writes):
+            if number not in self._lost:
+                places.update(_places(one, changed))
+        with self._recording.open("rb") as data, self._image.open("r+b") as image:
+            for sector, sectors, place in _runs(places):
+                image.seek(sector * SECTOR_BYTES)
+                length = sectors * SECTOR_BYTES
+                image.write(_data(data.fileno(), length, place))
+            image.flush()
+            os.fsync(image.fileno())
+
+
+def _data(recording: int, length: int, place: int | None) -> bytes:
+    return bytes(length) if place is None else os.pread(recording, length, place)
+
+
+def _places(one: Written, wanted: set[int]) -> Iterator[tuple[int, int | None]]:
+    """Where the recording has the wanted sectors of a write."""
+    for offset in range(one.sectors):
+        if (sector := one.sector + offset) in wanted:
+            yield sector, None if one.place is None else one.place + offset * SECTOR_BYTES
+
+
+def _runs(places: dict[int, int | None]) -> Iterator[tuple[int, int, int | None]]:
+    """(first sector, number, place) of sectors whose data are in one piece; a sector that was never
+    written has zeros, and no place.
+
+    >>> list(_runs({7: 512, 8: 1024, 9: 4096, 11: None, 12: None}))
+    [(7, 2, 512), (9, 1, 4096), (11, 2, None)]
+    """
+    first, number, at = -1, 0, None
+    for sector, place in sorted(places.items()):
+        behind = None if at is None else at + number * SECTOR_BYTES
+        if number and sector == first + number and place == behind:
+            number += 1
+            continue
+        if number:
+            yield first, number, at
+        first, number, at = sector, 1, place
+    if number:
+        yield first, number, at
+
+
+class Moment(NamedTuple):
+    """How far each recording was at a time of the monotonic clock."""
+
+    at_s: float
+    sizes: tuple[int, ...]
+
+
+class Moments:
+    """Notes how far some recordings are, from a mark until it is stopped."""
+
+    def __init__(self, recordings: Sequence[WriteRecording]) -> None:
+        self._recordings, self.noted = tuple(recordings), list[Moment]()
+        for one in recordings:
+            one.mark()
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._note_all, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> Moment:
+        """The last moment, now."""
+        self._stopped.set()
+        self._thread.join()
+        self.noted.append(self._now())
+        return self.noted[-1]
+
+    def lose(self, moment: Moment) -> None:
+        """Put the drives into a state that a cut at that moment could have left."""
+        for recording, size in zip(self._recordings, moment.sizes, strict=True):
+            recording.lose(size)
+
+    def _note_all(self) -> None:
+        with contextlib.suppress(OSError):  # the drive is gone: something failed
+            while not self._stopped.wait(NOTED_EVERY_S):
+                self.noted.append(self._now())
+
+    def _now(self) -> Moment:
+        return Moment(time.monotonic(), tuple(one.size for one in self._recordings))
