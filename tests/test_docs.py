@@ -29,6 +29,7 @@ COMMANDS = {
     "accept",
     "check",
     "drives",
+    "durability",
     "profile",
     "plan",
     "power",

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kneebench.brief import Brief
-from kneebench.databases.external.engine import run_restore_command
+from kneebench.databases.external.engine import run_shell_command
 from kneebench.databases.several import engine_of
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
@@ -105,7 +105,7 @@ def test_what_a_failing_command_says_is_told_without_the_secrets_that_stand_in_i
 ) -> None:
     failing = f"set -x; cat <<'END' >&2\n{command}\nuser me, hunter2: refused\nEND\nexit 3"
     with pytest.raises(KneebenchError, match=r"(?s)exit code 3.*: refused") as caught:
-        run_restore_command(failing, {}, "PGPASSWORD", "disk")
+        run_shell_command("database.restore_command", failing, {}, "PGPASSWORD", "disk")
     assert "hunter2" not in str(caught.value)
 
 
@@ -114,8 +114,12 @@ def test_a_command_knows_the_server_and_the_storage_and_not_the_password(
 ) -> None:
     monkeypatch.setenv("SQLCMDPASSWORD", "hunter2")
     monkeypatch.setenv("BACKUP_TOKEN", "theirs")
-    run_restore_command(
-        f"env > {tmp_path}/seen", {"SQLCMDUSER": "bench"}, "SQLCMDPASSWORD", "volume A"
+    run_shell_command(
+        "database.restore_command",
+        f"env > {tmp_path}/seen",
+        {"SQLCMDUSER": "bench"},
+        "SQLCMDPASSWORD",
+        "volume A",
     )
     seen = (tmp_path / "seen").read_text().splitlines()
     given = {"SQLCMDUSER=bench", "KNEEBENCH_STORAGE=volume A", "BACKUP_TOKEN=theirs"}

@@ -16,6 +16,7 @@ from kneebench.commands import (
     campaigns,
     completing,
     drives,
+    durability,
     following,
     hosts,
     measuring,
@@ -78,7 +79,7 @@ def kneebench(
     Exit codes: 0 success; 1 other handled error, or internal error (please
     report); 2 wrong plan, path or option; 3 invalid measurement, or no usable
     figure for a storage; 4 failed self-check; 5 refused for safety; 6 worse than
-    the baseline, 7 cannot say (both: accept); 130 interrupted.
+    the baseline, 7 cannot say (accept); 8 orders were lost; 130 interrupted.
     """
     if version:
         from importlib.metadata import version as version_of
@@ -92,6 +93,7 @@ app.command("run", help=running.HELP)(with_options(running.run))
 app.command("check")(measuring.check)
 app.command("noise")(noise.noise)
 app.command("drives")(drives.drives)
+app.command("durability", help=durability.HELP)(durability.durability)
 app.command("power")(power.power)
 app.command("profile", help=profiling.HELP)(profiling.profile)
 app.add_typer(printing_plans, name="plan")

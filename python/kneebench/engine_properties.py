@@ -84,6 +84,10 @@ def _switch(value: str) -> str:
     return "on" if value.lower() in on else "off" if value.lower() in off else value.lower()
 
 
+UNFLUSHED = "flushes do not reach the drive, so a power cut can lose acknowledged commits"
+"""What a mount option without barriers means."""
+
+
 def less_safe(
     table: Sequence[SafetySetting], values: Mapping[str, str]
 ) -> Iterator[tuple[SafetySetting, str]]:

@@ -114,6 +114,12 @@ class CheckFailed(KneebenchError):
     exit_code = 4
 
 
+class OrdersLost(KneebenchError):
+    """A cut lost orders that the database had acknowledged."""
+
+    exit_code = 8
+
+
 class Refused(KneebenchError):
     """Going on could destroy something that is not ours."""
 

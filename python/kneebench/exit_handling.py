@@ -46,6 +46,7 @@ EXIT_CODES = {
     5: "refused: continuing could destroy something that is not kneebench's",
     6: "`accept`: the campaign is worse than its baseline",
     7: "`accept`: cannot say; about how many more rounds would decide is printed",
+    8: "acknowledged orders were lost when the server was cut off",
     130: "interrupted by Ctrl-C or SIGTERM: changes to the machine are undone, measured rungs are"
     " saved",
 }

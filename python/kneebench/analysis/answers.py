@@ -58,7 +58,7 @@ from kneebench.analysis.wording import (
     said_once,
     some_of,
 )
-from kneebench.engine_properties import engine_properties, less_safe
+from kneebench.engine_properties import UNFLUSHED, engine_properties, less_safe
 from kneebench.records import Climb, Comparison, Configuration, Estimate, Remark, Results
 from kneebench.shelf import ENGINES
 
@@ -197,13 +197,17 @@ def drifts(climbs: Iterable[Climb]) -> tuple[tuple[Configuration, Drift], ...]:
 
 
 def _less_safe(results: Results) -> Iterator[str]:
-    """Settings that buy speed with safety, as the servers reported them."""
+    """Settings that buy speed with safety, as the servers reported them, and mount options."""
     on: dict[str, list[Configuration]] = {}
     for climb in results.climbs:
         engine = results.campaign.engines.get(climb.configuration.database, "")
         table = engine_properties(engine).safety_settings if engine in ENGINES.names() else ()
         values = {one.name: one.value for one in results.campaign.settings.get(climb.id, ())}
-        for _, seen in less_safe(table, values):
+        sentences = [seen for _, seen in less_safe(table, values)]
+        storage = results.campaign.resolved.storages.get(climb.configuration.storage)
+        options = storage.without_flushes if storage else ()
+        sentences += [f"mount option {option}: {UNFLUSHED}" for option in options]
+        for seen in sentences:
             on.setdefault(seen, []).append(climb.configuration)
     yield from (f"on {some_of(some, len(results.climbs))}, {seen}" for seen, some in on.items())
 
@@ -400,22 +404,13 @@ def _moved(climb: Climb) -> tuple[float, str] | None:
 def _climb_ratios(results: Results) -> Iterator[str]:
     """Ratios of the climbs at the quoted numbers of users that the final runs do not confirm."""
     climbs = {climb.id: climb for climb in results.climbs}
-    found = [
-        (climbs[one.configuration].configuration, units.times(seen), one.ratio)
-        for one in compare(results)
-        if one.quantity == NOPM.name
-        and (seen := _unconfirmed(climbs[one.configuration], climbs[one.baseline], one.ratio))
-    ]
-    if not found:
-        return
-    [(first, there, final), *others] = found
-    each = [(of, seen) for of, seen, _ in found]
-    said = (
-        f"The climbs gave other ratios at the knees: {by_finding(each, len(climbs))}"
-        if others
-        else f"{first.name}: the climbs gave {there} at the knees, the final runs {final}"
-    )
-    yield f"{said}. Minutes apart, the ratio differed by more than its interval says."
+    for one in (found for found in compare(results) if found.quantity == NOPM.name):
+        climb = climbs[one.configuration]
+        if seen := _unconfirmed(climb, climbs[one.baseline], one.ratio):
+            yield (
+                f"{climb.configuration.name}: the climbs gave {units.times(seen)} at the knees, the"
+                f" final runs {one.ratio}: they differ by more than the interval says."
+            )
 
 
 def _unconfirmed(climb: Climb, base: Climb, final: Estimate) -> float | None:

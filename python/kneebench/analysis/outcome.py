@@ -13,12 +13,13 @@ from typing import NamedTuple
 from kneebench.analysis.background import background_checks
 from kneebench.analysis.comparison import called
 from kneebench.analysis.databases import by_database
+from kneebench.analysis.durability import loses
 from kneebench.analysis.knee import knee
 from kneebench.analysis.quoted_load import REPEATED
 from kneebench.analysis.still_warming import still_moving, still_warming
 from kneebench.analysis.sweep import swept_configurations
 from kneebench.analysis.wording import by_finding, listed, named, number_of_users
-from kneebench.errors import CheckFailed, InvalidMeasurement
+from kneebench.errors import CheckFailed, InvalidMeasurement, OrdersLost
 from kneebench.records import Check, Climb, Configuration, Remark, Results
 from kneebench.units import size
 
@@ -31,11 +32,13 @@ class MissingFigure(NamedTuple):
 
 
 def exit_code(results: Results) -> int:
-    """0, or that of CheckFailed, or that of InvalidMeasurement: a failed check weighs more, for it
-    puts every figure in doubt.
+    """0, or that of CheckFailed, OrdersLost or InvalidMeasurement: a failed check weighs most, for
+    it puts every figure in doubt.
     """
     if any(failed_checks(results)):
         return CheckFailed.exit_code
+    if any(loses(cuts) for cuts in results.campaign.cuts.values()):
+        return OrdersLost.exit_code
     return (
         InvalidMeasurement.exit_code
         if any(map(_too_few_valid, results.climbs))

@@ -7,6 +7,7 @@ from contextlib import closing
 
 from kneebench import units
 from kneebench.analysis.proof import LEAST_RUNS, ROUNDS
+from kneebench.campaign.durability import cuts_s
 from kneebench.databases.several import engine_of
 from kneebench.errors import KneebenchError
 from kneebench.lab.journal import Journal
@@ -33,6 +34,7 @@ def expected_duration(study: Study, machine: Host, *, loaded: bool | None = None
         climbs_s=parts.climbs_s + at_rest_s,
         drives_s=preconditioning_s(study),
         proofs_s=_proofs_s(study),
+        cuts_s=cuts_s(study),
     )
 
 
@@ -107,6 +109,7 @@ def duration_finding(parts: Expected, *, databases: int, real: bool) -> Finding:
         f"{drives}{loading}climbs {units.rough_time(parts.climbs_s)},"
         f" final runs {units.rough_time(parts.final_runs_s)}"
         + (f", proof {units.rough_time(parts.proofs_s)}" if parts.proofs_s else "")
+        + (f", cuts {units.rough_time(parts.cuts_s)}" if parts.cuts_s else "")
     )
     return Finding(
         level="ok",

@@ -16,6 +16,8 @@ from typing import NamedTuple
 from kneebench.analysis.outcome import exit_code
 from kneebench.analysis.wording import plural
 from kneebench.campaign.bench import Bench
+from kneebench.campaign.durability import Cuts, cut_configurations, for_cuts
+from kneebench.campaign.durability import cut_off as servers_cut_off
 from kneebench.campaign.machines.machine import DatabaseMachine
 from kneebench.campaign.machines.opening import machine_of as machine_of
 from kneebench.campaign.machines.opening import users_of
@@ -23,13 +25,15 @@ from kneebench.campaign.power import campaign_power, keep_cost, recorded_power, 
 from kneebench.campaign.preflight import refuse
 from kneebench.campaign.proof import prove
 from kneebench.campaign.restored import Context
-from kneebench.databases.engine import Engine
+from kneebench.databases.engine import Engine, crashes
 from kneebench.directories import CAMPAIGNS
 from kneebench.errors import Refused
 from kneebench.hosts.load_hosts import LoadHosts
 from kneebench.measurement.power.recorder import PowerRecorder
+from kneebench.plan.durability import DEFAULT_USERS
 from kneebench.plan.study import Study
 from kneebench.records import (
+    Cut,
     DriveLoad,
     Event,
     Host,
@@ -80,7 +84,7 @@ def run(machine: DatabaseMachine, study: Study, asked: RunOptions, watch: Watch)
         _put_drives_before(store, machine, site.paths)
         machine.erase(asked.erase, watch)
         resumed = bool(store.rungs)
-        # 3. Climb on every configuration, measure the knees in turn, prove what limits them.
+        # 3. Climb on every configuration, measure the knees in turn, prove, cut off.
         context = Context(
             study.databases,
             study.configurations,
@@ -94,13 +98,61 @@ def run(machine: DatabaseMachine, study: Study, asked: RunOptions, watch: Watch)
             power,
         )
         Bench(context).measure(study.saturating)
-        prove(study, context, asked.reliefs)
+        _prove_and_cut(study, context, asked.reliefs)
         # 4. The drives as they are now, what the meters took, and how it ended.
         keep_cost(store, power)
         store.put_drives_after(machine.drives(site.paths, study.drives))
         results = store.finish(exit_code, awaits_brief=asked.brief)
         StepTimes(site.host, study).keep(results, resumed=resumed)
         return results
+
+
+def cut_off(
+    machine: DatabaseMachine, study: Study, erase: Sequence[WholeDrive], cuts: Cuts, watch: Watch
+) -> dict[str, tuple[Cut, ...]]:
+    """Cut the server of each storage of a study off, without a campaign; the cuts by the
+    configuration's name.
+
+    Raises what `run` raises before any change, and PlanError for servers that cannot be cut off.
+    """
+    with contextlib.ExitStack() as stack:
+        databases = for_cuts(study, cuts.level)
+        site = stack.enter_context(_check(machine, study, erase, watch))
+        crashes(site.engine)
+        stack.enter_context(machine.sysctls(study.kernel, watch))
+        machine.erase(erase, watch)
+        engine = stack.enter_context(closing(machine.engine(databases)))
+        engine.prepare(watch)
+        return {
+            one.name: tuple(servers_cut_off(engine, databases, one, cuts, watch))
+            for one in cut_configurations(study.configurations)
+        }
+
+
+def _prove_and_cut(study: Study, context: Context, reliefs: Sequence[str] | None) -> None:
+    """Prove what limits the knees, then cut the servers off."""
+    prove(study, context, reliefs)
+    _cut_storages(study, context)
+
+
+def _cut_storages(study: Study, campaign: Context) -> None:
+    """Cut the server of each storage of the study off, as its plan says, and keep what was there
+    after each cut; those of a resumed campaign that it has are not made again.
+    """
+    wanted, store = study.durability, campaign.store
+    if wanted.level == "none":
+        return
+    campaign.engine.close()  # the space of emulated drives
+    databases = for_cuts(study, wanted.level)
+    with closing(campaign.machine.engine(databases)) as engine:
+        engine.prepare(campaign.watch)
+        for one in cut_configurations(study.configurations):
+            climb = store.climb(one)
+            users = wanted.users or (climb and climb.knee_users) or DEFAULT_USERS
+            made = len(store.campaign.cuts.get(one.id, ()))
+            cuts = Cuts(wanted.level, wanted.cuts, users, made)
+            for cut in servers_cut_off(engine, databases, one, cuts, campaign.watch):
+                store.put_cut(cut)
 
 
 class Site(NamedTuple):

@@ -7,10 +7,12 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from kneebench import units
 from kneebench.analysis.wording import listed, number_of_users, plural
+from kneebench.campaign.durability import durability_findings
 from kneebench.campaign.expected_duration import (
     configuration_findings,
     duration_finding,
@@ -79,7 +81,7 @@ def preflight_checks(
         *(drive_findings(study) if real else []),
         *_users(study, machine),
         *_load_levels(study),
-        *stop_findings(study),
+        *chain(stop_findings(study), durability_findings(study, engine)),
         *(_log_histogram(study, of_engine) if real else []),
         *(rounds_findings(next(iter(study.databases.values()))) if real else []),
         *(others(journal) if real else []),

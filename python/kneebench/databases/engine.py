@@ -15,6 +15,7 @@ from typing_extensions import TypedDict
 
 from kneebench._core import Address as CoreAddress
 from kneebench._core import GeneratorSpec, LoadGenerator
+from kneebench.databases.tproc_c.orders import KeptOrder, NextNumbers
 from kneebench.engine_properties import EngineProperties, less_safe
 from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.records import (
@@ -189,6 +190,22 @@ def safety_findings(
         yield Finding(level="warning", subject=subject, seen=seen, do=do)
 
 
+@runtime_checkable
+class KeepsOrders(Protocol):
+    """A server whose orders can be compared with a ledger of those that it acknowledged."""
+
+    def next_order_numbers(self) -> NextNumbers:
+        """The number of each district's next order."""
+
+    def orders_from(self, first: NextNumbers) -> Sequence[KeptOrder]:
+        """The orders of every district from these numbers on."""
+
+    def damage(self) -> str:
+        """What the server's own checksums say against its pages; empty where they agree, or where
+        it has none.
+        """
+
+
 class Engine(Protocol):
     """One kind of database, made from a plan for one database. Of a plan with several, its
     configurations are those with its database; what all have in common is the same as in the whole
@@ -230,6 +247,55 @@ class AdmitsUsers(Engine, Protocol):
 
     def admit(self, addresses: Sequence[str]) -> None:
         """Let users connect from these addresses to every server that is restored from now on."""
+
+
+class Crashing(Protocol):
+    """A server over a freshly restored database that is killed, and started again over what that
+    left.
+    """
+
+    server: OpenedServer
+    """The one that runs."""
+
+    def begin(self) -> None:
+        """A load begins; what is on the drives now is safe."""
+
+    def cut(self) -> None:
+        """End all of its processes at once, in the middle of what they do; recorded drives lose
+        their power as well. Raises OSError where a file system does not mount any more.
+        """
+
+    def moments(self, number: int) -> list[float]:
+        """So many random moments of the load that was cut off, by the monotonic clock, at which
+        recorded drives could have been cut off as well; none without such drives.
+        """
+
+    def cut_at(self, at_s: float) -> None:
+        """As `cut` at such a moment: the server ends, and its drives lose what came later."""
+
+    def recover(self) -> float:
+        """Start it again; seconds until it answers. Raises KneebenchError where it does not."""
+
+
+@runtime_checkable
+class Crashes(Engine, Protocol):
+    """An engine whose servers can be killed."""
+
+    def crashing(
+        self, configuration: Configuration, watch: Watch
+    ) -> AbstractContextManager[Crashing]:
+        """A server on the configuration's storage; stopped and removed at the end."""
+
+
+def crashes(engine: Engine) -> Crashes:
+    """The engine as one whose servers can be killed. Raises PlanError where they cannot."""
+    if isinstance(engine, Crashes):
+        return engine
+    raise PlanError(
+        "durability",
+        seen="kneebench can cut off only servers that it starts itself on this machine",
+        do='set durability.level = "none"',
+    )
 
 
 @runtime_checkable

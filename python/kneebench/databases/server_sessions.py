@@ -24,6 +24,7 @@ from kneebench.databases.engine import (
 )
 from kneebench.databases.managed.crash_report import seen_of_its_end
 from kneebench.databases.managed.server_process import Process
+from kneebench.databases.tproc_c import orders
 from kneebench.errors import DatabaseLost, InvalidMeasurement, KneebenchError, PlanError
 from kneebench.records import Check, Watch
 
@@ -96,6 +97,10 @@ class ServerSessions(ABC):
     def checks(self, session: Any) -> Sequence[Check]:
         """The twelve consistency conditions, asked by a session."""
 
+    @abstractmethod
+    def rows(self, session: Any, statement: str) -> orders.Rows:
+        """All rows of a query's answer."""
+
     def explained(self, what: str) -> AbstractContextManager[None]:
         """What the server refuses inside is raised as a KneebenchError in its words."""
         return self.client.explained(what)
@@ -156,6 +161,21 @@ class ServerSessions(ABC):
         limit = self._process.without_limit()
         with limit, self.reaching("cannot check the conditions") as session:
             return self.checks(session)
+
+    def next_order_numbers(self) -> orders.NextNumbers:
+        """The number of each district's next order."""
+        with self.reaching("cannot read the districts") as session:
+            return orders.next_numbers(self.rows(session, orders.NEXT_NUMBERS))
+
+    def orders_from(self, first: orders.NextNumbers) -> Sequence[orders.KeptOrder]:
+        """The orders of every district from these numbers on."""
+        query = orders.FROM_NUMBER.format(least=min(first.values()))
+        with self.reaching("cannot read the orders") as session:
+            return orders.orders_from(self.rows(session, query), first)
+
+    def damage(self) -> str:
+        """Nothing, unless the engine can tell."""
+        return ""
 
     def processes(self) -> Sequence[int]:
         """The server's process ids on this machine; empty where it runs elsewhere."""

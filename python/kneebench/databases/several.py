@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psutil
 
-from kneebench.databases.engine import AdmitsUsers, Engine, Server
+from kneebench.databases.engine import AdmitsUsers, Crashing, Engine, Server, crashes
 from kneebench.databases.managed.disk_space import device_of, free_bytes
 from kneebench.errors import PlanError
 from kneebench.lab.drives import IN_MEMORY, file_system_of
@@ -89,16 +89,27 @@ class SeveralEngines:
         """A server of the configuration's engine. While no other server is up, the other engines
         give back what they keep between restores, such as emulated drives.
         """
-        engine = self._engines[configuration.database]
-        for other in self._engines.values() if not self._up else ():
-            if other is not engine:
-                other.close()
+        engine = self._alone(configuration)
         with engine.restored(configuration, watch, restore) as server:
             self._up += 1
             try:
                 yield server
             finally:
                 self._up -= 1
+
+    def crashing(
+        self, configuration: Configuration, watch: Watch
+    ) -> contextlib.AbstractContextManager[Crashing]:
+        """Of the configuration's engine, as `restored` has it."""
+        engine = self._alone(configuration)
+        return crashes(engine).crashing(configuration, watch)
+
+    def _alone(self, configuration: Configuration) -> Engine:
+        engine = self._engines[configuration.database]
+        for other in self._engines.values() if not self._up else ():
+            if other is not engine:
+                other.close()
+        return engine
 
     def close(self) -> None:
         """Close all of them, also where closing one fails."""

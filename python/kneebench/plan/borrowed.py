@@ -39,6 +39,10 @@ def effects(plan: Plan) -> str:
     return f"run {engines} and write to {places}"
 
 
+SHELL = ("restore_command", "cut_command")
+"""Keys of a database's table that are commands of a shell."""
+
+
 def executed(plan: Plan, user: str) -> Iterator[tuple[str, str]]:
     """The key and the words of each program that a run of the plan starts because the plan says so:
     its arguments, the account, and the host if that is another one. `user`: our own account.
@@ -51,9 +55,10 @@ def executed(plan: Plan, user: str) -> Iterator[tuple[str, str]]:
             yield f"power meter {meter.name}", f"{where}: {without_passwords(shlex.join(command))}"
     for name, one in plan.databases_by_name.items():
         table = f"databases.{name}" if name else "database"
-        if command := getattr(one, "restore_command", ""):
-            words = without_passwords(f"sh -c {shlex.quote(command)}")
-            yield f"{table}.restore_command", f"{there}: {words}"
+        for key in SHELL:
+            if command := getattr(one, key, ""):
+                words = without_passwords(f"sh -c {shlex.quote(command)}")
+                yield f"{table}.{key}", f"{there}: {words}"
         for key, words in executed_by_server(one):
             yield f"{table}.{key}", f"{there}, or the server's account: {words}"
     hosts: list[tuple[str, DatabaseHost | LoadHost]] = [("database", host)]
@@ -102,8 +107,9 @@ def _reasons(plan: Plan) -> Iterator[str]:
         yield "it limits memory or cores"
     for name, one in plan.databases_by_name.items():
         table = f"databases.{name}" if name else "database"
-        if getattr(one, "restore_command", ""):
-            yield f"{table}.restore_command is a command"
+        for key in SHELL:
+            if getattr(one, key, ""):
+                yield f"{table}.{key} is a command"
         if getattr(one, "bin_dir", None):
             yield f"{table}.bin_dir names the programs of a server"
         if odd := next(filter(_may_act, one.settings.items()), None):

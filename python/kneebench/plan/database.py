@@ -183,14 +183,30 @@ class ServerDatabase(Database):
         ),
     ] = ""
 
+    cut_command: Annotated[
+        Shell,
+        Field(
+            description=(
+                "Shell command that cuts the power of the machine of the server at url, such as a"
+                ' PDU\'s outlet off and on, for durability.level = "cut"; its environment is as'
+                " restore_command's"
+            )
+        ),
+    ] = ""
+
     @property
     def commands(self) -> dict[tuple[str, ...], str]:
-        """The restore command too."""
-        return {("restore_command",): self.restore_command, **super().commands}
+        """Those of the server too."""
+        own: dict[tuple[str, ...], str] = {
+            ("restore_command",): self.restore_command,
+            ("cut_command",): self.cut_command,
+        }
+        return {**own, **super().commands}
 
     def for_trial(self) -> Self:
-        """Nothing of the plan's command, which restores a database of the user's."""
-        update = {"url": self.trial_url(self.url), "restore": "auto", "restore_command": ""}
+        """Nothing of the plan's commands: they are for the user's own databases and machines."""
+        none = {"restore_command": "", "cut_command": ""}
+        update = {"url": self.trial_url(self.url), "restore": "auto", **none}
         return super().for_trial().model_copy(update=update)
 
     @property

@@ -40,9 +40,9 @@ _KNEE_USERS_PER_CORE = 5.0
 
 class Expected(NamedTuple):
     """Parts of a plan's duration. `drives_s`: to precondition and load the drives of volumes;
-    `proofs_s`: to relieve what limits knees, if the plan says so; `final_runs`: number of final
-    runs, those at the fixed rate included; 0: unknown. `climb_rungs`: about how many rungs a climb
-    has.
+    `proofs_s`, `cuts_s`: to relieve what limits knees, and to cut servers off, if the plan says so;
+    `final_runs`: number of final runs, those at the fixed rate included; 0: unknown. `climb_rungs`:
+    about how many rungs a climb has.
     """
 
     load_s: float
@@ -52,11 +52,13 @@ class Expected(NamedTuple):
     final_runs: float = 0.0
     climb_rungs: int = 1
     proofs_s: float = 0.0
+    cuts_s: float = 0.0
 
     @property
     def total_s(self) -> float:
         """All of it."""
-        return self.load_s + self.climbs_s + self.final_runs_s + self.drives_s + self.proofs_s
+        measured_s = self.load_s + self.climbs_s + self.final_runs_s
+        return measured_s + self.drives_s + self.proofs_s + self.cuts_s
 
 
 class Steps(NamedTuple):

@@ -68,6 +68,16 @@ class FileSystem(Part):
         """The mount options, one by one."""
         return read_mount(self.type, self.mount)
 
+    @property
+    def without_flushes(self) -> tuple[str, ...]:
+        """The mount options that keep the file system's flushes from the drive (ext4(5),
+        btrfs(5)).
+
+        >>> FileSystem(type="ext4", mount=("noatime", "barrier=0")).without_flushes
+        ('barrier=0',)
+        """
+        return tuple(one for one in self.mount_options if one in ("nobarrier", "barrier=0"))
+
 
 # The options of mkfs (plan/allowed.toml).
 

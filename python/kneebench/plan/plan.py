@@ -21,6 +21,7 @@ from kneebench.plan.acceptance import Accept
 from kneebench.plan.authors_words import AuthorsWords
 from kneebench.plan.constraints import Constraints, wrong_sizes
 from kneebench.plan.database import Database, kept_commands
+from kneebench.plan.durability import Durability
 from kneebench.plan.engine_table import EngineStorage, EngineTable, default_database
 from kneebench.plan.hosts import Hosts
 from kneebench.plan.kernel import Kernel
@@ -169,6 +170,7 @@ class Plan(Part):
     )
     ladder: Ladder = Ladder()
     accept: Accept = Accept()
+    durability: Durability = Durability()
     storages: Annotated[
         dict[Name, EngineStorage],
         Field(min_length=1, max_length=100, description="Storage configurations by name"),

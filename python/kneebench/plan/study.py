@@ -67,6 +67,7 @@ class Study:
     hosts = _own(lambda plan: plan.hosts)
     brief = _own(lambda plan: plan.brief)
     accept = _own(lambda plan: plan.accept)
+    durability = _own(lambda plan: plan.durability)
     measures_real_hardware = _own(lambda plan: plan.measures_real_hardware)
 
     @classmethod
@@ -185,4 +186,9 @@ def _storage(plan: Plan, name: str) -> PlannedStorage:
         log_apart=storage.log_apart,
         shared=storage.shares_emulated_drives,
         price=PlannedPrice(**price.model_dump()) if price else None,
+        without_flushes=tuple(
+            option
+            for volume in storage.volumes_by_path.values()
+            for option in volume.file_system.without_flushes
+        ),
     )

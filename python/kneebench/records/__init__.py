@@ -40,6 +40,7 @@ from kneebench.records.drives import (
     WholeDrive,
     WriteCount,
 )
+from kneebench.records.durability import Cut, CutLevel
 from kneebench.records.estimate import (
     Estimate,
     InMilliwatts,
@@ -127,6 +128,8 @@ __all__ = [
     "Counted",
     "CountedDevice",
     "Counts",
+    "Cut",
+    "CutLevel",
     "DeviceIdentity",
     "Drive",
     "DriveFill",

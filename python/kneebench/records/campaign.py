@@ -11,6 +11,7 @@ from pydantic import Field
 from kneebench.records.climb import Climb, Limits, NoiseFloor
 from kneebench.records.configuration import Configuration
 from kneebench.records.drives import DriveFill, DriveLoad, Preconditioned, RawProfile, WholeDrive
+from kneebench.records.durability import Cut
 from kneebench.records.findings import Proof
 from kneebench.records.load_hosts import Link
 from kneebench.records.machine import Host, Setting, Whereabouts
@@ -45,6 +46,8 @@ class PlannedStorage(Record):
     """Whether several of its volumes share emulated drives and their limits."""
     price: PlannedPrice | None = None
     """Its price; None where the plan names none."""
+    without_flushes: tuple[str, ...] = ()
+    """Mount options of its volumes that keep flushes from the drives."""
 
 
 class PlannedDatabase(Record):
@@ -139,6 +142,8 @@ class Campaign(Record):
     """Latest burn-in, and all drains in order, per drive."""
     drive_fills: tuple[DriveFill, ...] = ()
     """Fullest state of each drive after a climb, database included."""
+    cuts: dict[str, tuple[Cut, ...]] = Field(default_factory=dict)
+    """Cuts of the server under load, by configuration."""
     proofs: dict[str, Proof] = Field(default_factory=dict)
     """Gain by relieving resources, by configuration; empty unless bottlenecks were to be proved."""
     joined: dict[str, str] = Field(default_factory=dict)

@@ -9,6 +9,7 @@ from kneebench.records import (
     Campaign,
     CampaignPower,
     Configuration,
+    Cut,
     DriveFill,
     DriveLoad,
     Link,
@@ -102,6 +103,11 @@ class HeadKeeper:
     def put_proof(self, proof: Proof) -> None:
         """Keep what relieving a resource gained on a configuration."""
         self._change(proofs={**self.campaign.proofs, proof.configuration: proof})
+
+    def put_cut(self, cut: Cut) -> None:
+        """Keep a cut of a configuration's server."""
+        before = self.campaign.cuts.get(cut.configuration, ())
+        self._change(cuts={**self.campaign.cuts, cut.configuration: (*before, cut)})
 
     def put_saturation(self, tried: Mapping[int, float]) -> None:
         """Keep how busy the least busy core was, by the number of cores tried."""

@@ -8,6 +8,7 @@ CONTENTS = (
     "glance",
     "sweep",
     "bottlenecks",
+    "durability",
     "cautions",
     "each_configuration",
     "databases",

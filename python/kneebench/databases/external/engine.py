@@ -13,10 +13,16 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, Generic, NamedTuple, TypeVar
 
-from kneebench.databases.engine import LOG_HISTOGRAM, finding_of, safety_findings
+from kneebench.databases.engine import (
+    LOG_HISTOGRAM,
+    OpenedServer,
+    finding_of,
+    safety_findings,
+)
 from kneebench.databases.managed.server_process import Process
 from kneebench.databases.tproc_c.loading import require_restored, shape_of
 from kneebench.errors import KneebenchError, PlanError, Refused
@@ -36,7 +42,7 @@ LEFT = "the database was not restored: each climb started from the state the pre
 
 AddressOf = TypeVar("AddressOf")
 SessionOf = TypeVar("SessionOf")
-ServerOf = TypeVar("ServerOf")
+ServerOf = TypeVar("ServerOf", bound=OpenedServer)
 TableOf = TypeVar("TableOf", bound=ExistingSchemaDatabase)
 
 
@@ -262,7 +268,8 @@ class ExternalServers(ABC, Generic[TableOf, AddressOf, SessionOf, ServerOf]):
 
     def _run_command(self, storage: str, address: AddressOf, watch: Watch) -> None:
         command, variables = self.table.restore_command, self.variables(address)
-        run_restore_command(command, variables, self.password_variable, storage)
+        key, password = "database.restore_command", self.password_variable
+        run_shell_command(key, command, variables, password, storage)
         once_it_is_back(lambda: self.require_database(address), (PlanError,))
         if self.foreign:
             with self.explained("cannot check what the command restored", address):
@@ -284,8 +291,82 @@ class ExternalServers(ABC, Generic[TableOf, AddressOf, SessionOf, ServerOf]):
         names = self._one_storage_per_url
         return "; ".join(self.remove(storage, self.address(storage)) for storage in names)
 
+    @contextlib.contextmanager
+    def crashing(self, configuration: Configuration, watch: Watch) -> Iterator[CutServer[ServerOf]]:
+        """The server with a fresh database, whose machine the plan's command cuts off. Raises
+        PlanError without a command, and for engines that cannot ask a server again.
+        """
+        if not self.table.cut_command:
+            do = "set it to what cuts the power of the server's machine"
+            raise PlanError("database.cut_command", seen="the plan has none", do=do)
+        with self.restored(configuration, watch) as server:
+            address, storage = self.address(configuration.storage), configuration.storage
+            cut = CutServer(
+                server,
+                partial(self._cut, storage, address),
+                partial(self._back, address),
+                self.again(server),
+            )
+            with contextlib.closing(cut):
+                yield cut
+
+    def again(self, server: ServerOf) -> Callable[[], ServerOf]:
+        """Asks the same database again, once its server is back."""
+        raise PlanError("durability.level", seen="not for this engine", do="leave it out")
+
+    def _cut(self, storage: str, address: AddressOf) -> None:
+        given = self.table.cut_command, self.variables(address), self.password_variable, storage
+        run_shell_command("database.cut_command", *given)
+
+    def _back(self, address: AddressOf) -> None:
+        once_it_is_back(lambda: self.require_server(address), (PlanError,), limit_s=BACK_S)
+
+    def require_server(self, address: AddressOf) -> None:
+        """Raises PlanError where the server accepts no session."""
+        self.require_database(address)
+
     def close(self) -> None:
         """Nothing is kept between restores."""
+
+
+class CutServer(Generic[ServerOf]):
+    """A server by URL whose machine is cut off by a command, and comes back by itself."""
+
+    def __init__(
+        self,
+        server: ServerOf,
+        cut: Callable[[], None],
+        back: Callable[[], None],
+        again: Callable[[], ServerOf],
+    ) -> None:
+        self.server, self._cut, self._back, self._again = server, cut, back, again
+
+    def begin(self) -> None:
+        """Nothing is recorded."""
+
+    def cut(self) -> None:
+        """Run the command."""
+        self._cut()
+
+    def moments(self, number: int) -> list[float]:
+        """None: a real cut is at one moment."""
+        return []
+
+    def cut_at(self, at_s: float) -> None:
+        """Never asked, as there are no moments."""
+
+    def recover(self) -> float:
+        """Wait until the server accepts sessions; seconds from the end of the command."""
+        began = time.monotonic()
+        self._back()
+        took_s = time.monotonic() - began
+        self.server.close()
+        self.server = self._again()
+        return took_s
+
+    def close(self) -> None:
+        """End the sessions."""
+        self.server.close()
 
 
 # Where a server is: the other end of our socket is this machine, and its process is found here.
@@ -349,8 +430,8 @@ def in_use(image: str) -> Refused:
     )
 
 
-LIMIT_S = 60.0
-"""Longest wait for a server that comes back."""
+LIMIT_S, BACK_S = 60.0, 1800.0
+"""Longest wait for a server that comes back, and for one whose machine starts."""
 POLL_S = 0.2
 
 
@@ -358,12 +439,13 @@ def once_it_is_back(
     do: Callable[[], None],
     refusals: tuple[type[Exception], ...],
     comes_back: Callable[[], bool] = lambda: True,
+    limit_s: float = LIMIT_S,
 ) -> None:
     """Call `do`; as long as it raises one of these refusals and the server comes back, again.
 
     Raises the last refusal.
     """
-    until = time.monotonic() + LIMIT_S
+    until = time.monotonic() + limit_s
     while True:
         try:
             return do()
@@ -381,8 +463,8 @@ MOST_CHARACTERS = 400
 """Of a failed command's output: its end."""
 
 
-def run_restore_command(
-    command: str, variables: Mapping[str, str], password_variable: str, storage: str
+def run_shell_command(
+    key: str, command: str, variables: Mapping[str, str], password_variable: str, storage: str
 ) -> None:
     """Run the command to its end. It receives our environment, the server's address in `variables`
     and the storage's name, but not the password.
@@ -402,7 +484,7 @@ def run_restore_command(
     if done.returncode != 0:
         words = redacted_output(command, done.stderr or done.stdout).strip()[-MOST_CHARACTERS:]
         raise KneebenchError(
-            "database.restore_command",
+            key,
             seen=f"exit code {done.returncode}: {words}",
             do="run the command by hand and correct it",
         )

@@ -218,6 +218,8 @@ class ImageServers(ExternalServers[ExistingSchemaDatabase, AddressOf, SessionOf,
     image: ClassVar[type[ServerImage[Any, Any]]]
     server: Callable[..., ServerOf]
     """What measuring asks."""
+    _again: Callable[[], ServerOf]
+    """Asks the database that was restored last."""
     removal: ClassVar[str]
     """The statements that remove what `load` made in a database of the URL's, by hand."""
 
@@ -344,11 +346,22 @@ class ImageServers(ExternalServers[ExistingSchemaDatabase, AddressOf, SessionOf,
         notes += [*self.where(restore.configuration).notes, *self._made_ready(address)]
         restore_s, warehouses = restore.seconds, self.plan.workload.warehouses
         with self.explained("cannot open the restored database", address):
-            process, before = self.process(address), self._before(address, watch)
-            server = self.server(address, warehouses, restore_s, notes, process, before)
+            before = self._before(address, watch)
+            self._again = partial(self._asked, address, warehouses, restore_s, notes, before=before)
+            server = self._again()
         stack.callback(server.close)
         server.checkpoint()
         return server
+
+    def again(self, server: ServerOf) -> Callable[[], ServerOf]:
+        return self._again
+
+    def _asked(self, address: AddressOf, *facts: Any, before: Sequence[Check] | None) -> ServerOf:
+        return self.server(address, *facts, self.process(address), before)
+
+    def require_server(self, address: AddressOf) -> None:
+        with self.connected(self.server_of(address)):
+            pass
 
     def _made_ready(self, address: AddressOf) -> Sequence[str]:
         """Install what users run, unless the database is a copy of an image that has it; remarks.

@@ -37,7 +37,7 @@ from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
 from kneebench.lab.limit_findings import missing_for_all
 from kneebench.lab.limits import DatabaseLimits, Resources
-from kneebench.lab.preparation import Lab, Prepared
+from kneebench.lab.preparation import DrivePower, Lab, Prepared
 from kneebench.plan.borrowed import executed_by_server
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.managed_database import ManagedDatabase
@@ -258,13 +258,28 @@ class OwnServers(ListensForUsers, ABC):
         with self.lab.prepared(configuration, watch) as prepared:
             there = [*self.directories.of(prepared.storage)]
             require(there, f"cannot restore to {configuration.name!r}")
-            with self._running(image, prepared, watch) as server:
+            with self._in_place(image, prepared, watch) as files, files.running() as (_, server):
+                files.report(server)
                 yield server
 
     @contextlib.contextmanager
-    def _running(
+    def crashing(self, configuration: Configuration, watch: Watch) -> Iterator[KilledServer]:
+        """A server over a fresh copy of the image that is killed and started again."""
+        image = self._image or self._prepare_image(watch)
+        with self.lab.prepared(configuration, watch) as prepared:
+            there = [*self.directories.of(prepared.storage)]
+            require(there, f"cannot restore to {configuration.name!r}")
+            with (
+                self._in_place(image, prepared, watch) as files,
+                KilledServer(files.running, prepared.power) as killed,
+            ):
+                files.report(killed.server)
+                yield killed
+
+    @contextlib.contextmanager
+    def _in_place(
         self, image: BaseImage, prepared: Prepared, watch: Watch
-    ) -> Iterator[OpenedServer]:
+    ) -> Iterator[FilesInPlace]:
         doing = f"restoring the database to {prepared.configuration.name!r}"
         watch(Event(kind="start", doing=doing))
         began = time.monotonic()
@@ -275,23 +290,7 @@ class OwnServers(ListensForUsers, ABC):
             with self._usable(prepared):
                 restore = Restore(image, prepared, self._new_places(prepared, stack), watch, doing)
                 files = self.put_in_place(restore, launch)
-            process = stack.enter_context(self.running(launch, files))
-            address = process.address.model_copy(update={"database": self.own.database})
-            users = launch.listening and self.own.users_address(address, launch.listening)
-            server = self.asked(
-                files,
-                address=address,
-                users=users,
-                warehouses=self.plan.workload.warehouses,
-                restore_s=time.monotonic() - began,
-                notes=[CLONED] if self.how == "clone" else [],
-                process=processes_of(process, prepared),
-            )
-            stack.callback(server.close)
-            if prepared.limits and prepared.configuration.constraint:
-                server.settings = (*server.settings, *prepared.limits.settings)
-            watch(Event(kind="end", doing=doing, share=1.0, data={"restore_s": server.restore_s}))
-            yield server
+            yield FilesInPlace(self, restore, launch, files, began)
 
     @property
     def how(self) -> Literal["copy", "clone"]:
@@ -340,6 +339,92 @@ class Restore(NamedTuple):
     places: Places
     watch: Watch
     doing: str
+
+
+class FilesInPlace(NamedTuple):
+    """A restored database's files, and what a server over them needs to start. `began`: when the
+    restore did.
+    """
+
+    servers: OwnServers
+    restore: Restore
+    launch: Launch[Any]
+    files: Any
+    began: float
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[tuple[ServerProcess, OpenedServer]]:
+        """A server over the files, and its process; stopped at the end."""
+        own, prepared, listening = self.servers.own, self.restore.prepared, self.launch.listening
+        with self.servers.running(self.launch, self.files) as process:
+            address = process.address.model_copy(update={"database": own.database})
+            server = self.servers.asked(
+                self.files,
+                address=address,
+                users=listening and own.users_address(address, listening),
+                warehouses=self.servers.plan.workload.warehouses,
+                restore_s=time.monotonic() - self.began,
+                notes=[CLONED] if self.servers.how == "clone" else [],
+                process=processes_of(process, prepared),
+            )
+            with contextlib.closing(server):
+                if prepared.limits and prepared.configuration.constraint:
+                    server.settings = (*server.settings, *prepared.limits.settings)
+                yield process, server
+
+    def report(self, server: OpenedServer) -> None:
+        """The restore is over: a server runs."""
+        data = {"restore_s": server.restore_s}
+        doing = self.restore.doing
+        self.restore.watch(Event(kind="end", doing=doing, share=1.0, data=data))
+
+
+Running = Callable[[], AbstractContextManager[tuple[ServerProcess, OpenedServer]]]
+
+
+class KilledServer:
+    """A server that is killed, and started again over what that left."""
+
+    server: OpenedServer
+
+    def __init__(self, running: Running, power: DrivePower | None) -> None:
+        self._running, self._power, self._stack = running, power, contextlib.ExitStack()
+        self._process: ServerProcess
+
+    def __enter__(self) -> KilledServer:
+        self._process, self.server = self._stack.enter_context(self._running())
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    def begin(self) -> None:
+        """A load begins."""
+        if self._power:
+            self._power.begin()
+
+    def cut(self) -> None:
+        """All of its processes end at once, and its drives lose their power."""
+        self._process.kill()
+        self._stack.close()
+        if self._power:
+            self._power.cut()
+
+    def moments(self, number: int) -> list[float]:
+        """Of the load that was cut off; none without recorded drives."""
+        return self._power.moments(number) if self._power else []
+
+    def cut_at(self, at_s: float) -> None:
+        """The drives as a cut at that moment could have left them."""
+        self._process.kill()
+        self._stack.close()
+        if self._power:
+            self._power.cut_at(at_s)
+
+    def recover(self) -> float:
+        """Start it again; seconds until it answers."""
+        self._process, self.server = self._stack.enter_context(self._running())
+        return self._process.starting_s
 
 
 def processes_of(process: ServerProcess, prepared: Prepared) -> Process:

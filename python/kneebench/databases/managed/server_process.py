@@ -112,6 +112,8 @@ class ServerProcess(ABC):
     ) -> None:
         self.process, self.surroundings, self.started_s = process, surroundings, time.monotonic()
         self._lost_logs, self._limits = journal.folder.parent / LOST_LOGS, limits
+        self.starting_s = 0.0
+        """How long it took to answer."""
 
     @abstractmethod
     def answers(self) -> bool:
@@ -162,6 +164,7 @@ class ServerProcess(ABC):
                     do="check the load of the storage",
                 )
             time.sleep(0.02)
+        self.starting_s = time.monotonic() - began
 
     def stop(self, *, keep: bool, limit_s: float = 600.0) -> None:
         """End it: an orderly shutdown if the data is kept, otherwise an immediate one; then
@@ -178,11 +181,19 @@ class ServerProcess(ABC):
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     self.process.wait(wait_s)
         if self.process.poll() is None:
-            for member in [psutil.Process(pid) for pid in self.family()]:
-                with contextlib.suppress(psutil.NoSuchProcess):
-                    member.kill()
-            self.process.wait(KILL_LIMIT_S)
+            self.kill()
         self._free_segments()
+
+    def kill(self) -> None:
+        """End all of its processes at once; the first one can start no other meanwhile."""
+        with contextlib.suppress(psutil.NoSuchProcess):
+            psutil.Process(self.process.pid).suspend()
+        members = [psutil.Process(pid) for pid in self.family()]
+        for member in members:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                member.kill()
+        self.process.wait(KILL_LIMIT_S)
+        psutil.wait_procs(members, KILL_LIMIT_S)
 
     def _free_segments(self) -> None:
         """Free the System V segments that a killed server left. The kernel knows which it created;

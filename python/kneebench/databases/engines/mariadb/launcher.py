@@ -133,11 +133,13 @@ def running_server(
     Raises PlanError for settings that it refuses, KneebenchError where it ends or does not answer
     in time.
     """
-    require_free(files.data, socket_folder(launch.runtime) / SOCKET)
+    socket = socket_folder(launch.runtime) / SOCKET
+    require_free(files.data, socket)
     more = options(launch.listening) if launch.listening else []
     server = RunningMariadb(launch.start(*server_command(launch, files, *more)), launch, journal)
     with answering(server, files.data, journal, keep=keep):
         yield server
+    socket.unlink(missing_ok=True)  # of a server that was killed
 
 
 def run_bootstrap(launch: Launch, files: MariadbFiles, statements: str, what: str) -> None:

@@ -17,6 +17,8 @@ from kneebench.databases.engines.mariadb.sql_schema import MariadbSchema
 from kneebench.databases.engines.mariadb.waits import MariadbWaits
 from kneebench.databases.managed.server_process import Process
 from kneebench.databases.server_sessions import TIMEOUTS, ServerSessions, Timeouts
+from kneebench.databases.tproc_c.loading import LARGEST_FIRST
+from kneebench.databases.tproc_c.orders import Rows
 from kneebench.errors import KneebenchError
 from kneebench.records import Check, Setting
 
@@ -237,6 +239,16 @@ class MariadbServer(ServerSessions):
         if not error.__cause__ or words_of(error.__cause__)[0] != LOCK_TIMED_OUT:
             return None
         return holders(self._sampled, self._own)
+
+    def rows(self, session: MariadbSession, statement: str) -> Rows:
+        return session.rows(statement)
+
+    def damage(self) -> str:
+        """By CHECK TABLE, which reads every page."""
+        with self.reaching("cannot check the tables") as session:
+            found = session.rows(f"CHECK TABLE {', '.join(LARGEST_FIRST)}")
+        odd = (f"{table}: {words}" for table, _, kind, words in found if kind in ("error", "Error"))
+        return "; ".join(odd)
 
     def sum_next_order_ids(self) -> int:
         with self.asking("cannot add up the orders", self._timeouts.idle_s) as session:

@@ -181,7 +181,9 @@ TABLESPACE = "kneebench_temporary"
 
 
 def make_tablespace(address: PostgresAddress, directory: Path) -> None:
-    """Make the tablespace in an empty directory of the server's account."""
+    """Make the tablespace in an empty directory of the server's account, unless it is there."""
+    there = "SELECT FROM pg_tablespace WHERE spcname = %s"
     create = sql.SQL("CREATE TABLESPACE {} LOCATION {}")
     with connect(address) as connection:
-        connection.execute(create.format(sql.Identifier(TABLESPACE), str(directory)))
+        if connection.execute(there, [TABLESPACE]).fetchone() is None:
+            connection.execute(create.format(sql.Identifier(TABLESPACE), str(directory)))

@@ -103,7 +103,8 @@ def running_server(
     in time. A postmaster.pid is left to `postgres` itself.
     """
     port, folder = port_of(launch), socket_folder(launch.runtime)
-    require_free(data, socket_of(launch.runtime, port))
+    socket = socket_of(launch.runtime, port)
+    require_free(data, socket)
     given: list[str | Path] = ["-D", data, "-k", folder, "-p", str(port)]
     if launch.listening:
         given += options(launch.listening, launch.runtime)
@@ -111,6 +112,7 @@ def running_server(
     server = RunningPostgres(launch.start(command, more), launch, journal)
     with answering(server, data, journal, keep=keep):
         yield server
+    socket.unlink(missing_ok=True)  # of a server that was killed
 
 
 def socket_of(runtime: Path, port: int = PORT) -> Path:

@@ -25,6 +25,7 @@ from kneebench.databases.engines.postgres.settings_in_force import (
 from kneebench.databases.engines.postgres.sql_schema import PostgresSchema
 from kneebench.databases.managed.server_process import Process
 from kneebench.databases.server_sessions import TIMEOUTS, ServerSessions, Timeouts
+from kneebench.databases.tproc_c.orders import Rows
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.records import Check, Setting
 
@@ -32,6 +33,7 @@ FLUSH_LIMIT_S = 10.0
 """How long the last sessions of a rung may take to end and hand over their counts."""
 LOG_POSITION = """
 SELECT pg_walfile_name(here), pg_wal_lsn_diff(here, '0/0') FROM pg_current_wal_insert_lsn() here"""
+CHECKSUMS = "SELECT coalesce(sum(checksum_failures), 0)::int8 FROM pg_stat_database"
 NO_CHECKPOINTS = "the role may not run CHECKPOINT, so windows do not start at one"
 
 
@@ -133,6 +135,17 @@ class PostgresServer(ServerSessions):
 
     def checks(self, session: psycopg.Connection[tuple[Any, ...]]) -> Sequence[Check]:
         return PostgresSchema(session).conditions(self.warehouses, self._before)
+
+    def rows(self, session: psycopg.Connection[tuple[Any, ...]], statement: str) -> Rows:
+        return session.execute(statement.encode()).fetchall()
+
+    def damage(self) -> str:
+        """Pages with a wrong checksum that were met since the server started, where it has
+        checksums.
+        """
+        with self.reaching("cannot read the failures of checksums") as session:
+            [[failures]] = self.rows(session, CHECKSUMS)
+        return f"{failures} pages with a wrong checksum" if failures else ""
 
     def log_calls(self) -> LogCalls | str:
         """By its settings and its first process."""

@@ -28,6 +28,7 @@ from kneebench.databases.engines.sqlserver.session import (
 )
 from kneebench.databases.engines.sqlserver.version import version_of
 from kneebench.databases.server_sessions import ServerSessions
+from kneebench.databases.tproc_c.orders import Rows
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.records import Check, Setting
 
@@ -119,6 +120,9 @@ class SqlServer(ServerSessions):
         if isinstance(error, PlanError):
             return not isinstance(cause, SqlError)
         return isinstance(cause, SqlError) and cause.lost
+
+    def rows(self, session: SqlServerSession, statement: str) -> Rows:
+        return session.execute(statement)
 
     def sum_next_order_ids(self) -> int:
         with self.reaching("cannot add up the orders") as inside:

@@ -1,0 +1,111 @@
+"""What cuts say of a storage: how many acknowledged orders were lost, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from kneebench import units
+from kneebench.analysis.wording import percent, plural
+from kneebench.records import Cut, CutLevel
+
+SHOWS = {
+    "server": (
+        "The server's processes were killed (kill -9). This shows that the database keeps what it"
+        " acknowledges; not that the storage does: what a killed server has written stays in the"
+        " page cache."
+    ),
+    "drive": (
+        "The server was killed and its emulated drives lost a random half of what was written since"
+        " the last flush. This shows that the database and the file system flush what they"
+        " acknowledge; a real drive may keep less than it says."
+    ),
+    "cut": (
+        "The plan's command cut off the server's machine. This shows what the storage kept, as far"
+        " as the command cuts the power of its drives: a reset leaves it on."
+    ),
+}
+"""What each level shows, and what it cannot."""
+CALLED: dict[CutLevel, str] = {
+    "server": "server kill",
+    "drive": "power cut",
+    "cut": "power cut",
+}
+"""What a cut of each level is called."""
+
+
+class CutsSummary(NamedTuple):
+    """All cuts of one configuration; `called`: what such a cut is; `bad`: those after which
+    something was lost, broken or did not start.
+    """
+
+    cuts: int
+    called: str
+    acknowledged: int
+    lost: int
+    bad: int
+    most_at_risk: float
+    """Upper end of the 95% interval of the share of cuts that lose something, where none did:
+    1 - 0.05^(1/n) (about 3/n; Hanley and Lippman-Hand, JAMA 249, 1983)."""
+
+    @property
+    def kept(self) -> bool:
+        """Whether no cut did harm."""
+        return not self.bad
+
+    @property
+    def sentence(self) -> str:
+        """The answer, with its bound."""
+        orders = f"{self.lost:,} of {self.acknowledged:,} acknowledged orders lost"
+        said = f"{orders} in {plural(self.cuts, self.called)}"
+        if self.kept:
+            return f"{said}; at most {percent(self.most_at_risk)} of them lose any (95% CI)"
+        return f"{said}; {self.bad} of them lost data"
+
+
+def summed(cuts: Sequence[Cut]) -> CutsSummary:
+    """The cuts of one configuration together; all are of one level.
+
+    >>> cut = Cut(configuration="disk", level="server", users=8, after_s=3.0, acknowledged=900,
+    ...           unknown=2, lost=0, holes=0, committed=1, unsent=0)
+    >>> print(summed([cut] * 3).sentence)
+    0 of 2,700 acknowledged orders lost in 3 server kills; at most 63.2% of them lose any (95% CI)
+    """
+    return CutsSummary(
+        len(cuts),
+        CALLED[cuts[0].level],
+        sum(one.acknowledged for one in cuts),
+        sum(one.lost or 0 for one in cuts),
+        sum(not one.kept for one in cuts),
+        1 - 0.05 ** (1 / len(cuts)),
+    )
+
+
+def loses(cuts: Sequence[Cut]) -> bool:
+    """Whether a cut lost something that was acknowledged."""
+    return any(not one.kept for one in cuts)
+
+
+def found_after(cut: Cut) -> str:
+    """What was there after a cut, in words."""
+    if cut.file_system:
+        return f"the file system was lost: {cut.file_system}"
+    if cut.database:
+        return f"the database did not start: {cut.database}"
+    broken = [one.name for one in cut.conditions if not one.passed]
+    parts = [
+        f"{cut.lost:,} lost" if cut.lost else "",
+        plural(cut.holes, "hole") if cut.holes else "",
+        f"broken: {', '.join(broken)}" if broken else "",
+        cut.damage,
+    ]
+    return "; ".join(filter(None, parts)) or "all there"
+
+
+def told(cut: Cut) -> str:
+    """A cut in one line, for who watches."""
+    back = f", back in {units.time(cut.recovery_s)}" if cut.recovery_s is not None else ""
+    return (
+        f"{cut.configuration}: cut off after {units.time(cut.after_s)}{back}:"
+        f" {cut.acknowledged:,} acknowledged, {found_after(cut)}"
+    )

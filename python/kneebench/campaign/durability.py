@@ -1,0 +1,217 @@
+"""Durability: a server is cut off under load, started again, and asked for every order that it had
+acknowledged.
+
+The load generator keeps the ledger, outside of what is cut off. An order without an answer is
+unknown: it is looked up, and never called lost.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from kneebench.analysis.durability import told
+from kneebench.databases.engine import Crashing, Engine, KeepsOrders, crashes, finding_of
+from kneebench.databases.tproc_c.orders import Ledger, left_of
+from kneebench.errors import CheckFailed, KneebenchError, PlanError
+from kneebench.plan.database_plan import DatabasePlan
+from kneebench.plan.storage import ROLES
+from kneebench.plan.study import Study
+from kneebench.plan.volume import can_lose_power
+from kneebench.records import Configuration, Cut, Event, Finding, Order, Watch
+from kneebench.records import CutLevel as Level
+from kneebench.workload import generator_spec
+
+LEAST_S, MOST_S = 2.0, 6.0
+"""Time under load before a cut: random, so that cuts fall anywhere between two checkpoints."""
+EARLIER = 4
+"""Earlier moments of one load, to which recorded drives are put back as well."""
+HERE = "cut off servers that kneebench starts on its own machine"
+RECOVERY_S, RESTORE_S = 12.0, 15.0
+"""About how long a server takes to recover, with the checks after it, and a restore."""
+
+
+class Cuts(NamedTuple):
+    """How often a configuration's server is cut off, under the load of how many users; `made`
+    before.
+    """
+
+    level: Level
+    times: int
+    users: int
+    made: int = 0
+
+
+def cuts_s(study: Study) -> float:
+    """About how long the cuts of a plan take."""
+    wanted = study.durability
+    if wanted.level == "none":
+        return 0.0
+    each_s = RESTORE_S + wanted.cuts * ((LEAST_S + MOST_S) / 2 + RECOVERY_S)
+    return len(cut_configurations(study.configurations)) * each_s
+
+
+def for_cuts(study: Study, level: Level) -> dict[str, DatabasePlan]:
+    """The study's databases, ready for cuts of this level. Raises PlanError for storages whose
+    drives have no power that could be cut.
+    """
+    by_url = [bool(url) for one in study.databases.values() for url in one.urls.values()]
+    if level == "cut" and not all(by_url):
+        do = "name the servers by URL, each with database.cut_command"
+        raise PlanError("durability.level", seen="kneebench starts the servers itself", do=do)
+    if level == "cut":
+        return study.databases
+    if any(by_url):
+        seen, do = "a server by URL can only be cut off by a command", 'use the level "cut"'
+        raise PlanError("durability.level", seen=seen, do=do)
+    if study.hosts.database.ssh:
+        raise PlanError("durability.level", seen="the servers are on another machine", do=HERE)
+    if level == "server":
+        return study.databases
+    for name, storage in study.storages.items():
+        drives = [drive for one in storage.volumes_by_path.values() for drive in one.drives]
+        paths = [key for key in ROLES if getattr(storage, key)]
+        if not drives or paths or any(not can_lose_power(drive) for drive in drives):
+            seen = f"storage {name!r} is not on emulated drives alone (class memory has no power)"
+            do = 'give it such drives, or cut at the level "server"'
+            raise PlanError("durability.level", seen=seen, do=do)
+    return {name: one._replace(recorded=True) for name, one in study.databases.items()}
+
+
+def durability_findings(study: Study, engine: Engine) -> Iterator[Finding]:
+    """What keeps the plan's servers from being cut off; none unless it wants that."""
+    level = study.durability.level
+    try:
+        if level != "none":
+            for_cuts(study, level)
+            crashes(engine)
+    except PlanError as error:
+        yield finding_of(error)
+
+
+def cut_configurations(configurations: Sequence[Configuration]) -> tuple[Configuration, ...]:
+    """One of each storage and database: constraints change nothing that a storage keeps."""
+    first: dict[tuple[str, str], Configuration] = {}
+    for one in configurations:
+        first.setdefault((one.storage, one.database), one)
+    return tuple(first.values())
+
+
+def cut_off(
+    engine: Engine,
+    databases: Mapping[str, DatabasePlan],
+    configuration: Configuration,
+    cuts: Cuts,
+    watch: Watch,
+) -> Iterator[Cut]:
+    """Cut the server of a configuration off so many times: one after the other on one restore,
+    unless a database does not come back. Recorded drives are also put back to random earlier
+    moments of each load: each of these is a cut as well.
+    """
+    plan, made = databases[configuration.database], cuts.made
+    while made < cuts.times:
+        with crashes(engine).crashing(configuration, watch) as crashing:
+            came_back = True
+            while came_back and made < cuts.times:
+                watch(Event(kind="start", doing=f"{configuration.name}: load to be cut off"))
+                load = CutLoad(crashing, plan, _order(configuration, cuts.users, made + 1), cuts)
+                for cut in load.cuts(min(cuts.times - made, 1 + EARLIER), watch):
+                    made += 1
+                    watch(Event(kind="end", doing=f"{made} of {cuts.times}: {told(cut)}"))
+                    yield cut
+                    came_back = not (cut.file_system or cut.database)
+
+
+def _order(configuration: Configuration, users: int, number: int) -> Order:
+    return Order(configuration=configuration.id, phase="fixed_load", users=users, repeat=number)
+
+
+class CutLoad:
+    """A load with a ledger, from its start to what is left of it after each cut."""
+
+    def __init__(self, crashing: Crashing, plan: DatabasePlan, order: Order, cuts: Cuts) -> None:
+        self._crashing, self._order, self._level = crashing, order, cuts.level
+        self._first = self._orders.next_order_numbers()
+        spec = generator_spec(plan.workload, plan.seed, order, ledger=True)
+        self._generator = crashing.server.load_generator(spec)
+        self._kept: tuple[bytes, bytes] | None = None
+        self._began_s = 0.0
+
+    def cuts(self, number: int, watch: Watch) -> Iterator[Cut]:
+        """Cut the server off at a random moment; then at earlier ones, the latest first, as far as
+        its drives are recorded. What does not come back is the last.
+        """
+        for at_s, cut in self._moments(number):
+            found = self._found(at_s, cut, watch)
+            yield found
+            if found.file_system or found.database:
+                return
+
+    def _moments(self, number: int) -> Iterator[tuple[float, Callable[[], None]]]:
+        """When, and what cuts the server off."""
+        self._generator.ready()
+        self._crashing.begin()
+        self._generator.go()
+        self._began_s = time.monotonic()
+        time.sleep(random.uniform(LEAST_S, MOST_S))  # noqa: S311
+        yield time.monotonic(), self._crashing.cut
+        for at_s in self._crashing.moments(number - 1):
+            yield at_s, partial(self._crashing.cut_at, at_s)
+
+    def _found(self, at_s: float, cut: Callable[[], None], watch: Watch) -> Cut:
+        """What is there after a cut."""
+        file_system = _refused(cut, OSError)
+        after_s = at_s - self._began_s
+        ledger = self._ledger(after_s)
+        found = Cut(
+            configuration=self._order.configuration,
+            level=self._level,
+            users=self._order.users,
+            after_s=after_s,
+            acknowledged=ledger.acknowledged.total(),
+            unknown=ledger.unknown.total(),
+            file_system=file_system,
+        )
+        if file_system:
+            return found
+        try:
+            recovery_s = self._crashing.recover()
+        except KneebenchError as error:
+            return found.model_copy(update={"database": str(error)})
+        return found.model_copy(update={"recovery_s": recovery_s, **self._left(ledger, watch)})
+
+    def _ledger(self, after_s: float) -> Ledger:
+        """Of the load until then; all of it at the first cut, which ends it."""
+        if self._kept is None:
+            self._generator.stop()
+            self._kept = self._generator.take_ledger()
+            return Ledger.read(*self._kept)
+        return Ledger.read(*self._kept, until_s=after_s)
+
+    def _left(self, ledger: Ledger, watch: Watch) -> dict[str, Any]:
+        """What is there of its orders, and whether the database is whole."""
+        kept = self._orders.orders_from(self._first)
+        left = left_of(ledger, kept, self._first, self._orders.next_order_numbers())
+        if left.unsent:
+            seen = f"the database has {left.unsent} orders that were never sent"
+            raise CheckFailed("the ledger of orders", seen=seen)
+        conditions = tuple(self._crashing.server.conditions(watch))
+        return {**left._asdict(), "conditions": conditions, "damage": self._orders.damage()}
+
+    @property
+    def _orders(self) -> KeepsOrders:
+        server = self._crashing.server
+        assert isinstance(server, KeepsOrders)
+        return server
+
+
+def _refused(do: Callable[[], None], kind: type[Exception]) -> str:
+    """The words of an error of that kind; empty without one."""
+    try:
+        do()
+    except kind as error:
+        return str(error)
+    return ""

@@ -1,0 +1,99 @@
+"""The command that cuts servers off: durability."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
+
+import typer
+
+from kneebench.commands.erasing import WithoutAsking, confirm_erasing
+from kneebench.commands.measuring import clean_up
+from kneebench.commands.options import PlanFile
+from kneebench.commands.output import print_line, show_json_line, show_parts
+from kneebench.commands.plan_selection import selected_study
+from kneebench.commands.run_options import Erase, JsonEvents, SetKeys, overrides
+from kneebench.commands.trusting import TrustPlan, trusted
+
+if TYPE_CHECKING:
+    from kneebench.records import Cut, Event
+
+Level = Literal["server", "drive", "cut"]
+HELP = """\
+Cut each storage's server off under load, and look for every order that it had acknowledged.
+
+The load generator keeps a ledger of the orders. At a random moment the server is killed, or its
+emulated drives lose their power as well. It is started again, and each acknowledged order must be
+there as a whole. Exit code 8: some were lost. A plan with [durability] does the same at the end of
+`run`, for its brief.
+
+\b
+Examples:
+  kneebench durability               this directory's disk, and memory
+  kneebench durability plan.toml --cuts 20
+  kneebench durability --set database.settings.synchronous_commit=off
+"""
+"""Help of the command: its signature leaves no room for it there."""
+
+
+def durability(
+    plan: PlanFile = None,
+    level: Annotated[
+        Level,
+        typer.Option(
+            "--level",
+            help="What is cut off: the server, also its emulated drives, or a machine by the plan's"
+            " cut_command.",
+        ),
+    ] = "server",
+    cuts: Annotated[int, typer.Option("--cuts", min=1, max=1000, help="Cuts of each storage.")] = 3,
+    users: Annotated[
+        int, typer.Option("--users", min=1, max=100_000, help="Users under load.")
+    ] = 8,
+    set_keys: SetKeys = None,
+    trust_plan: TrustPlan = False,
+    erase: Erase = False,
+    erase_without_asking: WithoutAsking = None,
+    as_json: JsonEvents = False,
+) -> None:
+    """Cut servers off and look for their orders; `HELP` has the rest."""
+    from kneebench.campaign import flow
+    from kneebench.campaign.durability import Cuts
+
+    clean_up()
+    keys = overrides(set_keys)
+    selected = trusted(plan, lambda: selected_study(plan, overrides=keys), sure=trust_plan)
+    with flow.machine_of(selected) as machine:
+        drives = confirm_erasing(machine, selected, erase_without_asking or (), wanted=erase)
+        watch = _show_event if as_json else _print_event
+        found = flow.cut_off(machine, selected, drives, Cuts(level, cuts, users), watch)
+        _print_found(found, as_json=as_json)
+
+
+def _print_event(event: Event) -> None:
+    if event.kind != "progress" and event.doing:
+        print_line(event.doing, err=True)
+
+
+def _show_event(event: Event) -> None:
+    if event.kind != "progress":
+        show_json_line(event.model_dump(mode="json"))
+
+
+def _print_found(found: dict[str, tuple[Cut, ...]], *, as_json: bool) -> NoReturn:
+    from kneebench.analysis.durability import loses, summed
+    from kneebench.brief.sections.durability import durability_section
+    from kneebench.brief.terminal import parts
+    from kneebench.errors import OrdersLost
+
+    if as_json:
+        data = {
+            name: {
+                **summed(cuts)._asdict(),
+                "cuts": [cut.model_dump(mode="json") for cut in cuts],
+            }
+            for name, cuts in found.items()
+        }
+        show_json_line({"kind": "result", "doing": "finished", "data": data})
+    else:
+        show_parts(*parts((durability_section(found),)))
+    raise typer.Exit(OrdersLost.exit_code if any(map(loses, found.values())) else 0)
