@@ -118,7 +118,8 @@ def _rise(moves: Sequence[Moved], floor: float) -> Remark | None:
 def _fall(moves: Sequence[Moved], floor: float) -> Remark | None:
     reads = [one.reads for one in moves if one.reads is not None]
     fall = -fmean(reads) if reads else 0.0
-    return _beyond(max(floor, READ_DRIFT), fall, f"device reads fell by {percent(fall)}")
+    words = f"device reads fell by {percent(fall)} of their mean"  # a steep fall: more than 100%
+    return _beyond(max(floor, READ_DRIFT), fall, words)
 
 
 def _beyond(limit: float, share: float, words: str) -> Remark | None:
