@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import random
 import struct
 import subprocess
@@ -35,7 +36,7 @@ from kneebench.lab.volumes import power_cut, volume_findings
 from kneebench.lab.volumes.power_cut import SECTOR_BYTES, WriteRecording
 from kneebench.plan import Plan
 from kneebench.plan.study import Study
-from kneebench.records import Check, Configuration, Cut, CutLevel, Event, Watch
+from kneebench.records import Check, Configuration, Cut, CutLevel, Event, Watch, WholeDrive
 from tests.elsewhere import PASSWORD, Elsewhere, elsewhere  # noqa: F401
 from tests.loaded import DEBIAN, WITHOUT_DEBIAN, shared_images
 from tests.loop_devices import needs_emulation
@@ -258,6 +259,16 @@ def test_a_mount_option_without_flushes_is_a_warning_and_stands_beside_the_headl
     assert any(f"On disk, {said}" in one.words for one in found)
 
 
+def test_a_volatile_cache_that_gets_no_flushes_stands_beside_the_headline() -> None:
+    results = recorded()
+    drive = WholeDrive(name="nvme0n1", path="/dev/nvme0n1", volatile_write_cache=True)
+    for cache, said in (("write through", True), ("write back", False)):
+        drives = (drive.model_copy(update={"write_cache": cache}),)
+        found = [one.words for one in caveats(with_campaign(results, drives_before=drives))]
+        words = "drive nvme0n1 has a volatile write cache"
+        assert any(one.lower().startswith(words) for one in found) == said
+
+
 def made(**given: Any) -> Cut:
     plain = {"acknowledged": 100, "unknown": 1, "lost": 0, "holes": 0, "committed": 0, "unsent": 0}
     where = {"configuration": "here", "level": "server", "users": 4, "after_s": 2.0}
@@ -293,6 +304,45 @@ def test_the_command_says_what_was_lost_and_ends_with_8(own_place: Path) -> None
     [*_, last] = map(json.loads, done.stdout.splitlines())
     assert last["data"]["here"]["lost"] > 0 and len(last["data"]["here"]["cuts"]) == 1
     assert {one.name for one in own_place.iterdir()} <= {"plan.toml", "state"}
+
+
+CASES: dict[str, tuple[dict[str, Any], str, bool]] = {
+    "PostgreSQL": ({}, "obeyed", True),
+    "PostgreSQL, flushes ignored": ({}, "ignored", False),
+    "PostgreSQL, fsync off": ({"settings": {"fsync": "off"}}, "obeyed", False),
+    "PostgreSQL, synchronous_commit off": (
+        {"settings": {"synchronous_commit": "off", "wal_writer_delay": "10s"}},
+        "obeyed",
+        False,
+    ),
+    "MariaDB": ({"engine": "mariadb"}, "obeyed", True),
+    "MariaDB, flushes ignored": ({"engine": "mariadb"}, "ignored", False),
+    "MariaDB, flushed each second": (
+        {"engine": "mariadb", "settings": {"innodb_flush_log_at_trx_commit": 2}},
+        "obeyed",
+        False,
+    ),
+}
+"""Database, flushes of its drive, and whether that keeps what it acknowledges."""
+
+
+@pytest.mark.long
+@pytest.mark.root
+@needs_emulation
+@WITHOUT_MARIADB
+def test_ten_cases_by_a_secret_seed_are_judged_as_they_are(tmp_path: Path) -> None:
+    seed = int.from_bytes(os.urandom(4))
+    print(f"seed {seed}")
+    draw = random.Random(seed)
+    for number, name in enumerate(draw.choices([*CASES], k=10)):
+        database, flushes, keeps = CASES[name]
+        place = tmp_path / str(number)
+        place.mkdir()
+        volume = {"drives": [{**DRIVE, "flushes": flushes}]}
+        [counted] = cut(place, database, volume, "drive")
+        assert counted.cut.kept == keeps, name
+        if counted.cut.lost is not None:
+            agree(counted)
 
 
 @pytest.mark.long

@@ -24,6 +24,7 @@ from kneebench.analysis.cpu_utilization import cpu_per_transaction_s, cpu_utiliz
 from kneebench.analysis.databases import by_database, database_document
 from kneebench.analysis.disturbance import KINDS, disturbances
 from kneebench.analysis.drift import Drift, drift, drift_caveat
+from kneebench.analysis.durability import less_safe_caveats
 from kneebench.analysis.final_estimates import rounds_of
 from kneebench.analysis.fixed_rate import rate_caveats, ratio_without_wait, wait_caveats
 from kneebench.analysis.knee import (
@@ -58,9 +59,7 @@ from kneebench.analysis.wording import (
     said_once,
     some_of,
 )
-from kneebench.engine_properties import UNFLUSHED, engine_properties, less_safe
 from kneebench.records import Climb, Comparison, Configuration, Estimate, Remark, Results
-from kneebench.shelf import ENGINES
 
 FAR = 0.25
 """So far from what the climb had measured is said even where the final runs scatter as much."""
@@ -194,22 +193,6 @@ def drifts(climbs: Iterable[Climb]) -> tuple[tuple[Configuration, Drift], ...]:
     """The configurations that have a drift check, and its result."""
     found = ((climb.configuration, drift(climb, own_floor(climb))) for climb in climbs)
     return tuple((of, moved) for of, moved in found if moved)
-
-
-def _less_safe(results: Results) -> Iterator[str]:
-    """Settings that buy speed with safety, as the servers reported them, and mount options."""
-    on: dict[str, list[Configuration]] = {}
-    for climb in results.climbs:
-        engine = results.campaign.engines.get(climb.configuration.database, "")
-        table = engine_properties(engine).safety_settings if engine in ENGINES.names() else ()
-        values = {one.name: one.value for one in results.campaign.settings.get(climb.id, ())}
-        sentences = [seen for _, seen in less_safe(table, values)]
-        storage = results.campaign.resolved.storages.get(climb.configuration.storage)
-        options = storage.without_flushes if storage else ()
-        sentences += [f"mount option {option}: {UNFLUSHED}" for option in options]
-        for seen in sentences:
-            on.setdefault(seen, []).append(climb.configuration)
-    yield from (f"on {some_of(some, len(results.climbs))}, {seen}" for seen, some in on.items())
 
 
 def _unprofiled(results: Results) -> Iterator[str]:
@@ -475,7 +458,7 @@ def _drifted(results: Results) -> Iterator[str]:
 
 _CAVEATS: dict[str, Callable[[Results], Iterable[str]]] = {
     "power_doubt": lambda results: doubts(results.climbs, results.campaign.power),
-    "less_safe": _less_safe,
+    "less_safe": less_safe_caveats,
     "unprofiled": _unprofiled,
     "still_warming": never_steady_caveats,
     "not_steady": _not_steady,

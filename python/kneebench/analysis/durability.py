@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kneebench import units
-from kneebench.analysis.wording import percent, plural
-from kneebench.records import Cut, CutLevel
+from kneebench.analysis.wording import percent, plural, some_of
+from kneebench.engine_properties import UNFLUSHED, engine_properties, less_safe
+from kneebench.records import Configuration, Cut, CutLevel, Results
+from kneebench.shelf import ENGINES
 
+NO_FLUSHES = "the kernel takes it for write through"
+"""What /sys/block/*/queue/write_cache says."""
 SHOWS = {
     "server": (
         "The server's processes were killed (kill -9). This shows that the database keeps what it"
@@ -79,6 +83,27 @@ def summed(cuts: Sequence[Cut]) -> CutsSummary:
         sum(not one.kept for one in cuts),
         1 - 0.05 ** (1 / len(cuts)),
     )
+
+
+def less_safe_caveats(results: Results) -> Iterator[str]:
+    """What buys speed with safety: settings as the servers reported them, mount options, and drives
+    whose flushes the kernel keeps back.
+    """
+    on: dict[str, list[Configuration]] = {}
+    for climb in results.climbs:
+        engine = results.campaign.engines.get(climb.configuration.database, "")
+        table = engine_properties(engine).safety_settings if engine in ENGINES.names() else ()
+        values = {one.name: one.value for one in results.campaign.settings.get(climb.id, ())}
+        sentences = [seen for _, seen in less_safe(table, values)]
+        storage = results.campaign.resolved.storages.get(climb.configuration.storage)
+        options = storage.without_flushes if storage else ()
+        sentences += [f"mount option {option}: {UNFLUSHED}" for option in options]
+        for seen in sentences:
+            on.setdefault(seen, []).append(climb.configuration)
+    yield from (f"on {some_of(some, len(results.climbs))}, {seen}" for seen, some in on.items())
+    for drive in results.campaign.drives_before:
+        if drive.is_unflushed:
+            yield f"drive {drive.name} has a volatile write cache, and {NO_FLUSHES}: {UNFLUSHED}"
 
 
 def loses(cuts: Sequence[Cut]) -> bool:

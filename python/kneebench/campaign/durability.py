@@ -48,7 +48,7 @@ class Cuts(NamedTuple):
 def cuts_s(study: Study) -> float:
     """About how long the cuts of a plan take."""
     wanted = study.durability
-    if wanted.level == "none":
+    if wanted.level in ("auto", "none"):
         return 0.0
     each_s = RESTORE_S + wanted.cuts * ((LEAST_S + MOST_S) / 2 + RECOVERY_S)
     return len(cut_configurations(study.configurations)) * each_s
@@ -58,6 +58,8 @@ def for_cuts(study: Study, level: Level) -> dict[str, DatabasePlan]:
     """The study's databases, ready for cuts of this level. Raises PlanError for storages whose
     drives have no power that could be cut.
     """
+    if not study.measures_real_hardware:
+        raise PlanError("durability.level", seen="a model has nothing to lose", do="leave it out")
     by_url = [bool(url) for one in study.databases.values() for url in one.urls.values()]
     if level == "cut" and not all(by_url):
         do = "name the servers by URL, each with database.cut_command"
@@ -84,12 +86,27 @@ def for_cuts(study: Study, level: Level) -> dict[str, DatabasePlan]:
 def durability_findings(study: Study, engine: Engine) -> Iterator[Finding]:
     """What keeps the plan's servers from being cut off; none unless it wants that."""
     level = study.durability.level
+    if level != "auto" and level != "none":
+        yield from map(finding_of, _obstacles(study, engine, level))
+
+
+def level_of(study: Study, engine: Engine, *, judged: bool) -> Level | None:
+    """At which level the study's servers are cut off after its final runs; None: they are not.
+    `judged`: the campaign is run to be accepted.
+    """
+    level = study.durability.level
+    if level == "auto":
+        level = "server" if judged and not [*_obstacles(study, engine, "server")] else "none"
+    return None if level == "none" else level
+
+
+def _obstacles(study: Study, engine: Engine, level: Level) -> Iterator[PlanError]:
+    """What keeps servers from being cut off so."""
     try:
-        if level != "none":
-            for_cuts(study, level)
-            crashes(engine)
+        for_cuts(study, level)
+        crashes(engine)
     except PlanError as error:
-        yield finding_of(error)
+        yield error
 
 
 def cut_configurations(configurations: Sequence[Configuration]) -> tuple[Configuration, ...]:

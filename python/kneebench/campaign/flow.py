@@ -16,7 +16,7 @@ from typing import NamedTuple
 from kneebench.analysis.outcome import exit_code
 from kneebench.analysis.wording import plural
 from kneebench.campaign.bench import Bench
-from kneebench.campaign.durability import Cuts, cut_configurations, for_cuts
+from kneebench.campaign.durability import Cuts, cut_configurations, for_cuts, level_of
 from kneebench.campaign.durability import cut_off as servers_cut_off
 from kneebench.campaign.machines.machine import DatabaseMachine
 from kneebench.campaign.machines.opening import machine_of as machine_of
@@ -34,6 +34,7 @@ from kneebench.plan.durability import DEFAULT_USERS
 from kneebench.plan.study import Study
 from kneebench.records import (
     Cut,
+    CutLevel,
     DriveLoad,
     Event,
     Host,
@@ -55,7 +56,7 @@ class RunOptions(NamedTuple):
 
     `folder` holds campaigns; an unfinished one of the same plan, image and kneebench is resumed
     unless `fresh`. `brief`: one is written next. `erase`: drives agreed to be erased. `reliefs`:
-    see `prove`.
+    see `prove`; `judged`: the campaign is run to be accepted.
     """
 
     folder: str | Path | None = None
@@ -63,6 +64,7 @@ class RunOptions(NamedTuple):
     brief: bool = False
     erase: Sequence[WholeDrive] = ()
     reliefs: Sequence[str] | None = None
+    judged: bool = False
 
 
 def run(machine: DatabaseMachine, study: Study, asked: RunOptions, watch: Watch) -> Results:
@@ -98,7 +100,7 @@ def run(machine: DatabaseMachine, study: Study, asked: RunOptions, watch: Watch)
             power,
         )
         Bench(context).measure(study.saturating)
-        _prove_and_cut(study, context, asked.reliefs)
+        _prove_and_cut(study, context, asked)
         # 4. The drives as they are now, what the meters took, and how it ended.
         keep_cost(store, power)
         store.put_drives_after(machine.drives(site.paths, study.drives))
@@ -129,28 +131,27 @@ def cut_off(
         }
 
 
-def _prove_and_cut(study: Study, context: Context, reliefs: Sequence[str] | None) -> None:
+def _prove_and_cut(study: Study, context: Context, asked: RunOptions) -> None:
     """Prove what limits the knees, then cut the servers off."""
-    prove(study, context, reliefs)
-    _cut_storages(study, context)
+    prove(study, context, asked.reliefs)
+    if level := level_of(study, context.engine, judged=asked.judged):
+        _cut_storages(study, context, level)
 
 
-def _cut_storages(study: Study, campaign: Context) -> None:
-    """Cut the server of each storage of the study off, as its plan says, and keep what was there
-    after each cut; those of a resumed campaign that it has are not made again.
+def _cut_storages(study: Study, campaign: Context, level: CutLevel) -> None:
+    """Cut the server of each storage of the study off, and keep what was there after each cut;
+    those of a resumed campaign that it has are not made again.
     """
     wanted, store = study.durability, campaign.store
-    if wanted.level == "none":
-        return
     campaign.engine.close()  # the space of emulated drives
-    databases = for_cuts(study, wanted.level)
+    databases = for_cuts(study, level)
     with closing(campaign.machine.engine(databases)) as engine:
         engine.prepare(campaign.watch)
         for one in cut_configurations(study.configurations):
             climb = store.climb(one)
             users = wanted.users or (climb and climb.knee_users) or DEFAULT_USERS
             made = len(store.campaign.cuts.get(one.id, ()))
-            cuts = Cuts(wanted.level, wanted.cuts, users, made)
+            cuts = Cuts(level, wanted.cuts, users, made)
             for cut in servers_cut_off(engine, databases, one, cuts, campaign.watch):
                 store.put_cut(cut)
 

@@ -199,7 +199,7 @@ def _measure(
         unasked = consent.erase_without_asking or ()
         drives = confirm_erasing(machine, study, unasked, wanted=False)
         with watching(study, expecting) as watch:
-            asked = flow.RunOptions(out, past.fresh, past.brief, drives)
+            asked = flow.RunOptions(out, past.fresh, past.brief, drives, judged=True)
             results = flow.run(machine, study, asked, resumable.watcher(watch))
         print_line(f"results: {results.folder}", err=True)
         if past.brief:

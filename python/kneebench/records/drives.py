@@ -205,6 +205,11 @@ class WholeDrive(Record):
     """Mount options and timers known to trim it, or to have done so."""
 
     @property
+    def is_unflushed(self) -> bool:
+        """Whether a power loss can empty its write cache and the kernel sends it no flushes."""
+        return self.volatile_write_cache is True and self.write_cache == "write through"
+
+    @property
     def key(self) -> str:
         """The WWID; the kernel's name of a drive without one."""
         return self.wwid or self.name
