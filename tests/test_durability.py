@@ -495,4 +495,7 @@ def test_a_brief_has_cards_and_a_row_for_each_cut_and_lost_orders_end_a_run_with
     assert exit_code(cut) == exit_code(results) == 0
     worse = with_campaign(results, cuts={"disk": (*cuts, made(lost=5))})
     assert exit_code(worse) == 8
+    said = "Disk: 5 of 300 acknowledged orders lost in 3 server kills; 1 of them lost data."
+    assert said in section(Brief(worse), "cautions").sentences
+    assert caveats(cut, ("orders_lost",)) == ()
     assert section(Brief(worse), "durability").tables[0].rows[-1].tone == "alarm"

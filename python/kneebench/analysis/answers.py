@@ -24,7 +24,7 @@ from kneebench.analysis.cpu_utilization import cpu_per_transaction_s, cpu_utiliz
 from kneebench.analysis.databases import by_database, database_document
 from kneebench.analysis.disturbance import KINDS, disturbances
 from kneebench.analysis.drift import Drift, drift, drift_caveat
-from kneebench.analysis.durability import less_safe_caveats
+from kneebench.analysis.durability import less_safe_caveats, lost_caveats
 from kneebench.analysis.final_estimates import rounds_of
 from kneebench.analysis.fixed_rate import rate_caveats, ratio_without_wait, wait_caveats
 from kneebench.analysis.knee import (
@@ -69,6 +69,7 @@ OUTSIDE = frozenset(one.kind for one in KINDS)
 """Kinds of what disturbed a campaign from outside: a brief has it under its title."""
 BESIDE = (
     "power_doubt",
+    "orders_lost",
     "less_safe",
     "log_write_limit",
     "rate",
@@ -458,6 +459,7 @@ def _drifted(results: Results) -> Iterator[str]:
 
 _CAVEATS: dict[str, Callable[[Results], Iterable[str]]] = {
     "power_doubt": lambda results: doubts(results.climbs, results.campaign.power),
+    "orders_lost": lost_caveats,
     "less_safe": less_safe_caveats,
     "unprofiled": _unprofiled,
     "still_warming": never_steady_caveats,

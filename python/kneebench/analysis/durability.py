@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kneebench import units
-from kneebench.analysis.wording import percent, plural, some_of
+from kneebench.analysis.wording import capital, percent, plural, some_of
 from kneebench.engine_properties import UNFLUSHED, engine_properties, less_safe
 from kneebench.records import Configuration, Cut, CutLevel, Results
 from kneebench.shelf import ENGINES
@@ -83,6 +83,14 @@ def summed(cuts: Sequence[Cut]) -> CutsSummary:
         sum(not one.kept for one in cuts),
         1 - 0.05 ** (1 / len(cuts)),
     )
+
+
+def lost_caveats(results: Results) -> Iterator[str]:
+    """Storages that lost data in a cut."""
+    names = {climb.id: climb.configuration.name for climb in results.climbs}
+    for one, cuts in results.campaign.cuts.items():
+        if loses(cuts):
+            yield f"{capital(names.get(one, one))}: {summed(cuts).sentence}."
 
 
 def less_safe_caveats(results: Results) -> Iterator[str]:
