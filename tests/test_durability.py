@@ -485,7 +485,7 @@ def test_a_brief_has_cards_and_a_row_for_each_cut_and_lost_orders_end_a_run_with
     cuts = (made(configuration="disk", recovery_s=1.5), made(configuration="disk", recovery_s=2.5))
     cut = with_campaign(results, cuts={"disk": cuts})
     brief = Brief(cut)
-    cards = {number.says: number for number in section(brief, "glance").numbers}
+    cards = {number.says: number for number in section(brief, "durability").numbers}
     assert cards["acknowledged orders lost in 2 server kills"].value == "0"
     back = cards["until the database answered again after a server kill"]
     assert (back.value, back.sure) == ("2 s", "1.5 s to 2.5 s")
@@ -499,3 +499,8 @@ def test_a_brief_has_cards_and_a_row_for_each_cut_and_lost_orders_end_a_run_with
     assert said in section(Brief(worse), "cautions").sentences
     assert caveats(cut, ("orders_lost",)) == ()
     assert section(Brief(worse), "durability").tables[0].rows[-1].tone == "alarm"
+    many = with_campaign(results, cuts={"disk": (*cuts * 20, made(lost=5))})
+    [row] = section(Brief(many), "durability").tables[0].rows
+    assert row.cells[-1] == "5 lost", "of many cuts those that lost data have rows"
+    fine = section(Brief(with_campaign(results, cuts={"disk": cuts * 20})), "durability")
+    assert fine.tables == () and "page cache" in fine.sentences[-1]

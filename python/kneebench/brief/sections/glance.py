@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from statistics import median
 
 from kneebench import units
 from kneebench.analysis.comparison import step_up
 from kneebench.analysis.cpu_utilization import cpu_utilization
-from kneebench.analysis.durability import summed
 from kneebench.analysis.fixed_rate import without_wait
 from kneebench.analysis.headline import between_databases, foremost, least_per_nopm
 from kneebench.analysis.knee import MAY_BE_HIGHER, confirmed_knee, final_rungs, where_between
@@ -29,7 +27,6 @@ from kneebench.analysis.undecided import not_shown, undecided
 from kneebench.analysis.wording import (
     FEW,
     number_of_users,
-    plural,
     times_and_interval,
     times_with_interval,
     value_and_ends,
@@ -76,7 +73,6 @@ def _numbers(view: ViewModel) -> Iterator[Number]:
         yield from (first, *_other(view, about), *_proved(view), *latencies)
     else:
         yield from _proved(view)
-    yield from _durability(view)
     for configuration, knee in view.knees.items():
         if configuration in (best, view.base.id):
             value, sure = value_and_ends(knee.nopm)
@@ -102,19 +98,6 @@ def _proved(view: ViewModel) -> Iterator[Number]:
     for _, _, id_, relief, gain in sorted(found, key=lambda each: each[:2])[-1:]:
         value, sure = times_and_interval(gain)
         yield Number(value=value, says=f"NOPM on {view.name(id_)} with {relief}", sure=sure)
-
-
-def _durability(view: ViewModel) -> Iterator[Number]:
-    """What cuts lost on all storages together, and how long recovery took."""
-    every = [cut for cuts in view.campaign.cuts.values() for cut in cuts]
-    if every:
-        found = summed(every)
-        says = f"acknowledged orders lost in {plural(found.cuts, found.called)}"
-        yield Number(value=f"{found.lost:,}", says=says, sure=f"of {found.acknowledged:,}")
-        if took_s := [cut.recovery_s for cut in every if cut.recovery_s is not None]:
-            ends = f"{units.time(min(took_s))} to {units.time(max(took_s))}"
-            says = f"until the database answered again after a {found.called}"
-            yield Number(value=units.time(median(took_s)), says=says, sure=ends)
 
 
 def _other(view: ViewModel, best: Comparison) -> Iterator[Number]:
