@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import pytest
 from typer.testing import CliRunner
 
+from kneebench import load, run
 from kneebench.analysis.answers import caveats
 from kneebench.analysis.durability import found_after, summed
 from kneebench.analysis.outcome import exit_code
@@ -30,7 +31,7 @@ from kneebench.cli import app
 from kneebench.databases.engine import Crashes, Crashing, Engine
 from kneebench.databases.several import engine_of
 from kneebench.databases.tproc_c.orders import KeptOrder, Ledger, left_of
-from kneebench.errors import KneebenchError, PlanError
+from kneebench.errors import InvalidMeasurement, KneebenchError, PlanError
 from kneebench.lab.journal import Journal
 from kneebench.lab.volumes import power_cut, volume_findings
 from kneebench.lab.volumes.power_cut import SECTOR_BYTES, WriteRecording
@@ -189,6 +190,9 @@ def test_a_server_by_url_is_cut_off_by_the_plans_command_and_asked_when_it_is_ba
     assert counted.cut.kept and counted.cut.level == "cut"
     left = {name for (name,) in elsewhere.execute("SELECT datname FROM pg_database")}
     assert {one for one in left - {name for (name,) in before} if "work" in one} == set()
+    monkeypatch.setattr(durability, "LOST_S", 0.5)
+    with pytest.raises(InvalidMeasurement, match="the server was not cut off: 4 users still had"):
+        cut_plan(elsewhere.plan(url, cut_command="true"), tmp_path, "cut")
     failing = elsewhere.plan(url, cut_command="echo no such outlet >&2; exit 3")
     with pytest.raises(KneebenchError, match=r"database\.cut_command: exit code 3: no such outlet"):
         cut_plan(failing, tmp_path, "cut")
@@ -281,6 +285,7 @@ def test_three_losses_are_told_apart() -> None:
     for one, words in (
         (made(**gone, file_system="bad superblock"), "the file system was lost: bad superblock"),
         (made(**gone, database="invalid checkpoint"), "the database did not start: invalid"),
+        (made(**gone, damage="invalid page"), "the database cannot be read: invalid page"),
         (made(lost=2, holes=1), "2 lost; 1 hole"),
         (made(conditions=(broken,)), "broken: condition 3"),
     ):
@@ -289,7 +294,14 @@ def test_three_losses_are_told_apart() -> None:
         summed([made(), made(lost=3)]).sentence
         == "3 of 200 acknowledged orders lost in 2 server kills; 1 of them lost data"
     )
-    assert "at most 13.9% of them lose any" in summed([made()] * 20).sentence
+    twenty = [made(load=number) for number in range(20)]
+    assert "at most 13.9% of loads lose any" in summed(twenty).sentence
+    assert "at most 95% of loads" in summed([made()] * 20).sentence, "twenty cuts of one load"
+    away = summed([made(), made(**gone, file_system="bad superblock")]).sentence
+    assert away.endswith("1 of them lost data, 1 of them with file system or database")
+    assert summed([made(**gone, database="no")]).sentence == (
+        "file system or database lost in all of 1 server kill"
+    )
 
 
 def test_the_command_says_what_was_lost_and_ends_with_8(own_place: Path) -> None:
@@ -477,18 +489,51 @@ def test_an_entry_that_is_not_whole_yet_is_read_when_it_is(tmp_path: Path) -> No
     assert drive.letters[0] == 0, "a write that was under way at the cut is gone"
 
 
+def test_a_campaign_cuts_its_servers_off_at_the_end_and_a_resumed_one_makes_the_rest(
+    own_place: Path,
+) -> None:
+    plan = {
+        "database": {"base_image_path": str(shared_images())},
+        "workload": {"warehouses": 1},
+        "ladder": {
+            **{"users": 2, "warm_up": "1s", "window": "1s", "final_window": "1s"},
+            **{"checkpoints": 0, "repeats": 1, "fixed_rate_share": 0},
+        },
+        "storages": {"here": {"path": str(own_place)}},
+        "durability": {"level": "server", "cuts": 2, "users": 3},
+    }
+
+    def stop(event: Event) -> None:
+        if event.kind == "start" and "to be cut off" in event.doing and seen:
+            raise KeyboardInterrupt
+        seen.append(event.doing) if event.doing.startswith("1 of 2: ") else None
+
+    seen: list[str] = []
+    study = Plan.model_validate(plan)
+    with pytest.raises(KeyboardInterrupt):
+        run(study, Path("campaigns"), watch=stop)
+    [folder] = Path("campaigns").iterdir()
+    [first] = load(folder).campaign.cuts["here"]
+    results = run(study, Path("campaigns"))
+    assert (results.folder, results.campaign.cuts["here"][0]) == (folder, first)
+    assert [(one.users, one.kept) for one in results.campaign.cuts["here"]] == [(3, True)] * 2
+
+
 # --- what a brief says of it ----------------------------------------------------------------------
 
 
 def test_a_brief_has_cards_and_a_row_for_each_cut_and_lost_orders_end_a_run_with_8() -> None:
     results = recorded()
-    cuts = (made(configuration="disk", recovery_s=1.5), made(configuration="disk", recovery_s=2.5))
+    cuts = (
+        made(configuration="disk", recovery_s=1.5),
+        made(configuration="disk", recovery_s=2.5, load=2),
+    )
     cut = with_campaign(results, cuts={"disk": cuts})
     brief = Brief(cut)
     cards = {number.says: number for number in section(brief, "durability").numbers}
-    assert cards["acknowledged orders lost in 2 server kills"].value == "0"
-    back = cards["until the database answered again after a server kill"]
-    assert (back.value, back.sure) == ("2 s", "1.5 s to 2.5 s")
+    assert cards["acknowledged orders lost on disk in 2 server kills"].value == "0"
+    [sentence] = section(brief, "durability").sentences
+    assert sentence.endswith("; recovery took 1.5 s to 2.5 s.")
     [table] = section(brief, "durability").tables
     assert [row.cells[-1] for row in table.rows] == ["all there", "all there"]
     assert "page cache" in table.caption

@@ -114,6 +114,10 @@ class CheckFailed(KneebenchError):
     exit_code = 4
 
 
+class FileSystemLost(KneebenchError):
+    """A file system does not mount after a power cut."""
+
+
 class OrdersLost(KneebenchError):
     """A cut lost orders that the database had acknowledged."""
 

@@ -21,8 +21,9 @@ SHOWS = {
     ),
     "drive": (
         "The server was killed and its emulated drives lost a random half of what was written since"
-        " the last flush. This shows that the database and the file system flush what they"
-        " acknowledge; a real drive may keep less than it says."
+        " the last flush, or where they ignore flushes since an earlier moment. This shows that the"
+        " database and the file system flush what they acknowledge; a real drive may keep less than"
+        " it says."
     ),
     "cut": (
         "The plan's command cut off the server's machine. This shows what the storage kept, as far"
@@ -39,32 +40,40 @@ CALLED: dict[CutLevel, str] = {
 
 
 class CutsSummary(NamedTuple):
-    """All cuts of one configuration; `called`: what such a cut is; `bad`: those after which
-    something was lost, broken or did not start.
+    """All cuts of one configuration; `called`: what such a cut is.
+
+    `acknowledged`, `lost`: of cuts after which orders could be counted. `away`: cuts after which
+    the file system or the database was not there; `bad`: those and others that lost data.
     """
 
     cuts: int
     called: str
     acknowledged: int
     lost: int
+    away: int
     bad: int
     most_at_risk: float
-    """Upper end of the 95% interval of the share of cuts that lose something, where none did:
-    1 - 0.05^(1/n) (about 3/n; Hanley and Lippman-Hand, JAMA 249, 1983)."""
+    """Upper end of the 95% interval of the share of loads that lose something in a cut, where none
+    of n did: 1 - 0.05^(1/n) (about 3/n; Hanley and Lippman-Hand, JAMA 249, 1983). Cuts at several
+    moments of one load are not independent, so loads count."""
 
     @property
     def kept(self) -> bool:
-        """Whether no cut did harm."""
+        """Whether no cut lost data."""
         return not self.bad
 
     @property
     def sentence(self) -> str:
         """The answer, with its bound."""
-        orders = f"{self.lost:,} of {self.acknowledged:,} acknowledged orders lost"
-        said = f"{orders} in {plural(self.cuts, self.called)}"
+        after = plural(self.cuts, self.called)
+        if self.away == self.cuts:
+            return f"file system or database lost in all of {after}"
+        said = f"{self.lost:,} of {self.acknowledged:,} acknowledged orders lost in {after}"
         if self.kept:
-            return f"{said}; at most {percent(self.most_at_risk)} of them lose any (95% CI)"
-        return f"{said}; {self.bad} of them lost data"
+            risk = percent(self.most_at_risk)
+            return f"{said}; at most {risk} of loads lose any in a cut (95% CI)"
+        away = f", {self.away} of them with file system or database" if self.away else ""
+        return f"{said}; {self.bad} of them lost data{away}"
 
 
 def summed(cuts: Sequence[Cut]) -> CutsSummary:
@@ -72,16 +81,18 @@ def summed(cuts: Sequence[Cut]) -> CutsSummary:
 
     >>> cut = Cut(configuration="disk", level="server", users=8, after_s=3.0, acknowledged=900,
     ...           unknown=2, lost=0, holes=0, committed=1, unsent=0)
-    >>> print(summed([cut] * 3).sentence)
-    0 of 2,700 acknowledged orders lost in 3 server kills; at most 63.2% of them lose any (95% CI)
+    >>> print(summed([cut.model_copy(update={"load": n, "lost": 5}) for n in range(3)]).sentence)
+    15 of 2,700 acknowledged orders lost in 3 server kills; 3 of them lost data
     """
+    counted = [one for one in cuts if one.lost is not None]
     return CutsSummary(
         len(cuts),
         CALLED[cuts[0].level],
-        sum(one.acknowledged for one in cuts),
-        sum(one.lost or 0 for one in cuts),
+        sum(one.acknowledged for one in counted),
+        sum(one.lost or 0 for one in counted),
+        len(cuts) - len(counted),
         sum(not one.kept for one in cuts),
-        1 - 0.05 ** (1 / len(cuts)),
+        1 - 0.05 ** (1 / len({one.load for one in cuts})),
     )
 
 
@@ -125,6 +136,8 @@ def found_after(cut: Cut) -> str:
         return f"the file system was lost: {cut.file_system}"
     if cut.database:
         return f"the database did not start: {cut.database}"
+    if cut.lost is None:
+        return f"the database cannot be read: {cut.damage}"
     broken = [one.name for one in cut.conditions if not one.passed]
     parts = [
         f"{cut.lost:,} lost" if cut.lost else "",

@@ -9,26 +9,39 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from functools import partial
+from math import inf
 from typing import Any, NamedTuple
 
 from kneebench.analysis.durability import told
+from kneebench.analysis.wording import plural
 from kneebench.databases.engine import Crashing, Engine, KeepsOrders, crashes, finding_of
 from kneebench.databases.tproc_c.orders import Ledger, left_of
-from kneebench.errors import CheckFailed, KneebenchError, PlanError
+from kneebench.errors import (
+    CheckFailed,
+    FileSystemLost,
+    InvalidMeasurement,
+    KneebenchError,
+    PlanError,
+)
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.storage import ROLES
 from kneebench.plan.study import Study
 from kneebench.plan.volume import can_lose_power
 from kneebench.records import Configuration, Cut, Event, Finding, Order, Watch
 from kneebench.records import CutLevel as Level
-from kneebench.workload import generator_spec
+from kneebench.workload import RunningLoad, generator_spec, running_load
 
 LEAST_S, MOST_S = 2.0, 6.0
 """Time under load before a cut: random, so that cuts fall anywhere between two checkpoints."""
 EARLIER = 4
 """Earlier moments of one load, to which recorded drives are put back as well."""
+WITHIN_S = 0.5
+"""Moments of a load begin so long after its start."""
+LOST_S = 180.0
+"""Within this time users lose their connections to a server that was cut off: the kernel of a
+machine that is back refuses what they send again."""
 HERE = "cut off servers that kneebench starts on its own machine"
 RECOVERY_S, RESTORE_S = 12.0, 15.0
 """About how long a server takes to recover, with the checks after it, and a restore."""
@@ -64,7 +77,11 @@ def for_cuts(study: Study, level: Level) -> dict[str, DatabasePlan]:
     if level == "cut" and not all(by_url):
         do = "name the servers by URL, each with database.cut_command"
         raise PlanError("durability.level", seen="kneebench starts the servers itself", do=do)
-    if level == "cut":
+    tables = [one.database for one in study.databases.values()]
+    if level == "cut" and not all(getattr(one, "cut_command", "") for one in tables):
+        do = "set it to what cuts the power of the server's machine"
+        raise PlanError("database.cut_command", seen="the plan has none", do=do)
+    if level == "cut" and not study.hosts.database.ssh:
         return study.databases
     if any(by_url):
         seen, do = "a server by URL can only be cut off by a command", 'use the level "cut"'
@@ -123,7 +140,7 @@ def cut_off(
     configuration: Configuration,
     cuts: Cuts,
     watch: Watch,
-) -> Iterator[Cut]:
+) -> Generator[Cut, None, None]:
     """Cut the server of a configuration off so many times: one after the other on one restore,
     unless a database does not come back. Recorded drives are also put back to random earlier
     moments of each load: each of these is a cut as well.
@@ -139,7 +156,7 @@ def cut_off(
                     made += 1
                     watch(Event(kind="end", doing=f"{made} of {cuts.times}: {told(cut)}"))
                     yield cut
-                    came_back = not (cut.file_system or cut.database)
+                    came_back = cut.lost is not None
 
 
 def _order(configuration: Configuration, users: int, number: int) -> Order:
@@ -154,68 +171,91 @@ class CutLoad:
         self._first = self._orders.next_order_numbers()
         spec = generator_spec(plan.workload, plan.seed, order, ledger=True)
         self._generator = crashing.server.load_generator(spec)
-        self._kept: tuple[bytes, bytes] | None = None
+        self._kept = b"", b""
         self._began_s = 0.0
 
     def cuts(self, number: int, watch: Watch) -> Iterator[Cut]:
         """Cut the server off at a random moment; then at earlier ones, the latest first, as far as
         its drives are recorded. What does not come back is the last.
         """
-        for at_s, cut in self._moments(number):
-            found = self._found(at_s, cut, watch)
-            yield found
-            if found.file_system or found.database:
-                return
-
-    def _moments(self, number: int) -> Iterator[tuple[float, Callable[[], None]]]:
-        """When, and what cuts the server off."""
         self._generator.ready()
         self._crashing.begin()
-        self._generator.go()
-        self._began_s = time.monotonic()
-        time.sleep(random.uniform(LEAST_S, MOST_S))  # noqa: S311
-        yield time.monotonic(), self._crashing.cut
-        for at_s in self._crashing.moments(number - 1):
-            yield at_s, partial(self._crashing.cut_at, at_s)
+        with running_load(self._generator) as load:
+            self._began_s = time.monotonic()
+            time.sleep(random.uniform(LEAST_S, MOST_S))  # noqa: S311
+            found = self._found(time.monotonic(), self._crashing.cut, watch, load)
+        yield found
+        for at_s in self._crashing.moments(number - 1, self._began_s + WITHIN_S):
+            if found.lost is None:
+                return
+            found = self._found(at_s, partial(self._crashing.cut_at, at_s), watch)
+            yield found
 
-    def _found(self, at_s: float, cut: Callable[[], None], watch: Watch) -> Cut:
-        """What is there after a cut."""
-        file_system = _refused(cut, OSError)
+    def _found(
+        self, at_s: float, cut: Callable[[], None], watch: Watch, load: RunningLoad | None = None
+    ) -> Cut:
+        """What is there after a cut; of the first one, the load is under way."""
         after_s = at_s - self._began_s
-        ledger = self._ledger(after_s)
+        said, recovery_s = self._cut_and_recover(cut)
+        if load:
+            self._end(load)
+        ledger = Ledger.read(*self._kept, until_s=inf if load else after_s)
         found = Cut(
             configuration=self._order.configuration,
             level=self._level,
+            load=self._order.repeat,
             users=self._order.users,
             after_s=after_s,
             acknowledged=ledger.acknowledged.total(),
             unknown=ledger.unknown.total(),
-            file_system=file_system,
+            recovery_s=recovery_s,
+            **said,
         )
-        if file_system:
+        if said:
             return found
         try:
-            recovery_s = self._crashing.recover()
-        except KneebenchError as error:
-            return found.model_copy(update={"database": str(error)})
-        return found.model_copy(update={"recovery_s": recovery_s, **self._left(ledger, watch)})
+            return found.model_copy(update=self._left(ledger, watch))
+        except KneebenchError as error:  # it cannot be read: a damaged page, a missing table
+            if isinstance(error, CheckFailed):
+                raise
+            return found.model_copy(update={"damage": str(error)})
 
-    def _ledger(self, after_s: float) -> Ledger:
-        """Of the load until then; all of it at the first cut, which ends it."""
-        if self._kept is None:
-            self._generator.stop()
-            self._kept = self._generator.take_ledger()
-            return Ledger.read(*self._kept)
-        return Ledger.read(*self._kept, until_s=after_s)
+    def _cut_and_recover(self, cut: Callable[[], None]) -> tuple[dict[str, str], float | None]:
+        """What does not come back, by the field that says so; else how long it took."""
+        try:
+            cut()
+        except FileSystemLost as error:
+            return {"file_system": str(error)}, None
+        try:
+            return {}, self._crashing.recover()
+        except KneebenchError as error:
+            return {"database": str(error)}, None
+
+    def _end(self, load: RunningLoad) -> None:
+        """End the load, which has lost all of its connections, and take its ledger. Raises
+        InvalidMeasurement where nothing was cut off, and where nothing had been acknowledged.
+        """
+        until = time.monotonic() + LOST_S
+        while alive := load.tick().alive:
+            if time.monotonic() > until:
+                seen = f"{plural(alive, 'user')} still had a connection {LOST_S:g} s later"
+                do = "correct what cuts the server off"
+                raise InvalidMeasurement("the server was not cut off", seen=seen, do=do)
+        errors = load.stop().errors
+        self._kept = self._generator.take_ledger()
+        if not self._kept[0]:
+            seen = f"no order was acknowledged before it ({errors[0].first if errors else 'none'})"
+            raise InvalidMeasurement("a cut shows nothing", seen=seen, do="use fewer users")
 
     def _left(self, ledger: Ledger, watch: Watch) -> dict[str, Any]:
         """What is there of its orders, and whether the database is whole."""
         kept = self._orders.orders_from(self._first)
         left = left_of(ledger, kept, self._first, self._orders.next_order_numbers())
-        if left.unsent:
+        conditions = tuple(self._crashing.server.conditions(watch))
+        whole = not left.lost and all(one.passed for one in conditions)
+        if left.unsent and whole:
             seen = f"the database has {left.unsent} orders that were never sent"
             raise CheckFailed("the ledger of orders", seen=seen)
-        conditions = tuple(self._crashing.server.conditions(watch))
         return {**left._asdict(), "conditions": conditions, "damage": self._orders.damage()}
 
     @property
@@ -223,12 +263,3 @@ class CutLoad:
         server = self._crashing.server
         assert isinstance(server, KeepsOrders)
         return server
-
-
-def _refused(do: Callable[[], None], kind: type[Exception]) -> str:
-    """The words of an error of that kind; empty without one."""
-    try:
-        do()
-    except kind as error:
-        return str(error)
-    return ""

@@ -8,7 +8,7 @@ saved before the next thing begins, so that a killed campaign resumes at the nex
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
@@ -27,7 +27,7 @@ from kneebench.campaign.proof import prove
 from kneebench.campaign.restored import Context
 from kneebench.databases.engine import Engine, crashes
 from kneebench.directories import CAMPAIGNS
-from kneebench.errors import Refused
+from kneebench.errors import KneebenchError, Refused
 from kneebench.hosts.load_hosts import LoadHosts
 from kneebench.measurement.power.recorder import PowerRecorder
 from kneebench.plan.durability import DEFAULT_USERS
@@ -111,8 +111,8 @@ def run(machine: DatabaseMachine, study: Study, asked: RunOptions, watch: Watch)
 
 def cut_off(
     machine: DatabaseMachine, study: Study, erase: Sequence[WholeDrive], cuts: Cuts, watch: Watch
-) -> dict[str, tuple[Cut, ...]]:
-    """Cut the server of each storage of a study off, without a campaign; the cuts by the
+) -> Generator[tuple[str, Cut], None, None]:
+    """Cut the server of each storage of a study off, without a campaign; each cut with the
     configuration's name.
 
     Raises what `run` raises before any change, and PlanError for servers that cannot be cut off.
@@ -125,17 +125,22 @@ def cut_off(
         machine.erase(erase, watch)
         engine = stack.enter_context(closing(machine.engine(databases)))
         engine.prepare(watch)
-        return {
-            one.name: tuple(servers_cut_off(engine, databases, one, cuts, watch))
-            for one in cut_configurations(study.configurations)
-        }
+        for one in cut_configurations(study.configurations):
+            with closing(servers_cut_off(engine, databases, one, cuts, watch)) as found:
+                yield from ((one.name, cut) for cut in found)
 
 
 def _prove_and_cut(study: Study, context: Context, asked: RunOptions) -> None:
     """Prove what limits the knees, then cut the servers off."""
     prove(study, context, asked.reliefs)
-    if level := level_of(study, context.engine, judged=asked.judged):
+    if not (level := level_of(study, context.engine, judged=asked.judged)):
+        return
+    try:
         _cut_storages(study, context, level)
+    except KneebenchError as error:
+        if study.durability.level != "auto":
+            raise
+        context.store.put_note(f"the servers were not all cut off: {error}")
 
 
 def _cut_storages(study: Study, campaign: Context, level: CutLevel) -> None:
@@ -152,8 +157,9 @@ def _cut_storages(study: Study, campaign: Context, level: CutLevel) -> None:
             users = wanted.users or (climb and climb.knee_users) or DEFAULT_USERS
             made = len(store.campaign.cuts.get(one.id, ()))
             cuts = Cuts(level, wanted.cuts, users, made)
-            for cut in servers_cut_off(engine, databases, one, cuts, campaign.watch):
-                store.put_cut(cut)
+            with closing(servers_cut_off(engine, databases, one, cuts, campaign.watch)) as found:
+                for cut in found:
+                    store.put_cut(cut)
 
 
 class Site(NamedTuple):

@@ -19,6 +19,7 @@ from kneebench.commands.resuming import Resumable
 from kneebench.commands.run_options import Changes, Consent, Continuation
 from kneebench.commands.trusting import trusted
 from kneebench.directories import CAMPAIGNS
+from kneebench.errors import CheckFailed, InvalidMeasurement, OrdersLost
 
 if TYPE_CHECKING:
     from kneebench.analysis.acceptance import Margins
@@ -69,6 +70,8 @@ class GivenMargins(NamedTuple):
     ] = None
 
 
+WORST_FIRST = (CheckFailed.exit_code, OrdersLost.exit_code, InvalidMeasurement.exit_code)
+"""Of several campaigns: a failed check puts every figure in doubt."""
 HELP = """\
 Judge campaigns against a baseline: better, same, worse, or cannot say.
 
@@ -250,8 +253,9 @@ def _exit_code(campaigns: Sequence[Results], found: Sequence[Acceptance]) -> int
     from kneebench.analysis.outcome import exit_code
     from kneebench.results.acceptance import worst
 
-    measured = max(exit_code(results) for results in campaigns)
-    return measured or worst(found).exit_code
+    measured = {exit_code(results) for results in campaigns}
+    first = next((code for code in WORST_FIRST if code in measured), 0)
+    return first or worst(found).exit_code
 
 
 def _caveats(*both: Results) -> list[str]:

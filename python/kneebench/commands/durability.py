@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
+from contextlib import closing
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -13,8 +14,11 @@ from kneebench.commands.output import print_line, show_json_line, show_parts
 from kneebench.commands.plan_selection import selected_study
 from kneebench.commands.run_options import Erase, JsonEvents, SetKeys, overrides
 from kneebench.commands.trusting import TrustPlan, trusted
+from kneebench.errors import KneebenchError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from kneebench.records import Cut, Event
 
 Level = Literal["server", "drive", "cut"]
@@ -65,8 +69,20 @@ def durability(
     with flow.machine_of(selected) as machine:
         drives = confirm_erasing(machine, selected, erase_without_asking or (), wanted=erase)
         watch = _show_event if as_json else _print_event
-        found = flow.cut_off(machine, selected, drives, Cuts(level, cuts, users), watch)
-        _print_found(found, as_json=as_json)
+        found: dict[str, list[Cut]] = {}
+        try:
+            cuts_of_each = flow.cut_off(machine, selected, drives, Cuts(level, cuts, users), watch)
+            with closing(cuts_of_each) as every:
+                for name, cut in every:
+                    found.setdefault(name, []).append(cut)
+        except KneebenchError as error:
+            if not _exit_code(found):
+                raise
+            print_line(f"kneebench: {error}", err=True)
+        finally:  # what was found is shown, whatever ended it
+            if found:
+                _print_found(found, as_json=as_json)
+    raise typer.Exit(_exit_code(found))
 
 
 def _print_event(event: Event) -> None:
@@ -79,11 +95,10 @@ def _show_event(event: Event) -> None:
         show_json_line(event.model_dump(mode="json"))
 
 
-def _print_found(found: dict[str, tuple[Cut, ...]], *, as_json: bool) -> NoReturn:
-    from kneebench.analysis.durability import loses, summed
+def _print_found(found: Mapping[str, Sequence[Cut]], *, as_json: bool) -> None:
+    from kneebench.analysis.durability import summed
     from kneebench.brief.sections.durability import durability_section
     from kneebench.brief.terminal import parts
-    from kneebench.errors import OrdersLost
 
     if as_json:
         data = {
@@ -96,4 +111,10 @@ def _print_found(found: dict[str, tuple[Cut, ...]], *, as_json: bool) -> NoRetur
         show_json_line({"kind": "result", "doing": "finished", "data": data})
     else:
         show_parts(*parts((durability_section(found),)))
-    raise typer.Exit(OrdersLost.exit_code if any(map(loses, found.values())) else 0)
+
+
+def _exit_code(found: Mapping[str, Sequence[Cut]]) -> int:
+    from kneebench.analysis.durability import loses
+    from kneebench.errors import OrdersLost
+
+    return OrdersLost.exit_code if any(map(loses, found.values())) else 0

@@ -262,12 +262,12 @@ class Crashing(Protocol):
 
     def cut(self) -> None:
         """End all of its processes at once, in the middle of what they do; recorded drives lose
-        their power as well. Raises OSError where a file system does not mount any more.
+        their power as well. Raises FileSystemLost where a file system does not mount any more.
         """
 
-    def moments(self, number: int) -> list[float]:
-        """So many random moments of the load that was cut off, by the monotonic clock, at which
-        recorded drives could have been cut off as well; none without such drives.
+    def moments(self, number: int, from_s: float) -> list[float]:
+        """So many random moments of the load that was cut off, from one on, by the monotonic clock,
+        at which recorded drives could have been cut off as well; none without such drives.
         """
 
     def cut_at(self, at_s: float) -> None:

@@ -28,26 +28,38 @@ class DrivePower:
 
     def __init__(self, volumes: Volumes, storage: str) -> None:
         self._volumes, self._storage = volumes, storage
-        self._moments: Moments
+        self._moments: Moments | None = None
 
     def begin(self) -> None:
         """A load begins: it can be cut at any moment from here on."""
         self._moments = self._volumes.note_moments(self._storage)
 
     def cut(self) -> None:
-        """Cut it now, and mount what is left. Raises OSError where that does not mount."""
-        self._volumes.cut_power(self._moments, self._moments.stop())
+        """Cut it now, and mount what is left. Raises FileSystemLost where that does not mount."""
+        moments = self._of_load
+        self._volumes.cut_power(moments, moments.stop())
 
-    def moments(self, number: int) -> list[float]:
-        """Random moments of the load, by the monotonic clock; the latest first."""
-        noted = self._moments.noted
+    def end(self) -> None:
+        """Note no further moments."""
+        if self._moments:
+            self._moments.end()
+
+    @property
+    def _of_load(self) -> Moments:
+        assert self._moments, "a load has begun"
+        return self._moments
+
+    def moments(self, number: int, from_s: float) -> list[float]:
+        """Random moments of the load from then on, by the monotonic clock; the latest first."""
+        noted = [one for one in self._of_load.noted if one.at_s >= from_s]
         chosen = random.sample(noted, min(number, len(noted)))
         return sorted((one.at_s for one in chosen), reverse=True)
 
     def cut_at(self, at_s: float) -> None:
         """Mount what a cut at that moment could have left, as `cut` does."""
-        moment = next(one for one in self._moments.noted if one.at_s == at_s)
-        self._volumes.cut_power(self._moments, moment)
+        moments = self._of_load
+        moment = next(one for one in moments.noted if one.at_s == at_s)
+        self._volumes.cut_power(moments, moment)
 
 
 class Prepared(NamedTuple):

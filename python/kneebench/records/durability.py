@@ -23,6 +23,8 @@ class Cut(Record):
     """Id of the configuration."""
     level: CutLevel
     """What was cut off."""
+    load: int = 1
+    """Number of the load that was cut off: of one load there may be cuts at several moments."""
     users: int
     """Number of users."""
     after_s: float
@@ -36,7 +38,9 @@ class Cut(Record):
     database: str = ""
     """Error of the database that did not start; empty: it did."""
     recovery_s: float | None = None
-    """Time from the start of the server until it answered; None: it did not."""
+    """Time from the start of the server, or at level `cut` from the end of the command, until it
+    answered; None: it did not.
+    """
     lost: int | None = None
     """Acknowledged New-Orders that are not there as a whole; None: the server did not answer."""
     holes: int | None = None
@@ -48,7 +52,9 @@ class Cut(Record):
     conditions: tuple[Check, ...] = ()
     """The twelve consistency conditions after recovery."""
     damage: str = ""
-    """What the database's own checksums say against its pages; empty: nothing."""
+    """What the database's own checksums say against its pages, or the error of a database that
+    cannot be read; empty: nothing.
+    """
 
     @property
     def kept(self) -> bool:

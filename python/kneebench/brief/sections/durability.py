@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from statistics import median
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from kneebench import units
 from kneebench.analysis.durability import SHOWS, found_after, summed
 from kneebench.analysis.wording import plural
 from kneebench.brief.section import Number, Row, Section, Table, columns
 from kneebench.brief.view_model import ViewModel
-from kneebench.records import Cut
+from kneebench.records import Cut, CutLevel
 
-MOST_ROWS = 12
+MOST_ROWS, MOST_NUMBERS = 12, 4
 """More cuts are counted; those that lost data have rows."""
 COLUMNS = columns(
     "Storage",
@@ -34,39 +33,48 @@ def section(view: ViewModel) -> Section | None:
 
 def durability_section(cuts: Mapping[str, Sequence[Cut]]) -> Section:
     """The same of cuts by the configuration's name."""
-    levels = dict.fromkeys(one.level for some in cuts.values() for one in some)
-    unknown = (
-        "Unknown: sent and not answered before the cut, so either outcome is right; of cuts at an"
-        " earlier moment of a load all that followed. Recovery: from the start of the server until"
-        " it answers."
-    )
     every = [(name, one) for name, some in cuts.items() for one in some]
     few = len(every) <= MOST_ROWS
     rows = every if few else [(name, one) for name, one in every if not one.kept][:MOST_ROWS]
-    where = "" if few else " Rows: the first cuts that lost data; the campaign's file has all."
-    caption = " ".join([*(SHOWS[one] for one in levels), unknown]) + where
+    caption = " ".join(_caption(dict.fromkeys(one.level for _, one in every), few=few))
     table = Table(
         caption=caption, columns=COLUMNS, rows=tuple(_row(name, one) for name, one in rows)
     )
-    said = [f"{name}: {summed(some).sentence}." for name, some in cuts.items()]
+    said = [f"{name}: {summed(some).sentence}{_recovery(some)}." for name, some in cuts.items()]
     return Section(
         name="durability",
         title="Durability",
         sentences=tuple(said if rows else [*said, caption]),
-        numbers=tuple(_numbers([one for _, one in every])),
+        numbers=tuple(_number(name, some) for name, some in cuts.items())[:MOST_NUMBERS],
         tables=(table,) if rows else (),
     )
 
 
-def _numbers(every: Sequence[Cut]) -> Iterator[Number]:
-    """What cuts lost on all storages together, and how long recovery took."""
-    found = summed(every)
-    says = f"acknowledged orders lost in {plural(found.cuts, found.called)}"
-    yield Number(value=f"{found.lost:,}", says=says, sure=f"of {found.acknowledged:,}")
-    if took_s := [cut.recovery_s for cut in every if cut.recovery_s is not None]:
-        says = f"until the database answered again after a {found.called}"
-        ends = f"{units.time(min(took_s))} to {units.time(max(took_s))}"
-        yield Number(value=units.time(median(took_s)), says=says, sure=ends)
+def _caption(levels: Collection[CutLevel], *, few: bool) -> Iterator[str]:
+    yield from (SHOWS[one] for one in levels)
+    yield "Unknown: sent and not answered before the cut, so either outcome is right."
+    if "drive" in levels:
+        yield "Of cuts at an earlier moment of a load all that followed is unknown."
+    began = "the end of the command" if "cut" in levels else "the start of the server"
+    yield f"Recovery: from {began} until it answers."
+    if not few:
+        yield "Rows: the first cuts that lost data; the campaign's file has all."
+
+
+def _recovery(cuts: Sequence[Cut]) -> str:
+    """How long it took, as the end of a sentence."""
+    took_s = [cut.recovery_s for cut in cuts if cut.recovery_s is not None]
+    if not took_s:
+        return ""
+    return f"; recovery took {units.time(min(took_s))} to {units.time(max(took_s))}"
+
+
+def _number(name: str, cuts: Sequence[Cut]) -> Number:
+    """What the cuts of one storage lost."""
+    found = summed(cuts)
+    lost = f"{found.lost:,}" if found.away < found.cuts else "all"
+    says = f"acknowledged orders lost on {name} in {plural(found.cuts, found.called)}"
+    return Number(value=lost, says=says, sure=f"of {found.acknowledged:,}")
 
 
 def _row(name: str, cut: Cut) -> Row:

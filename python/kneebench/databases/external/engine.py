@@ -340,6 +340,7 @@ class CutServer(Generic[ServerOf]):
         again: Callable[[], ServerOf],
     ) -> None:
         self.server, self._cut, self._back, self._again = server, cut, back, again
+        self._cut_s = time.monotonic()
 
     def begin(self) -> None:
         """Nothing is recorded."""
@@ -347,8 +348,9 @@ class CutServer(Generic[ServerOf]):
     def cut(self) -> None:
         """Run the command."""
         self._cut()
+        self._cut_s = time.monotonic()
 
-    def moments(self, number: int) -> list[float]:
+    def moments(self, number: int, from_s: float) -> list[float]:
         """None: a real cut is at one moment."""
         return []
 
@@ -357,9 +359,8 @@ class CutServer(Generic[ServerOf]):
 
     def recover(self) -> float:
         """Wait until the server accepts sessions; seconds from the end of the command."""
-        began = time.monotonic()
         self._back()
-        took_s = time.monotonic() - began
+        took_s = time.monotonic() - self._cut_s
         self.server.close()
         self.server = self._again()
         return took_s

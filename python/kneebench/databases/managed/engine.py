@@ -31,7 +31,7 @@ from kneebench.databases.managed.disk_space import require
 from kneebench.databases.managed.launching import Binaries, Launch
 from kneebench.databases.managed.listening import Listening, ListensForUsers, listening_findings
 from kneebench.databases.managed.runtime import runtime_directory
-from kneebench.databases.managed.server_process import Process, ServerProcess
+from kneebench.databases.managed.server_process import START_LIMIT_S, Process, ServerProcess
 from kneebench.databases.tproc_c.loading import Recipe
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
@@ -353,10 +353,13 @@ class FilesInPlace(NamedTuple):
     began: float
 
     @contextlib.contextmanager
-    def running(self) -> Iterator[tuple[ServerProcess, OpenedServer]]:
+    def running(
+        self, start_limit_s: float = START_LIMIT_S
+    ) -> Iterator[tuple[ServerProcess, OpenedServer]]:
         """A server over the files, and its process; stopped at the end."""
         own, prepared, listening = self.servers.own, self.restore.prepared, self.launch.listening
-        with self.servers.running(self.launch, self.files) as process:
+        launch = self.launch._replace(start_limit_s=start_limit_s)
+        with self.servers.running(launch, self.files) as process:
             address = process.address.model_copy(update={"database": own.database})
             server = self.servers.asked(
                 self.files,
@@ -379,7 +382,9 @@ class FilesInPlace(NamedTuple):
         self.restore.watch(Event(kind="end", doing=doing, share=1.0, data=data))
 
 
-Running = Callable[[], AbstractContextManager[tuple[ServerProcess, OpenedServer]]]
+Running = Callable[..., AbstractContextManager[tuple[ServerProcess, OpenedServer]]]
+RECOVERY_LIMIT_S = 3600.0
+"""How long a database may recover: as long as its log takes to be read."""
 
 
 class KilledServer:
@@ -396,6 +401,8 @@ class KilledServer:
         return self
 
     def __exit__(self, *error: object) -> None:
+        if self._power:
+            self._power.end()
         self._stack.close()
 
     def begin(self) -> None:
@@ -410,9 +417,9 @@ class KilledServer:
         if self._power:
             self._power.cut()
 
-    def moments(self, number: int) -> list[float]:
+    def moments(self, number: int, from_s: float) -> list[float]:
         """Of the load that was cut off; none without recorded drives."""
-        return self._power.moments(number) if self._power else []
+        return self._power.moments(number, from_s) if self._power else []
 
     def cut_at(self, at_s: float) -> None:
         """The drives as a cut at that moment could have left them."""
@@ -423,7 +430,8 @@ class KilledServer:
 
     def recover(self) -> float:
         """Start it again; seconds until it answers."""
-        self._process, self.server = self._stack.enter_context(self._running())
+        running = self._running(RECOVERY_LIMIT_S)
+        self._process, self.server = self._stack.enter_context(running)
         return self._process.starting_s
 
 

@@ -12,7 +12,12 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.listening import Listening
-from kneebench.databases.managed.server_process import ServerProcess, Surroundings, supervise
+from kneebench.databases.managed.server_process import (
+    START_LIMIT_S,
+    ServerProcess,
+    Surroundings,
+    supervise,
+)
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
 from kneebench.lab.limits import DatabaseLimits
@@ -63,7 +68,8 @@ BuildOf = TypeVar("BuildOf", bound=Binaries)
 
 class Launch(NamedTuple, Generic[BuildOf]):
     """What every start needs: the binaries, the account, the runtime directory, the cores (all when
-    empty), its limits; where it listens for users on other machines, if it does.
+    empty), its limits; where it listens for users on other machines, if it does; how long it may
+    take to answer.
     """
 
     build: BuildOf
@@ -72,11 +78,12 @@ class Launch(NamedTuple, Generic[BuildOf]):
     cores: Sequence[int] = ()
     limits: DatabaseLimits | None = None
     listening: Listening | None = None
+    start_limit_s: float = START_LIMIT_S
 
     @property
     def surroundings(self) -> Surroundings:
         """Where the build's programs run."""
-        return Surroundings(self.account, self.runtime, self.cores)
+        return Surroundings(self.account, self.runtime, self.cores, self.start_limit_s)
 
     def command(self, *argv: str | Path, reach: Sequence[Path]) -> tuple[list[str], dict[str, Any]]:
         """(command, Popen's further arguments) for a program of the build, run as the account on

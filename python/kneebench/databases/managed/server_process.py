@@ -42,12 +42,13 @@ ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH", "TZ")
 
 class Surroundings(NamedTuple):
     """Where a server's programs run: the account, the runtime directory, the cores (all when
-    empty).
+    empty); how long a start may take.
     """
 
     account: Account | None
     runtime: Path
     cores: Sequence[int] = ()
+    start_limit_s: float = START_LIMIT_S
 
     @property
     def log(self) -> Path:
@@ -157,10 +158,11 @@ class ServerProcess(ABC):
                 do = "correct what the server's log names, then run again"
                 seen = self.crash_report()
                 raise self.kind.ended_early("cannot start the server", seen, lines, do)
-            if time.monotonic() - began > START_LIMIT_S:
+            if time.monotonic() - began > self.surroundings.start_limit_s:
                 raise KneebenchError(
                     "cannot start the server",
-                    seen=f"no response within {START_LIMIT_S:.0f} s; last log lines: {lines}",
+                    seen=f"no response within {self.surroundings.start_limit_s:.0f} s; last log"
+                    f" lines: {lines}",
                     do="check the load of the storage",
                 )
             time.sleep(0.02)
@@ -186,9 +188,13 @@ class ServerProcess(ABC):
 
     def kill(self) -> None:
         """End all of its processes at once; the first one can start no other meanwhile."""
+        if self.process.poll() is not None:
+            return
+        members = list[psutil.Process]()
         with contextlib.suppress(psutil.NoSuchProcess):
-            psutil.Process(self.process.pid).suspend()
-        members = [psutil.Process(pid) for pid in self.family()]
+            first = psutil.Process(self.process.pid)
+            first.suspend()
+            members = [first, *first.children()]
         for member in members:
             with contextlib.suppress(psutil.NoSuchProcess):
                 member.kill()

@@ -112,5 +112,7 @@ def left_of(
     committed = (others & ledger.unknown).total()
     given = sum(following.values()) - sum(first.values())
     numbers = {(one.warehouse, one.district, one.number) for one in kept}
-    within = sum(number < following[place, district] for place, district, number in numbers)
+    within = sum(
+        number < following.get((place, district), 0) for place, district, number in numbers
+    )
     return OrdersLeft(lost, given - within, committed, (others - ledger.unknown).total())

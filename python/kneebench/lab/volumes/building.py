@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kneebench.directories import make_directory
-from kneebench.errors import PlanError
+from kneebench.errors import FileSystemLost, PlanError
 from kneebench.lab.changes.array import MadeArray
 from kneebench.lab.changes.format import FormattedDrive
 from kneebench.lab.changes.mount import MountedFileSystem
@@ -91,7 +91,7 @@ class Volumes:
 
     def cut_power(self, moments: Moments, moment: Moment) -> None:
         """Have the drives lose what a power cut at that moment loses, and mount the volumes again.
-        No server runs on them. Raises OSError where one does not mount.
+        No server runs on them. Raises FileSystemLost where one does not mount.
         """
         for mounted in reversed(self._mounts):
             mounted.change.undo()
@@ -99,7 +99,18 @@ class Volumes:
         for mounted in self._mounts:
             for device in mounted.devices:
                 run_program("blockdev", "--flushbufs", device.path)
-            mounted.mount()
+            try:
+                mounted.mount()
+            except OSError as error:
+                self._require_daemons(mounted, error)
+                what = f"cannot mount {mounted.volume.words} after a power cut"
+                raise FileSystemLost(what, seen=str(error)) from error
+
+    @staticmethod
+    def _require_daemons(mounted: MountedVolume, error: OSError) -> None:
+        """Raises where a drive's program has ended: then its drive says nothing."""
+        for device in mounted.devices:
+            device.require_daemons(error)
 
     @contextlib.contextmanager
     def mounted(self, name: str, storage: Storage, watch: Watch) -> Iterator[Storage]:

@@ -250,7 +250,7 @@ def _export(drive: EmulatedDevice, *, recorded: bool = False) -> list[str]:
     """The command that exports the drive's file with its limits; `recorded`: as it is written."""
     command, node = ["qemu-storage-daemon"], "image"
     image = "driver=file,node-name=image,filename=image,aio=threads,cache.direct=on"
-    command += ["--blockdev", image]
+    command += ["--blockdev", f"{image},cache.no-flush=on" if drive.deaf else image]
     if recorded:
         node = "recorded"
         command += ["--blockdev", f"driver=file,node-name=recording,filename={RECORDING}"]

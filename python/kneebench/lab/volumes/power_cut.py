@@ -99,7 +99,7 @@ class WriteRecording:
                 sector, sectors, flags, _ = HEADER.unpack(file.read(HEADER.size))
                 place = self._read_to + SECTOR_BYTES
                 end = place + (0 if flags & DISCARD else sectors * SECTOR_BYTES)
-                if end > size:
+                if end > size or not (sectors or flags):  # not written yet
                     return
                 if sectors:
                     data = None if flags & DISCARD else place
@@ -179,10 +179,14 @@ class Moments:
 
     def stop(self) -> Moment:
         """The last moment, now."""
-        self._stopped.set()
-        self._thread.join()
+        self.end()
         self.noted.append(self._now())
         return self.noted[-1]
+
+    def end(self) -> None:
+        """Note no more."""
+        self._stopped.set()
+        self._thread.join()
 
     def lose(self, moment: Moment) -> None:
         """Put the drives into a state that a cut at that moment could have left."""
@@ -192,7 +196,9 @@ class Moments:
     def _note_all(self) -> None:
         with contextlib.suppress(OSError):  # the drive is gone: something failed
             while not self._stopped.wait(NOTED_EVERY_S):
-                self.noted.append(self._now())
+                before, now = self._now(), self._now()
+                if before.sizes == now.sizes:  # else of no single moment
+                    self.noted.append(before)
 
     def _now(self) -> Moment:
         return Moment(time.monotonic(), tuple(one.size for one in self._recordings))
