@@ -184,10 +184,11 @@ def test_a_server_by_url_is_cut_off_by_the_plans_command_and_asked_when_it_is_ba
     asked = f'{DEBIAN}/psql -At "{elsewhere.superuser} dbname=postgres" -c "{checkpointer}"'
     url = elsewhere.url()
     before = elsewhere.execute("SELECT datname FROM pg_database ORDER BY 1")
-    plan = elsewhere.plan(url, cut_command=f"kill -9 $({asked})")
-    [counted] = cut_plan(plan, tmp_path, "cut")
-    agree(counted)
-    assert counted.cut.kept and counted.cut.level == "cut"
+    cut_off = f"kill -9 $({asked})"
+    for command in (cut_off, f"(sleep 1; {cut_off}) > {tmp_path}/said 2>&1 &"):
+        [counted] = cut_plan(elsewhere.plan(url, cut_command=command), tmp_path, "cut")
+        agree(counted)
+        assert counted.cut.kept and counted.cut.level == "cut"
     left = {name for (name,) in elsewhere.execute("SELECT datname FROM pg_database")}
     assert {one for one in left - {name for (name,) in before} if "work" in one} == set()
     monkeypatch.setattr(durability, "LOST_S", 0.5)

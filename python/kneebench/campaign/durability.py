@@ -196,7 +196,7 @@ class CutLoad:
     ) -> Cut:
         """What is there after a cut; of the first one, the load is under way."""
         after_s = at_s - self._began_s
-        said, recovery_s = self._cut_and_recover(cut)
+        said, recovery_s = self._cut_and_recover(cut, load)
         if load:
             self._end(load)
         ledger = Ledger.read(*self._kept, until_s=inf if load else after_s)
@@ -220,12 +220,16 @@ class CutLoad:
                 raise
             return found.model_copy(update={"damage": str(error)})
 
-    def _cut_and_recover(self, cut: Callable[[], None]) -> tuple[dict[str, str], float | None]:
+    def _cut_and_recover(
+        self, cut: Callable[[], None], load: RunningLoad | None
+    ) -> tuple[dict[str, str], float | None]:
         """What does not come back, by the field that says so; else how long it took."""
         try:
             cut()
         except FileSystemLost as error:
             return {"file_system": str(error)}, None
+        if load and self._crashing.is_there():  # a command may return before it cuts
+            self._await_lost(load, self._crashing.is_there)
         try:
             return {}, self._crashing.recover()
         except KneebenchError as error:
@@ -235,17 +239,23 @@ class CutLoad:
         """End the load, which has lost all of its connections, and take its ledger. Raises
         InvalidMeasurement where nothing was cut off, and where nothing had been acknowledged.
         """
-        until = time.monotonic() + LOST_S
-        while alive := load.tick().alive:
-            if time.monotonic() > until:
-                seen = f"{plural(alive, 'user')} still had a connection {LOST_S:g} s later"
-                do = "correct what cuts the server off"
-                raise InvalidMeasurement("the server was not cut off", seen=seen, do=do)
+        self._await_lost(load)
         errors = load.stop().errors
         self._kept = self._generator.take_ledger()
         if not self._kept[0]:
             seen = f"no order was acknowledged before it ({errors[0].first if errors else 'none'})"
             raise InvalidMeasurement("a cut shows nothing", seen=seen, do="use fewer users")
+
+    def _await_lost(self, load: RunningLoad, is_there: Callable[[], bool] = lambda: True) -> None:
+        """Wait until all users have lost their connections, or the server is not there. Raises
+        InvalidMeasurement where that does not happen.
+        """
+        until = time.monotonic() + LOST_S
+        while (alive := load.tick().alive) and is_there():
+            if time.monotonic() > until:
+                seen = f"{plural(alive, 'user')} still had a connection {LOST_S:g} s later"
+                do = "correct what cuts the server off"
+                raise InvalidMeasurement("the server was not cut off", seen=seen, do=do)
 
     def _left(self, ledger: Ledger, watch: Watch) -> dict[str, Any]:
         """What is there of its orders, and whether the database is whole."""

@@ -265,6 +265,9 @@ class Crashing(Protocol):
         their power as well. Raises FileSystemLost where a file system does not mount any more.
         """
 
+    def is_there(self) -> bool:
+        """Whether it takes sessions; after a cut not yet, or again."""
+
     def moments(self, number: int, from_s: float) -> list[float]:
         """So many random moments of the load that was cut off, from one on, by the monotonic clock,
         at which recorded drives could have been cut off as well; none without such drives.

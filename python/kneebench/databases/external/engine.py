@@ -304,7 +304,7 @@ class ExternalServers(ABC, Generic[TableOf, AddressOf, SessionOf, ServerOf]):
             cut = CutServer(
                 server,
                 partial(self._cut, storage, address),
-                partial(self._back, address),
+                partial(self.require_server, address),
                 self.again(server),
             )
             with contextlib.closing(cut):
@@ -317,9 +317,6 @@ class ExternalServers(ABC, Generic[TableOf, AddressOf, SessionOf, ServerOf]):
     def _cut(self, storage: str, address: AddressOf) -> None:
         given = self.table.cut_command, self.variables(address), self.password_variable, storage
         run_shell_command("database.cut_command", *given)
-
-    def _back(self, address: AddressOf) -> None:
-        once_it_is_back(lambda: self.require_server(address), (PlanError,), limit_s=BACK_S)
 
     def require_server(self, address: AddressOf) -> None:
         """Raises PlanError where the server accepts no session."""
@@ -336,10 +333,10 @@ class CutServer(Generic[ServerOf]):
         self,
         server: ServerOf,
         cut: Callable[[], None],
-        back: Callable[[], None],
+        ask: Callable[[], None],
         again: Callable[[], ServerOf],
     ) -> None:
-        self.server, self._cut, self._back, self._again = server, cut, back, again
+        self.server, self._cut, self._ask, self._again = server, cut, ask, again
         self._cut_s = time.monotonic()
 
     def begin(self) -> None:
@@ -350,6 +347,14 @@ class CutServer(Generic[ServerOf]):
         self._cut()
         self._cut_s = time.monotonic()
 
+    def is_there(self) -> bool:
+        """Whether it takes a session now."""
+        try:
+            self._ask()
+        except PlanError:
+            return False
+        return True
+
     def moments(self, number: int, from_s: float) -> list[float]:
         """None: a real cut is at one moment."""
         return []
@@ -359,7 +364,7 @@ class CutServer(Generic[ServerOf]):
 
     def recover(self) -> float:
         """Wait until the server accepts sessions; seconds from the end of the command."""
-        self._back()
+        once_it_is_back(self._ask, (PlanError,), limit_s=BACK_S)
         took_s = time.monotonic() - self._cut_s
         self.server.close()
         self.server = self._again()

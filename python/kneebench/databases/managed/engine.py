@@ -417,6 +417,10 @@ class KilledServer:
         if self._power:
             self._power.cut()
 
+    def is_there(self) -> bool:
+        """Never between a cut and the recovery."""
+        return False
+
     def moments(self, number: int, from_s: float) -> list[float]:
         """Of the load that was cut off; none without recorded drives."""
         return self._power.moments(number, from_s) if self._power else []
