@@ -27,6 +27,7 @@ from kneebench.analysis.outcome import exit_code
 from kneebench.brief import Brief
 from kneebench.campaign import durability
 from kneebench.campaign.durability import Cuts, cut_off, for_cuts
+from kneebench.campaign.preflight import drive_findings
 from kneebench.cli import app
 from kneebench.databases.engine import Crashes, Crashing, Engine
 from kneebench.databases.several import engine_of
@@ -40,7 +41,7 @@ from kneebench.plan.study import Study
 from kneebench.records import Check, Configuration, Cut, CutLevel, Event, Watch, WholeDrive
 from tests.elsewhere import PASSWORD, Elsewhere, elsewhere  # noqa: F401
 from tests.loaded import DEBIAN, WITHOUT_DEBIAN, shared_images
-from tests.loop_devices import needs_emulation
+from tests.loop_devices import SMALL, done, loop_device, needs_emulation
 from tests.mariadb_elsewhere import WITHOUT_MARIADB
 from tests.recordings import recorded, section, with_campaign
 
@@ -262,6 +263,22 @@ def test_a_mount_option_without_flushes_is_a_warning_and_stands_beside_the_headl
     resolved = results.campaign.resolved.model_copy(update={"storages": storages_of})
     found = caveats(with_campaign(results, resolved=resolved))
     assert any(f"On disk, {said}" in one.words for one in found)
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: loop devices and mounts")
+def test_a_directory_that_is_mounted_without_flushes_is_a_warning(tmp_path: Path) -> None:
+    (point := tmp_path / "mounted").mkdir()
+    study = Study(Plan.model_validate({"storages": {"here": {"path": str(point)}}}))
+    with loop_device(tmp_path / "drive.img", SMALL) as device:
+        done("mkfs.ext4", "-q", device)
+        done("mount", "-o", "nobarrier", device, point)
+        try:
+            [warned] = drive_findings(study)
+        finally:
+            done("umount", point)
+    assert warned.seen.startswith("mount option nobarrier: flushes do not reach the drive")
+    assert list(drive_findings(study)) == []
 
 
 def test_a_volatile_cache_that_gets_no_flushes_stands_beside_the_headline() -> None:
@@ -545,6 +562,12 @@ def test_a_brief_has_cards_and_a_row_for_each_cut_and_lost_orders_end_a_run_with
     assert said in section(Brief(worse), "cautions").sentences
     assert caveats(cut, ("orders_lost",)) == ()
     assert section(Brief(worse), "durability").tables[0].rows[-1].tone == "alarm"
+    drive = WholeDrive(
+        name="nvme0n1", path="/dev/nvme0n1", model="PM9A3", volatile_write_cache=False
+    )
+    claimed = with_campaign(cut, drives_before=(drive,))
+    claim = "Drive nvme0n1 (PM9A3) claims no volatile write cache."
+    assert section(Brief(claimed), "durability").sentences[-1] == claim
     many = with_campaign(results, cuts={"disk": (*cuts * 20, made(lost=5))})
     [row] = section(Brief(many), "durability").tables[0].rows
     assert row.cells[-1] == "5 lost", "of many cuts those that lost data have rows"

@@ -84,6 +84,8 @@ def _switch(value: str) -> str:
     return "on" if value.lower() in on else "off" if value.lower() in off else value.lower()
 
 
+WITHOUT_FLUSHES = ("nobarrier", "barrier=0")
+"""Mount options that keep a file system's flushes from the drive (ext4(5), btrfs(5))."""
 UNFLUSHED = "flushes do not reach the drive, so a power cut can lose acknowledged commits"
 """What a mount option without barriers means."""
 

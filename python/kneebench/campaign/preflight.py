@@ -21,6 +21,7 @@ from kneebench.campaign.expected_duration import (
 )
 from kneebench.databases.engine import LOG_HISTOGRAM, Engine
 from kneebench.databases.several import of_each_database
+from kneebench.engine_properties import WITHOUT_FLUSHES
 from kneebench.errors import PlanError, Refused, require_kind
 from kneebench.lab.drives import drive_of, mount_of, whole_devices
 from kneebench.lab.host import host
@@ -30,7 +31,7 @@ from kneebench.lab.limit_findings import constraint_findings
 from kneebench.lab.preparation import Shares
 from kneebench.lab.programs import found
 from kneebench.lab.volumes import volume_findings
-from kneebench.lab.volumes.findings import erase_findings
+from kneebench.lab.volumes.findings import erase_findings, unflushed_finding
 from kneebench.ladder.stop_findings import stop_findings
 from kneebench.measurement.log_trace import PROGRAM_NAME, missing
 from kneebench.measurement.meters import log_histogram
@@ -325,8 +326,12 @@ def _memory(limits: Sequence[int], machine_bytes: int | None) -> str:
 
 def drive_findings(study: Study) -> Iterator[Finding]:
     """Warnings for storages on the same drive: they compare nothing, unless that is intended (a
-    setting, a file system).
+    setting, a file system); and for directories that are mounted without flushes.
     """
+    for name, storage in study.storages.items():
+        for path in filter(None, (storage.path, storage.log_path)):
+            for option in set(WITHOUT_FLUSHES) & {*mount_of(path).options}:
+                yield unflushed_finding(name, option)
     on: dict[str, list[str]] = {}
     for name, storage in study.storages.items():
         if storage.path:

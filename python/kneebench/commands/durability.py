@@ -17,7 +17,7 @@ from kneebench.commands.trusting import TrustPlan, trusted
 from kneebench.errors import KneebenchError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Generator, Mapping, Sequence
 
     from kneebench.records import Cut, Event
 
@@ -69,20 +69,26 @@ def durability(
     with flow.machine_of(selected) as machine:
         drives = confirm_erasing(machine, selected, erase_without_asking or (), wanted=erase)
         watch = _show_event if as_json else _print_event
-        found: dict[str, list[Cut]] = {}
-        try:
-            cuts_of_each = flow.cut_off(machine, selected, drives, Cuts(level, cuts, users), watch)
-            with closing(cuts_of_each) as every:
-                for name, cut in every:
-                    found.setdefault(name, []).append(cut)
-        except KneebenchError as error:
-            if not _exit_code(found):
-                raise
-            print_line(f"kneebench: {error}", err=True)
-        finally:  # what was found is shown, whatever ended it
-            if found:
-                _print_found(found, as_json=as_json)
+        each = flow.cut_off(machine, selected, drives, Cuts(level, cuts, users), watch)
+        found = _shown(each, as_json=as_json)
     raise typer.Exit(_exit_code(found))
+
+
+def _shown(each: Generator[tuple[str, Cut], None, None], *, as_json: bool) -> dict[str, list[Cut]]:
+    """All cuts by storage, printed at the end, whatever ends it."""
+    found: dict[str, list[Cut]] = {}
+    try:
+        with closing(each):
+            for name, cut in each:
+                found.setdefault(name, []).append(cut)
+    except KneebenchError as error:
+        if not _exit_code(found):
+            raise
+        print_line(f"kneebench: {error}", err=True)
+    finally:
+        if found:
+            _print_found(found, as_json=as_json)
+    return found
 
 
 def _print_event(event: Event) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
+from kneebench.engine_properties import WITHOUT_FLUSHES
 from kneebench.plan.allowed import read_allowed
 from kneebench.plan.values import Name, Part, Text, wrong
 
@@ -70,13 +71,12 @@ class FileSystem(Part):
 
     @property
     def without_flushes(self) -> tuple[str, ...]:
-        """The mount options that keep the file system's flushes from the drive (ext4(5),
-        btrfs(5)).
+        """The mount options that keep the file system's flushes from the drive.
 
         >>> FileSystem(type="ext4", mount=("noatime", "barrier=0")).without_flushes
         ('barrier=0',)
         """
-        return tuple(one for one in self.mount_options if one in ("nobarrier", "barrier=0"))
+        return tuple(one for one in self.mount_options if one in WITHOUT_FLUSHES)
 
 
 # The options of mkfs (plan/allowed.toml).

@@ -9,7 +9,7 @@ from kneebench.analysis.durability import SHOWS, found_after, summed
 from kneebench.analysis.wording import plural
 from kneebench.brief.section import Number, Row, Section, Table, columns
 from kneebench.brief.view_model import ViewModel
-from kneebench.records import Cut, CutLevel
+from kneebench.records import Cut, CutLevel, WholeDrive
 
 MOST_ROWS, MOST_NUMBERS = 12, 4
 """More cuts are counted; those that lost data have rows."""
@@ -28,7 +28,19 @@ COLUMNS = columns(
 def section(view: ViewModel) -> Section | None:
     """A row for each cut; nothing where none was made."""
     cuts = {view.name(one): some for one, some in view.campaign.cuts.items()}
-    return durability_section(cuts) if cuts else None
+    if not cuts:
+        return None
+    found = durability_section(cuts)
+    claims = [
+        _claim(one) for one in view.campaign.drives_before if one.volatile_write_cache is not None
+    ]
+    return found.model_copy(update={"sentences": (*found.sentences, *claims)})
+
+
+def _claim(drive: WholeDrive) -> str:
+    """What a drive says of itself, beside what was seen."""
+    has = "a" if drive.volatile_write_cache else "no"
+    return f"Drive {drive.name} ({drive.model or 'unnamed'}) claims {has} volatile write cache."
 
 
 def durability_section(cuts: Mapping[str, Sequence[Cut]]) -> Section:

@@ -58,9 +58,14 @@ def _without_flushes(study: Study) -> Iterator[Finding]:
     for name, storage in study.storages.items():
         for volume in storage.volumes:
             for option in volume.file_system.without_flushes:
-                seen = f"mount option {option}: {UNFLUSHED}"
-                do = "leave it out to measure a storage that keeps its data"
-                yield Finding(level="warning", subject=name, seen=seen, do=do)
+                yield unflushed_finding(name, option)
+
+
+def unflushed_finding(storage: str, option: str) -> Finding:
+    """Of one such option."""
+    seen = f"mount option {option}: {UNFLUSHED}"
+    do = "leave it out to measure a storage that keeps its data"
+    return Finding(level="warning", subject=storage, seen=seen, do=do)
 
 
 def _drives(study: Study, erase: Sequence[WholeDrive], watch: Watch) -> Iterator[Finding]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import shutil
 import struct
 import threading
 import time
@@ -21,11 +22,16 @@ from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
+from kneebench import units
+from kneebench.errors import KneebenchError
+
 SECTOR_BYTES = 512
 """Of the recording: `log-sector-size` of the driver."""
 HEADER = struct.Struct("<4Q")
 FLUSH, DISCARD = 1, 4
 NOTED_EVERY_S = 0.005
+LEAST_FREE_BYTES = 2**30
+"""More than a load writes in its few seconds."""
 
 
 class Written(NamedTuple):
@@ -65,6 +71,14 @@ class WriteRecording:
     def size(self) -> int:
         """How far it is."""
         return self._recording.stat().st_size
+
+    def require_room(self) -> None:
+        """Raises KneebenchError where the disk has no room for the writes of another load."""
+        folder = self._recording.parent
+        if (free := shutil.disk_usage(folder).free) < LEAST_FREE_BYTES:
+            what = f"cannot record the writes of another load in {folder}"
+            seen = f"{units.size(free)} free, at least {units.size(LEAST_FREE_BYTES)} needed"
+            raise KneebenchError(what, seen=seen, do="free disk space, or set emulated_path")
 
     def mark(self) -> None:
         """A load begins: states are of moments from here on."""
@@ -172,6 +186,7 @@ class Moments:
     def __init__(self, recordings: Sequence[WriteRecording]) -> None:
         self._recordings, self.noted = tuple(recordings), list[Moment]()
         for one in recordings:
+            one.require_room()
             one.mark()
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._note_all, daemon=True)
