@@ -25,7 +25,7 @@ from kneebench.lab.inventory.erasable import drive_state
 from kneebench.lab.journal import Journal
 from kneebench.lab.permission import claim, made
 from kneebench.lab.volumes import Volumes, emulated, erase_drives, volume_findings
-from kneebench.lab.volumes.emulated import DriveClass, emulated_drive
+from kneebench.lab.volumes.emulated import DriveClass, emulated_parts
 from kneebench.lab.volumes.fio_on_drives import file_of
 from kneebench.lab.volumes.preconditioning_time import write_drives
 from kneebench.lab.volumes.sustained_load import Sustained, load_drives
@@ -105,10 +105,10 @@ class TestOnRealDrives:
         how, journal = Preconditioning(until_steady=True), Journal(tmp_path / "journal")
         sata = EmulatedDevice("sata", 256 * 2**20)
         with (
-            emulated_drive(journal, tmp_path, sata) as a,
-            emulated_drive(journal, tmp_path, sata) as b,
+            emulated_parts(journal, tmp_path, [sata]) as a,
+            emulated_parts(journal, tmp_path, [sata]) as b,
         ):
-            written = write_drives(journal, [a, b], how, Seen(), round_s=1)
+            written = write_drives(journal, [*a.devices, *b.devices], how, Seen(), round_s=1)
         counts = {len(one.rounds_iops) for one in written}
         assert len(counts) == 1
         assert all(one.steady for one in written) or counts == {MOST_ROUNDS}
@@ -186,7 +186,8 @@ class TestOnRealDrives:
         monkeypatch.setattr(emulated, "drive_classes", lambda: {"cloud": cloud})
         journal = Journal(tmp_path / "journal")
         small = EmulatedDevice("cloud", 256 * 2**20)
-        with emulated.emulated_drive(journal, tmp_path, small) as drive:
+        with emulated_parts(journal, tmp_path, [small]) as made_drive:
+            [drive] = made_drive.devices
             done("dd", "if=/dev/urandom", f"of={drive.path}", "bs=16M", "count=16", "oflag=direct")
             time.sleep(4)
             [load] = load_drives(journal, [drive], Sustained("drain", 60.0), Seen())

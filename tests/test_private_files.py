@@ -23,7 +23,7 @@ from kneebench.directories import make_directory, make_private, state_directory,
 from kneebench.errors import Refused
 from kneebench.lab.changes.directory import MadeDirectory
 from kneebench.lab.journal import Journal
-from kneebench.lab.volumes.emulated import emulated_drive
+from kneebench.lab.volumes.emulated import emulated_parts
 from kneebench.plan.volume import EmulatedDevice
 from kneebench.private_folder import private_folder
 from kneebench.records import unwatched
@@ -221,7 +221,7 @@ def test_a_full_disk_leaves_no_draft_and_the_error_names_the_file(place: Path) -
 @needs_emulation
 def test_image_and_logs_of_an_emulated_drive_are_its_users_only(place: Path) -> None:
     drive = EmulatedDevice("sata", 256 * 2**20)
-    with emulated_drive(Journal(place / "journal"), place, drive):
+    with emulated_parts(Journal(place / "journal"), place, [drive]):
         [folder] = place.glob(".kneebench-*-drive")
         files = [one for one in folder.iterdir() if stat.S_ISREG(one.lstat().st_mode)]
         assert {"image", "qemu-storage-daemon.log", "nbdfuse.log"} <= {one.name for one in files}

@@ -42,7 +42,7 @@ def test_a_configuration_whose_final_runs_were_all_still_warming_says_by_how_muc
     why = still_warming(climb([FILLING] * 3))
     assert why == (
         "it never became steady within its warm-up limit: NOPM still rose by 12% and device reads"
-        " fell by 35% in 3 final runs (noise floor 2%)"
+        " fell by 35% of their mean in 3 final runs (noise floor 2%)"
     )
 
 

@@ -45,7 +45,7 @@ from kneebench.analysis.quantity_ratio import MEAN, NOPM
 from kneebench.analysis.quoted_load import REPEATED, limit_caveats, quoted_loads
 from kneebench.analysis.still_steady import still_steady
 from kneebench.analysis.sustained_load import Drains, drains
-from kneebench.analysis.sweep import rising_reads
+from kneebench.analysis.sweep import rising_reads, sweeps
 from kneebench.analysis.wording import (
     FEW_NAMES,
     as_sentence,
@@ -386,15 +386,20 @@ def _moved(climb: Climb) -> tuple[float, str] | None:
 
 
 def _climb_ratios(results: Results) -> Iterator[str]:
-    """Ratios of the climbs at the quoted numbers of users that the final runs do not confirm."""
+    """The ratio of the climbs at the quoted numbers of users that the final runs confirm least."""
     climbs = {climb.id: climb for climb in results.climbs}
-    for one in (found for found in compare(results) if found.quantity == NOPM.name):
-        climb = climbs[one.configuration]
-        if seen := _unconfirmed(climb, climbs[one.baseline], one.ratio):
-            yield (
-                f"{climb.configuration.name}: the climbs gave {units.times(seen)} at the knees, the"
-                f" final runs {one.ratio}: they differ by more than the interval says."
-            )
+    found = [
+        (abs(log(seen / one.ratio.value)), climbs[one.configuration].configuration.name, seen, one)
+        for one in compare(results)
+        if one.quantity == NOPM.name
+        and (seen := _unconfirmed(climbs[one.configuration], climbs[one.baseline], one.ratio))
+    ]
+    if found and not sweeps(results):  # a sweep's answer rests on all of its sizes
+        _, name, seen, one = max(found, key=lambda each: each[0])
+        yield (
+            f"{name}: the climbs gave {units.times(seen)} at the knees, the final runs {one.ratio}:"
+            " they differ by more than the interval says."
+        )
 
 
 def _unconfirmed(climb: Climb, base: Climb, final: Estimate) -> float | None:
