@@ -210,7 +210,7 @@ fn a_ledger_has_every_order_that_was_acknowledged_and_those_without_an_answer() 
     let acknowledged = ledger.acknowledged.iter().map(|(entry, _)| *entry).collect::<Vec<_>>();
     assert_eq!(acknowledged, orders(&answered.concat()));
     assert!(ledger.acknowledged.is_sorted_by_key(|(_, read_ns)| *read_ns));
-    assert!(ledger.acknowledged.iter().all(|(_, read_ns)| (MS..S).contains(read_ns)));
+    assert!(ledger.acknowledged.iter().all(|(_, read_ns)| (MS..=S).contains(read_ns)));
     let open = [&executed[100..103], &executed[executed.len() - 1..]];
     assert_eq!(ledger.unknown, orders(&open.concat()));
     assert!(!ledger.unknown.is_empty(), "a seed with an order among these");
