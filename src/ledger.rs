@@ -1,8 +1,8 @@
 //! The ledger of a load: the New-Orders that the database acknowledged, and those that it did not
 //! answer. After a crash it says what the database must still have.
 //!
-//! An order is told by its inputs. Its number is the database's own choice, and reading it from
-//! every response would cost more than one store of an entry.
+//! An order is recognized by its inputs. Its number is the database's own choice, and reading it
+//! from every response would cost more than one store of an entry.
 
 use crate::inputs::{NewOrder, Transaction};
 use crate::session::{ErrorClass, Outcome};

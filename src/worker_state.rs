@@ -227,6 +227,9 @@ impl TerminalHandle {
     pub fn ended(&self, call: &Call, outcome: &Outcome) {
         self.state.under_way_ns.borrow_mut()[self.number] = NONE_NS;
         self.state.ended(call, outcome);
+        if !self.state.options.ledger {
+            return;
+        }
         if let Some(order) = self.state.open_orders.borrow_mut()[self.number].take() {
             self.state.tally.borrow_mut().ledger.enter(order, outcome, call.read_ns());
         }

@@ -7,7 +7,7 @@ imports from the ground floor only: the plan, which comes before the engines, as
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from signal import Signals
 from typing import Literal, NamedTuple, Protocol, cast
 
@@ -84,10 +84,17 @@ def _switch(value: str) -> str:
     return "on" if value.lower() in on else "off" if value.lower() in off else value.lower()
 
 
-WITHOUT_FLUSHES = ("nobarrier", "barrier=0")
-"""Mount options that keep a file system's flushes from the drive (ext4(5), btrfs(5))."""
 UNFLUSHED = "flushes do not reach the drive, so a power cut can lose acknowledged commits"
 """What a mount option without barriers means."""
+
+
+def without_flushes(mount_options: Iterable[str]) -> tuple[str, ...]:
+    """Those that keep a file system's flushes from the drive (ext4(5), btrfs(5)).
+
+    >>> without_flushes(["noatime", "barrier=0"])
+    ('barrier=0',)
+    """
+    return tuple(one for one in mount_options if one in ("nobarrier", "barrier=0"))
 
 
 def less_safe(

@@ -386,7 +386,11 @@ def _moved(climb: Climb) -> tuple[float, str] | None:
 
 
 def _climb_ratios(results: Results) -> Iterator[str]:
-    """The ratio of the climbs at the quoted numbers of users that the final runs confirm least."""
+    """The ratio of the climbs at the quoted numbers of users that the final runs confirm least; a
+    sweep's answer rests on all of its sizes.
+    """
+    if sweeps(results):
+        return
     climbs = {climb.id: climb for climb in results.climbs}
     found = [
         (abs(log(seen / one.ratio.value)), climbs[one.configuration].configuration.name, seen, one)
@@ -394,7 +398,7 @@ def _climb_ratios(results: Results) -> Iterator[str]:
         if one.quantity == NOPM.name
         and (seen := _unconfirmed(climbs[one.configuration], climbs[one.baseline], one.ratio))
     ]
-    if found and not sweeps(results):  # a sweep's answer rests on all of its sizes
+    if found:
         _, name, seen, one = max(found, key=lambda each: each[0])
         yield (
             f"{name}: the climbs gave {units.times(seen)} at the knees, the final runs {one.ratio}:"

@@ -188,7 +188,7 @@ class CutLoad:
         for at_s in self._crashing.moments(number - 1, self._began_s + WITHIN_S):
             if found.lost is None:
                 return
-            found = self._found(at_s, partial(self._crashing.cut_at, at_s), watch)
+            found = self._found(at_s, partial(self._crashing.cut, at_s), watch)
             yield found
 
     def _found(

@@ -21,7 +21,7 @@ from kneebench.campaign.expected_duration import (
 )
 from kneebench.databases.engine import LOG_HISTOGRAM, Engine
 from kneebench.databases.several import of_each_database
-from kneebench.engine_properties import WITHOUT_FLUSHES
+from kneebench.engine_properties import without_flushes
 from kneebench.errors import PlanError, Refused, require_kind
 from kneebench.lab.drives import drive_of, mount_of, whole_devices
 from kneebench.lab.host import host
@@ -330,7 +330,7 @@ def drive_findings(study: Study) -> Iterator[Finding]:
     """
     for name, storage in study.storages.items():
         for path in filter(None, (storage.path, storage.log_path)):
-            for option in set(WITHOUT_FLUSHES) & {*mount_of(path).options}:
+            for option in without_flushes(mount_of(path).options):
                 yield unflushed_finding(name, option)
     on: dict[str, list[str]] = {}
     for name, storage in study.storages.items():

@@ -260,9 +260,10 @@ class Crashing(Protocol):
     def begin(self) -> None:
         """A load begins; what is on the drives now is safe."""
 
-    def cut(self) -> None:
+    def cut(self, at_s: float | None = None) -> None:
         """End all of its processes at once, in the middle of what they do; recorded drives lose
-        their power as well. Raises FileSystemLost where a file system does not mount any more.
+        their power as well, now or with all that came after one of `moments`. Raises FileSystemLost
+        where a file system does not mount any more.
         """
 
     def is_there(self) -> bool:
@@ -272,9 +273,6 @@ class Crashing(Protocol):
         """So many random moments of the load that was cut off, from one on, by the monotonic clock,
         at which recorded drives could have been cut off as well; none without such drives.
         """
-
-    def cut_at(self, at_s: float) -> None:
-        """As `cut` at such a moment: the server ends, and its drives lose what came later."""
 
     def recover(self) -> float:
         """Start it again; seconds until it answers. Raises KneebenchError where it does not."""

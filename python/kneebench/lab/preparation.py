@@ -34,10 +34,16 @@ class DrivePower:
         """A load begins: it can be cut at any moment from here on."""
         self._moments = self._volumes.note_moments(self._storage)
 
-    def cut(self) -> None:
-        """Cut it now, and mount what is left. Raises FileSystemLost where that does not mount."""
+    def cut(self, at_s: float | None = None) -> None:
+        """Cut it now, or have the drives as a cut at one of `moments` could have left them; mount
+        what is left. Raises FileSystemLost where that does not mount.
+        """
         moments = self._of_load
-        self._volumes.cut_power(moments, moments.stop())
+        if at_s is None:
+            moment = moments.stop()
+        else:
+            moment = next(one for one in moments.noted if one.at_s == at_s)
+        self._volumes.cut_power(moments, moment)
 
     def end(self) -> None:
         """Note no further moments."""
@@ -54,12 +60,6 @@ class DrivePower:
         noted = [one for one in self._of_load.noted if one.at_s >= from_s]
         chosen = random.sample(noted, min(number, len(noted)))
         return sorted((one.at_s for one in chosen), reverse=True)
-
-    def cut_at(self, at_s: float) -> None:
-        """Mount what a cut at that moment could have left, as `cut` does."""
-        moments = self._of_load
-        moment = next(one for one in moments.noted if one.at_s == at_s)
-        self._volumes.cut_power(moments, moment)
 
 
 class Prepared(NamedTuple):
@@ -137,10 +137,8 @@ class Lab(Shares):
 
     def __init__(self, plan: DatabasePlan, journal: Journal) -> None:
         super().__init__(plan)
-        self._journal, self._volumes = (
-            journal,
-            Volumes(journal, plan.emulated_path, recorded=plan.recorded),
-        )
+        self._journal = journal
+        self._volumes = Volumes(journal, plan.emulated_path, recorded=plan.recorded)
 
     def close(self) -> None:
         """Put back what was kept for the next configuration: emulated drives."""
@@ -162,6 +160,6 @@ class Lab(Shares):
                 )
             own = resources._replace(pinned=resources.pinned and bool(configuration.constraint))
             limits = DatabaseLimits(own, storage.paths, self._journal, stack)
-            recorded = self.plan.recorded and configuration.storage
-            power = DrivePower(self._volumes, configuration.storage) if recorded else None
+            recorded, name = self.plan.recorded, configuration.storage
+            power = DrivePower(self._volumes, name) if recorded else None
             yield Prepared(configuration, storage, resources, limits, power)

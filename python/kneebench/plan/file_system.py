@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from kneebench.engine_properties import WITHOUT_FLUSHES
 from kneebench.plan.allowed import read_allowed
 from kneebench.plan.values import Name, Part, Text, wrong
 
@@ -68,15 +67,6 @@ class FileSystem(Part):
     def mount_options(self) -> list[str]:
         """The mount options, one by one."""
         return read_mount(self.type, self.mount)
-
-    @property
-    def without_flushes(self) -> tuple[str, ...]:
-        """The mount options that keep the file system's flushes from the drive.
-
-        >>> FileSystem(type="ext4", mount=("noatime", "barrier=0")).without_flushes
-        ('barrier=0',)
-        """
-        return tuple(one for one in self.mount_options if one in WITHOUT_FLUSHES)
 
 
 # The options of mkfs (plan/allowed.toml).

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
+from kneebench.engine_properties import without_flushes
 from kneebench.plan.configurations import configurations
 from kneebench.plan.database_plan import DatabasePlan, RungPlan
 from kneebench.plan.default import is_default
@@ -189,6 +190,6 @@ def _storage(plan: Plan, name: str) -> PlannedStorage:
         without_flushes=tuple(
             option
             for volume in storage.volumes_by_path.values()
-            for option in volume.file_system.without_flushes
+            for option in without_flushes(volume.file_system.mount_options)
         ),
     )

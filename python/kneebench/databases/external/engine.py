@@ -294,11 +294,8 @@ class ExternalServers(ABC, Generic[TableOf, AddressOf, SessionOf, ServerOf]):
     @contextlib.contextmanager
     def crashing(self, configuration: Configuration, watch: Watch) -> Iterator[CutServer[ServerOf]]:
         """The server with a fresh database, whose machine the plan's command cuts off. Raises
-        PlanError without a command, and for engines that cannot ask a server again.
+        PlanError for engines that cannot ask a server again.
         """
-        if not self.table.cut_command:
-            do = "set it to what cuts the power of the server's machine"
-            raise PlanError("database.cut_command", seen="the plan has none", do=do)
         with self.restored(configuration, watch) as server:
             address, storage = self.address(configuration.storage), configuration.storage
             cut = CutServer(
@@ -342,8 +339,8 @@ class CutServer(Generic[ServerOf]):
     def begin(self) -> None:
         """Nothing is recorded."""
 
-    def cut(self) -> None:
-        """Run the command."""
+    def cut(self, at_s: float | None = None) -> None:
+        """Run the command; there is no earlier moment."""
         self._cut()
         self._cut_s = time.monotonic()
 
@@ -358,9 +355,6 @@ class CutServer(Generic[ServerOf]):
     def moments(self, number: int, from_s: float) -> list[float]:
         """None: a real cut is at one moment."""
         return []
-
-    def cut_at(self, at_s: float) -> None:
-        """Never asked, as there are no moments."""
 
     def recover(self) -> float:
         """Wait until the server accepts sessions; seconds from the end of the command."""

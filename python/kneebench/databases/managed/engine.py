@@ -254,36 +254,31 @@ class OwnServers(ListensForUsers, ABC):
         self, configuration: Configuration, watch: Watch, restore: int = 0
     ) -> Iterator[OpenedServer]:
         """A server over a fresh copy of the image; its own cache is empty."""
-        image = self._image or self._prepare_image(watch)
-        with self.lab.prepared(configuration, watch) as prepared:
-            there = [*self.directories.of(prepared.storage)]
-            require(there, f"cannot restore to {configuration.name!r}")
-            with self._in_place(image, prepared, watch) as files, files.running() as (_, server):
-                files.report(server)
-                yield server
+        with self._in_place(configuration, watch) as files, files.running() as (_, server):
+            files.report(server)
+            yield server
 
     @contextlib.contextmanager
     def crashing(self, configuration: Configuration, watch: Watch) -> Iterator[KilledServer]:
         """A server over a fresh copy of the image that is killed and started again."""
-        image = self._image or self._prepare_image(watch)
-        with self.lab.prepared(configuration, watch) as prepared:
-            there = [*self.directories.of(prepared.storage)]
-            require(there, f"cannot restore to {configuration.name!r}")
-            with (
-                self._in_place(image, prepared, watch) as files,
-                KilledServer(files.running, prepared.power) as killed,
-            ):
-                files.report(killed.server)
-                yield killed
+        with (
+            self._in_place(configuration, watch) as files,
+            KilledServer(files.running, files.restore.prepared.power) as killed,
+        ):
+            files.report(killed.server)
+            yield killed
 
     @contextlib.contextmanager
-    def _in_place(
-        self, image: BaseImage, prepared: Prepared, watch: Watch
-    ) -> Iterator[FilesInPlace]:
-        doing = f"restoring the database to {prepared.configuration.name!r}"
-        watch(Event(kind="start", doing=doing))
-        began = time.monotonic()
+    def _in_place(self, configuration: Configuration, watch: Watch) -> Iterator[FilesInPlace]:
+        """A fresh copy of the image on the configuration's storage; removed at the end."""
+        image = self._image or self._prepare_image(watch)
         with contextlib.ExitStack() as stack:
+            prepared = stack.enter_context(self.lab.prepared(configuration, watch))
+            there = [*self.directories.of(prepared.storage)]
+            require(there, f"cannot restore to {configuration.name!r}")
+            doing = f"restoring the database to {configuration.name!r}"
+            watch(Event(kind="start", doing=doing))
+            began = time.monotonic()
             launch = stack.enter_context(self.launch(prepared.resources, prepared.limits))
             listening = self.listening(self.build.server, launch.runtime, self.account)
             launch = launch._replace(listening=listening)
@@ -410,12 +405,14 @@ class KilledServer:
         if self._power:
             self._power.begin()
 
-    def cut(self) -> None:
-        """All of its processes end at once, and its drives lose their power."""
+    def cut(self, at_s: float | None = None) -> None:
+        """All of its processes end at once, and its drives lose their power, or have what they had
+        at an earlier moment.
+        """
         self._process.kill()
         self._stack.close()
         if self._power:
-            self._power.cut()
+            self._power.cut(at_s)
 
     def is_there(self) -> bool:
         """Never between a cut and the recovery."""
@@ -424,13 +421,6 @@ class KilledServer:
     def moments(self, number: int, from_s: float) -> list[float]:
         """Of the load that was cut off; none without recorded drives."""
         return self._power.moments(number, from_s) if self._power else []
-
-    def cut_at(self, at_s: float) -> None:
-        """The drives as a cut at that moment could have left them."""
-        self._process.kill()
-        self._stack.close()
-        if self._power:
-            self._power.cut_at(at_s)
 
     def recover(self) -> float:
         """Start it again; seconds until it answers."""

@@ -12,8 +12,8 @@ Rows = Sequence[Sequence[Any]]
 District = tuple[int, int]
 """Warehouse and district."""
 Entry = tuple[int, ...]
-"""What tells an order (src/ledger.rs): warehouse, district, customer, number of lines, sum of the
-items, sum of the quantities."""
+"""What identifies an order (src/ledger.rs): warehouse, district, customer, number of lines, sum of
+the items, sum of the quantities."""
 NEXT_NUMBERS = "SELECT d_w_id, d_id, d_next_o_id FROM district"
 FROM_NUMBER = """
 SELECT o_w_id, o_d_id, o_id, o_c_id, o_ol_cnt,
@@ -42,7 +42,7 @@ class KeptOrder(NamedTuple):
 
     @property
     def entry(self) -> Entry:
-        """What tells it in a ledger."""
+        """What identifies it in a ledger."""
         place = (self.warehouse, self.district, self.customer)
         return (*place, self.found, self.items, self.quantities)
 
@@ -62,7 +62,7 @@ def orders_from(rows: Rows, first: NextNumbers) -> list[KeptOrder]:
 
 
 class Ledger(NamedTuple):
-    """Orders of a load by what tells them, with their number: acknowledged, and without an
+    """Orders of a load by what identifies them, with their number: acknowledged, and without an
     answer.
     """
 

@@ -102,15 +102,10 @@ class Volumes:
             try:
                 mounted.mount()
             except OSError as error:
-                self._require_daemons(mounted, error)
+                for device in mounted.devices:
+                    device.require_daemons(error)
                 what = f"cannot mount {mounted.volume.words} after a power cut"
                 raise FileSystemLost(what, seen=str(error)) from error
-
-    @staticmethod
-    def _require_daemons(mounted: MountedVolume, error: OSError) -> None:
-        """Raises where a drive's program has ended: then its drive says nothing."""
-        for device in mounted.devices:
-            device.require_daemons(error)
 
     @contextlib.contextmanager
     def mounted(self, name: str, storage: Storage, watch: Watch) -> Iterator[Storage]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from kneebench import units
-from kneebench.engine_properties import UNFLUSHED
+from kneebench.engine_properties import UNFLUSHED, without_flushes
 from kneebench.errors import KneebenchError
 from kneebench.lab.drives import existing
 from kneebench.lab.inventory import identities, named
@@ -57,7 +57,7 @@ def _without_flushes(study: Study) -> Iterator[Finding]:
     """Mount options that buy speed with safety."""
     for name, storage in study.storages.items():
         for volume in storage.volumes:
-            for option in volume.file_system.without_flushes:
+            for option in without_flushes(volume.file_system.mount_options):
                 yield unflushed_finding(name, option)
 
 
