@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from itertools import zip_longest
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
@@ -26,14 +27,15 @@ from kneebench.analysis.answers import caveats
 from kneebench.analysis.durability import found_after, summed
 from kneebench.analysis.outcome import exit_code
 from kneebench.brief import Brief
-from kneebench.campaign import durability
+from kneebench.campaign import durability, flow
 from kneebench.campaign.durability import Cuts, cut_off, for_cuts
+from kneebench.campaign.flow import RunOptions
 from kneebench.campaign.preflight import drive_findings
 from kneebench.cli import app
 from kneebench.databases.engine import Crashes, Crashing, Engine
 from kneebench.databases.several import engine_of
 from kneebench.databases.tproc_c.orders import KeptOrder, Ledger, left_of
-from kneebench.errors import InvalidMeasurement, KneebenchError, PlanError
+from kneebench.errors import CheckFailed, InvalidMeasurement, KneebenchError, PlanError
 from kneebench.lab.journal import Journal
 from kneebench.lab.volumes import power_cut, volume_findings
 from kneebench.lab.volumes.power_cut import SECTOR_BYTES, WriteRecording
@@ -137,8 +139,11 @@ def agree(counted: Counted) -> None:
     one, given = counted
     assert one.lost is not None and one.committed is not None
     assert (one.unsent, one.database, one.file_system) == (0, "", "")
-    assert one.acknowledged - one.lost + one.committed == given - (one.holes or 0)
-    assert one.acknowledged > 0
+    kept, numbered = one.acknowledged - one.lost + one.committed, given - (one.holes or 0)
+    assert kept <= numbered
+    if all(condition.passed for condition in one.conditions):  # else orders may lack lines
+        assert kept == numbered
+    assert one.acknowledged > 0 or one.after_s < durability.LEAST_S, "at an early moment of a load"
     assert len(one.conditions) == 12
 
 
@@ -188,10 +193,12 @@ def test_a_server_by_url_is_cut_off_by_the_plans_command_and_asked_when_it_is_ba
     url = elsewhere.url()
     before = elsewhere.execute("SELECT datname FROM pg_database ORDER BY 1")
     cut_off = f"kill -9 $({asked})"
+    elsewhere.execute("ALTER ROLE tester SET search_path = nowhere")
     for command in (cut_off, f"(sleep 1; {cut_off}) > {tmp_path}/said 2>&1 &"):
         [counted] = cut_plan(elsewhere.plan(url, cut_command=command), tmp_path, "cut")
         agree(counted)
         assert counted.cut.kept and counted.cut.level == "cut"
+    elsewhere.execute("ALTER ROLE tester RESET search_path")
     left = {name for (name,) in elsewhere.execute("SELECT datname FROM pg_database")}
     assert {one for one in left - {name for (name,) in before} if "work" in one} == set()
     monkeypatch.setattr(durability, "LOST_S", 0.5)
@@ -233,6 +240,24 @@ def test_a_storage_without_emulated_drives_has_no_power_to_cut(tmp_path: Path) -
     for plan in (plain, memory):
         with pytest.raises(PlanError, match="not on emulated drives alone"):
             for_cuts(Study(Plan.model_validate(plan)), "drive")
+
+
+def test_a_server_that_cannot_be_asked_again_is_not_cut_off(tmp_path: Path) -> None:
+    ours = {"engine": "sqlserver", "url": "sqlserver://bench@127.0.0.1/bench"}
+    theirs = {"engine": "mariadb", "url": "mariadb://bench@127.0.0.1/bench"}
+    plan = {"durability": {"level": "cut"}, "storages": {"here": {}}}
+    cut_command = {"cut_command": "true"}
+    for databases, refused in (
+        ({"database": {**theirs, **cut_command}}, False),
+        ({"database": {**ours, **cut_command}}, True),
+        ({"databases": {"a": {**ours, **cut_command}, "b": {**theirs, **cut_command}}}, True),
+        ({"databases": {"a": {**theirs, **cut_command}, "b": {**theirs, **cut_command}}}, False),
+    ):
+        study = Study(Plan.model_validate({**plan, **databases}))
+        with closing(engine_of(study.databases, Journal(tmp_path / "journal"))) as engine:
+            found = [one.seen for one in durability.durability_findings(study, engine)]
+        said = "kneebench cannot cut off servers of this engine, and ask them again"
+        assert found == [said] * refused, databases
 
 
 def kept_order(number: int, customer: int, *, found: int = 5) -> KeptOrder:
@@ -328,13 +353,14 @@ def test_the_command_says_what_was_lost_and_ends_with_8(own_place: Path) -> None
     (own_place / "plan.toml").write_text(
         f'[database]\nbase_image_path = "{shared_images()}"\n[workload]\nwarehouses = 1\n'
         '[database.settings]\nsynchronous_commit = "off"\nwal_writer_delay = "10s"\n'
-        '[storages]\nhere = { path = "." }\n'
+        '[durability]\ncuts = 5\nusers = 3\n[storages]\nhere = { path = "." }\n'
     )
-    words = ["durability", "plan.toml", "--cuts", "1", "--users", "2", "--json"]
+    words = ["durability", "plan.toml", "--cuts", "1", "--json"]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 8, done.output
     [*_, last] = map(json.loads, done.stdout.splitlines())
-    assert last["data"]["here"]["lost"] > 0 and len(last["data"]["here"]["cuts"]) == 1
+    [found] = last["data"]["here"]["cuts"]
+    assert last["data"]["here"]["lost"] > 0 and found["users"] == 3
     assert {one.name for one in own_place.iterdir()} <= {"plan.toml", "state"}
 
 
@@ -371,10 +397,11 @@ def test_ten_cases_by_a_secret_seed_are_judged_as_they_are(tmp_path: Path) -> No
         place = tmp_path / str(number)
         place.mkdir()
         volume = {"drives": [{**DRIVE, "flushes": flushes}]}
-        [counted] = cut(place, database, volume, "drive")
-        assert counted.cut.kept == keeps, name
-        if counted.cut.lost is not None:
-            agree(counted)
+        found = cut(place, database, volume, "drive", times=3)  # one of them may be lucky
+        assert all(one.cut.kept for one in found) == keeps, name
+        for counted in found:
+            if counted.cut.lost is not None:
+                agree(counted)
 
 
 @pytest.mark.long
@@ -414,23 +441,30 @@ FLUSHED = (-1, 0)
 class MadeDrive:
     """An image with the recording of its writes, in the format of dm-log-writes."""
 
-    def __init__(self, place: Path, *, obeys: bool) -> None:
+    def __init__(self, place: Path, *, obeys: bool, sectors: int = SECTORS) -> None:
         self.image, self.recorded = place / "image", place / "recording"
-        self.image.write_bytes(bytes(SECTORS * SECTOR_BYTES))
+        self.image.write_bytes(bytes(sectors * SECTOR_BYTES))
         self.recorded.write_bytes(bytes(SECTOR_BYTES))
         self.recording = WriteRecording(self.recorded, self.image, obeys=obeys)
 
     def write(self, *written: Written) -> None:
-        with self.image.open("r+b") as image, self.recorded.open("ab") as recorded:
-            for sector, letter in written:
-                flush = sector < 0
-                head = struct.pack("<4Q", 0 if flush else sector, not flush, flush, 0)
-                recorded.write(head.ljust(SECTOR_BYTES, b"\0"))
-                if not flush:
-                    data = bytes([letter]) * SECTOR_BYTES
-                    recorded.write(data)
-                    image.seek(sector * SECTOR_BYTES)
-                    image.write(data)
+        for sector, letter in written:
+            if sector < 0:
+                self._record(0, 0, b"", flush=True)
+            else:
+                self.write_at_once(sector, 1, letter)
+
+    def write_at_once(self, sector: int, sectors: int, letter: int) -> None:
+        data = bytes([letter]) * sectors * SECTOR_BYTES
+        self._record(sector, sectors, data)
+        with self.image.open("r+b") as image:
+            image.seek(sector * SECTOR_BYTES)
+            image.write(data)
+
+    def _record(self, sector: int, sectors: int, data: bytes, *, flush: bool = False) -> None:
+        head = struct.pack("<4Q", sector, sectors, flush, 0)
+        with self.recorded.open("ab") as recorded:
+            recorded.write(head.ljust(SECTOR_BYTES, b"\0") + data)
 
     @property
     def letters(self) -> list[int]:
@@ -446,7 +480,7 @@ def test_a_cut_keeps_what_was_flushed_and_any_of_what_was_written_since(
     tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     draw = random.Random(seed)
-    monkeypatch.setattr(power_cut.random, "random", draw.random)
+    monkeypatch.setattr(power_cut.random, "choice", draw.choice)
     drive = MadeDrive(tmp_path, obeys=True)
     flushed, since = [0] * SECTORS, [set[int]() for _ in range(SECTORS)]
     for letter in range(1, 40):
@@ -483,6 +517,30 @@ def test_some_unflushed_writes_stay_and_some_go_and_ignored_flushes_change_nothi
             drive.recording.lose(drive.recording.size)
             seen[obeys] |= {*drive.letters}
     assert seen == {False: {1, 7}, True: {1, 7}}
+
+
+def test_an_unflushed_write_stays_whole_or_in_part_and_a_part_is_what_the_next_load_begins_with(
+    tmp_path: Path,
+) -> None:
+    seen = set[tuple[int, int]]()
+    for number in range(60):
+        place = tmp_path / str(number)
+        place.mkdir()
+        drive = MadeDrive(place, obeys=True, sectors=24)
+        drive.write(*[(sector, 1) for sector in range(24)], FLUSHED)
+        drive.recording.mark()
+        drive.write_at_once(2, 22, 7)
+        drive.recording.lose(drive.recording.size)
+        kept = drive.letters
+        stays = kept.count(7)
+        assert kept == [1, 1, *[7] * stays, *[1] * (22 - stays)]
+        drive.recording.mark()
+        drive.write((0, 9))
+        drive.recording.lose(drive.recording.size)
+        assert drive.letters[1:] == kept[1:]
+        seen.add((stays, drive.letters[0]))
+    assert {stays for stays, _ in seen} == {0, 6, 14, 22}
+    assert {letter for _, letter in seen} == {1, 9}
 
 
 def test_a_drive_is_put_back_to_each_moment_of_a_load_in_any_order(tmp_path: Path) -> None:
@@ -537,6 +595,24 @@ def test_a_campaign_cuts_its_servers_off_at_the_end_and_a_resumed_one_makes_the_
     results = run(study, Path("campaigns"))
     assert (results.folder, results.campaign.cuts["here"][0]) == (folder, first)
     assert [(one.users, one.kept) for one in results.campaign.cuts["here"]] == [(3, True)] * 2
+
+
+@pytest.mark.parametrize("error", [CheckFailed, InvalidMeasurement])
+def test_a_cut_that_fails_unasked_is_a_note_unless_the_ledger_is_wrong(
+    error: type[KneebenchError], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: object) -> None:
+        raise error("the ledger of orders", seen="two more", do="")
+
+    notes: list[str] = []
+    monkeypatch.setattr(flow, "prove", lambda *_: None)
+    monkeypatch.setattr(flow, "level_of", lambda *_, judged: "server")
+    monkeypatch.setattr(flow, "_cut_storages", failing)
+    context = SimpleNamespace(engine=None, store=SimpleNamespace(put_note=notes.append))
+    wrong = error is CheckFailed
+    with pytest.raises(CheckFailed) if wrong else contextlib.nullcontext():
+        flow._prove_and_cut(Study(Plan.model_validate(HERE)), context, RunOptions())
+    assert len(notes) == (not wrong)
 
 
 # --- what a brief says of it ----------------------------------------------------------------------

@@ -20,7 +20,7 @@ SHOWS = {
         " page cache."
     ),
     "drive": (
-        "The server was killed and its emulated drives lost a random half of what was written since"
+        "The server was killed and its emulated drives lost a random part of what was written since"
         " the last flush, or where they ignore flushes since an earlier moment. This shows that the"
         " database and the file system flush what they acknowledge; a real drive may keep less than"
         " it says."

@@ -26,6 +26,7 @@ from kneebench.errors import (
     PlanError,
 )
 from kneebench.plan.database_plan import DatabasePlan
+from kneebench.plan.durability import DEFAULT_USERS
 from kneebench.plan.storage import ROLES
 from kneebench.plan.study import Study
 from kneebench.plan.volume import can_lose_power
@@ -65,6 +66,15 @@ def cuts_s(study: Study) -> float:
         return 0.0
     each_s = RESTORE_S + wanted.cuts * ((LEAST_S + MOST_S) / 2 + RECOVERY_S)
     return len(cut_configurations(study.configurations)) * each_s
+
+
+def cuts_wanted(study: Study) -> Cuts:
+    """What the plan says, for a command that cuts servers off whatever it says."""
+    wanted = study.durability
+    level: Level = "server"
+    if wanted.level != "auto" and wanted.level != "none":
+        level = wanted.level
+    return Cuts(level, wanted.cuts, wanted.users or DEFAULT_USERS)
 
 
 def for_cuts(study: Study, level: Level) -> dict[str, DatabasePlan]:

@@ -8,7 +8,7 @@ saved before the next thing begins, so that a killed campaign resumes at the nex
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
@@ -27,12 +27,14 @@ from kneebench.campaign.proof import prove
 from kneebench.campaign.restored import Context
 from kneebench.databases.engine import Engine, crashes
 from kneebench.directories import CAMPAIGNS
-from kneebench.errors import KneebenchError, Refused
+from kneebench.errors import CheckFailed, KneebenchError, Refused
 from kneebench.hosts.load_hosts import LoadHosts
 from kneebench.measurement.power.recorder import PowerRecorder
+from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.durability import DEFAULT_USERS
 from kneebench.plan.study import Study
 from kneebench.records import (
+    Configuration,
     Cut,
     CutLevel,
     DriveLoad,
@@ -123,11 +125,23 @@ def cut_off(
         crashes(site.engine)
         stack.enter_context(machine.sysctls(study.kernel, watch))
         machine.erase(erase, watch)
-        engine = stack.enter_context(closing(machine.engine(databases)))
+        with closing(_cuts(machine, study, databases, lambda one: cuts, watch)) as found:
+            yield from ((one.name, cut) for one, cut in found)
+
+
+def _cuts(
+    machine: DatabaseMachine,
+    study: Study,
+    databases: Mapping[str, DatabasePlan],
+    cuts_of: Callable[[Configuration], Cuts],
+    watch: Watch,
+) -> Generator[tuple[Configuration, Cut], None, None]:
+    """The cuts of each storage, by databases that are ready for them."""
+    with closing(machine.engine(databases)) as engine:
         engine.prepare(watch)
         for one in cut_configurations(study.configurations):
-            with closing(servers_cut_off(engine, databases, one, cuts, watch)) as found:
-                yield from ((one.name, cut) for cut in found)
+            with closing(servers_cut_off(engine, databases, one, cuts_of(one), watch)) as found:
+                yield from ((one, cut) for cut in found)
 
 
 def _prove_and_cut(study: Study, context: Context, asked: RunOptions) -> None:
@@ -138,7 +152,7 @@ def _prove_and_cut(study: Study, context: Context, asked: RunOptions) -> None:
     try:
         _cut_storages(study, context, level)
     except KneebenchError as error:
-        if study.durability.level != "auto":
+        if isinstance(error, CheckFailed) or study.durability.level != "auto":
             raise
         context.store.put_note(f"the servers were not all cut off: {error}")
 
@@ -148,18 +162,17 @@ def _cut_storages(study: Study, campaign: Context, level: CutLevel) -> None:
     those of a resumed campaign that it has are not made again.
     """
     wanted, store = study.durability, campaign.store
+
+    def cuts_of(one: Configuration) -> Cuts:
+        climb = store.climb(one)
+        users = wanted.users or (climb and climb.knee_users) or DEFAULT_USERS
+        return Cuts(level, wanted.cuts, users, made=len(store.campaign.cuts.get(one.id, ())))
+
     campaign.engine.close()  # the space of emulated drives
     databases = for_cuts(study, level)
-    with closing(campaign.machine.engine(databases)) as engine:
-        engine.prepare(campaign.watch)
-        for one in cut_configurations(study.configurations):
-            climb = store.climb(one)
-            users = wanted.users or (climb and climb.knee_users) or DEFAULT_USERS
-            made = len(store.campaign.cuts.get(one.id, ()))
-            cuts = Cuts(level, wanted.cuts, users, made)
-            with closing(servers_cut_off(engine, databases, one, cuts, campaign.watch)) as found:
-                for cut in found:
-                    store.put_cut(cut)
+    with closing(_cuts(campaign.machine, study, databases, cuts_of, campaign.watch)) as found:
+        for _, cut in found:
+            store.put_cut(cut)
 
 
 class Site(NamedTuple):

@@ -17,8 +17,9 @@ from kneebench.commands.trusting import TrustPlan, trusted
 from kneebench.errors import KneebenchError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Generator, Iterator, Mapping, Sequence
 
+    from kneebench.plan.overrides import Override
     from kneebench.records import Cut, Event
 
 Level = Literal["server", "drive", "cut"]
@@ -28,7 +29,7 @@ Cut each storage's server off under load, and look for every order that it had a
 The load generator keeps a ledger of the orders. At a random moment the server is killed, or its
 emulated drives lose their power as well. It is started again, and each acknowledged order must be
 there as a whole. Exit code 8: some were lost. A plan with [durability] does the same at the end of
-`run`, for its brief.
+`run`, for its brief; options stand above what it says.
 
 \b
 Examples:
@@ -42,17 +43,21 @@ Examples:
 def durability(
     plan: PlanFile = None,
     level: Annotated[
-        Level,
+        Level | None,
         typer.Option(
             "--level",
-            help="What is cut off: the server, also its emulated drives, or a machine by the plan's"
-            " cut_command.",
+            help="What is cut off: the server (default), also its emulated drives, or a machine by"
+            " the plan's cut_command.",
         ),
-    ] = "server",
-    cuts: Annotated[int, typer.Option("--cuts", min=1, max=1000, help="Cuts of each storage.")] = 3,
+    ] = None,
+    cuts: Annotated[
+        int | None,
+        typer.Option("--cuts", min=1, max=1000, help="Cuts of each storage (default: 3)."),
+    ] = None,
     users: Annotated[
-        int, typer.Option("--users", min=1, max=100_000, help="Users under load.")
-    ] = 8,
+        int | None,
+        typer.Option("--users", min=1, max=100_000, help="Users under load (default: 8)."),
+    ] = None,
     set_keys: SetKeys = None,
     trust_plan: TrustPlan = False,
     erase: Erase = False,
@@ -61,17 +66,26 @@ def durability(
 ) -> None:
     """Cut servers off and look for their orders; `HELP` has the rest."""
     from kneebench.campaign import flow
-    from kneebench.campaign.durability import Cuts
+    from kneebench.campaign.durability import cuts_wanted
 
     clean_up()
-    keys = overrides(set_keys)
+    keys = (*overrides(set_keys), *_given(level=level, cuts=cuts, users=users))
     selected = trusted(plan, lambda: selected_study(plan, overrides=keys), sure=trust_plan)
     with flow.machine_of(selected) as machine:
         drives = confirm_erasing(machine, selected, erase_without_asking or (), wanted=erase)
         watch = _show_event if as_json else _print_event
-        each = flow.cut_off(machine, selected, drives, Cuts(level, cuts, users), watch)
+        each = flow.cut_off(machine, selected, drives, cuts_wanted(selected), watch)
         found = _shown(each, as_json=as_json)
     raise typer.Exit(_exit_code(found))
+
+
+def _given(**options: object) -> Iterator[Override]:
+    """Keys of the plan that options set."""
+    from kneebench.plan.overrides import Override
+
+    for key, value in options.items():
+        if value is not None:
+            yield Override(("durability", key), value, f"--{key}")
 
 
 def _shown(each: Generator[tuple[str, Cut], None, None], *, as_json: bool) -> dict[str, list[Cut]]:

@@ -294,7 +294,7 @@ def crashes(engine: Engine) -> Crashes:
         return engine
     raise PlanError(
         "durability",
-        seen="kneebench can cut off only servers that it starts itself on this machine",
+        seen="kneebench cannot cut off servers of this engine, and ask them again",
         do='set durability.level = "none"',
     )
 

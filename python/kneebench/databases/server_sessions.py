@@ -68,6 +68,8 @@ class ServerSessions(ABC):
     """
 
     client: ClassVar[Client]
+    schema: ClassVar[str] = ""
+    """What stands before a table's name, where a login's path may lead elsewhere."""
 
     def __init__(
         self,
@@ -164,12 +166,13 @@ class ServerSessions(ABC):
 
     def next_order_numbers(self) -> orders.NextNumbers:
         """The number of each district's next order."""
+        query = orders.NEXT_NUMBERS.format(schema=self.schema)
         with self.reaching("cannot read the districts") as session:
-            return orders.next_numbers(self.rows(session, orders.NEXT_NUMBERS))
+            return orders.next_numbers(self.rows(session, query))
 
     def orders_from(self, first: orders.NextNumbers) -> Sequence[orders.KeptOrder]:
         """The orders of every district from these numbers on."""
-        query = orders.FROM_NUMBER.format(least=min(first.values()))
+        query = orders.FROM_NUMBER.format(schema=self.schema, least=min(first.values()))
         with self.reaching("cannot read the orders") as session:
             return orders.orders_from(self.rows(session, query), first)
 

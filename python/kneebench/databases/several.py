@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psutil
 
-from kneebench.databases.engine import AdmitsUsers, Crashing, Engine, Server, crashes
+from kneebench.databases.engine import AdmitsUsers, Crashes, Crashing, Engine, Server, crashes
 from kneebench.databases.managed.disk_space import device_of, free_bytes
 from kneebench.errors import PlanError
 from kneebench.lab.drives import IN_MEMORY, file_system_of
@@ -44,7 +44,10 @@ def engine_of(databases: Mapping[str, DatabasePlan], journal: Journal) -> Engine
         name: ENGINES.module(one.database.engine, "engine").open_engine(one, journal)
         for name, one in databases.items()
     }
-    return engines[""] if "" in engines else SeveralEngines(databases, engines)
+    if "" in engines:
+        return engines[""]
+    crash = all(isinstance(one, Crashes) for one in engines.values())
+    return (SeveralThatCrash if crash else SeveralEngines)(databases, engines)
 
 
 class SeveralEngines:
@@ -97,13 +100,6 @@ class SeveralEngines:
             finally:
                 self._up -= 1
 
-    def crashing(
-        self, configuration: Configuration, watch: Watch
-    ) -> contextlib.AbstractContextManager[Crashing]:
-        """Of the configuration's engine, as `restored` has it."""
-        engine = self._alone(configuration)
-        return crashes(engine).crashing(configuration, watch)
-
     def _alone(self, configuration: Configuration) -> Engine:
         engine = self._engines[configuration.database]
         for other in self._engines.values() if not self._up else ():
@@ -116,6 +112,17 @@ class SeveralEngines:
         with contextlib.ExitStack() as stack:
             for engine in self._engines.values():
                 stack.callback(engine.close)
+
+
+class SeveralThatCrash(SeveralEngines):
+    """Engines of which each can cut its servers off."""
+
+    def crashing(
+        self, configuration: Configuration, watch: Watch
+    ) -> contextlib.AbstractContextManager[Crashing]:
+        """Of the configuration's engine, as `restored` has it."""
+        engine = self._alone(configuration)
+        return crashes(engine).crashing(configuration, watch)
 
 
 def together(found: Mapping[str, Sequence[Finding]]) -> tuple[Finding, ...]:

@@ -48,7 +48,8 @@ def durability_section(cuts: Mapping[str, Sequence[Cut]]) -> Section:
     every = [(name, one) for name, some in cuts.items() for one in some]
     few = len(every) <= MOST_ROWS
     rows = every if few else [(name, one) for name, one in every if not one.kept][:MOST_ROWS]
-    caption = " ".join(_caption(dict.fromkeys(one.level for _, one in every), few=few))
+    levels = dict.fromkeys(one.level for _, one in every)
+    caption = " ".join(_caption(levels, whole=few or not rows))
     table = Table(
         caption=caption, columns=COLUMNS, rows=tuple(_row(name, one) for name, one in rows)
     )
@@ -62,15 +63,15 @@ def durability_section(cuts: Mapping[str, Sequence[Cut]]) -> Section:
     )
 
 
-def _caption(levels: Collection[CutLevel], *, few: bool) -> Iterator[str]:
+def _caption(levels: Collection[CutLevel], *, whole: bool) -> Iterator[str]:
     yield from (SHOWS[one] for one in levels)
     yield "Unknown: sent and not answered before the cut, so either outcome is right."
     if "drive" in levels:
         yield "Of cuts at an earlier moment of a load all that followed is unknown."
     began = "the end of the command" if "cut" in levels else "the start of the server"
     yield f"Recovery: from {began} until it answers."
-    if not few:
-        yield "Rows: the first cuts that lost data; the campaign's file has all."
+    if not whole:
+        yield "Rows: the first cuts that lost data."
 
 
 def _recovery(cuts: Sequence[Cut]) -> str:

@@ -13,7 +13,6 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from functools import partial
 from pathlib import Path
 from typing import ClassVar, Generic, NamedTuple, TypeVar
 
@@ -291,82 +290,8 @@ class ExternalServers(ABC, Generic[TableOf, AddressOf, SessionOf, ServerOf]):
         names = self._one_storage_per_url
         return "; ".join(self.remove(storage, self.address(storage)) for storage in names)
 
-    @contextlib.contextmanager
-    def crashing(self, configuration: Configuration, watch: Watch) -> Iterator[CutServer[ServerOf]]:
-        """The server with a fresh database, whose machine the plan's command cuts off. Raises
-        PlanError for engines that cannot ask a server again.
-        """
-        with self.restored(configuration, watch) as server:
-            address, storage = self.address(configuration.storage), configuration.storage
-            cut = CutServer(
-                server,
-                partial(self._cut, storage, address),
-                partial(self.require_server, address),
-                self.again(server),
-            )
-            with contextlib.closing(cut):
-                yield cut
-
-    def again(self, server: ServerOf) -> Callable[[], ServerOf]:
-        """Asks the same database again, once its server is back."""
-        raise PlanError("durability.level", seen="not for this engine", do="leave it out")
-
-    def _cut(self, storage: str, address: AddressOf) -> None:
-        given = self.table.cut_command, self.variables(address), self.password_variable, storage
-        run_shell_command("database.cut_command", *given)
-
-    def require_server(self, address: AddressOf) -> None:
-        """Raises PlanError where the server accepts no session."""
-        self.require_database(address)
-
     def close(self) -> None:
         """Nothing is kept between restores."""
-
-
-class CutServer(Generic[ServerOf]):
-    """A server by URL whose machine is cut off by a command, and comes back by itself."""
-
-    def __init__(
-        self,
-        server: ServerOf,
-        cut: Callable[[], None],
-        ask: Callable[[], None],
-        again: Callable[[], ServerOf],
-    ) -> None:
-        self.server, self._cut, self._ask, self._again = server, cut, ask, again
-        self._cut_s = time.monotonic()
-
-    def begin(self) -> None:
-        """Nothing is recorded."""
-
-    def cut(self, at_s: float | None = None) -> None:
-        """Run the command; there is no earlier moment."""
-        self._cut()
-        self._cut_s = time.monotonic()
-
-    def is_there(self) -> bool:
-        """Whether it takes a session now."""
-        try:
-            self._ask()
-        except PlanError:
-            return False
-        return True
-
-    def moments(self, number: int, from_s: float) -> list[float]:
-        """None: a real cut is at one moment."""
-        return []
-
-    def recover(self) -> float:
-        """Wait until the server accepts sessions; seconds from the end of the command."""
-        once_it_is_back(self._ask, (PlanError,), limit_s=BACK_S)
-        took_s = time.monotonic() - self._cut_s
-        self.server.close()
-        self.server = self._again()
-        return took_s
-
-    def close(self) -> None:
-        """End the sessions."""
-        self.server.close()
 
 
 # Where a server is: the other end of our socket is this machine, and its process is found here.

@@ -24,23 +24,26 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from kneebench.databases.engine import LogCalls, OpenedServer, ServerAddress
 from kneebench.databases.external.engine import (
+    BACK_S,
     LEFT,
     UNTOUCHED,
     ExternalRestore,
     ExternalServers,
     KeptDatabase,
+    once_it_is_back,
     process_at,
+    run_shell_command,
 )
 from kneebench.databases.managed.server_process import Process
 from kneebench.databases.tproc_c.loading import Recipe
 from kneebench.databases.tproc_c.schema import Schema
-from kneebench.errors import Refused
+from kneebench.errors import PlanError, Refused
 from kneebench.lab.journal import Journal
 from kneebench.lab.server_cleanup import undone_after
 from kneebench.plan.database import ExistingSchemaDatabase, existing_schema_table
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.workload import Workload
-from kneebench.records import Check, Event, Finding, Watch, Whereabouts
+from kneebench.records import Check, Configuration, Event, Finding, Watch, Whereabouts
 
 WORK = "kneebench_work_"
 """How the name of a copy begins."""
@@ -353,15 +356,26 @@ class ImageServers(ExternalServers[ExistingSchemaDatabase, AddressOf, SessionOf,
         server.checkpoint()
         return server
 
-    def again(self, server: ServerOf) -> Callable[[], ServerOf]:
-        return self._again
+    @contextlib.contextmanager
+    def crashing(self, configuration: Configuration, watch: Watch) -> Iterator[CutServer[ServerOf]]:
+        """The server with a fresh database, whose machine the plan's command cuts off."""
+        with self.restored(configuration, watch) as server:
+            storage = configuration.storage
+            address = self.address(storage)
+            cut, ask = partial(self._cut, storage, address), partial(self._require_server, address)
+            with contextlib.closing(CutServer(server, cut, ask, self._again)) as crashing:
+                yield crashing
+
+    def _cut(self, storage: str, address: AddressOf) -> None:
+        given = self.table.cut_command, self.variables(address), self.password_variable, storage
+        run_shell_command("database.cut_command", *given)
+
+    def _require_server(self, address: AddressOf) -> None:
+        with self.connected(self.server_of(address)):
+            pass
 
     def _asked(self, address: AddressOf, *facts: Any, before: Sequence[Check] | None) -> ServerOf:
         return self.server(address, *facts, self.process(address), before)
-
-    def require_server(self, address: AddressOf) -> None:
-        with self.connected(self.server_of(address)):
-            pass
 
     def _made_ready(self, address: AddressOf) -> Sequence[str]:
         """Install what users run, unless the database is a copy of an image that has it; remarks.
@@ -398,3 +412,49 @@ class ImageServers(ExternalServers[ExistingSchemaDatabase, AddressOf, SessionOf,
         watch(Event(kind="start", doing="checking the existing schema"))
         with self.connected(address) as session:
             return self.schema(session).conditions(self.plan.workload.warehouses)
+
+
+class CutServer(Generic[ServerOf]):
+    """A server by URL whose machine is cut off by a command, and comes back by itself."""
+
+    def __init__(
+        self,
+        server: ServerOf,
+        cut: Callable[[], None],
+        ask: Callable[[], None],
+        again: Callable[[], ServerOf],
+    ) -> None:
+        self.server, self._cut, self._ask, self._again = server, cut, ask, again
+        self._cut_s = time.monotonic()
+
+    def begin(self) -> None:
+        """Nothing is recorded."""
+
+    def cut(self, at_s: float | None = None) -> None:
+        """Run the command; there is no earlier moment."""
+        self._cut()
+        self._cut_s = time.monotonic()
+
+    def is_there(self) -> bool:
+        """Whether it takes a session now."""
+        try:
+            self._ask()
+        except PlanError:
+            return False
+        return True
+
+    def moments(self, number: int, from_s: float) -> list[float]:
+        """None: a real cut is at one moment."""
+        return []
+
+    def recover(self) -> float:
+        """Wait until the server accepts sessions; seconds from the end of the command."""
+        once_it_is_back(self._ask, (PlanError,), limit_s=BACK_S)
+        took_s = time.monotonic() - self._cut_s
+        self.server.close()
+        self.server = self._again()
+        return took_s
+
+    def close(self) -> None:
+        """End the sessions."""
+        self.server.close()

@@ -14,11 +14,12 @@ District = tuple[int, int]
 Entry = tuple[int, ...]
 """What identifies an order (src/ledger.rs): warehouse, district, customer, number of lines, sum of
 the items, sum of the quantities."""
-NEXT_NUMBERS = "SELECT d_w_id, d_id, d_next_o_id FROM district"
+NEXT_NUMBERS = "SELECT d_w_id, d_id, d_next_o_id FROM {schema}district"
 FROM_NUMBER = """
 SELECT o_w_id, o_d_id, o_id, o_c_id, o_ol_cnt,
     count(ol_number), coalesce(sum(ol_i_id), 0), coalesce(sum(ol_quantity), 0)
-FROM orders LEFT JOIN order_line ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id
+FROM {schema}orders LEFT JOIN {schema}order_line
+    ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id
 WHERE o_id >= {least} GROUP BY o_w_id, o_d_id, o_id, o_c_id, o_ol_cnt"""
 NextNumbers = Mapping[District, int]
 """The number of each district's next order."""

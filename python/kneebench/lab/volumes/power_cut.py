@@ -3,9 +3,9 @@
 qemu-storage-daemon records every write and every flush of a drive (its driver blklogwrites; the
 format is that of Linux's dm-log-writes). How far the recording was at each moment is noted, so the
 drive can be put back into a state that a cut at any moment of a load could have left: what was
-written before the last flush, a random half of what was written since, nothing that came later. A
-drive may write out its cache in any order. One that ignores flushes has what it had at a random
-earlier moment.
+written before the last flush, a random part of each write since, nothing that came later. A drive
+may write out its cache in any order, and be cut off within a write: it has the beginning of it, in
+whole blocks. One that ignores flushes has what it had at a random earlier moment.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import struct
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,6 +28,8 @@ SECTOR_BYTES = 512
 """Of the recording: `log-sector-size` of the driver."""
 HEADER = struct.Struct("<4Q")
 FLUSH, DISCARD = 1, 4
+BLOCK_SECTORS = 8
+"""Of 4 KiB, which drives write whole, and database pages are larger than."""
 NOTED_EVERY_S = 0.005
 LEAST_FREE_BYTES = 2**30
 """More than a load writes in its few seconds."""
@@ -62,10 +63,11 @@ class WriteRecording:
         self._read_to = SECTOR_BYTES
         self._writes: list[Written] = []
         self._flushes = [Flushed(0, 0)]
-        self._lost = set[int]()
-        """Numbers of writes that the image does not have."""
-        self._since, self._changed_from = 0, 0
-        """Numbers of the first write since the mark, and of the first that may be lost since."""
+        self._kept = dict[int, int]()
+        """How many sectors the image has of a write, by its number, unless it has all of them."""
+        self._since, self._changed_from, self._settled = 0, 0, 0
+        """Numbers of the first write since the mark, of the first that may be lost since, and of
+        the first that the last cut has not settled."""
 
     @property
     def size(self) -> int:
@@ -83,12 +85,14 @@ class WriteRecording:
     def mark(self) -> None:
         """A load begins: states are of moments from here on."""
         self._read()
-        kept = list(accumulate((n not in self._lost for n in range(len(self._writes))), initial=0))
         end, writes = self._flushes[-1]
-        self._flushes = [Flushed(end, kept[writes])]
-        self._writes = [one for n, one in enumerate(self._writes) if n not in self._lost]
-        self._lost = set()
+        settled = max(writes, self._settled)
+        kept = [one._replace(sectors=self._sectors(n)) for n, one in enumerate(self._writes)]
+        self._flushes = [Flushed(end, sum(one.sectors > 0 for one in kept[:settled]))]
+        self._writes = [one for one in kept if one.sectors]
+        self._kept = {}
         self._since = self._changed_from = len(self._writes)
+        self._settled = 0
 
     def lose(self, size: int) -> None:
         """Put the image into a state that a cut could have left when the recording was so far.
@@ -99,9 +103,10 @@ class WriteRecording:
         kept = max(one.writes for one in self._flushes if one.end <= size or not one.end)
         if not self._obeys:
             kept = random.randint(min(self._since, cut), cut)  # noqa: S311
-        unsure = (n for n in range(kept, cut) if random.random() < 0.5)  # noqa: S311
-        self._lost = {*unsure, *range(cut, len(self._writes))}
+        self._kept = {n: _part(self._writes[n]) for n in range(kept, cut)}
+        self._kept.update(dict.fromkeys(range(cut, len(self._writes)), 0))
         self._changed_from = min(self._changed_from, kept)
+        self._settled = len(self._writes)
         self._put_back()
 
     def _read(self) -> None:
@@ -122,8 +127,12 @@ class WriteRecording:
                     self._flushes.append(Flushed(end, len(self._writes)))
                 self._read_to = end
 
+    def _sectors(self, number: int) -> int:
+        """How many the image has of a write."""
+        return self._kept.get(number, self._writes[number].sectors)
+
     def _put_back(self) -> None:
-        """Give every sector that may have changed what the last write has that is not lost."""
+        """Give every sector that may have changed what the last write has that kept it."""
         changed = {
             sector
             for one in self._writes[self._changed_from :]
@@ -131,8 +140,7 @@ class WriteRecording:
         }
         places: dict[int, int | None] = dict.fromkeys(changed)
         for number, one in enumerate(self._writes):
-            if number not in self._lost:
-                places.update(_places(one, changed))
+            places.update(_places(one._replace(sectors=self._sectors(number)), changed))
         with self._recording.open("rb") as data, self._image.open("r+b") as image:
             for sector, sectors, place in _runs(places):
                 image.seek(sector * SECTOR_BYTES)
@@ -140,6 +148,18 @@ class WriteRecording:
                 image.write(_data(data.fileno(), length, place))
             image.flush()
             os.fsync(image.fileno())
+
+
+def _part(one: Written) -> int:
+    """How many sectors of an unflushed write stay, from its first on: whole blocks, all or none.
+
+    >>> sorted({_part(Written(4, 14, None, 0)) for _ in range(200)})
+    [0, 4, 12, 14]
+    """
+    first = BLOCK_SECTORS - one.sector % BLOCK_SECTORS
+    inner = range(first, one.sectors, BLOCK_SECTORS)
+    stays: int = random.choice((0, *inner, one.sectors))  # noqa: S311
+    return stays
 
 
 def _data(recording: int, length: int, place: int | None) -> bytes:

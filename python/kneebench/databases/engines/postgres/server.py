@@ -50,6 +50,7 @@ class PostgresServer(ServerSessions):
 
     address: PostgresAddress
     client = CLIENT
+    schema = "public."
     measures = METERS | {"waits"}
 
     def __init__(
