@@ -4,6 +4,7 @@
 pub mod address;
 pub mod arrivals;
 pub mod clock;
+pub mod dataset;
 pub mod deck;
 pub mod executor;
 pub mod generator_spec;
@@ -27,5 +28,6 @@ pub mod simulation;
 pub mod tally;
 pub mod terminal;
 pub mod timer;
+pub mod tproc_h;
 pub mod worker;
 pub mod worker_state;

@@ -5,17 +5,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::inputs::Profile;
+use crate::dataset::Table;
 use crate::row_sink::{Loader, RowSink, RowWriter};
-use crate::rows::{Rows, Table};
 use crate::session::Error;
 
 /// The specification of a load.
 #[derive(Clone, Debug)]
 pub struct LoadingSpec {
-    pub warehouses: i32,
-    pub profile: Profile,
-    pub seed: u64,
     pub streams: usize,
     /// In the order in which streams start them: the largest first.
     pub tables: Vec<TableLoad>,
@@ -44,12 +40,9 @@ pub trait LoadProgress: Send + Sync {
 
 impl LoadingSpec {
     pub fn check(&self) -> Result<(), String> {
-        match (1..=100_000).contains(&self.warehouses) && (1..=64).contains(&self.streams) {
+        match (1..=64).contains(&self.streams) {
             true => Ok(()),
-            false => {
-                Err("the load's spec: allowed are 1 to 100000 warehouses and 1 to 64 streams"
-                    .into())
-            }
+            false => Err("the load's spec: allowed are 1 to 64 streams".into()),
         }
     }
 }
@@ -145,8 +138,7 @@ impl<L: Loader> Shared<L> {
     /// The rows of a table. If cancelled, the connection closes, so the server rolls the table
     /// back.
     async fn fill(&self, sink: &mut L::Sink, load: &TableLoad) -> Result<(), StreamEnd> {
-        let LoadingSpec { warehouses, profile, seed, .. } = self.spec;
-        let mut rows = Rows::new(load.table, warehouses, profile, seed);
+        let mut rows = load.table.rows();
         let mut page = sink.fill(&load.fill).await?;
         loop {
             let rows_written = rows.page(&mut page);
@@ -223,8 +215,7 @@ impl<L: Loader> LoadProgress for Load<L> {
     }
 
     fn progress(&self) -> [(&'static str, u64); 3] {
-        let LoadingSpec { warehouses, tables, .. } = &self.0.spec;
-        let total = tables.iter().map(|load| load.table.expected(*warehouses)).sum();
+        let total = self.0.spec.tables.iter().map(|load| load.table.expected()).sum();
         [
             ("rows", self.0.rows.load(Relaxed)),
             ("rows_total", total),

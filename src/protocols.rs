@@ -1,10 +1,15 @@
 //! The known wire protocols: one arm each. Nothing else chooses between them.
 
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+
 use crate::address::ServerAddress;
+use crate::dataset::Table;
 use crate::generator_spec::GeneratorSpec;
 use crate::load_generator::{LoadGenerator, ThreadedLoadGenerator};
 use crate::loading::{Load, LoadProgress, LoadingSpec};
-use crate::session::mysql::MysqlConnector;
+use crate::session::mysql::{Lines, MysqlConnector};
 use crate::session::postgres::PostgresConnector;
 use crate::session::tds::TdsConnector;
 
@@ -15,6 +20,9 @@ pub enum Address {
     Postgres(ServerAddress),
     Tds(ServerAddress),
 }
+
+/// Capacity of what is written to a file at once, with room for the last row.
+const PAGE_BYTES: usize = 80 << 10;
 
 /// Names of the protocols.
 pub const NAMES: [&str; 3] = ["mysql", "postgres", "tds"];
@@ -51,6 +59,19 @@ impl Address {
             Address::Postgres(server) => Box::new(Load::new(spec, PostgresConnector::new(server))),
             Address::Tds(server) => Box::new(Load::new(spec, TdsConnector::new(server))),
         }
+    }
+}
+
+/// Write a table's rows to a file, in the text that LOAD DATA reads; returns their number.
+pub fn write_lines(table: Table, path: &Path) -> io::Result<u64> {
+    let (mut file, mut rows, mut made) = (File::create(path)?, table.rows(), 0);
+    loop {
+        let mut page = Lines::new(PAGE_BYTES);
+        match rows.page(&mut page) {
+            0 => return Ok(made),
+            some => made += some,
+        }
+        file.write_all(&page.into_lines())?;
     }
 }
 

@@ -12,6 +12,9 @@ pub trait RowWriter {
     fn null(&mut self);
     fn smallint(&mut self, value: i16);
     fn integer(&mut self, value: i32);
+    fn bigint(&mut self, value: i64);
+    /// Days since 1970-01-01.
+    fn date(&mut self, days: i32);
     /// Seconds since 1970-01-01 00:00 UTC.
     fn time(&mut self, unix_s: i64);
     /// char and varchar: the caller respects the width.
@@ -86,6 +89,14 @@ pub mod tests {
 
         fn integer(&mut self, value: i32) {
             self.0.extend_from_slice(&value.to_be_bytes());
+        }
+
+        fn bigint(&mut self, value: i64) {
+            self.0.extend_from_slice(&value.to_be_bytes());
+        }
+
+        fn date(&mut self, days: i32) {
+            self.0.extend_from_slice(&days.to_be_bytes());
         }
 
         fn time(&mut self, unix_s: i64) {

@@ -4,6 +4,7 @@ Every call that takes long releases the interpreter lock.
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Literal, TypedDict, final
 
 from kneebench.databases.engines.simulated.storage import SimulatedStorage
@@ -274,6 +275,21 @@ class SimulatedServer:
         """The reason of the server's end; empty while it is alive."""
 
 @final
+class Dataset:
+    """What shapes the rows of a database. Raises ValueError beyond what can be loaded."""
+
+    @staticmethod
+    def tproc_c(*, warehouses: int, profile: Literal["spec", "hammerdb"], seed: int) -> Dataset: ...
+    @staticmethod
+    def tproc_h(*, scale: float) -> Dataset:
+        """Rows as dbgen makes them: the same scale gives the same rows."""
+
+    def write(self, table: str, path: Path) -> int:
+        """Write a table's rows to a file; their number. A line has a row, its values separated by
+        tabs; no text contains one.
+        """
+
+@final
 class TableLoad:
     """One table of a load: the statements before its rows, and the one that takes the rows.
 
@@ -290,9 +306,7 @@ class Loading:
         self,
         *,
         address: Address,
-        warehouses: int,
-        profile: Literal["spec", "hammerdb"],
-        seed: int,
+        dataset: Dataset,
         streams: int,
         tables: Sequence[TableLoad],
     ) -> None: ...

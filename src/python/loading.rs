@@ -1,6 +1,7 @@
 //! Loading for Python.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use pyo3::exceptions::PyValueError;
@@ -8,20 +9,63 @@ use pyo3::prelude::*;
 
 use super::address::Address;
 use super::errors::load_error;
+use crate::dataset;
 use crate::loading::{self, LoadProgress, LoadingSpec};
+use crate::protocols::write_lines;
+
+/// What shapes the rows of a database.
+#[pyclass(frozen, module = "kneebench._core")]
+pub struct Dataset(dataset::Dataset);
+
+#[pymethods]
+impl Dataset {
+    #[staticmethod]
+    #[pyo3(signature = (*, warehouses, profile, seed))]
+    fn tproc_c(warehouses: i32, profile: &str, seed: u64) -> PyResult<Self> {
+        let profile = profile.parse().map_err(PyValueError::new_err::<String>)?;
+        checked(dataset::Dataset::TprocC { warehouses, profile, seed })
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (*, scale))]
+    fn tproc_h(scale: f64) -> PyResult<Self> {
+        checked(dataset::Dataset::TprocH { scale })
+    }
+
+    fn write(&self, py: Python<'_>, table: &str, path: PathBuf) -> PyResult<u64> {
+        let table = self.0.table(table).map_err(PyValueError::new_err)?;
+        Ok(py.detach(|| write_lines(table, &path))?)
+    }
+}
+
+fn checked(dataset: dataset::Dataset) -> PyResult<Dataset> {
+    dataset.check().map_err(PyValueError::new_err)?;
+    Ok(Dataset(dataset))
+}
 
 /// One table of a load.
 #[pyclass(frozen, module = "kneebench._core")]
 #[derive(Clone)]
-pub struct TableLoad(loading::TableLoad);
+pub struct TableLoad {
+    name: String,
+    before: Vec<String>,
+    fill: String,
+}
 
 #[pymethods]
 impl TableLoad {
     #[new]
     #[pyo3(signature = (*, name, before, fill))]
-    fn new(name: &str, before: Vec<String>, fill: String) -> PyResult<Self> {
-        let table = name.parse().map_err(PyValueError::new_err::<String>)?;
-        Ok(Self(loading::TableLoad { table, before, fill }))
+    fn new(name: String, before: Vec<String>, fill: String) -> Self {
+        Self { name, before, fill }
+    }
+}
+
+impl TableLoad {
+    fn of(&self, dataset: &Dataset) -> PyResult<loading::TableLoad> {
+        let table = dataset.0.table(&self.name).map_err(PyValueError::new_err)?;
+        let Self { before, fill, .. } = self.clone();
+        Ok(loading::TableLoad { table, before, fill })
     }
 }
 
@@ -32,18 +76,15 @@ pub struct Loading(Box<dyn LoadProgress>);
 #[pymethods]
 impl Loading {
     #[new]
-    #[pyo3(signature = (*, address, warehouses, profile, seed, streams, tables))]
+    #[pyo3(signature = (*, address, dataset, streams, tables))]
     fn new(
         address: &Address,
-        warehouses: i32,
-        profile: &str,
-        seed: u64,
+        dataset: &Dataset,
         streams: usize,
         tables: Vec<PyRef<'_, TableLoad>>,
     ) -> PyResult<Self> {
-        let profile = profile.parse().map_err(PyValueError::new_err::<String>)?;
-        let tables = tables.iter().map(|table| table.0.clone()).collect();
-        let spec = LoadingSpec { warehouses, profile, seed, streams, tables };
+        let tables = tables.iter().map(|table| table.of(dataset)).collect::<PyResult<_>>()?;
+        let spec = LoadingSpec { streams, tables };
         spec.check().map_err(PyValueError::new_err)?;
         Ok(Self(address.0.clone().load(spec)))
     }

@@ -62,6 +62,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<GeneratorSpec>()?;
     module.add_class::<address::Address>()?;
     module.add_class::<load_generator::LoadGenerator>()?;
+    module.add_class::<loading::Dataset>()?;
     module.add_class::<loading::TableLoad>()?;
     module.add_class::<loading::Loading>()?;
     module.add_class::<simulated::SimulatedServer>()?;

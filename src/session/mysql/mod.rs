@@ -13,6 +13,7 @@ mod response;
 mod settings;
 mod text_format;
 
+pub use self::text_format::Page as Lines;
 use tokio_rustls::client::TlsStream;
 
 use self::connect::ConnectionSettings;

@@ -28,6 +28,11 @@ impl Page {
         self.0
     }
 
+    /// The whole rows, a line each.
+    pub fn into_lines(self) -> Vec<u8> {
+        self.into_packet().split_off(HEADER_BYTES)
+    }
+
     /// A row's last value ends its line.
     fn end_row(&mut self) {
         if self.size_bytes() > 0
@@ -39,6 +44,20 @@ impl Page {
 
     fn end_value(&mut self) {
         self.0.push(b'\t');
+    }
+
+    fn day(&mut self, days: i64) {
+        let (year, month, day) = date(days);
+        padded::<4>(&mut self.0, year);
+        self.parts([(b'-', month), (b'-', day)]);
+    }
+
+    /// Parts of two digits, each behind its sign.
+    fn parts<const COUNT: usize>(&mut self, parts: [(u8, u64); COUNT]) {
+        for (sign, part) in parts {
+            self.0.push(sign);
+            padded::<2>(&mut self.0, part);
+        }
     }
 
     fn fixed_point<const SCALE: usize>(&mut self, value: i64) {
@@ -71,25 +90,25 @@ impl RowWriter for Page {
     }
 
     fn integer(&mut self, value: i32) {
-        integer(&mut self.0, i64::from(value));
+        self.bigint(i64::from(value));
+    }
+
+    fn bigint(&mut self, value: i64) {
+        integer(&mut self.0, value);
+        self.end_value();
+    }
+
+    /// 2026-01-01.
+    fn date(&mut self, days: i32) {
+        self.day(i64::from(days));
         self.end_value();
     }
 
     /// datetime, in UTC: 2026-01-01 00:00:00.
     fn time(&mut self, unix_s: i64) {
-        let (days, second) = (unix_s.div_euclid(DAY_S), unix_s.rem_euclid(DAY_S) as u64);
-        let (year, month, day) = date(days);
-        padded::<4>(&mut self.0, year);
-        for (sign, part) in [
-            (b'-', month),
-            (b'-', day),
-            (b' ', second / 3600),
-            (b':', second / 60 % 60),
-            (b':', second % 60),
-        ] {
-            self.0.push(sign);
-            padded::<2>(&mut self.0, part);
-        }
+        let second = unix_s.rem_euclid(DAY_S) as u64;
+        self.day(unix_s.div_euclid(DAY_S));
+        self.parts([(b' ', second / 3600), (b':', second / 60 % 60), (b':', second % 60)]);
         self.end_value();
     }
 
@@ -164,5 +183,10 @@ mod tests {
             page.time(unix_s);
             assert_eq!(page.0[HEADER_BYTES..].trim_ascii_end(), expected.as_bytes());
         }
+        let mut page = Page::new(0);
+        page.begin_row(2);
+        page.date(-1);
+        page.bigint(-1 << 40);
+        assert_eq!(page.into_lines(), b"1969-12-31\t-1099511627776\n");
     }
 }

@@ -42,6 +42,18 @@ impl RowWriter for Page {
         self.0.extend_from_slice(&field);
     }
 
+    /// int8.
+    fn bigint(&mut self, value: i64) {
+        let mut field = [0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0];
+        field[4..].copy_from_slice(&value.to_be_bytes());
+        self.0.extend_from_slice(&field);
+    }
+
+    /// date: days since its own epoch.
+    fn date(&mut self, days: i32) {
+        self.integer(days - (EPOCH_UNIX_S / 86_400) as i32);
+    }
+
     /// timestamptz: microseconds since its own epoch.
     fn time(&mut self, unix_s: i64) {
         let microseconds = (unix_s - EPOCH_UNIX_S) * 1_000_000;

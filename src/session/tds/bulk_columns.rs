@@ -5,6 +5,8 @@
 pub enum ColumnType {
     Smallint,
     Int,
+    Bigint,
+    Date,
     Decimal { precision: u8, scale: u8 },
     Datetime2 { scale: u8 },
     Char { bytes: u16 },
@@ -41,6 +43,8 @@ fn column(text: &str) -> Option<(String, ColumnType)> {
     let of_type = match of_type.trim() {
         "smallint" => ColumnType::Smallint,
         "int" => ColumnType::Int,
+        "bigint" => ColumnType::Bigint,
+        "date" => ColumnType::Date,
         "decimal" => ColumnType::Decimal {
             precision: size()?.try_into().ok().filter(|precision| (1..=38).contains(precision))?,
             scale: size()?.try_into().ok()?,

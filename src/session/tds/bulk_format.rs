@@ -29,6 +29,8 @@ pub fn metadata(columns: &[(String, ColumnType)], collation: [u8; 5]) -> Vec<u8>
         match *of_type {
             ColumnType::Smallint => out.extend_from_slice(&[0x26, 2]),
             ColumnType::Int => out.extend_from_slice(&[0x26, 4]),
+            ColumnType::Bigint => out.extend_from_slice(&[0x26, 8]),
+            ColumnType::Date => out.push(0x28),
             ColumnType::Decimal { precision, scale } => {
                 let bytes = 1 + magnitude_bytes(precision) as u8;
                 out.extend_from_slice(&[0x6a, bytes, precision, scale]);
@@ -139,6 +141,18 @@ impl RowWriter for Page {
         self.bytes.extend_from_slice(&value.to_le_bytes());
     }
 
+    fn bigint(&mut self, value: i64) {
+        self.expect(ColumnType::Bigint);
+        self.bytes.push(8);
+        self.bytes.extend_from_slice(&value.to_le_bytes());
+    }
+
+    fn date(&mut self, days: i32) {
+        self.expect(ColumnType::Date);
+        self.bytes.push(3);
+        self.bytes.extend_from_slice(&(UNIX_EPOCH_DAYS + i64::from(days)).to_le_bytes()[..3]);
+    }
+
     /// datetime2 of this second: the time of the day in units of its scale, then the day.
     fn time(&mut self, unix_s: i64) {
         let Some(ColumnType::Datetime2 { scale }) = self.next_type() else {
@@ -207,6 +221,19 @@ mod tests {
         expected.extend_from_slice(&[8, 0x40, 0x42, 0x0f, 0, 0, 0x3b, 0xf9, 0x0a]);
         expected.extend_from_slice(b"\x02\0OE\x03\0xxx\x02\x07\0");
         expected.extend_from_slice(&[17, 1, 0xd0, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!((page.bytes, page.mismatch), (expected, false));
+    }
+
+    #[test]
+    fn long_numbers_and_dates_have_their_types() {
+        let columns = columns("INSERT BULK t (a bigint, b date)").unwrap();
+        let types: Vec<_> = columns.into_iter().map(|(_, of_type)| of_type).collect();
+        let mut page = Page::new(types.into(), Vec::new());
+        page.begin_row(2);
+        page.bigint(-2);
+        page.date(1);
+        let expected =
+            vec![0xd1, 8, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 3, 0x3b, 0xf9, 0x0a];
         assert_eq!((page.bytes, page.mismatch), (expected, false));
     }
 

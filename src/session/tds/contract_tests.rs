@@ -15,9 +15,9 @@ use self::real::Real;
 use super::TdsConnector;
 use super::connect::{ConnectionSettings, Purpose};
 use crate::address::{Secret, ServerAddress, TlsMode};
+use crate::dataset::Dataset;
 use crate::inputs::{Profile, Transaction};
 use crate::loading::{Load, LoadProgress, LoadingSpec, TableLoad};
-use crate::rows::Table;
 use crate::session::certificate::Certificate;
 use crate::session::{Connector, Error, ErrorClass, Outcome, Session, contract};
 
@@ -118,15 +118,13 @@ async fn a_killed_session_stays_lost(address: &ServerAddress, connector: &TdsCon
 
 /// A load is there as it was made; a second one fails with the server's reason.
 async fn rows_are_loaded_once(address: &ServerAddress) {
+    let two_warehouses = Dataset::TprocC { warehouses: 2, profile: Profile::Hammerdb, seed: 1 };
     let load = |before: &[&str]| {
         let load = Load::new(
             LoadingSpec {
-                warehouses: 2,
-                profile: Profile::Hammerdb,
-                seed: 1,
                 streams: 1,
                 tables: vec![TableLoad {
-                    table: Table::Warehouse,
+                    table: two_warehouses.table("warehouse").unwrap(),
                     before: before.iter().map(|&statement| statement.into()).collect(),
                     fill: FILL.into(),
                 }],

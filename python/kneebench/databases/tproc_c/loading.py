@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from kneebench._core import Address, LoadError, Loading, TableLoad
+from kneebench._core import Address, Dataset, LoadError, Loading, TableLoad
 from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.plan.workload import Workload
 from kneebench.records import Event, Watch
@@ -100,9 +100,9 @@ def load_rows(
     began, warehouses = time.monotonic(), rows.workload.warehouses
     loading = Loading(
         address=rows.address,
-        warehouses=warehouses,
-        profile=rows.workload.profile,
-        seed=rows.seed,
+        dataset=Dataset.tproc_c(
+            warehouses=warehouses, profile=rows.workload.profile, seed=rows.seed
+        ),
         streams=STREAMS,
         tables=list(rows.tables),
     )

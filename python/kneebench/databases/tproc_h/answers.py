@@ -1,0 +1,89 @@
+"""The right answers: those of DuckDB, an engine of its own kind, over the same rows."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from kneebench._core import Dataset
+from kneebench.databases.tproc_h.tables import TABLES
+
+Rows = Sequence[Sequence[Any]]
+WITHIN = 1e-6
+"""Of two numbers, or of a unit where they are below 1: engines keep other numbers of digits of a
+mean or a share. TPC-H itself allows 1% (2.1.3.5)."""
+
+
+class Reference:
+    """All tables of a scale in DuckDB, in a file that is removed when it is closed."""
+
+    def __init__(self, scale: float) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="kneebench-")
+        place = Path(self._folder.name)
+        self._database = duckdb.connect(place / "answers.duckdb")
+        dataset, rows = Dataset.tproc_h(scale=scale), place / "rows"
+        for name, table in TABLES.items():
+            dataset.write(name, rows)
+            self._database.execute(f"CREATE TABLE {name} ({table.declaration})")
+            self._database.execute(
+                f"COPY {name} FROM '{rows}' (DELIMITER '\t', QUOTE '', HEADER false)"
+            )
+            rows.unlink()
+
+    def answer(self, statement: str) -> Rows:
+        """The rows of a query's answer."""
+        return self._database.execute(statement).fetchall()
+
+    def count(self, table: str) -> int:
+        """How many rows a table has."""
+        return len(self._database.table(table))
+
+    def close(self) -> None:
+        """Remove its file."""
+        self._database.close()
+        self._folder.cleanup()
+
+
+def difference(found: Rows, right: Rows) -> str:
+    """What is wrong with an answer, in words; empty where it is right. Rows that the query leaves
+    in no order may have any.
+
+    >>> difference([(2, Decimal("0.5000")), (1, "a ")], [(1, "a"), (2, 0.5)])
+    ''
+    >>> difference([(1, "a")], [(1, "a"), (2, "b")]), difference([(1, 0.51)], [(1, 0.5)])
+    ('1 row in place of 2', 'row 1: (1.0, 0.51) in place of (1.0, 0.5)')
+    """
+    if len(found) != len(right):
+        rows = "1 row" if len(found) == 1 else f"{len(found)} rows"
+        return f"{rows} in place of {len(right)}"
+    ordered = [sorted(map(_plain, rows), key=_order) for rows in (found, right)]
+    for number, (one, other) in enumerate(zip(*ordered, strict=True), 1):
+        if not all(map(_same, one, other)):
+            return f"row {number}: {one} in place of {other}"
+    return ""
+
+
+def _plain(row: Sequence[Any]) -> tuple[str | float, ...]:
+    """Texts without padding, dates as texts, and numbers alike: whole ones are exact."""
+    return tuple(
+        float(value) if isinstance(value, int | float | Decimal) else str(value).rstrip()
+        for value in row
+    )
+
+
+def _order(row: Sequence[str | float]) -> tuple[list[str], list[float]]:
+    """Texts first, and numbers without their last digits, which may differ."""
+    texts = [value for value in row if isinstance(value, str)]
+    return texts, [round(value, 2) for value in row if isinstance(value, float)]
+
+
+def _same(one: str | float, other: str | float) -> bool:
+    if isinstance(one, str) or isinstance(other, str):
+        return one == other
+    return math.isclose(one, other, rel_tol=WITHIN, abs_tol=WITHIN)
