@@ -502,11 +502,15 @@ def test_the_answer_says_what_limits_the_database_from_which_size_to_which() -> 
         _waiting(climb, "waits__data_read" if n < 3 else "waits__log")
         for n, climb in enumerate(results.climbs)
     ]
-    (one,) = sweeps(results.model_copy(update={"climbs": tuple(climbs)}))
+    waiting = results.model_copy(update={"climbs": tuple(climbs)})
+    (one,) = sweeps(waiting)
     assert sentence(levelling(one)).endswith(
         " The database is probably limited by data reads from 128 MiB to 384 MiB and log writes"
         " from 512 MiB to 1 GiB."
     )
+    status = [row.cells[2] for row in section(Brief(waiting), "bottlenecks").tables[0].rows]
+    assert status[0] == "suspected\n(more memory: see the sweep)"
+    assert status[-1] == "suspected\n(to prove it: log in memory)"
 
 
 def _waiting(climb: Climb, what: str) -> Climb:

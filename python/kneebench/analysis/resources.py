@@ -70,7 +70,7 @@ DATA_READS = Resource(
     ("waits.data_read", "device.reads", "device.read_await", "device.busy", "device.queue_depth"),
     limit=0.50,
     source="half of the time, as half of it could be gained",
-    reliefs=("more memory", "data in memory"),
+    reliefs=("data in memory", "more memory"),
 )
 DATA_WRITES = Resource(
     "data writes",

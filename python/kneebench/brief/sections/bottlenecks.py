@@ -5,6 +5,7 @@ it.
 from __future__ import annotations
 
 from kneebench import units
+from kneebench.analysis.bottleneck import BY_KEY
 from kneebench.analysis.sweep import sweeps
 from kneebench.brief.section import Column, Row, Section, Table, has_paragraphs, part_of_each
 from kneebench.brief.view_model import ViewModel
@@ -59,8 +60,9 @@ def _with_more_memory(view: ViewModel) -> set[str]:
 
 def _verdict_row(view: ViewModel, configuration: str, one: Bottleneck, tried: set[str]) -> Row:
     verdict = units.NOTHING if one.resource == "unknown" else one.verdict
-    shown = one.relief == "more memory" and configuration in tried
-    proof = f"{one.relief}: see the sweep" if shown else f"to prove it: {one.relief}"
+    resource = BY_KEY.get(one.resource)
+    shown = configuration in tried and resource and "more memory" in resource.reliefs
+    proof = "more memory: see the sweep" if shown else f"to prove it: {one.relief}"
     relief = f"\n({proof})" if one.verdict == "suspected" and one.relief else ""
     said = "" if has_paragraphs(view) else one.sentence
     finding = f"{said} {one.next_limit}".strip()
