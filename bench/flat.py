@@ -69,9 +69,9 @@ def _ledger(size: Size) -> Ratio:
         lambda: _simulated_us(FEW, size),
     )
     differences = [1000 * (a - b) for a, b in zip(kept, without, strict=True)]
-    note = "CPU with less CPU without it, in turn; a transaction on a real server takes 15 to 40 us"
+    note = "CPU with less CPU without it, in turn; a transaction on a real server takes 15 to 50 µs"
     return at_most(
-        "ledger of orders, CPU a transaction",
+        "ledger of orders, CPU per transaction",
         alone(differences),
         LEDGER_NS,
         unit="ns",
