@@ -69,7 +69,7 @@ def _ledger(size: Size) -> Ratio:
         lambda: _simulated_us(FEW, size),
     )
     differences = [1000 * (a - b) for a, b in zip(kept, without, strict=True)]
-    note = "CPU with less CPU without it, in turn; a transaction on a real server takes 15 to 50 µs"
+    note = "CPU with less CPU without it, in turn; one on a real server takes 15 to 50 µs"
     return at_most(
         "ledger of orders, CPU per transaction",
         alone(differences),

@@ -19,7 +19,7 @@ use crate::random::Stream;
 use crate::row_sink::RowWriter;
 
 /// Size of one send: small enough to be generated while the server works on the previous one.
-const PAGE_BYTES: usize = 64 << 10;
+pub const PAGE_BYTES: usize = 64 << 10;
 const ORDERS: i32 = CUSTOMERS;
 /// First undelivered order: the last 900 of a district.
 const FIRST_UNDELIVERED: i32 = 2_101;

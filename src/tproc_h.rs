@@ -13,9 +13,7 @@ use tpchgen::generators::{
 
 use crate::inputs::named;
 use crate::row_sink::RowWriter;
-
-/// Size of one send, as that of TPROC-C's rows.
-const PAGE_BYTES: usize = 64 << 10;
+use crate::rows::PAGE_BYTES;
 
 /// The eight tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -163,6 +163,14 @@ def test_names_that_streams_draw_are_those_of_the_rows(reference: Reference) -> 
         assert len(given) > 1
 
 
+def test_what_a_row_refers_to_is_there(reference: Reference) -> None:
+    for name, table in TABLES.items():
+        for columns, other in table.refers.items():
+            ours, theirs = ", ".join(columns), ", ".join(TABLES[other].key)
+            missing = f"SELECT {ours} FROM {name} EXCEPT SELECT {theirs} FROM {other}"
+            assert reference.answer(missing) == []
+
+
 def test_scales_and_tables_that_are_none_are_refused() -> None:
     with pytest.raises(ValueError, match=r"scales of 0\.001 to 10000"):
         Dataset.tproc_h(scale=0)

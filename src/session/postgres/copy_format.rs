@@ -56,10 +56,7 @@ impl RowWriter for Page {
 
     /// timestamptz: microseconds since its own epoch.
     fn time(&mut self, unix_s: i64) {
-        let microseconds = (unix_s - EPOCH_UNIX_S) * 1_000_000;
-        let mut field = [0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0];
-        field[4..].copy_from_slice(&microseconds.to_be_bytes());
-        self.0.extend_from_slice(&field);
+        self.bigint((unix_s - EPOCH_UNIX_S) * 1_000_000);
     }
 
     fn text(&mut self, value: &[u8]) {

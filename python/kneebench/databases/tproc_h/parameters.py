@@ -101,14 +101,8 @@ def validation(number: int, scale: float) -> Parameters:
 
 def drawn(number: int, draw: random.Random, scale: float) -> Parameters:
     """Those of one run of a query in a stream."""
-    return (
-        _DRAWN[number](draw)
-        if number != 11
-        else {
-            "nation": draw.choice([*NATIONS]),
-            "fraction": _fraction(scale),
-        }
-    )
+    own = _DRAWN[number](draw)
+    return {**own, "fraction": _fraction(scale)} if number == 11 else own
 
 
 def _fraction(scale: float) -> str:
@@ -169,6 +163,7 @@ _DRAWN: dict[int, Callable[[random.Random], dict[str, str]]] = {
     8: _nation_of_region,
     9: lambda draw: {"color": draw.choice(COLORS)},
     10: lambda draw: _months(draw, date(1993, 2, 1), date(1995, 1, 1), months=3),
+    11: lambda draw: {"nation": draw.choice([*NATIONS])},
     12: lambda draw: {**_named(draw, "mode", 2, SHIP_MODES), **_any_year(draw)},
     13: lambda draw: {
         "word1": draw.choice(COMPLAINTS[0]),
