@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from typer.testing import CliRunner
 
@@ -280,6 +281,33 @@ def test_a_quantity_that_disagrees_with_its_seconds_is_named_as_damaged(
     assert caught.value.what == f"cannot read {file}"
     assert "contradicts its series" in caught.value.seen
     assert said in caught.value.seen
+
+
+@pytest.mark.parametrize(("factor", "damaged"), [(1.6, False), (0.5, True)])
+def test_a_second_without_a_flush_has_no_quotient_and_its_commits_count_in_the_window(
+    factor: float, damaged: bool, tmp_path: Path
+) -> None:
+    """A session reports its flushes once per second at most: one second may seem to have none."""
+    folder = unpack(PLATEAU, tmp_path)
+    file = next((folder / "rungs").glob("disk.final_run-*.json"))
+    spoil(file, lambda rung: scaled(rung, "log.commits_per_flush", factor, "value", "sources"))
+    with pytest.raises(KneebenchError, match="commits_per_flush"):
+        load(folder)
+    empty_a_second(folder / "series" / f"{file.stem}.parquet", "log.flushes")
+    if damaged:
+        with pytest.raises(KneebenchError, match=r"commits_per_flush is .* where its seconds are"):
+            load(folder)
+    else:
+        assert len(load(folder).climbs) == 2
+
+
+def empty_a_second(file: Path, quantity: str) -> None:
+    kept = file.with_suffix(".kept")
+    last = f"(SELECT max(at_s) FROM '{file}')"
+    zero = f"CASE WHEN quantity = '{quantity}' AND at_s = {last} THEN 0 ELSE value END AS value"
+    columns = f"quantity, source, unit, at_s, {zero}"
+    duckdb.sql(f"COPY (SELECT {columns} FROM '{file}') TO '{kept}' (FORMAT parquet)")
+    kept.rename(file)
 
 
 def test_a_folder_recorded_before_is_read_as_it_was(tmp_path: Path) -> None:

@@ -9,13 +9,14 @@ A kneebench whose ladder ends a climb elsewhere needs a new format number (forma
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import inf, isfinite
 from pathlib import Path
 
 from kneebench.analysis.quoted_load import REPEATED
 from kneebench.errors import KneebenchError
 from kneebench.ladder.climb import replayed
 from kneebench.ladder.steps import Climbed
-from kneebench.measurement.quantities import READ
+from kneebench.measurement.quantities import RATIOS, READ
 from kneebench.measurement.summaries import combined
 from kneebench.records import Campaign, Climb, Rung
 from kneebench.results.formats import damaged
@@ -81,7 +82,7 @@ def _beyond(rung: Rung, held: Mapping[tuple[str, str], Held]) -> Iterator[str]:
     """
     for name, summary in rung.quantities.items():
         for source, value in (*summary.sources.items(), ("", summary.value)):
-            seen = held.get((COUNTED_AS.get(name, name), source))
+            seen = _seen(held, name, source)
             if seen and not _within(value, seen):
                 called = f"{name} of {source}" if source else name
                 lowest, highest = f"{seen.low:.6g}", f"{seen.high:.6g}"
@@ -89,6 +90,20 @@ def _beyond(rung: Rung, held: Mapping[tuple[str, str], Held]) -> Iterator[str]:
         together = _together(name, summary.sources)
         if together and not _within(summary.value, together):
             yield f"{name} is {summary.value:.6g} where its sources give {together.high:.6g}"
+
+
+def _seen(held: Mapping[tuple[str, str], Held], name: str, source: str) -> Held | None:
+    """The seconds of a quantity; no highest one for a quotient whose divisor was 0 in a second.
+    Such a second has none, and what it would have divided counts in the window: a session reports
+    its flushes only once per second.
+    """
+    found = held.get((COUNTED_AS.get(name, name), source))
+    if not found or name not in RATIOS:
+        return found
+    ratio = RATIOS[name]
+    divisors = {*ratio.denominators, *(RATIOS[ratio.instead].denominators if ratio.instead else ())}
+    empty = any(one.low == 0 for (divisor, _), one in held.items() if divisor in divisors)
+    return Held(found.low, inf) if empty else found
 
 
 def _together(name: str, sources: Mapping[str, float]) -> Held | None:
@@ -104,5 +119,5 @@ def _together(name: str, sources: Mapping[str, float]) -> Held | None:
 
 
 def _within(value: float, seen: Held) -> bool:
-    near = NEAR * max(abs(seen.low), abs(seen.high)) + 1e-9
+    near = NEAR * max(abs(end) for end in seen if isfinite(end)) + 1e-9
     return seen.low - near <= value <= seen.high + near
