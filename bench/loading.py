@@ -37,11 +37,17 @@ from kneebench.databases.engines.postgres.launcher import (
 )
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
 from kneebench.databases.engines.postgres.server_settings import loading, rules
-from kneebench.databases.engines.postgres.sql_schema import KEYS_MEMORY, keys_of, load, making
+from kneebench.databases.engines.postgres.sql_schema import (
+    KEYS_MEMORY,
+    PostgresSchema,
+    keys_of,
+    making,
+)
+from kneebench.databases.loading import STREAMS
 from kneebench.databases.managed.directory_findings import Machine
 from kneebench.databases.managed.ownership import home
 from kneebench.databases.managed.runtime import runtime_directory
-from kneebench.databases.tproc_c.loading import LARGEST_FIRST, STREAMS
+from kneebench.databases.tproc_c.tables import LARGEST_FIRST
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
@@ -153,7 +159,7 @@ def _database(server: PostgresAddress, name: str) -> Iterator[PostgresAddress]:
 def _ours(server: PostgresAddress, warehouses: int) -> Seconds:
     with _database(server, "ours") as address:
         began = time.monotonic()
-        facts = load(address, Workload(warehouses=warehouses), SEED, unwatched)
+        facts = PostgresSchema.load(address, Workload(warehouses=warehouses), SEED, unwatched)
         return Seconds(float(facts["rows_s"]), time.monotonic() - began)
 
 
@@ -161,7 +167,7 @@ def _made(server: PostgresAddress, folder: Path, warehouses: int) -> dict[str, P
     """The rows of a load of ours, a file a table."""
     files = {table: folder / f"{table}.copy" for table in LARGEST_FIRST}
     with _database(server, "source") as address:
-        load(address, Workload(warehouses=warehouses), SEED, unwatched)
+        PostgresSchema.load(address, Workload(warehouses=warehouses), SEED, unwatched)
         for table, file in files.items():
             _psql(address, [f"\\copy public.{table} TO '{file}' (FORMAT binary)"])
     return files

@@ -23,8 +23,9 @@ from bench.turn import in_turn
 from kneebench.databases.engines.mariadb.builds import server_account
 from kneebench.databases.engines.mariadb.server_address import MariadbAddress
 from kneebench.databases.engines.mariadb.session import connect
-from kneebench.databases.engines.mariadb.sql_schema import load, making
-from kneebench.databases.tproc_c.loading import LARGEST_FIRST, STREAMS
+from kneebench.databases.engines.mariadb.sql_schema import MariadbSchema, making
+from kneebench.databases.loading import STREAMS
+from kneebench.databases.tproc_c.tables import LARGEST_FIRST
 from kneebench.plan.workload import Workload
 
 NAME = "mariadb_loading"
@@ -76,7 +77,7 @@ def _database(server: MariadbAddress, name: str) -> Iterator[MariadbAddress]:
 
 def _ours(server: MariadbAddress, warehouses: int) -> float:
     with _database(server, "ours") as address:
-        facts = load(address, Workload(warehouses=warehouses), SEED, unwatched)
+        facts = MariadbSchema.load(address, Workload(warehouses=warehouses), SEED, unwatched)
         return float(facts["rows_s"])
 
 
@@ -88,7 +89,7 @@ def _made(server: MariadbAddress, place: Path, warehouses: int) -> Path:
     if account := server_account():
         shutil.chown(folder, account.uid, account.gid)
     with _database(server, "source") as address:
-        load(address, Workload(warehouses=warehouses), SEED, unwatched)
+        MariadbSchema.load(address, Workload(warehouses=warehouses), SEED, unwatched)
         with connect(address) as session:
             for table in LARGEST_FIRST:
                 session.run(f"SELECT * FROM {table} INTO OUTFILE '{folder / table}.txt'")

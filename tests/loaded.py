@@ -24,7 +24,7 @@ from kneebench.databases.engines.postgres.image import fill, recipe_of
 from kneebench.databases.engines.postgres.launcher import SOCKET, Launch, running_server, socket_of
 from kneebench.databases.engines.postgres.server_address import DATABASE, PostgresAddress
 from kneebench.databases.engines.postgres.server_settings import LISTENING
-from kneebench.databases.engines.postgres.sql_schema import load
+from kneebench.databases.engines.postgres.sql_schema import PostgresSchema
 from kneebench.databases.managed.base_image import prepare
 from kneebench.databases.managed.runtime import runtime_directory
 from kneebench.lab.journal import Journal
@@ -83,7 +83,8 @@ class Databases:
         if key not in self._templates:
             address = self.empty()
             events = self.events[key] = []
-            load(address, Workload(warehouses=warehouses, profile=profile), SEED, events.append)
+            workload = Workload(warehouses=warehouses, profile=profile)
+            PostgresSchema.load(address, workload, SEED, events.append)
             self._templates[key] = address.database
         return self.empty(self._templates[key])
 

@@ -14,7 +14,7 @@ from kneebench import databases
 from kneebench.databases.engines.postgres.sql_schema import SETTINGS, PostgresSchema
 from kneebench.databases.engines.sqlserver.conditions import Conditions, of_existing
 from kneebench.databases.tproc_c.conditions import checked_warehouses, conditions_in
-from kneebench.databases.tproc_c.loading import LARGEST_FIRST
+from kneebench.databases.tproc_c.tables import LARGEST_FIRST
 from kneebench.records import Check
 from tests.loaded import Databases, Servers, session
 

@@ -14,8 +14,8 @@ import pytest
 
 from kneebench.databases.engines.postgres.address import connect
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
-from kneebench.databases.engines.postgres.sql_schema import HERE, PostgresSchema, load
-from kneebench.databases.tproc_c.loading import LARGEST_FIRST
+from kneebench.databases.engines.postgres.sql_schema import HERE, PostgresSchema
+from kneebench.databases.tproc_c.tables import LARGEST_FIRST
 from kneebench.errors import KneebenchError, Refused
 from kneebench.plan.workload import Workload
 from kneebench.records import Event
@@ -46,7 +46,7 @@ def limited(there: Databases) -> PostgresAddress:
             connection.execute(statement.encode())
         for limit in ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"):
             connection.execute(f"ALTER DATABASE {address.database} SET {limit} = '1500ms'".encode())
-    load(address, ONE, SEED + 1, unwatched)
+    PostgresSchema.load(address, ONE, SEED + 1, unwatched)
     return address
 
 
@@ -61,7 +61,7 @@ def interrupted(there: Databases) -> tuple[PostgresAddress, Event]:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        load(address, Workload(warehouses=20), SEED, interrupt)
+        PostgresSchema.load(address, Workload(warehouses=20), SEED, interrupt)
     return address, told[-1]
 
 
@@ -159,8 +159,8 @@ def test_the_same_seed_gives_the_same_rows_whatever_the_number_of_streams(
     there: Databases, limited: PostgresAddress, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = there.loaded(), there.empty()
-    monkeypatch.setattr("kneebench.databases.tproc_c.loading.STREAMS", 4)
-    load(second, ONE, SEED, unwatched)
+    monkeypatch.setattr("kneebench.databases.loading.STREAMS", 4)
+    PostgresSchema.load(second, ONE, SEED, unwatched)
     for table in ("customer", "orders", "order_line", "stock"):
         assert printed(first, table) == printed(second, table) != printed(limited, table)
 
@@ -176,10 +176,10 @@ def test_loaded_pages_are_frozen_and_known_to_be_visible(there: Databases) -> No
 
 def test_a_whole_load_is_found_again_and_one_that_was_run_on_is_redone(there: Databases) -> None:
     address = there.loaded()
-    assert load(address, ONE, SEED, unwatched)["reused"] == "yes"
+    assert PostgresSchema.load(address, ONE, SEED, unwatched)["reused"] == "yes"
     with session(address) as user:
         user.execute("SELECT kneebench.payment(1, 1, 1, 1, 5, '', 100)")
-    assert "reused" not in load(address, ONE, SEED, unwatched)
+    assert "reused" not in PostgresSchema.load(address, ONE, SEED, unwatched)
     assert counted(address)["history"] == 30_000
 
 
@@ -191,12 +191,12 @@ def test_a_load_that_was_broken_off_is_dropped_and_redone(there: Databases) -> N
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        load(address, ONE, SEED, interrupt)
+        PostgresSchema.load(address, ONE, SEED, interrupt)
     with connect(address) as connection:
         schema = PostgresSchema(connection)
         assert schema.facts()["state"] == "loading"
         assert all(schema.tables().values()) and "stock" in schema.tables()
-    load(address, ONE, SEED, unwatched)
+    PostgresSchema.load(address, ONE, SEED, unwatched)
     with connect(address) as connection:
         schema = PostgresSchema(connection)
         assert schema.facts()["state"] == "whole"
@@ -227,14 +227,14 @@ def test_tables_of_another_are_refused_and_left_alone(there: Databases) -> None:
         connection.execute("CREATE TABLE public.customer AS SELECT 7 AS precious")
         PostgresSchema(connection).note({"state": "loading"})
         with pytest.raises(Refused, match="did not create: customer"):
-            load(address, ONE, SEED, unwatched)
+            PostgresSchema.load(address, ONE, SEED, unwatched)
         assert value(connection, "SELECT precious FROM public.customer") == 7
 
 
 def test_a_whole_load_of_another_shape_is_refused_and_left_alone(there: Databases) -> None:
     address = there.loaded()
     with pytest.raises(Refused, match="a different load: warehouses = 1, profile = spec"):
-        load(address, Workload(warehouses=2), SEED, unwatched)
+        PostgresSchema.load(address, Workload(warehouses=2), SEED, unwatched)
     assert counted(address)["warehouse"] == 1
 
 
@@ -280,7 +280,7 @@ def test_a_server_that_ends_the_stream_is_heard(there: Databases) -> None:
             r"cannot load the tables: filling [a-z_]+: .*(connection closed|terminating connection)"
         ),
     ):
-        load(address, Workload(warehouses=20), SEED, unwatched)
+        PostgresSchema.load(address, Workload(warehouses=20), SEED, unwatched)
 
 
 def test_functions_are_installed_beside_the_schema_of_another(there: Databases) -> None:

@@ -15,7 +15,7 @@ import pytest
 from kneebench.databases.engines.mariadb.remote import RemoteMariadb
 from kneebench.databases.engines.mariadb.session import connect
 from kneebench.databases.engines.mariadb.sql_schema import MariadbSchema
-from kneebench.databases.tproc_c.loading import LARGEST_FIRST
+from kneebench.databases.tproc_c.tables import LARGEST_FIRST
 from kneebench.errors import PlanError, Refused
 from kneebench.plan import Plan
 from kneebench.plan.study import Study

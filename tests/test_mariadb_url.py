@@ -30,7 +30,7 @@ from kneebench.databases.engines.mariadb.versions import Product, require_produc
 from kneebench.databases.engines.mariadb.waits import MariadbWaits
 from kneebench.databases.engines.mariadb.whereabouts import whereabouts
 from kneebench.databases.several import engine_of
-from kneebench.databases.tproc_c.loading import LARGEST_FIRST
+from kneebench.databases.tproc_c.tables import LARGEST_FIRST
 from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.lab.programs import wait_until
 from kneebench.plan import Plan

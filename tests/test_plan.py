@@ -278,7 +278,7 @@ def test_the_server_preset_has_8_to_1024_users_over_50_gb_and_whole_checkpoint_c
 
 def test_a_preset_that_is_not_there_is_an_error_that_names_those_that_are() -> None:
     with pytest.raises(
-        PlanError, match="cloud, emulated, memory, quick, running, server, simulated"
+        PlanError, match="cloud, emulated, memory, quick, running, scan, server, simulated"
     ):
         preset_text("laptop")
 

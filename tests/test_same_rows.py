@@ -19,7 +19,7 @@ from kneebench.databases.engines.sqlserver.database import connect_to
 from kneebench.databases.engines.sqlserver.session import SqlServerSession
 from kneebench.databases.engines.sqlserver.sql_files import columns_of as columns_in_the_schema
 from kneebench.databases.several import engine_of
-from kneebench.databases.tproc_c.loading import LARGEST_FIRST
+from kneebench.databases.tproc_c.tables import LARGEST_FIRST
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.plan.study import Study

@@ -24,12 +24,13 @@ from kneebench.analysis.headline import headline
 from kneebench.analysis.wording import FEW_MEANS
 from kneebench.brief.profile import ProfilePage
 from kneebench.brief.terminal import Fitted
-from kneebench.databases.tproc_c.loading import progress_of as loading
+from kneebench.databases.loading import progress_of as loading
 from kneebench.plan import Plan
 from kneebench.plan.configurations import configurations
 from kneebench.plan.duration import Expected
 from kneebench.plan.preset import preset_text
 from kneebench.plan.reader import parse_plan
+from kneebench.plan.workload import Workload
 from kneebench.records import Event, Finding, LiveSecond, Order, Results
 from kneebench.screen.live import Picture
 from kneebench.screen.progress import Progress, RungLine, rung_line
@@ -283,7 +284,7 @@ def test_plain_lines_explain_the_words_where_they_are_used_first(results: Result
 
 
 def test_loading_is_shown_with_its_rate_beside_the_time_left() -> None:
-    event = loading({"rows": 250, "rows_total": 1000, "bytes": 10}, warehouses=20, elapsed_s=2.0)
+    event = loading({"rows": 250, "rows_total": 1000, "bytes": 10}, Workload(), elapsed_s=2.0)
     out, progress = (
         StringIO(),
         progress_of(recorded_plan(), Clock()),

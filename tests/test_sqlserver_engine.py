@@ -18,7 +18,7 @@ from kneebench.databases.engines.sqlserver.image import Image
 from kneebench.databases.engines.sqlserver.placement import Placement
 from kneebench.databases.engines.sqlserver.session import SqlError
 from kneebench.databases.engines.sqlserver.table import CACHE
-from kneebench.databases.tproc_c.loading import shape_of
+from kneebench.databases.loading import shape_of
 from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan

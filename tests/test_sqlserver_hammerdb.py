@@ -18,7 +18,7 @@ from kneebench.databases.engines.sqlserver.engine import RemoteSqlServer
 from kneebench.databases.engines.sqlserver.server_address import SqlServerAddress
 from kneebench.databases.engines.sqlserver.session import connect, quoted
 from kneebench.databases.engines.sqlserver.sql_files import install_procedures
-from kneebench.databases.tproc_c.loading import LARGEST_FIRST
+from kneebench.databases.tproc_c.tables import LARGEST_FIRST
 from kneebench.errors import PlanError
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan

@@ -24,7 +24,7 @@ from kneebench.databases.engines.sqlserver.server_settings import PlansSettings,
 from kneebench.databases.engines.sqlserver.session import ResultRows, SqlError
 from kneebench.databases.engines.sqlserver.sql_files import columns_of, keys_of, making
 from kneebench.databases.engines.sqlserver.version import version_of
-from kneebench.databases.tproc_c.loading import LARGEST_FIRST
+from kneebench.databases.tproc_c.tables import LARGEST_FIRST
 from kneebench.errors import PlanError, Refused
 from kneebench.lab.changes.server_setting import ChangedServerSettings
 from kneebench.lab.journal import Journal

@@ -38,7 +38,8 @@ _PLAN_HEAD = """# The plan
 A plan is one TOML file. It names the storages to compare, the database, the workload and the search
 for the knee. Only `[storages]` is required, or `database.url` alone. `[databases.NAME]` tables in
 place of `[database]` name [several databases](databases.md). `kneebench plan preset NAME` prints a
-plan to start from: `quick`, `server`, `cloud`, `running`, `emulated`, `memory` or `simulated`.
+plan to start from: `quick`, `server`, `cloud`, `scan`, `running`, `emulated`, `memory` or
+`simulated`.
 `kneebench plan preset --published` lists plans after published documents.
 `kneebench check plan.toml` is a dry run: it starts no program that the plan names, and lists those
 that `run` would execute, with their arguments and accounts. Every error names file, line, key, the

@@ -16,6 +16,7 @@ from kneebench.analysis.levelling_words import answer, finding, titles
 from kneebench.analysis.power import PER_NOPM, doubts
 from kneebench.analysis.price import PER_WORK
 from kneebench.analysis.quantity_ratio import NOPM
+from kneebench.analysis.query_times import query_line, query_subtitle, query_title
 from kneebench.analysis.rounds import half_width
 from kneebench.analysis.still_warming import first_warming
 from kneebench.analysis.sweep import Sweep, sweeps
@@ -68,11 +69,15 @@ def headline(results: Results) -> str:
     ("simulated", "data cached").
     """
     label = results.campaign.label
+    if results.campaign.resolved.workload == "tproc-h":
+        return behind_label(label, query_title(results))
     return behind_label(label, _fitting(results, LONGEST - len(behind_label(label, ""))))
 
 
 def subtitle(results: Results) -> str:
     """Intervals of the title's figures, and the other comparisons; empty without a measurement."""
+    if results.campaign.resolved.workload == "tproc-h":
+        return query_subtitle(results)
     sentence = ""
     best, swept = best_sweep(results), list[str]()
     if best:
@@ -391,6 +396,8 @@ def finding_line(results: Results) -> str:
     """The comparison of the title with its interval, of each database; of a sweep, and of a
     campaign without comparisons, its title, with the interval of the only knee.
     """
+    if results.campaign.resolved.workload == "tproc-h":
+        return behind_label(results.campaign.label, query_line(results))
     compared = [
         f"{f'{name}: ' if name else ''}{_compared(best, part)}"
         for name, part in by_database(results).items()

@@ -15,12 +15,13 @@ from kneebench.analysis.comparison import called
 from kneebench.analysis.databases import by_database
 from kneebench.analysis.durability import loses
 from kneebench.analysis.knee import knee
+from kneebench.analysis.query_times import measured_phase, numbers, of_queries, runs
 from kneebench.analysis.quoted_load import REPEATED
 from kneebench.analysis.still_warming import still_moving, still_warming
 from kneebench.analysis.sweep import swept_configurations
 from kneebench.analysis.wording import by_finding, listed, named, number_of_users
 from kneebench.errors import CheckFailed, InvalidMeasurement, OrdersLost
-from kneebench.records import Check, Climb, Configuration, Remark, Results
+from kneebench.records import Check, Climb, Configuration, Remark, Results, Rung
 from kneebench.units import size
 
 
@@ -96,9 +97,16 @@ def failed_checks(results: Results) -> Iterator[str]:
                 if not check.passed
             )
         for rung in climb.rungs:
-            phase, at = named(rung.order.phase), number_of_users(rung.users)
-            place = f"{climb.configuration.name}, {phase} at {at}"
+            place = f"{climb.configuration.name}, {rung_name(rung)}"
             yield from (f"{place}: {check.sentence}" for check in rung.checks if not check.passed)
+
+
+def rung_name(rung: Rung) -> str:
+    """Its phase and users, or its query, within a sentence."""
+    phase = named(rung.order.phase)
+    if rung.order.query:
+        return f"{phase} {rung.order.query}"
+    return f"{phase} at {number_of_users(rung.users)}"
 
 
 def invalid_rungs(results: Results) -> Iterator[str]:
@@ -106,10 +114,7 @@ def invalid_rungs(results: Results) -> Iterator[str]:
     for climb in results.climbs:
         for rung in climb.rungs:
             if rung.invalid:
-                yield (
-                    f"{climb.configuration.name}, {named(rung.order.phase)} at"
-                    f" {number_of_users(rung.users)}: {rung.invalid}"
-                )
+                yield f"{climb.configuration.name}, {rung_name(rung)}: {rung.invalid}"
 
 
 def never_steady(results: Results) -> dict[str, Remark]:
@@ -188,11 +193,21 @@ def missing_figures(results: Results) -> tuple[MissingFigure, ...]:
     """
     if not results.finished:
         return ()
+    if results.campaign.resolved.workload == "tproc-h":
+        return tuple(_without_times(results))
     return tuple(
         MissingFigure(climb.configuration, f"no usable figure: {_why(climb)}")
         for climb in results.climbs
         if knee(climb) is None
     )
+
+
+def _without_times(results: Results) -> Iterator[MissingFigure]:
+    phase, every = measured_phase(results), numbers(results)
+    for climb in results.climbs:
+        if lacking := [number for number in every if not runs(climb, phase, number)]:
+            words = f"no usable time of {of_queries(lacking)}"
+            yield MissingFigure(climb.configuration, words)
 
 
 def _why(climb: Climb) -> str:

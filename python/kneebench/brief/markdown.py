@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from kneebench.analysis.wording import DERIVED
 from kneebench.brief.page import WHOSE, Brief
 from kneebench.brief.section import Section, Table
 from kneebench.visible import visible
@@ -41,7 +40,7 @@ def _blocks(brief: Brief) -> Iterator[str]:
         yield f"> {text(words.summary)}\n>\n> {text(WHOSE)}"
     front = [one for _, some in brief.parts.get("front", ()) for one in some]
     yield from map(_section, front)
-    yield text(f"{DERIVED} {brief.written} {ELSEWHERE}")
+    yield text(f"{brief.derived} {brief.written} {ELSEWHERE}")
     yield from map(text, brief.publishing)
 
 

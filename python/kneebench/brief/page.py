@@ -21,12 +21,12 @@ from kneebench.analysis.answers import answers
 from kneebench.analysis.fixed_rate import LoadLevel
 from kneebench.analysis.memory import data_bytes
 from kneebench.analysis.outcome import exit_code
-from kneebench.analysis.wording import DERIVED, plural
+from kneebench.analysis.wording import DERIVED, DERIVED_FROM_H, plural
 from kneebench.brief import chart_theme, server_provenance
 from kneebench.brief.knee_devices import KneeDevices, knee_devices
 from kneebench.brief.rendering import Format, Page, write_figures
 from kneebench.brief.section import Section
-from kneebench.brief.sections import CONTENTS
+from kneebench.brief.sections import CONTENTS, OF_QUERIES
 from kneebench.brief.view_model import ViewModel
 from kneebench.directories import CAMPAIGNS
 from kneebench.engine_properties import engine_properties
@@ -84,12 +84,18 @@ class Brief(Page):
 
     def each_section(self) -> Iterator[Section]:
         """The sections in order, each as soon as it is made; none is made twice."""
-        for name in CONTENTS:
+        of_queries = self.view.plan.workload.type == "tproc-h"
+        for name in OF_QUERIES if of_queries else CONTENTS:
             if name not in self._made:
                 with chart_theme.without_validation():
                     self._made[name] = SECTIONS.module(name).section(self.view)
             if section := self._made[name]:
                 yield section
+
+    @property
+    def derived(self) -> str:
+        """The fair-use line of its workload."""
+        return DERIVED_FROM_H if self.view.plan.workload.type == "tproc-h" else DERIVED
 
     @property
     def kicker(self) -> str:
@@ -139,7 +145,7 @@ class Brief(Page):
     def html(self) -> str:
         logo = as_uri(self.logo) if self.logo else ""
         return self.render_page(
-            "page.html.j2", view=self.view, derived=DERIVED, whose=WHOSE, logo=logo
+            "page.html.j2", view=self.view, derived=self.derived, whose=WHOSE, logo=logo
         )
 
     def _repr_html_(self) -> str:
@@ -158,7 +164,7 @@ class Brief(Page):
     @property
     def says(self) -> str:
         label = self.view.campaign.label
-        return f"{label}. {DERIVED}" if label else DERIVED
+        return f"{label}. {self.derived}" if label else self.derived
 
     def _words(self) -> dict[str, str]:
         return {"title": self.title, "subtitle": self.subtitle, "setup": self.setup}
@@ -169,7 +175,7 @@ class Brief(Page):
         whole = {
             "format": FORMAT,
             **self._words(),
-            "derived": DERIVED,
+            "derived": self.derived,
             **answers(view.results),
             "campaign": clean(view.campaign.model_dump(mode="json")),
             "failed_checks": [
@@ -269,11 +275,14 @@ def _parts(view: ViewModel) -> Iterator[str]:
             yield f"{f'{database}: ' if database else ''}{_database(view, database, engine)}"
     loaded = max((data_bytes(campaign, *one) for one in campaign.engines.items()), default=0)
     data = f", {units.size(loaded)} of data" if loaded else ""
-    yield f"TPROC-C, {plural(workload.warehouses, 'warehouse')}{data}"
+    name = "" if workload.type == "tproc-h" else "TPROC-C, "
+    yield f"{name}{workload.size}{data}"
     host = campaign.host
     if view.plan.measures_real_hardware:
         yield f"{plural(host.cores, 'core')}, {units.size(host.memory_bytes)} of memory"
         yield from _drives(view)
+    if workload.type == "tproc-h":
+        return
     ladder = view.plan.ladder
     if ladder.most_repeats:
         runs = max((len(climb.of("final_run")) for climb in view.climbs), default=0)

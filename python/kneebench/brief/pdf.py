@@ -149,7 +149,7 @@ def plain_document(
         "whose": WHOSE,
         "disturbed": [],
         "conditions": [],
-        "derived": DERIVED,
+        "derived": page.derived or DERIVED,
         "alarms": [_section(one) for one in page.alarms],
         "parts": _with_lead([_part(name, blocks) for name, blocks in shown.items()]),
         "closing": list(closing),

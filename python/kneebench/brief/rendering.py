@@ -28,9 +28,12 @@ from kneebench.visible import visible
 
 
 class Page(ABC):
-    """A page: its title, and its sections in order. `derived`: with what no figure compares."""
+    """A page: its title, and its sections in order."""
 
-    derived = ""
+    @property
+    def derived(self) -> str:
+        """With what no figure compares; empty where that is not said."""
+        return ""
 
     @property
     @abstractmethod

@@ -25,6 +25,7 @@ from kneebench.analysis.outcome import (
     comparison_checks,
     conditions,
     missing_figures,
+    rung_name,
 )
 from kneebench.analysis.proof import bottlenecks
 from kneebench.analysis.sweep import swept_configurations
@@ -252,6 +253,8 @@ class ViewModel:
     def where(self, rung: Rung) -> str:
         """Description of a rung within a sentence."""
         order, level = rung.order, rung.order.phase == "load_level"
+        if order.query:
+            return f"{self.name(order.configuration)}, {rung_name(rung)}, pass {order.repeat}"
         repeat = order.nth if level else f", repeat{order.nth}" if order.nth else ""
         name, at = self.name(order.configuration), number_of_users(order.users)
         phase = named(order.phase)

@@ -11,9 +11,11 @@ from kneebench.analysis.final_estimates import Wanted, rounds_so_far
 from kneebench.analysis.fixed_rate import rate_caveats
 from kneebench.analysis.wording import plural
 from kneebench.campaign.power import measure_at_rest
+from kneebench.campaign.profiled import profile_storage
+from kneebench.campaign.queries import QueryPasses
 from kneebench.campaign.restored import Context, Restored
 from kneebench.databases.engine import Server
-from kneebench.errors import KneebenchError, PlanError
+from kneebench.errors import KneebenchError
 from kneebench.ladder.climb import measure_orders
 from kneebench.ladder.final_runs import FinalRuns, Load, RestoredRuns
 from kneebench.ladder.rounds import Rounds
@@ -31,9 +33,13 @@ class Bench:
         self.context = context
 
     def measure(self, saturating: Collection[str]) -> None:
-        """A climb on every configuration, then the final runs at their knees. `saturating`: names
-        of the constraints whose number of cores is found first.
+        """A climb on every configuration, then the final runs at their knees; of TPROC-H passes
+        over its queries. `saturating`: names of the constraints whose number of cores is found
+        first.
         """
+        if self.context.workload.type == "tproc-h":
+            QueryPasses(self.context).measure()
+            return
         found = with_cores(self.context, saturating)
         where = self.context.engine.where
         self.context.store.put_servers(
@@ -64,38 +70,13 @@ class Bench:
             measure_at_rest(self.context, restored)
             found = measure_orders(restored.climb(), restored.step)
             restored.load_again()
-            self._profile(restored)
+            profile_storage(self.context, configuration, restored.server)
             fills = self.context.machine.instruments.drive_fills(restored.server.paths)
             self.context.store.put_drive_fills(fills)
             checks = tuple(restored.server.conditions(self.context.watch))
         climbed = Climb(configuration=configuration, checks=checks, **found._asdict())
         self.context.store.put_climb(climbed)
         return climbed
-
-    def _profile(self, restored: Restored) -> None:
-        """What the configuration's storage does without its database, if the plan asks for it:
-        after the first climb on it, when the server is idle and its data are written out.
-        """
-        context, configuration = self.context, restored.configuration
-        database = context.database(configuration)
-        storage = database.storages[configuration.storage]
-        wanted = database.raw_profile and (storage.path or storage.volumes)
-        same = [one.id for one in context.configurations if one.storage == configuration.storage]
-        profiles = context.store.campaign.raw_profiles
-        if kept := next((profiles[id] for id in same if id in profiles), None):
-            context.store.put_raw_profile(configuration, kept)
-        elif wanted:
-            restored.server.checkpoint()
-            doing = f"profiling {configuration.storage!r} without its database"
-            paths = restored.server.paths[: 2 if storage.log_apart else 1]
-            try:
-                instruments = context.machine.instruments
-                profile = instruments.storage_profile(paths, doing, context.watch)
-            except PlanError as error:  # no space for its file by now
-                context.store.put_unprofiled(configuration, str(error))
-                return
-            if profile:
-                context.store.put_raw_profile(configuration, profile)
 
     def warn_of_rate(self, climbs: Sequence[Climb]) -> None:
         """Warn before the final runs if the plan's own fixed rate exceeds a knee of the climbs."""

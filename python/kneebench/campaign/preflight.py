@@ -19,6 +19,7 @@ from kneebench.campaign.expected_duration import (
     expected_duration,
     is_loaded,
 )
+from kneebench.campaign.query_findings import query_findings
 from kneebench.databases.engine import LOG_HISTOGRAM, Engine
 from kneebench.databases.several import of_each_database
 from kneebench.engine_properties import without_flushes
@@ -80,16 +81,25 @@ def preflight_checks(
         *each(lambda one: core_findings(one, machine)),
         *(each(lambda one: data_findings(one, machine)) if real else []),
         *(drive_findings(study) if real else []),
-        *_users(study, machine),
-        *_load_levels(study),
-        *chain(stop_findings(study), durability_findings(study, engine)),
-        *(_log_histogram(study, of_engine) if real else []),
-        *(rounds_findings(next(iter(study.databases.values()))) if real else []),
+        *_of_workload(study, engine, machine, of_engine),
         *(others(journal) if real else []),
         *left_over(journal),
         *configuration_findings(study.configurations, study.databases, parts),
         duration_finding(parts, databases=len(study.databases), real=real),
     )
+
+
+def _of_workload(
+    study: Study, engine: Engine, machine: Host, of_engine: Sequence[Finding]
+) -> Iterator[Finding]:
+    if study.workload.type == "tproc-h":
+        yield from query_findings(study, engine)
+        return
+    yield from chain(_users(study, machine), _load_levels(study))
+    yield from chain(stop_findings(study), durability_findings(study, engine))
+    if study.measures_real_hardware:
+        yield from _log_histogram(study, of_engine)
+        yield from rounds_findings(next(iter(study.databases.values())))
 
 
 def load_now(databases: Collection[DatabasePlan]) -> tuple[Finding, ...]:
@@ -127,8 +137,8 @@ def as_study(given: Plan | str | Path, overrides: Sequence[Override] = ()) -> St
 
 
 def preset(name: str) -> Plan:
-    """A plan that comes with kneebench: quick, server, cloud, running, emulated, memory,
-    simulated, and those of `kneebench plan preset --published`.
+    """A plan that comes with kneebench: quick, server, cloud, scan, running, emulated,
+    memory, simulated, and those of `kneebench plan preset --published`.
 
     Raises UnknownPart with the names there are.
 
@@ -293,11 +303,12 @@ def data_findings(plan: DatabasePlan, machine: Host) -> Iterator[Finding]:
     resources = [shares.resources_of(configuration) for configuration in plan.configurations]
     limits = sorted({one.memory_bytes for one in resources if one.limited})
     free = not all(one.limited for one in resources)
-    data_bytes = plan.workload.warehouses * warehouse_bytes
+    data_bytes = plan.workload.sized_as * warehouse_bytes
     least_bytes = min([*limits, *([machine.memory_bytes] if free else [])])
-    cached = data_bytes < least_bytes and not plan.database.server_url
+    cold = plan.workload.type == "tproc-h" and plan.workload.cache == "cold"
+    cached = data_bytes < least_bytes and not plan.database.server_url and not cold
     seen = (
-        f"{plural(plan.workload.warehouses, 'warehouse')}, about {units.size(data_bytes)}, in"
+        f"{plan.workload.size}, about {units.size(data_bytes)}, in"
         f" {_memory(limits, machine.memory_bytes if free else None)}"
     )
     if cached:

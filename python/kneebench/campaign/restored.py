@@ -34,6 +34,7 @@ from kneebench.measurement.warm_up import Beginning, ColdStart
 from kneebench.plan.configurations import largest_beside
 from kneebench.plan.database_plan import DatabasePlan, RungPlan
 from kneebench.plan.ladder import ROUND_RAMP_S, Ladder
+from kneebench.plan.workload import Workload
 from kneebench.records import Configuration, Event, Link, Order, Remark, Rung, Setting, Watch, noted
 from kneebench.results.campaign_reader import rungs_in, workload
 from kneebench.results.joining import sized_otherwise
@@ -82,6 +83,11 @@ class Context(NamedTuple):
     def ladder(self) -> Ladder:
         """The plan's, without stop conditions of a storage's own."""
         return next(iter(self.databases.values())).ladder
+
+    @property
+    def workload(self) -> Workload:
+        """The plan's."""
+        return next(iter(self.databases.values())).workload
 
     @property
     def machines(self) -> RungMachines:

@@ -44,6 +44,7 @@ def preset(
       quick      a laptop: the disk vs. memory, twelve minutes
       server     dedicated drives, whole checkpoint cycles, a day
       cloud      two volumes of a cloud VM, a day
+      scan       four analytical queries on a disk and in memory, ten minutes
       running    an external PostgreSQL by URL, hours
       emulated   volumes of emulated drives, twenty minutes; root
       memory     a memory sweep on an emulated drive, an hour or two; root

@@ -5,10 +5,10 @@ engine_properties.py.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 
 from pydantic import SecretStr, ValidationError
 from typing_extensions import TypedDict
@@ -206,6 +206,23 @@ class KeepsOrders(Protocol):
         """
 
 
+class Analyst(NamedTuple):
+    """A session that runs queries, one at a time."""
+
+    ask: Callable[[str], Sequence[Sequence[Any]] | None]
+    """All rows of a query's answer; None where it took longer than it may, or was cancelled."""
+    cancel: Callable[[], None]
+    """End the query that another thread asked."""
+
+
+@runtime_checkable
+class AnswersQueries(Protocol):
+    """A server that can be asked the queries of an analyst."""
+
+    def querying(self, limit_s: float) -> AbstractContextManager[Analyst]:
+        """A session whose queries may take so long."""
+
+
 class Engine(Protocol):
     """One kind of database, made from a plan for one database. Of a plan with several, its
     configurations are those with its database; what all have in common is the same as in the whole
@@ -297,6 +314,26 @@ def crashes(engine: Engine) -> Crashes:
         seen="kneebench cannot cut off servers of this engine, and ask them again",
         do='set durability.level = "none"',
     )
+
+
+class Restarting(Protocol):
+    """A server over a freshly restored database that can be started again."""
+
+    server: OpenedServer
+    """The one that runs."""
+
+    def again(self) -> None:
+        """Start it again with nothing of its files in memory."""
+
+
+@runtime_checkable
+class Restarts(Engine, Protocol):
+    """An engine whose servers can be started again, so that a query begins with nothing cached."""
+
+    def restarting(
+        self, configuration: Configuration, watch: Watch
+    ) -> AbstractContextManager[Restarting]:
+        """A server on the configuration's storage; stopped and removed at the end."""
 
 
 @runtime_checkable

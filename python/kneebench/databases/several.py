@@ -14,7 +14,16 @@ from pathlib import Path
 
 import psutil
 
-from kneebench.databases.engine import AdmitsUsers, Crashes, Crashing, Engine, Server, crashes
+from kneebench.databases.engine import (
+    AdmitsUsers,
+    Crashes,
+    Crashing,
+    Engine,
+    Restarting,
+    Restarts,
+    Server,
+    crashes,
+)
 from kneebench.databases.managed.disk_space import device_of, free_bytes
 from kneebench.errors import PlanError
 from kneebench.lab.drives import IN_MEMORY, file_system_of
@@ -123,6 +132,14 @@ class SeveralThatCrash(SeveralEngines):
         """Of the configuration's engine, as `restored` has it."""
         engine = self._alone(configuration)
         return crashes(engine).crashing(configuration, watch)
+
+    def restarting(
+        self, configuration: Configuration, watch: Watch
+    ) -> contextlib.AbstractContextManager[Restarting]:
+        """Of the configuration's engine; all servers stay up side by side."""
+        engine = self._engines[configuration.database]
+        assert isinstance(engine, Restarts)
+        return engine.restarting(configuration, watch)
 
 
 def together(found: Mapping[str, Sequence[Finding]]) -> tuple[Finding, ...]:

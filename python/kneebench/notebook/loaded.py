@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from kneebench import records
 from kneebench.analysis.configuration_summary import configuration_summaries, rows
 from kneebench.analysis.sweep_rows import required_sweep_rows
-from kneebench.analysis.wording import DERIVED
 from kneebench.brief import Brief, chart_theme, drawing
 from kneebench.brief.section import Section
-from kneebench.brief.sections import cautions, checks, missing
+from kneebench.brief.sections import cautions, checks, missing, queries
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.notebook import frames
 from kneebench.notebook.frame import Frame
@@ -195,7 +194,8 @@ def results_html(results: Results) -> str:
     """
     brief = Brief(results)
     alarms, *notes = (part.section(brief.view) for part in (checks, missing, cautions))
-    found = configuration_summaries(results)
+    of_queries = queries.section(brief.view)
+    found = [] if of_queries else configuration_summaries(results)
     table = [(name, *cells) for name, cells in rows(found) if name] if found else []
     return "".join(
         (
@@ -204,8 +204,9 @@ def results_html(results: Results) -> str:
             f"<p><strong>{escape(brief.title)}</strong></p>",
             paragraphs([brief.subtitle, *(one.words for one in brief.view.disturbances)]),
             html_table(["", *(one.name for one in found)], table, brief.view.plan.question),
+            _section(of_queries),
             *map(_section, notes),
-            paragraphs([DERIVED]),
+            paragraphs([brief.derived]),
         )
     )
 

@@ -89,4 +89,4 @@ class DatabasePlan(NamedTuple):
     @property
     def data_bytes(self) -> int:
         """Expected size of the data."""
-        return self.engine.footprint.data_bytes(self.workload.warehouses)
+        return self.engine.footprint.data_bytes(self.workload.sized_as)

@@ -109,7 +109,7 @@ def expected(
         for one in plan.configurations
     ]
     return Expected(
-        load_s=sum(_load_s(plan, _cores(plan, host)) for plan in plans),
+        load_s=sum(loading_s(plan, _cores(plan, host)) for plan in plans),
         climbs_s=sum(one.climb_s(budget_s) for budget_s, one in every),
         final_runs_s=sum(one.final_runs_s for _, one in every),
         final_runs=sum(one.runs for _, one in every),
@@ -131,7 +131,7 @@ def steps(plan: DatabasePlan, configuration: Configuration, host: Host) -> Steps
 
 def _on_hardware(plan: DatabasePlan, configuration: Configuration, host: Host) -> Steps:
     ladder, cores = plan.ladder_on(configuration.storage), _cores(plan, host)
-    restore_s = _restore_s(plan, cores)
+    restore_s = restored_s(plan, cores)
     first_s = restore_s + _cold_s(plan) + ladder.window + _RUNG_S
     closing_s = _CLOSING_S + (_RAW_PROFILE_S if plan.raw_profile else 0.0)
     number = rungs(ladder, cores)
@@ -183,16 +183,16 @@ def _cores(plan: DatabasePlan, host: Host) -> int:
     return len(plan.database.server_cores) or host.cores
 
 
-def _load_s(plan: DatabasePlan, cores: int = 2) -> float:
+def loading_s(plan: DatabasePlan, cores: int = 2) -> float:
     """To load the database once; one that is there already takes nothing."""
     if plan.database.has_schema or not plan.engine.measures_real_hardware:
         return 0.0
-    return 5 + plan.workload.warehouses * _LOAD_S * 2 / min(max(cores, 1), 8)
+    return 5 + plan.workload.sized_as * _LOAD_S * 2 / min(max(cores, 1), 8)
 
 
 def restored_run_s(plan: DatabasePlan) -> float:
     """One final run on its own restore."""
-    return _restore_s(plan, 2) + _cold_s(plan) + _final_s(plan)
+    return restored_s(plan, 2) + _cold_s(plan) + _final_s(plan)
 
 
 def _cold_s(plan: DatabasePlan) -> float:
@@ -211,18 +211,18 @@ def _final_warm_up_s(plan: DatabasePlan) -> float:
     return _cold_s(plan)
 
 
-def _restore_s(plan: DatabasePlan, cores: int) -> float:
+def restored_s(plan: DatabasePlan, cores: int = 2) -> float:
     """To restore one database, and start its server."""
-    restore_s = _START_S + (_load_s(plan, cores) if plan.restore == "load" else 0.0)
+    restore_s = _START_S + (loading_s(plan, cores) if plan.restore == "load" else 0.0)
     if plan.restore in ("copy", "template", "backup"):
-        copied_bytes = plan.workload.warehouses * plan.engine.footprint.WAREHOUSE_BYTES
+        copied_bytes = plan.workload.sized_as * plan.engine.footprint.WAREHOUSE_BYTES
         restore_s += copied_bytes / _RESTORE_BYTES_PER_S
     return restore_s
 
 
 def rounds_s(plan: DatabasePlan, rounds: int) -> float:
     """Short rounds at the knee on one restore of one configuration."""
-    opening_s = _restore_s(plan, len(plan.database.server_cores)) + _cold_s(plan) + _RUNG_S
+    opening_s = restored_s(plan, len(plan.database.server_cores)) + _cold_s(plan) + _RUNG_S
     return opening_s + rounds * (plan.ladder.final_window + ROUND_RAMP_S + _RUNG_S)
 
 

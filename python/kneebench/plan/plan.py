@@ -212,7 +212,7 @@ class Plan(Part):
 
     @model_validator(mode="after")
     def _rounds_have_servers_and_drives_of_their_own(self) -> Self:
-        if self.ladder.rounds == "short":
+        if self.ladder.rounds == "short" or self.workload.type == "tproc-h":
             check_rounds(self.storages, self.servers, self._configurations_per_storage)
         return self
 
@@ -276,7 +276,7 @@ class Plan(Part):
         """0 for an engine that does not exist, which the reader reports."""
         if database.engine not in ENGINES.names():
             return 0
-        return engine_properties(database.engine).footprint.data_bytes(self.workload.warehouses)
+        return engine_properties(database.engine).footprint.data_bytes(self.workload.sized_as)
 
     @property
     def most_restores(self) -> int:

@@ -18,7 +18,7 @@ def presets() -> list[str]:
     """The names there are, without those after published documents.
 
     >>> presets()
-    ['cloud', 'emulated', 'memory', 'quick', 'running', 'server', 'simulated']
+    ['cloud', 'emulated', 'memory', 'quick', 'running', 'scan', 'server', 'simulated']
     """
     return sorted(file.stem for file in _FOLDER.glob("*.toml"))
 

@@ -109,7 +109,7 @@ class Study:
         "".
         """
         plan, every = self.written, self.configurations
-        short = plan.ladder.rounds == "short"
+        beside = plan.ladder.rounds == "short" or plan.workload.type == "tproc-h"
         return {
             name: DatabasePlan(
                 name=name,
@@ -121,8 +121,8 @@ class Study:
                 seed=plan.seed,
                 meters=plan.meters,
                 emulated_path=plan.emulated_path,
-                servers_at_once=len(every) if short else 1,
-                databases_at_once=len(plan.databases_by_name) if short else 1,
+                servers_at_once=len(every) if beside else 1,
+                databases_at_once=len(plan.databases_by_name) if beside else 1,
                 aligned=plan.ladder.aligned and len(every) > 1,
                 raw_profile=plan.raw_profile,
                 first_id=every[0].id,
@@ -161,6 +161,7 @@ class Study:
                 )
                 for name, one in plan.databases_by_name.items()
             },
+            workload=workload.type,
             warehouses=workload.warehouses,
             home=workload.home,
             connections=workload.connections,

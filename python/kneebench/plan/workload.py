@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import math
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import (
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from kneebench.plan.ladder import WAREHOUSES_PER_USER
-from kneebench.plan.values import Cores, Part, Switch, Whole
+from kneebench.plan.values import Cores, Number, Part, Switch, WhileSeconds, Whole, wrong
 
 
 class Workload(Part):
-    """TPROC-C: data size, profile and behaviour of the users."""
+    """TPROC-C: data size, profile and behaviour of the users. TPROC-H: data size and queries."""
 
+    type: Annotated[
+        Literal["tproc-c", "tproc-h"],
+        Field(
+            description=(
+                "Workload: tproc-c for short transactions of many users, tproc-h for the 22 queries"
+                " of an analyst"
+            )
+        ),
+    ] = "tproc-c"
     warehouses: Annotated[
         Whole,
         Field(
@@ -66,3 +81,68 @@ class Workload(Part):
     load_generator_cores: Annotated[
         Cores, Field(description="Cores that the load generator is pinned to; empty: not pinned")
     ] = ()
+    scale: Annotated[
+        Number,
+        Field(ge=0.01, le=10_000, description="TPROC-H: size of the data, in about 1 GB of rows"),
+    ] = 1.0
+    queries: Annotated[
+        tuple[Annotated[Whole, Field(ge=1, le=22)], ...],
+        Field(max_length=22, description="TPROC-H: numbers of the queries to run; empty: all 22"),
+    ] = ()
+    cache: Annotated[
+        Literal["cold", "warm"],
+        Field(
+            description=(
+                "TPROC-H. cold: each query begins with none of its data in memory; warm: with what"
+                " the queries before it left there"
+            )
+        ),
+    ] = "cold"
+    query_limit: Annotated[
+        WhileSeconds,
+        Field(description="TPROC-H: longest time of a query; then it is cancelled and counted"),
+    ] = 3600.0
+
+    @model_validator(mode="after")
+    def _keys_are_of_one_workload(self) -> Self:
+        others = TPROC_H if self.type == "tproc-c" else TPROC_C
+        for name in others:
+            if getattr(self, name) != type(self).model_fields[name].default:
+                raise wrong(name, sentence=f'not with type = "{self.type}"')
+        return self
+
+    @model_serializer(mode="wrap")
+    def _own_keys(self, written: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without those of the other workload."""
+        others = TPROC_H if self.type == "tproc-c" else TPROC_C
+        return {name: value for name, value in written(self).items() if name not in others}
+
+    @property
+    def asked(self) -> tuple[int, ...]:
+        """The numbers of the queries that are run."""
+        return self.queries or tuple(range(1, 23))
+
+    @property
+    def size(self) -> str:
+        """How much data it has, in words.
+
+        >>> Workload(warehouses=8).size, Workload(type="tproc-h", scale=0.5).size
+        ('8 warehouses', 'TPROC-H at scale 0.5')
+        """
+        if self.type == "tproc-h":
+            return f"TPROC-H at scale {self.scale:g}"
+        return f"{self.warehouses:,} warehouse{'s' * (self.warehouses > 1)}"
+
+    @property
+    def sized_as(self) -> int:
+        """As many warehouses as its data are worth, for what they take of a machine."""
+        if self.type == "tproc-h":
+            return math.ceil(self.scale * WAREHOUSES_PER_SCALE)
+        return self.warehouses
+
+
+WAREHOUSES_PER_SCALE = 18
+"""PostgreSQL 18 and MariaDB 10.11 take as much room for the one as for the other."""
+TPROC_C = ("warehouses", "profile", "home", "think_times", "connections", "retries")
+TPROC_H = ("scale", "queries", "cache", "query_limit")
+"""Keys that only one workload has."""

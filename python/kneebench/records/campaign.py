@@ -75,6 +75,8 @@ class ResolvedPlan(Record):
     """Storages by their names in the plan."""
     databases: dict[str, PlannedDatabase] = Field(default_factory=dict)
     """Databases by name; of a plan with one database by ""."""
+    workload: Literal["tproc-c", "tproc-h"] = "tproc-c"
+    """Type of the workload."""
     warehouses: int = 0
     """Number of warehouses in each database."""
     home: str = "all"

@@ -236,8 +236,9 @@ class RawRow(Record):
 
     name: str
     """Pattern, block size and depth, in words."""
-    kind: Literal["read", "write", "log"]
-    """Kind of I/O: random reads, random writes, or log writes, each with a sync."""
+    kind: Literal["read", "write", "log", "scan"]
+    """Kind of I/O: random reads, random writes, log writes, each with a sync, or a sequential
+    read."""
     block_bytes: int
     """Size of each I/O."""
     depth: int

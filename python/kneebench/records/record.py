@@ -17,6 +17,8 @@ Phase = Literal[
     "final_run",
     "fixed_rate",
     "load_level",
+    "query",
+    "warm_query",
 ]
 Role = Literal["data", "log", "temporary files"]
 """What a directory of a server, or the volume under it, holds."""

@@ -26,6 +26,8 @@ class Order(Record):
     made again; else 0."""
     rate_per_s: float | None = None
     """Rate of all users' transactions in an open loop; None: a closed loop."""
+    query: int = 0
+    """Number of the query of TPROC-H that is run alone; 0: none."""
     restore: int = 0
     """Number of the restore that short rounds share, from 1; 0 without rounds."""
 
@@ -44,7 +46,8 @@ class Order(Record):
     @property
     def key(self) -> str:
         """Name of the rung within its campaign, and of its files."""
-        return f"{self.configuration}.{self.phase}-{self.users}" + (
+        number = self.query or self.users
+        return f"{self.configuration}.{self.phase}-{number}" + (
             f"-{self.repeat}" if self.repeat else ""
         )
 

@@ -151,8 +151,9 @@ class Tally(Record):
 
     @property
     def nopm(self) -> float:
-        """New-Orders per minute: committed ones completed in the window."""
-        return 60 * self.transactions["new_order"].window.committed / self.window_s
+        """New-Orders per minute: committed ones completed in the window; 0 of another workload."""
+        of = self.transactions.get("new_order")
+        return 60 * of.window.committed / self.window_s if of else 0.0
 
     @property
     def throughput_per_s(self) -> float:

@@ -83,8 +83,12 @@ def load(folder: str | Path) -> Results:
     require_tables(folder)
     rungs = rungs_in(folder, workload(campaign), allowance)
     if not is_own(folder, campaign):
-        require_quantities(folder, (rung for rung in rungs if rung.order.phase in QUOTED))
+        require_quantities(folder, filter(_is_quoted, rungs))
     return with_rungs(folder, campaign, rungs, allowance)
+
+
+def _is_quoted(rung: Rung) -> bool:
+    return rung.order.phase in QUOTED or rung.order.query > 0
 
 
 def with_rungs(

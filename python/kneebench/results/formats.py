@@ -237,7 +237,7 @@ def _disagreements(rung: Rung, workload: Workload | None) -> Iterator[str]:
     yield from _rate(rung)
     if rung.counted:
         yield from _tpm(rung, rung.counted)
-    if workload and rung.checks:
+    if workload and rung.checks and not rung.order.query:
         yield from _checks(rung, workload)
 
 

@@ -14,7 +14,6 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from kneebench import units
 from kneebench.records import Event, Watch
 from kneebench.screen import tables
 from kneebench.screen.progress import Progress, RungLine, TimeLeft, message_of
@@ -159,7 +158,7 @@ class RungRows:
                 [
                     line.called.removeprefix("load "),
                     str(line.users),
-                    units.count(line.nopm),
+                    line.throughput,
                     *times_of(line),
                 ],
             )

@@ -20,12 +20,13 @@ from kneebench.records import (
     StopResult,
     configuration_name,
 )
+from kneebench.units import NOTHING, count
 
 
 class RungLine(NamedTuple):
     """One rung as the table of rungs shows it; None where it was not measured.
 
-    `p999_certain`: at least 100 samples lie beyond it.
+    `p999_certain`: at least 100 samples lie beyond it. `took_s`: of a query that is run alone.
     """
 
     storage: str
@@ -41,11 +42,17 @@ class RungLine(NamedTuple):
     database: str = ""
     invalid: bool = False
     level: str = ""
+    took_s: float | None = None
 
     @property
     def called(self) -> str:
-        """Its phase; of a load level also which."""
+        """Its phase; of a load level and of a query also which."""
         return f"{named(self.phase)}{self.level}"
+
+    @property
+    def throughput(self) -> str:
+        """NOPM for people; a dash for a query that is run alone."""
+        return NOTHING if self.took_s is not None else count(self.nopm)
 
     @property
     def name(self) -> str:
@@ -59,6 +66,7 @@ def rung_line(rung: Rung, configurations: Mapping[str, Configuration]) -> RungLi
         id="", storage=rung.order.configuration
     )
     latency = rung.tally.latency
+    took_s = rung.tally.window_s if rung.order.query else None
     failed = [check.name for check in rung.checks if not check.passed]
     notes = [
         f"invalid: {rung.invalid}" if rung.invalid else "",
@@ -72,14 +80,19 @@ def rung_line(rung: Rung, configurations: Mapping[str, Configuration]) -> RungLi
         phase=rung.order.phase,
         users=rung.users,
         nopm=rung.tally.nopm,
-        mean_s=latency.mean_s if latency else None,
+        mean_s=latency.mean_s if latency else took_s,
         p999_s=latency.p999_s if latency else None,
         log_write_s=rung.quantity("log.write_latency"),
         note="; ".join(note for note in notes if note),
         invalid=bool(rung.invalid),
         p999_certain=latency is None or latency.p999_is_certain,
-        level=rung.order.nth if rung.order.phase == "load_level" else "",
+        level=f" {rung.order.query}" if rung.order.query else _level(rung.order),
+        took_s=took_s,
     )
+
+
+def _level(order: Order) -> str:
+    return order.nth if order.phase == "load_level" else ""
 
 
 def rate(event: Event) -> str:
@@ -173,7 +186,7 @@ class Progress:
 
     def _climbs(self, order: Order) -> bool:
         """Whether it is part of a climb, and no try before the first one."""
-        climbs = order.phase not in REPEATED and not order.restore
+        climbs = order.phase not in REPEATED and not order.restore and not order.query
         return climbs and order.configuration in self.configurations
 
     @property
@@ -185,6 +198,8 @@ class Progress:
             return ""
         if self.order.phase == "load_level":
             return f"load level{self.order.nth}"
+        if self.order.query:
+            return self.rounds or f"pass {self.order.repeat}"
         if not self._climbs(self.order):
             runs = sum(line.phase in REPEATED for line in self.lines) + bool(self.second)
             number = max(1, runs)
@@ -237,6 +252,7 @@ class Progress:
 # How long a campaign still takes: what was expected of the work still to do, at the pace of what
 # was measured so far.
 
+OF_QUERIES = ("query", "warm_query")
 _FORESEEN = 0.1
 """As much of the whole as counts for the expected pace: the first rungs change it little by little,
 so that the time left does not jump with each."""
@@ -316,7 +332,7 @@ class Work:
         The last part of a climb is left until its stop results are known.
         """
         self._load_s = 0.0
-        if phase in REPEATED:
+        if phase in (*REPEATED, *OF_QUERIES):
             self._report_left_s = max(0.0, self._report_left_s - self._report_rung_s)
             expected_s = self._report_rung_s
         else:

@@ -16,6 +16,7 @@ from kneebench.analysis.comparison import compare
 from kneebench.analysis.configuration_summary import configuration_summaries
 from kneebench.analysis.databases import MEANING, database_sentences
 from kneebench.analysis.final_estimates import rounds_of
+from kneebench.analysis.headline import headline, subtitle
 from kneebench.analysis.levelling import levelling
 from kneebench.analysis.levelling_words import sentence
 from kneebench.analysis.memory import limited_memory
@@ -26,10 +27,10 @@ from kneebench.analysis.outcome import (
     without_figure,
 )
 from kneebench.analysis.sweep import sweeps
-from kneebench.analysis.wording import DERIVED, behind_label, capital, plural
+from kneebench.analysis.wording import DERIVED, DERIVED_FROM_H, behind_label, capital, plural
 from kneebench.brief.campaigns.campaigns_page import said
 from kneebench.brief.section import Section
-from kneebench.brief.sections import cautions
+from kneebench.brief.sections import cautions, queries
 from kneebench.brief.terminal import parts
 from kneebench.brief.view_model import ViewModel
 from kneebench.errors import KneebenchError
@@ -46,7 +47,8 @@ def printed(results: Results, *, every_rung: bool = False) -> Iterator[Renderabl
     question = f"{results.campaign.resolved.question}{unfinished}"
     yield Text(behind_label(results.campaign.label.upper(), question), style="bold")
     yield from parts(_sections(results, every_rung=every_rung))
-    yield Text(f"\n{DERIVED}", style="dim")
+    derived = DERIVED_FROM_H if results.campaign.resolved.workload == "tproc-h" else DERIVED
+    yield Text(f"\n{derived}", style="dim")
 
 
 def _sections(results: Results, *, every_rung: bool) -> Iterator[Section | None]:
@@ -54,11 +56,10 @@ def _sections(results: Results, *, every_rung: bool) -> Iterator[Section | None]
     alarms = tuple(_alarms(results))
     yield Section(name="alarms", title="", sentences=alarms, tone="alarm")
     yield said("caveats", "", beside(results), caveats=True)
-    summaries = configuration_summaries(results)
-    table = tables.configuration_summaries(summaries, by_row=bool(sweeps(results)))
-    yield Section(name="summaries", title="", tables=(table,))
-    yield Section(name="answers", title="", sentences=("", *_answers(results)))
-    yield said("databases", DATABASES, _of_databases(results))
+    if results.campaign.resolved.workload == "tproc-h":
+        yield from _of_queries(results)
+    else:
+        yield from _of_knees(results)
     if every_rung:
         lines = [
             rung_line(rung, {climb.id: climb.configuration})
@@ -66,6 +67,23 @@ def _sections(results: Results, *, every_rung: bool) -> Iterator[Section | None]
             for rung in climb.rungs
         ]
         yield Section(name="rungs", title="", tables=(tables.rungs(lines),))
+
+
+def _of_queries(results: Results) -> Iterator[Section | None]:
+    """The brief's own tables."""
+    said = (f"{headline(results)}.", f"{subtitle(results)}.")
+    yield Section(name="answers", title="", sentences=said)
+    with contextlib.suppress(KneebenchError):  # the brief cannot be written
+        if found := queries.section(ViewModel(results)):
+            yield Section(name="queries", title="", tables=found.tables)
+
+
+def _of_knees(results: Results) -> Iterator[Section | None]:
+    summaries = configuration_summaries(results)
+    table = tables.configuration_summaries(summaries, by_row=bool(sweeps(results)))
+    yield Section(name="summaries", title="", tables=(table,))
+    yield Section(name="answers", title="", sentences=("", *_answers(results)))
+    yield said("databases", DATABASES, _of_databases(results))
 
 
 def _alarms(results: Results) -> Iterator[str]:

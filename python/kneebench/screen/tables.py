@@ -43,7 +43,7 @@ def rungs(lines: Sequence[RungLine]) -> Table:
     found = (
         Row(
             cells=(
-                *(line.name, line.called, str(line.users), units.count(line.nopm)),
+                *(line.name, line.called, str(line.users), line.throughput),
                 *times_of(line),
                 line.note,
             )

@@ -135,6 +135,9 @@ def plain(rung: RungLine) -> str:
     >>> plain(RungLine("disk", "search", 8, 81234.0, 0.0025, 0.0123, 0.0005, ""))
     'disk: search, 8 users: 81,234 NOPM, mean 2.5 ms, P99.9 12.3 ms, log write 500 µs'
     """
+    if rung.took_s is not None:
+        note = f" ({rung.note})" if rung.note else ""
+        return f"{rung.name}: {rung.called}: {units.time(rung.took_s)}{note}"
     doubt = "" if rung.p999_certain else f" ({FEW})"
     times = [
         ("mean", rung.mean_s, ""),

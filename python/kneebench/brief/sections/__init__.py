@@ -6,6 +6,7 @@ CONTENTS = (
     "checks",
     "missing",
     "glance",
+    "queries",
     "sweep",
     "bottlenecks",
     "durability",
@@ -41,6 +42,8 @@ CONTENTS = (
     "repeat",
 )
 """The sections from the top of the page to its end; each part of the page keeps this order."""
+OF_QUERIES = ("checks", "missing", "queries", "settings", "machine", "repeat")
+"""Those of a brief of TPROC-H."""
 FIGURES = {
     "relative": 1,
     "latency": 2,

@@ -22,8 +22,8 @@ from kneebench.databases.engine import (
     finding_of,
     safety_findings,
 )
+from kneebench.databases.loading import require_restored, shape_of
 from kneebench.databases.managed.server_process import Process
-from kneebench.databases.tproc_c.loading import require_restored, shape_of
 from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.lab.journal import Journal
 from kneebench.lab.processes import family

@@ -34,9 +34,9 @@ from kneebench.databases.external.engine import (
     process_at,
     run_shell_command,
 )
+from kneebench.databases.loading import Recipe
 from kneebench.databases.managed.server_process import Process
-from kneebench.databases.tproc_c.loading import Recipe
-from kneebench.databases.tproc_c.schema import Schema
+from kneebench.databases.schema import Schema
 from kneebench.errors import PlanError, Refused
 from kneebench.lab.journal import Journal
 from kneebench.lab.server_cleanup import undone_after

@@ -19,11 +19,11 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from kneebench.databases.loading import Recipe
 from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.copying import drop_caches
 from kneebench.databases.managed.disk_space import tree_bytes
 from kneebench.databases.managed.ownership import close, home, take_back
-from kneebench.databases.tproc_c.loading import Recipe
 from kneebench.directories import make_directory
 from kneebench.errors import PlanError, Refused
 from kneebench.lab.folder import Folder, require_ours
@@ -60,23 +60,18 @@ def _building(
     watch: Watch,
 ) -> dict[str, str]:
     """Build an image in its place; its facts."""
-    warehouses, began = recipe.workload.warehouses, time.monotonic()
+    workload, began = recipe.workload, time.monotonic()
     data = home(place.path, DATA, account)
-    watch(Event(kind="start", doing=f"building the database: {warehouses} warehouses"))
+    watch(Event(kind="start", doing=f"building the database: {workload.size}"))
     loaded = fill(place, data)
     close(place, account)
     with place.inner(DATA) as filled:
         take_back(filled, account)
     seconds = time.monotonic() - began
     watch(Event(kind="end", doing="building the database", share=1.0))
-    known = {
-        "server": recipe.version,
-        "warehouses": str(warehouses),
-        "profile": recipe.workload.profile,
-        "seed": str(recipe.seed),
-        "build_s": f"{seconds:.1f}",
-        "warehouses_per_min": f"{60 * warehouses / seconds:.1f}",
-    }
+    known = {"server": recipe.version, "build_s": f"{seconds:.1f}"}
+    if workload.type == "tproc-c":
+        known["warehouses_per_min"] = f"{60 * workload.warehouses / seconds:.1f}"
     return {**known, **loaded, "bytes": str(tree_bytes(data))}
 
 

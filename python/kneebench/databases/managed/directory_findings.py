@@ -49,7 +49,7 @@ def image_requirement(plan: DatabasePlan, image: Path) -> list[SpaceRequirement]
     """The base image's directory, with the space that it needs; empty if the image is built."""
     if base_image.find(image):
         return []
-    needed = plan.engine.footprint.image_bytes(plan.workload.warehouses)
+    needed = plan.engine.footprint.image_bytes(plan.workload.sized_as)
     return [SpaceRequirement(existing(image.parent), "base image", needed)]
 
 
@@ -63,7 +63,7 @@ class DirectoryFindings:
         self, plan: DatabasePlan, image: Path, account: Account | None, sizes: Sizes
     ) -> None:
         self._plan, self._image, self._account, self._sizes = plan, image, account, sizes
-        self._data_bytes = plan.engine.footprint.climb_bytes(plan.workload.warehouses)
+        self._data_bytes = plan.engine.footprint.climb_bytes(plan.workload.sized_as)
 
     def of(self, storage: Storage) -> Iterator[Finding]:
         """What prevents a database on this storage; if nothing does, what will be written there."""
@@ -106,7 +106,7 @@ class DirectoryFindings:
                 about="base_image",
             )
         [requirement] = image_requirement(self._plan, self._image)
-        kept_bytes = self._plan.engine.footprint.data_bytes(self._plan.workload.warehouses)
+        kept_bytes = self._plan.engine.footprint.data_bytes(self._plan.workload.sized_as)
         written = f"{self._image}: about {size(kept_bytes)} to be written and kept"
         return next(
             itertools.chain(obstacles(requirement, self._account), self._shortages([requirement])),
@@ -243,7 +243,7 @@ def log_space_bytes(
     A base image that is not built yet counts as built, so a resumed campaign has the same log size
     as at its start.
     """
-    data_bytes = plan.engine.footprint.climb_bytes(plan.workload.warehouses)
+    data_bytes = plan.engine.footprint.climb_bytes(plan.workload.sized_as)
     storages = plan.storages.values()
     most = (
         int(plan.servers_at_once * memory_bytes * MEMORY_SHARE) - plan.servers_at_once * cache_bytes

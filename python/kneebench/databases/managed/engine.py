@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from kneebench.databases.engine import OpenedServer, finding_of, safety_findings
+from kneebench.databases.loading import Recipe
 from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.base_image import BaseImage, prepare
+from kneebench.databases.managed.copying import drop_caches
 from kneebench.databases.managed.directory_findings import (
     DirectoryFindings,
     Machine,
@@ -32,8 +34,8 @@ from kneebench.databases.managed.launching import Binaries, Launch
 from kneebench.databases.managed.listening import Listening, ListensForUsers, listening_findings
 from kneebench.databases.managed.runtime import runtime_directory
 from kneebench.databases.managed.server_process import START_LIMIT_S, Process, ServerProcess
-from kneebench.databases.tproc_c.loading import Recipe
 from kneebench.errors import KneebenchError, PlanError
+from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
 from kneebench.lab.limit_findings import missing_for_all
 from kneebench.lab.limits import DatabaseLimits, Resources
@@ -146,7 +148,7 @@ class OwnServers(ListensForUsers, ABC):
     def _log_space_bytes(self) -> int:
         memory = self.lab.resources.memory_bytes
         image = image_requirement(self.plan, self.image_path)
-        cache_bytes = self.own.cache_bytes(memory, self.plan.workload.warehouses)
+        cache_bytes = self.own.cache_bytes(memory, self.plan.workload.sized_as)
         return log_space_bytes(self.plan, memory, cache_bytes, image)
 
     @property
@@ -269,6 +271,13 @@ class OwnServers(ListensForUsers, ABC):
             yield killed
 
     @contextlib.contextmanager
+    def restarting(self, configuration: Configuration, watch: Watch) -> Iterator[RestartedServer]:
+        """A server over a fresh copy of the image that can be started again with nothing cached."""
+        with self._in_place(configuration, watch) as files, RestartedServer(files) as restarted:
+            files.report(restarted.server)
+            yield restarted
+
+    @contextlib.contextmanager
     def _in_place(self, configuration: Configuration, watch: Watch) -> Iterator[FilesInPlace]:
         """A fresh copy of the image on the configuration's storage; removed at the end."""
         image = self._image or self._prepare_image(watch)
@@ -375,6 +384,30 @@ class FilesInPlace(NamedTuple):
         data = {"restore_s": server.restore_s}
         doing = self.restore.doing
         self.restore.watch(Event(kind="end", doing=doing, share=1.0, data=data))
+
+
+class RestartedServer:
+    """A server that can be started again over its files, none of them in memory."""
+
+    server: OpenedServer
+
+    def __init__(self, files: FilesInPlace) -> None:
+        self._files, self._stack = files, contextlib.ExitStack()
+
+    def __enter__(self) -> RestartedServer:
+        _, self.server = self._stack.enter_context(self._files.running())
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    def again(self) -> None:
+        """Stop it, drop its files from the page cache, and start it."""
+        self._stack.close()
+        with contextlib.ExitStack() as opened:
+            places = filter(None, self._files.restore.places)
+            drop_caches([opened.enter_context(Folder.at(place)) for place in places])
+        _, self.server = self._stack.enter_context(self._files.running())
 
 
 Running = Callable[..., AbstractContextManager[tuple[ServerProcess, OpenedServer]]]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 
-from kneebench.databases.tproc_c.loading import LARGEST_FIRST
+from kneebench.databases.tproc_c.tables import LARGEST_FIRST
 from kneebench.errors import PlanError
 from kneebench.records import Finding
 from kneebench.units import size

@@ -15,6 +15,8 @@ from kneebench._core import Dataset
 from kneebench.databases.tproc_h.tables import TABLES
 
 Rows = Sequence[Sequence[Any]]
+MEMORY = "1GiB"
+"""The rest is the measured database's."""
 WITHIN = 1e-6
 """Of two numbers, or of a unit where they are below 1: engines keep other numbers of digits of a
 mean or a share. TPC-H itself allows 1% (2.1.3.5)."""
@@ -27,6 +29,7 @@ class Reference:
         self._folder = tempfile.TemporaryDirectory(prefix="kneebench-")
         place = Path(self._folder.name)
         self._database = duckdb.connect(place / "answers.duckdb")
+        self._database.execute(f"SET memory_limit = '{MEMORY}'")
         dataset, rows = Dataset.tproc_h(scale=scale), place / "rows"
         for name, table in TABLES.items():
             dataset.write(name, rows)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from kneebench.records import Check
+
 
 class TableShape(NamedTuple):
     """Columns as SQL declares them, in the order of the rows; the columns of the primary key; and
@@ -25,6 +27,15 @@ class TableShape(NamedTuple):
         'r_regionkey integer NOT NULL, r_name char(25) NOT NULL, r_comment varchar(152) NOT NULL'
         """
         return ", ".join(f"{name} {of} NOT NULL" for name, of in self.columns.items())
+
+    @property
+    def indexed(self) -> tuple[tuple[str, ...], ...]:
+        """Columns that refer to other tables and that the primary key does not begin with.
+
+        >>> TABLES["lineitem"].indexed
+        (('l_partkey', 'l_suppkey'),)
+        """
+        return tuple(own for own in self.refers if self.key[: len(own)] != own)
 
 
 MONEY = "decimal(15,2)"
@@ -136,3 +147,21 @@ TABLES = {
     ),
 }
 """In an order in which each refers to earlier ones."""
+LARGEST_FIRST = (
+    *("lineitem", "orders", "partsupp", "part"),
+    *("customer", "supplier", "nation", "region"),
+)
+"""In the order of their bytes: what is started first ends first."""
+
+
+def rows_check(there: int, loaded: int) -> Check:
+    """Whether all rows are there that were loaded, and no others."""
+    return Check(
+        name="rows",
+        passed=there == loaded,
+        seen=f"{there:,}",
+        limit=f"{loaded:,}",
+        sentence=f"The eight tables have {there:,} rows; {loaded:,} were loaded (limit: equal).",
+        value=there - loaded,
+        limit_value=0,
+    )

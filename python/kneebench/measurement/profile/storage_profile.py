@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 from kneebench.databases.managed.disk_space import free_bytes
 from kneebench.lab.drives import IN_MEMORY, file_system_of
@@ -21,6 +22,7 @@ PAGE_BYTES = 8 * KIB
 DATA_JOBS = (
     *(Job("raw", "randread", PAGE_BYTES, depth) for depth in (1, 4, 16, 64)),
     *(Job("raw", "randwrite", PAGE_BYTES, depth) for depth in (1, 4, 16)),
+    Job("raw", "read", 128 * KIB, 32),
 )
 LOG_JOB = Job("raw", "write", PAGE_BYTES, 1, synced=True)
 FILE_BYTES, LEAST_FILE_BYTES = 128 * 2**20, 32 * 2**20
@@ -64,10 +66,18 @@ def _rows(target: DirectoryTarget, jobs: Sequence[Job], seconds: int) -> list[Pr
 def _raw(row: ProfileRow) -> RawRow:
     return RawRow(
         name=row.name,
-        kind="log" if row.sync else "write" if row.write else "read",
+        kind=_kind(row),
         block_bytes=row.block_bytes,
         depth=row.depth or 1,
         iops=row.iops,
         mean_s=row.mean_s or 0.0,
         invalid=row.invalid,
     )
+
+
+def _kind(row: ProfileRow) -> Literal["read", "write", "log", "scan"]:
+    if row.sync:
+        return "log"
+    if row.write:
+        return "write"
+    return "scan" if row.pattern == "read" else "read"

@@ -28,7 +28,8 @@ from kneebench.databases.engines.mariadb.sql_schema import (
 )
 from kneebench.databases.external.engine import KILLED_S, in_use, not_locked
 from kneebench.databases.external.image import REMOVAL_LIMIT_S, ServerImage, not_ours
-from kneebench.databases.tproc_c.loading import LARGEST_FIRST, STREAMS, side_by_side
+from kneebench.databases.loading import STREAMS, side_by_side
+from kneebench.databases.tproc_c.tables import LARGEST_FIRST
 from kneebench.errors import PlanError, Refused
 from kneebench.records import Event, Finding, Watch
 

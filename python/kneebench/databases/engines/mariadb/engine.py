@@ -27,6 +27,7 @@ from kneebench.databases.engines.mariadb.launcher import (
     running_server,
     users_address,
 )
+from kneebench.databases.engines.mariadb.query_schema import schema_of
 from kneebench.databases.engines.mariadb.remote import RemoteMariadb
 from kneebench.databases.engines.mariadb.server import MariadbServer
 from kneebench.databases.engines.mariadb.server_address import SOCKET
@@ -87,7 +88,8 @@ class OwnMariadb(OwnServers):
         return running_server(launch, files, self.journal)
 
     def asked(self, files: MariadbFiles, **what: Any) -> MariadbServer:
-        return MariadbServer(**{**what, "process": what["process"]._replace(log=files.log)})
+        process = what.pop("process")._replace(log=files.log)
+        return MariadbServer(**what, process=process, schema=schema_of(self.plan.workload))
 
 
 # A restore: the image's files put in place on a storage, with a log of the size that the server

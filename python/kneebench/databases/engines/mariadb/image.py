@@ -22,16 +22,16 @@ from kneebench.databases.engines.mariadb.launcher import (
     run_bootstrap,
     running_server,
 )
+from kneebench.databases.engines.mariadb.query_schema import schema_of
 from kneebench.databases.engines.mariadb.server_settings import (
     IMAGE_LOG_BYTES,
     given,
     loading,
     settings_text,
 )
-from kneebench.databases.engines.mariadb.sql_schema import load
+from kneebench.databases.loading import Recipe
 from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.base_image import DATA
-from kneebench.databases.tproc_c.loading import Recipe
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
 from kneebench.plan.database_plan import DatabasePlan
@@ -74,6 +74,7 @@ def fill(
         with running_server(launch, files, journal, keep=True) as server:
             address = server.address.model_copy(update={"database": DATABASE})
             with server.with_crash_report():
+                load = schema_of(recipe.workload).load
                 loaded = load(address, recipe.workload, recipe.seed, watch)
         small = {**hurried, "innodb_log_file_size": str(IMAGE_LOG_BYTES)}
         configure(made, small, launch.account)

@@ -25,8 +25,8 @@ from kneebench.databases.engines.mariadb.versions import Product, number, requir
 from kneebench.databases.engines.mariadb.whereabouts import log_directory, whereabouts
 from kneebench.databases.external.engine import process_at
 from kneebench.databases.external.image import ImageServers
+from kneebench.databases.loading import Recipe
 from kneebench.databases.managed.server_process import Process
-from kneebench.databases.tproc_c.loading import Recipe
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
 from kneebench.plan.database_plan import DatabasePlan

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pymysql
 
-from kneebench.databases.engine import LogCalls
+from kneebench.databases.engine import Analyst, LogCalls
 from kneebench.databases.engines.mariadb.blocked import end_stuck, end_users, holders
 from kneebench.databases.engines.mariadb.server_address import MariadbAddress
 from kneebench.databases.engines.mariadb.session import CLIENT, MariadbSession, connect, words_of
@@ -17,8 +17,8 @@ from kneebench.databases.engines.mariadb.sql_schema import MariadbSchema
 from kneebench.databases.engines.mariadb.waits import MariadbWaits
 from kneebench.databases.managed.server_process import Process
 from kneebench.databases.server_sessions import TIMEOUTS, ServerSessions, Timeouts
-from kneebench.databases.tproc_c.loading import LARGEST_FIRST
 from kneebench.databases.tproc_c.orders import Rows
+from kneebench.databases.tproc_c.tables import LARGEST_FIRST
 from kneebench.errors import KneebenchError
 from kneebench.records import Check, Setting
 
@@ -176,6 +176,8 @@ FLUSH_LIMIT_S = 10.0
 STRANGERS_LIMIT_S = 0.5
 """The same of a session that was there for one question."""
 LOCK_TIMED_OUT = "1205"
+CANCELLED = (1317, 1969)
+"""Errors of a query that was killed, and of one that took too long."""
 
 
 class MariadbServer(ServerSessions):
@@ -199,9 +201,10 @@ class MariadbServer(ServerSessions):
         before: Sequence[Check] | None = None,
         timeouts: Timeouts = TIMEOUTS,
         users: MariadbAddress | None = None,
+        schema: type[MariadbSchema] = MariadbSchema,
     ) -> None:
         super().__init__(address, restore_s, process, users)
-        self.warehouses = warehouses
+        self.warehouses, self._schema = warehouses, schema
         self._before, self._timeouts = before, timeouts
         self._session = connect(address, limit_s=timeouts.reading_s)
         self._sampled = connect(address, limit_s=timeouts.reading_s)
@@ -243,6 +246,25 @@ class MariadbServer(ServerSessions):
     def rows(self, session: MariadbSession, statement: str) -> Rows:
         return session.rows(statement)
 
+    @contextlib.contextmanager
+    def querying(self, limit_s: float) -> Iterator[Analyst]:
+        """By max_statement_time, and by KILL QUERY from the session of the meters; a server that
+        does not answer to that either is lost.
+        """
+        opened = connect(self.address, limit_s=limit_s + self._timeouts.reading_s)
+        with self.losses_reported("cannot run a query"), opened as session:
+            session.run(f"SET SESSION max_statement_time = {limit_s}")
+
+            def ask(statement: str) -> Rows | None:
+                try:
+                    return session.rows(statement)
+                except pymysql.OperationalError as error:
+                    if error.args[0] not in CANCELLED:
+                        raise
+                    return None
+
+            yield Analyst(ask, lambda: self._session.run(f"KILL QUERY {session.id}"))
+
     def damage(self) -> str:
         """By CHECK TABLE, which reads every page."""
         with self.reaching("cannot check the tables") as session:
@@ -266,7 +288,7 @@ class MariadbServer(ServerSessions):
             return self._readings.counts()
 
     def checks(self, session: MariadbSession) -> Sequence[Check]:
-        return MariadbSchema(session).conditions(self.warehouses, self._before)
+        return self._schema(session).conditions(self.warehouses, self._before)
 
     def log_calls(self) -> LogCalls | str:
         """By its settings, its process, and the directory of its log."""

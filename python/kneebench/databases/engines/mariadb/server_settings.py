@@ -80,7 +80,7 @@ def rules(plan: DatabasePlan, machine: Machine) -> dict[str, str]:
     short = plan.ladder.rounds == "short"
     quick = plan.ladder.quick and not short
     log = log_bytes(machine.cores, machine.log_space_bytes, quick=quick) // MIB
-    pool = cache_bytes(machine.memory_bytes, plan.workload.warehouses) // MIB
+    pool = cache_bytes(machine.memory_bytes, plan.workload.sized_as) // MIB
     ruled = {
         **ALWAYS,
         "innodb_buffer_pool_size": f"{pool}M",

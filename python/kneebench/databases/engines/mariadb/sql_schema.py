@@ -11,13 +11,15 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
 from kneebench.databases.engines.mariadb.server_address import MariadbAddress
 from kneebench.databases.engines.mariadb.session import CLIENT, MariadbSession
+from kneebench.databases.loading import Step
+from kneebench.databases.schema import MARK, Schema
 from kneebench.databases.tproc_c.adopted import Existing
 from kneebench.databases.tproc_c.conditions import Broken, Condition, checks, conditions_in
-from kneebench.databases.tproc_c.loading import LARGEST_FIRST, Step
-from kneebench.databases.tproc_c.schema import MARK, Schema
+from kneebench.databases.tproc_c.tables import LARGEST_FIRST
 from kneebench.errors import PlanError
 from kneebench.records import Check
 
@@ -107,7 +109,7 @@ class MariadbSchema(Schema[MariadbSession]):
     client = CLIENT
     routines = "procedures"
     filling = "LOAD DATA LOCAL INFILE 'rows' INTO TABLE {} CHARACTER SET ascii"
-    own = (*LARGEST_FIRST, FACTS)
+    own: ClassVar[Sequence[str]] = (*LARGEST_FIRST, FACTS)
 
     @property
     def database(self) -> str:
@@ -193,6 +195,3 @@ class MariadbSchema(Schema[MariadbSession]):
 
     def existing(self) -> Existing:
         return Existing(self.database, self.size_bytes())
-
-
-load = MariadbSchema.load

@@ -27,6 +27,7 @@ from kneebench.databases.engines.postgres.launcher import (
     users_address,
 )
 from kneebench.databases.engines.postgres.log_segments import GUESS_PER_CORE_S, LogRate, LogSegments
+from kneebench.databases.engines.postgres.query_schema import schema_of
 from kneebench.databases.engines.postgres.remote import RemotePostgres
 from kneebench.databases.engines.postgres.server import PostgresServer
 from kneebench.databases.engines.postgres.server_address import DATABASE, PostgresAddress
@@ -129,7 +130,8 @@ class OwnPostgres(OwnServers):
             yield process
 
     def asked(self, files: PostgresFiles, **what: Any) -> PostgresServer:
-        return PostgresServer(**what, segments=self._segments(files))
+        schema = schema_of(self.plan.workload)
+        return PostgresServer(**what, segments=self._segments(files), schema=schema)
 
     def _segments(self, files: PostgresFiles) -> LogSegments:
         """Those of a restored server's log, as many as its settings allow."""

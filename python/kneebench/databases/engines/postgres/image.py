@@ -13,13 +13,13 @@ from kneebench.databases.engines.postgres.launcher import (
     make_cluster,
     running_server,
 )
+from kneebench.databases.engines.postgres.query_schema import schema_of
 from kneebench.databases.engines.postgres.server_address import DATABASE
 from kneebench.databases.engines.postgres.server_settings import loading, settings_text
-from kneebench.databases.engines.postgres.sql_schema import load
+from kneebench.databases.loading import Recipe
 from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.base_image import DATA
 from kneebench.databases.managed.copying import duplicate
-from kneebench.databases.tproc_c.loading import Recipe
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
 from kneebench.lab.removal import empty
@@ -50,6 +50,7 @@ def fill(
             connection.execute(f"CREATE DATABASE {DATABASE}")
         address = server.address.model_copy(update={"database": DATABASE})
         with server.with_crash_report():
+            load = schema_of(recipe.workload).load
             return load(address, recipe.workload, recipe.seed, watch)
 
 

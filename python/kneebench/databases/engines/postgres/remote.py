@@ -33,7 +33,8 @@ from kneebench.databases.engines.postgres.table import PASSWORD
 from kneebench.databases.engines.postgres.templates import Template
 from kneebench.databases.engines.postgres.whereabouts import whereabouts
 from kneebench.databases.external.image import ImageServers
-from kneebench.databases.tproc_c.loading import LARGEST_FIRST, Recipe
+from kneebench.databases.loading import Recipe
+from kneebench.databases.tproc_c.tables import LARGEST_FIRST
 from kneebench.records import Finding, Whereabouts
 
 Connection = psycopg.Connection[tuple[Any, ...]]

@@ -11,7 +11,7 @@ import psycopg
 
 from kneebench import units
 from kneebench.analysis.wording import number_of_users
-from kneebench.databases.engine import LogCalls
+from kneebench.databases.engine import Analyst, LogCalls
 from kneebench.databases.engines.postgres.address import CLIENT, connect
 from kneebench.databases.engines.postgres.log_segments import LogSegments
 from kneebench.databases.engines.postgres.readings import METERS, PostgresReadings, PostgresWaits
@@ -64,9 +64,10 @@ class PostgresServer(ServerSessions):
         timeouts: Timeouts = TIMEOUTS,
         segments: LogSegments | None = None,
         users: PostgresAddress | None = None,
+        schema: type[PostgresSchema] = PostgresSchema,
     ) -> None:
         super().__init__(address, restore_s, process, users)
-        self.warehouses = warehouses
+        self.warehouses, self._schema = warehouses, schema
         self._before, self._segments, self._timeouts = before, segments, timeouts
         self._session = connect(address, limit_s=timeouts.reading_s)
         self._side = connect(address, limit_s=timeouts.whole_s)
@@ -135,10 +136,27 @@ class PostgresServer(ServerSessions):
         return round(seen["database.commits|database"]), round(seen["database.rollbacks|database"])
 
     def checks(self, session: psycopg.Connection[tuple[Any, ...]]) -> Sequence[Check]:
-        return PostgresSchema(session).conditions(self.warehouses, self._before)
+        return self._schema(session).conditions(self.warehouses, self._before)
 
     def rows(self, session: psycopg.Connection[tuple[Any, ...]], statement: str) -> Rows:
         return session.execute(statement.encode()).fetchall()
+
+    @contextlib.contextmanager
+    def querying(self, limit_s: float) -> Iterator[Analyst]:
+        """By statement_timeout, and by a request to cancel; a server that does not answer to that
+        either is lost.
+        """
+        opened = connect(self.address, limit_s=limit_s + self._timeouts.reading_s)
+        with self.losses_reported("cannot run a query"), opened as session:
+            session.execute(f"SET statement_timeout = {round(1000 * limit_s)}".encode())
+
+            def ask(statement: str) -> Rows | None:
+                try:
+                    return self.rows(session, statement)
+                except psycopg.errors.QueryCanceled:
+                    return None
+
+            yield Analyst(ask, session.cancel)
 
     def damage(self) -> str:
         """Pages with a wrong checksum that were met since the server started, where it has

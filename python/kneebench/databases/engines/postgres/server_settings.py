@@ -80,7 +80,7 @@ def rules(plan: DatabasePlan, machine: Machine) -> dict[str, str]:
     late = short or plan.aligned
     log_mib = log_bytes(machine.cores, machine.log_space_bytes, quick=quick and not late) // MIB
     ruled = {
-        "shared_buffers": f"{cache_bytes(machine.memory_bytes, plan.workload.warehouses) // MIB}MB",
+        "shared_buffers": f"{cache_bytes(machine.memory_bytes, plan.workload.sized_as) // MIB}MB",
         "max_connections": str(connections + 24),
         "max_wal_size": f"{log_mib}MB",
         "min_wal_size": f"{log_mib // 2}MB",
@@ -98,10 +98,28 @@ def rules(plan: DatabasePlan, machine: Machine) -> dict[str, str]:
         **({"huge_pages": "off"} if machine.limited else {}),
         **LISTENING,
     }
+    if plan.workload.type == "tproc-h":
+        ruled |= _of_queries(machine)
     settings = plan.database.settings.items()
     given = {name: _text(value) for name, value in settings if name not in INITDB}
     cache = machine.cache_bytes
     return ruled | given | ({"shared_buffers": f"{cache // MIB}MB"} if cache else {})
+
+
+def _of_queries(machine: Machine) -> dict[str, str]:
+    """Settings of a server that one analyst has to himself: all cores for a query, a sixteenth of
+    memory for each of its sorts, twice that for a hash. What its processes share is in memory, not
+    in files on the storage.
+    """
+    return {
+        "min_dynamic_shared_memory": f"{machine.memory_bytes // 4 // MIB}MB",
+        "max_parallel_workers_per_gather": str(machine.cores),
+        "max_parallel_workers": str(machine.cores),
+        "max_worker_processes": str(machine.cores + 8),
+        "work_mem": f"{max(4, machine.memory_bytes // 16 // (machine.cores + 1) // MIB)}MB",
+        "effective_cache_size": f"{max(128, machine.memory_bytes // 2 // MIB)}MB",
+        "autovacuum": "off",
+    }
 
 
 def loading(ruled: Mapping[str, str]) -> dict[str, str]:

@@ -17,13 +17,14 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
+from kneebench.databases import loading
 from kneebench.databases.engines.postgres.address import CLIENT, connect
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
-from kneebench.databases.tproc_c import loading
+from kneebench.databases.loading import Step
+from kneebench.databases.schema import MARK, Schema
 from kneebench.databases.tproc_c.adopted import Existing
 from kneebench.databases.tproc_c.conditions import Broken, Condition, checks, conditions_in
-from kneebench.databases.tproc_c.loading import LARGEST_FIRST, Step
-from kneebench.databases.tproc_c.schema import MARK, Schema
+from kneebench.databases.tproc_c.tables import LARGEST_FIRST
 from kneebench.records import Check
 
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -151,7 +152,7 @@ class PostgresSchema(Schema[Connection]):
         return self.session.info.dbname
 
     def tables(self) -> dict[str, bool]:
-        return dict(self.session.execute(THERE, [MARK, list(LARGEST_FIRST)]).fetchall())
+        return dict(self.session.execute(THERE, [MARK, list(self.loaded)]).fetchall())
 
     def facts(self) -> dict[str, str]:
         if self._value("SELECT to_regclass('kneebench.image')") is None:
@@ -185,15 +186,20 @@ class PostgresSchema(Schema[Connection]):
 
     def steps(self, address: PostgresAddress) -> list[Step]:
         keys = [keys_of(table) for table in LARGEST_FIRST]
-        vacuum = [[f"VACUUM (ANALYZE) public.{table}"] for table in LARGEST_FIRST]
         return [
-            Step("keys_s", "creating keys", partial(_side_by_side, address, keys)),
-            Step("vacuum_s", "gathering statistics", partial(_side_by_side, address, vacuum)),
+            Step("keys_s", "creating keys", partial(side_by_side, address, keys)),
+            self.vacuum(address),
             Step("functions_s", "installing the functions", self.install_routines),
-            Step("checkpoint_s", "waiting for a checkpoint", self._checkpoint),
+            Step("checkpoint_s", "waiting for a checkpoint", self.checkpoint),
         ]
 
-    def _checkpoint(self) -> None:
+    def vacuum(self, address: PostgresAddress) -> Step:
+        """Statistics of all tables, with no row left that is not known to be visible."""
+        vacuum = [[f"VACUUM (ANALYZE) public.{table}"] for table in self.loaded]
+        doing = partial(side_by_side, address, vacuum)
+        return Step("vacuum_s", "gathering statistics", doing)
+
+    def checkpoint(self) -> None:
         """A server that does not let us ask for one makes its own later."""
         with contextlib.suppress(psycopg.errors.InsufficientPrivilege):
             self.session.execute("CHECKPOINT")
@@ -247,10 +253,7 @@ class PostgresSchema(Schema[Connection]):
         return (self.session.execute(query.encode()).fetchone() or (None,))[0]
 
 
-load = PostgresSchema.load
-
-
-def _side_by_side(address: PostgresAddress, groups: Sequence[Sequence[str]]) -> None:
+def side_by_side(address: PostgresAddress, groups: Sequence[Sequence[str]]) -> None:
     with contextlib.ExitStack() as stack:
         connections = [stack.enter_context(connect(address)) for _ in range(loading.STREAMS)]
         for connection in connections:

@@ -22,7 +22,7 @@ from kneebench.databases.engines.sqlserver.sql_files import batches, install_pro
 from kneebench.databases.external.engine import once_it_is_back
 from kneebench.databases.tproc_c import adopted
 from kneebench.databases.tproc_c.adopted import Existing
-from kneebench.databases.tproc_c.loading import LARGEST_FIRST
+from kneebench.databases.tproc_c.tables import LARGEST_FIRST
 from kneebench.errors import PlanError
 from kneebench.lab.journal import Journal
 from kneebench.lab.server_cleanup import undone_after

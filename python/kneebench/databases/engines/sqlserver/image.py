@@ -29,7 +29,7 @@ from kneebench.databases.engines.sqlserver.server_address import SqlServerAddres
 from kneebench.databases.engines.sqlserver.session import SqlError, SqlServerSession
 from kneebench.databases.engines.sqlserver.sql_files import HERE
 from kneebench.databases.engines.sqlserver.version import Version
-from kneebench.databases.tproc_c.loading import Recipe, require_restored, require_shape, shape_of
+from kneebench.databases.loading import Recipe, require_restored, require_shape, shape_of
 from kneebench.errors import PlanError, Refused
 from kneebench.lab.changes.database import MadeOnServer
 from kneebench.lab.journal import Journal

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from functools import partial
 
 from kneebench._core import LoadError, TableLoad
+from kneebench.databases import loading
 from kneebench.databases.engine import core_address
 from kneebench.databases.engines.sqlserver.address import explained
 from kneebench.databases.engines.sqlserver.database import connect_to, facts, note
@@ -25,8 +26,8 @@ from kneebench.databases.engines.sqlserver.sql_files import (
     making,
 )
 from kneebench.databases.engines.sqlserver.version import version_of
-from kneebench.databases.tproc_c import loading
-from kneebench.databases.tproc_c.loading import LARGEST_FIRST, Step, TableRows
+from kneebench.databases.loading import Step, TableRows
+from kneebench.databases.tproc_c.tables import LARGEST_FIRST
 from kneebench.errors import KneebenchError
 from kneebench.plan.workload import Workload
 from kneebench.records import Watch

@@ -1,5 +1,5 @@
-"""The nine tables in a session's database, ours or another tool's, as far as it is the same on all
-servers that keep a base image as a database.
+"""The workload's tables in a session's database, ours or another tool's, as far as it is the same
+on all servers that keep a base image as a database.
 
 A table that we make carries a mark. The facts of a load, and whether it came to its end, are in a
 table of their own.
@@ -12,11 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
 from kneebench._core import LoadError, TableLoad
+from kneebench.databases import loading
 from kneebench.databases.client import Client
 from kneebench.databases.engine import ServerAddress, core_address
-from kneebench.databases.tproc_c import adopted, loading
+from kneebench.databases.loading import Step, TableRows
+from kneebench.databases.tproc_c import adopted
 from kneebench.databases.tproc_c.adopted import Existing
-from kneebench.databases.tproc_c.loading import LARGEST_FIRST, Step, TableRows
+from kneebench.databases.tproc_c.tables import LARGEST_FIRST
 from kneebench.errors import KneebenchError, Refused
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.workload import Workload
@@ -34,6 +36,8 @@ class Schema(ABC, Generic[SessionOf]):
     """What the engine calls what users run."""
     filling: ClassVar[str]
     """The statement that takes a table's rows from the core."""
+    loaded: ClassVar[Sequence[str]] = LARGEST_FIRST
+    """The tables that get rows, in the order of their bytes."""
     own: ClassVar[Sequence[str]] = LARGEST_FIRST
     """The tables that a load makes."""
 
@@ -117,7 +121,7 @@ class Schema(ABC, Generic[SessionOf]):
         Raises Refused for a whole load of another shape.
         """
         known = self.facts()
-        if known.pop("state", "") != "whole" or not {*LARGEST_FIRST} <= {*self.tables()}:
+        if known.pop("state", "") != "whole" or not {*self.loaded} <= {*self.tables()}:
             return {}
         loading.require_shape(known, shape, self.database)
         return known if self.is_unused() else {}
@@ -164,7 +168,7 @@ class Schema(ABC, Generic[SessionOf]):
     def _fillings(self) -> list[TableLoad]:
         return [
             TableLoad(name=table, before=self.making(table), fill=self.filling.format(table))
-            for table in LARGEST_FIRST
+            for table in self.loaded
         ]
 
     @classmethod

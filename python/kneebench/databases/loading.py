@@ -17,40 +17,39 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from kneebench._core import Address, Dataset, LoadError, Loading, TableLoad
+from kneebench.databases.tproc_h.tables import TABLES
 from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.plan.workload import Workload
 from kneebench.records import Event, Watch
 
 ROWS_FORMAT = "1"
-"""Counts up when the same seed would give other rows."""
+"""Counts up when the same seed, or the same scale, would give other rows."""
 STREAMS = 2 if (os.cpu_count() or 1) < 6 else 3
 """order_line, stock, and with cores to spare the rest beside them; each keeps a core of the server
 busy."""
-LARGEST_FIRST = (
-    "order_line",
-    "stock",
-    "customer",
-    "orders",
-    "history",
-    "new_order",
-    "item",
-    "district",
-    "warehouse",
-)
-"""The nine tables in the order of their bytes: what is started first ends first."""
 CANCEL_LIMIT_S = 60.0
 
 Connection = TypeVar("Connection")
 
 
 def shape_of(workload: Workload, seed: int) -> dict[str, str]:
-    """What a load is known by."""
+    """What a load is known by; the rows of TPROC-H follow from their scale alone."""
+    if workload.type == "tproc-h":
+        scale = f"{workload.scale:g}"
+        return {"workload": workload.type, "scale": scale, "rows_format": ROWS_FORMAT}
     return {
         "warehouses": str(workload.warehouses),
         "profile": workload.profile,
         "seed": str(seed),
         "rows_format": ROWS_FORMAT,
     }
+
+
+def dataset_of(workload: Workload, seed: int) -> Dataset:
+    """The rows that the core makes for it."""
+    if workload.type == "tproc-h":
+        return Dataset.tproc_h(scale=workload.scale)
+    return Dataset.tproc_c(warehouses=workload.warehouses, profile=workload.profile, seed=seed)
 
 
 def require_shape(found: Mapping[str, str], shape: Mapping[str, str], database: str) -> None:
@@ -97,19 +96,17 @@ def load_rows(
 
     Raises what `refusal` makes of "cannot load the tables" and the server's error.
     """
-    began, warehouses = time.monotonic(), rows.workload.warehouses
+    began = time.monotonic()
     loading = Loading(
         address=rows.address,
-        dataset=Dataset.tproc_c(
-            warehouses=warehouses, profile=rows.workload.profile, seed=rows.seed
-        ),
+        dataset=dataset_of(rows.workload, rows.seed),
         streams=STREAMS,
         tables=list(rows.tables),
     )
     loading.start()
     try:
         while not loading.wait(0.5):
-            watch(progress_of(loading.progress(), warehouses, time.monotonic() - began))
+            watch(progress_of(loading.progress(), rows.workload, time.monotonic() - began))
     except LoadError as error:
         raise refusal("cannot load the tables", error) from error
     except BaseException:
@@ -132,17 +129,15 @@ def _stop(loading: Loading) -> None:
         loading.wait(CANCEL_LIMIT_S)
 
 
-def progress_of(done: Mapping[str, int], warehouses: int, elapsed_s: float) -> Event:
+def progress_of(done: Mapping[str, int], workload: Workload, elapsed_s: float) -> Event:
     """What is shown of a load: its share, its rates and the time left."""
     share = min(1.0, done["rows"] / done["rows_total"])
-    rates = {
-        "rows_per_s": done["rows"] / elapsed_s,
-        "bytes_per_s": done["bytes"] / elapsed_s,
-        "warehouses_per_min": 60 * warehouses * share / elapsed_s,
-    }
+    rates = {"rows_per_s": done["rows"] / elapsed_s, "bytes_per_s": done["bytes"] / elapsed_s}
+    if workload.type == "tproc-c":
+        rates["warehouses_per_min"] = 60 * workload.warehouses * share / elapsed_s
     return Event(
         kind="progress",
-        doing=f"loading {warehouses} warehouses",
+        doing=f"loading {workload.size}",
         share=share,
         left_s=elapsed_s * (1 - share) / share if share else None,
         data={"rows": done["rows"], **rates},
@@ -234,10 +229,11 @@ class Recipe(NamedTuple):
     def key(self) -> str:
         """The image's name: readable, and a hash of everything."""
         workload = self.workload
-        shape = [
-            *(FORMAT, ROWS_FORMAT, self.version, self.fixed),
-            *(workload.warehouses, workload.profile, self.seed, sql_hash(self.sql)),
-        ]
+        of: list[object] = [workload.warehouses, workload.profile, self.seed]
+        short = f"{workload.warehouses}w-{workload.profile}"
+        if workload.type == "tproc-h":
+            of = [workload.type, workload.scale, str(TABLES)]
+            short = f"h{workload.scale:g}"
+        shape = [FORMAT, ROWS_FORMAT, self.version, self.fixed, *of, sql_hash(self.sql)]
         digest = hashlib.sha256(json.dumps(shape, sort_keys=True).encode()).hexdigest()[:12]
-        name = f"{self.engine}-{self.version}"
-        return f"{name}-{workload.warehouses}w-{workload.profile}-{digest}"
+        return f"{self.engine}-{self.version}-{short}-{digest}"

@@ -1,0 +1,313 @@
+"""Times of TPROC-H's queries: of each configuration, against the baseline's, and what limits them.
+
+A query is run cold, with none of its data in memory, and then once more. As far as the second run
+takes less time, reads took the difference: that is what a faster drive can save. Runs are paired by
+pass, in which both configurations had the same parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import exp, log
+from statistics import fmean, median
+from typing import Any, NamedTuple
+
+from kneebench.analysis.comparison import baseline
+from kneebench.analysis.estimate import estimate, paired_ratio
+from kneebench.analysis.wording import (
+    capital,
+    has_interval,
+    listed,
+    percent,
+    times,
+    times_another,
+    times_with_interval,
+)
+from kneebench.records import Climb, Estimate, Phase, Results, Rung
+from kneebench.units import significant, time
+
+READS_LIMIT = 1.25
+"""Times its time with its data in memory: from here on reads are what a query mostly waits for."""
+STILL_READ = 0.5
+"""Of the bytes of the cold run: a second run that reads more has not found its data in memory."""
+HOUR_S = 3600.0
+
+
+class QueryFigures(NamedTuple):
+    """A query on a configuration. `took_s`: as the plan has it, cold or warm; `warm_s`: with what
+    the run before it left in memory, None where that still read; `read_bytes_per_s`: at the
+    devices, None without any; `raw_share`: of what fio reads there; `cores`: how many it kept busy;
+    `cancelled`: runs beyond the plan's limit.
+    """
+
+    number: int
+    took_s: Estimate | None
+    warm_s: Estimate | None
+    read_bytes_per_s: float | None
+    raw_share: float | None
+    cores: float | None
+    cancelled: int
+
+    @property
+    def without_reads(self) -> float | None:
+        """How many times as fast it is with its data in memory."""
+        if not self.took_s or not self.warm_s:
+            return None
+        return self.took_s.value / self.warm_s.value
+
+    @property
+    def limit(self) -> str:
+        """What limits it, in a word; empty where that is not known. Without a device, as in a
+        storage in memory, nothing is read: what a first run takes longer is work of the cores.
+        """
+        if self.without_reads is None:
+            return ""
+        reads = self.read_bytes_per_s and self.without_reads >= READS_LIMIT
+        return "reads" if reads else "cores"
+
+
+def measured_phase(results: Results) -> Phase:
+    """The phase whose times are quoted: the cold runs, if there are any."""
+    cold = any(climb.of("query") for climb in results.climbs)
+    return "query" if cold else "warm_query"
+
+
+def numbers(results: Results) -> tuple[int, ...]:
+    """The queries that were run, in their order."""
+    every = (rung.order.query for climb in results.climbs for rung in climb.rungs)
+    return tuple(sorted({number for number in every if number}))
+
+
+def runs(climb: Climb, phase: Phase, number: int) -> list[Rung]:
+    """The valid runs of a query."""
+    return [one for one in climb.of(phase) if one.order.query == number and not one.invalid]
+
+
+def _took_s(rung: Rung) -> float:
+    return rung.tally.window_s
+
+
+def figures(climb: Climb, phase: Phase, number: int) -> QueryFigures:
+    """Those of one query on one configuration."""
+    some, again = runs(climb, phase, number), runs(climb, "warm_query", number)
+    rates = [rate for one in some if (rate := one.quantity("device.read_bytes")) is not None]
+    cores = [used for one in some if (used := _cores(one)) is not None]
+    read = median(rates) if rates else None
+    raw = _raw_bytes_per_s(climb)
+    every = [one for one in climb.of(phase) if one.order.query == number]
+    return QueryFigures(
+        number,
+        estimate([*map(_took_s, some)]) if some else None,
+        estimate([*map(_took_s, again)]) if phase == "query" and _in_memory(some, again) else None,
+        read,
+        read / raw if raw and read is not None else None,
+        median(cores) if cores else None,
+        sum(any(remark.kind == "cancelled" for remark in one.remarks) for one in every),
+    )
+
+
+def _cores(rung: Rung) -> float | None:
+    """Cores that the server kept busy."""
+    used = rung.quantities.get("processes.cpu")
+    return used.sources.get("server") if used else None
+
+
+def _in_memory(cold: Sequence[Rung], again: Sequence[Rung]) -> bool:
+    """Whether the runs after the cold ones found their data in memory."""
+    if not cold or not again:
+        return False
+    return median(map(_read_bytes, again)) <= STILL_READ * median(map(_read_bytes, cold))
+
+
+def _read_bytes(rung: Rung) -> float:
+    return (rung.quantity("device.read_bytes") or 0.0) * rung.tally.window_s
+
+
+def _raw_bytes_per_s(climb: Climb) -> float | None:
+    """What fio reads there in sequence; None where that was not measured."""
+    rows = climb.raw.profile.rows if climb.raw else ()
+    scans = [row.iops * row.block_bytes for row in rows if row.kind == "scan" and not row.invalid]
+    return max(scans, default=None)
+
+
+def query_speed(climb: Climb, against: Climb, phase: Phase, number: int) -> Estimate | None:
+    """How many times as fast a query was as on another configuration, by pass."""
+    other = {one.order.repeat: one for one in runs(against, phase, number)}
+    pairs = [
+        (other[one.order.repeat], one)
+        for one in runs(climb, phase, number)
+        if one.order.repeat in other
+    ]
+    if not pairs:
+        return None
+    return paired_ratio(*([_took_s(pair[side]) for pair in pairs] for side in (0, 1)))
+
+
+def speed(climb: Climb, against: Climb, phase: Phase) -> Estimate | None:
+    """The same over all queries: the geometric mean of their ratios in each pass, so that every
+    query counts alike.
+    """
+    ratios = [*_by_pass(climb.of(phase), against.of(phase))]
+    return estimate(ratios) if ratios else None
+
+
+def _by_pass(some: Sequence[Rung], others: Sequence[Rung]) -> Iterator[float]:
+    """The geometric mean of the ratios of each whole pass."""
+    own, other = (
+        {(one.order.repeat, one.order.query): _took_s(one) for one in side if not one.invalid}
+        for side in (some, others)
+    )
+    both = own.keys() & other.keys()
+    every = {query for _, query in both}
+    for repeat in sorted({repeat for repeat, _ in both}):
+        here = [key for key in both if key[0] == repeat]
+        if len(here) == len(every):
+            yield exp(fmean(log(other[key] / own[key]) for key in here))
+
+
+def pass_s(climb: Climb, phase: Phase, of: Sequence[int]) -> float | None:
+    """The time of a pass, as the sum of its queries' means; None where one has no time."""
+    found = [figures(climb, phase, number).took_s for number in of]
+    return sum(one.value for one in found if one) if all(found) else None
+
+
+def power_per_hour(climb: Climb, phase: Phase, of: Sequence[int]) -> float | None:
+    """Queries per hour, by the geometric mean of their times; None where one has no time."""
+    found = [figures(climb, phase, number).took_s for number in of]
+    if not all(found):
+        return None
+    return HOUR_S / exp(fmean(log(one.value) for one in found if one))
+
+
+def precise(rungs: Sequence[Rung], wanted: float) -> tuple[bool, str]:
+    """(whether each configuration is compared with the first as precisely as wanted, the widest
+    half-width so far in words).
+    """
+    phase: Phase = "query" if any(one.order.phase == "query" for one in rungs) else "warm_query"
+    ids = dict.fromkeys(one.order.configuration for one in rungs)
+    sides = [
+        [one for one in rungs if one.order.configuration == id_ and one.order.phase == phase]
+        for id_ in ids
+    ]
+    ratios = [[*_by_pass(side, sides[0])] for side in sides[1:]]
+    found = [estimate(one) for one in ratios if one]
+    passes = max((one.order.repeat for one in rungs), default=0)
+    if len(found) < len(ratios) or not all(map(has_interval, found)) or not ratios:
+        return not ratios, f"pass {passes} measured"
+    widest = max((one.high / one.low) ** 0.5 - 1 for one in found)
+    return widest <= wanted, f"after {passes} passes: half-width {percent(round(widest, 3))}"
+
+
+# In words.
+
+
+def of_queries(of: Sequence[int]) -> str:
+    """The queries of a campaign within a sentence.
+
+    >>> of_queries((1, 6)), of_queries(range(1, 23)), of_queries((6,))
+    ('queries 1 and 6', 'the 22 queries', 'query 6')
+    """
+    if len(of) == 22:
+        return "the 22 queries"
+    names = listed([*map(str, of)])
+    return f"queries {names}" if len(of) > 1 else f"query {names}"
+
+
+def compared(results: Results) -> dict[str, tuple[Climb, Estimate]]:
+    """By configuration: it, and its speed over that of the baseline's storage under the same
+    constraint and with the same database.
+    """
+    phase, base = measured_phase(results), baseline(results)
+    bases = {
+        _beside(climb): climb for climb in results.climbs if climb.configuration.storage == base
+    }
+    found = {}
+    for climb in results.climbs:
+        against = bases.get(_beside(climb))
+        if against and against is not climb and (ratio := speed(climb, against, phase)):
+            found[climb.id] = climb, ratio
+    return found
+
+
+def _beside(climb: Climb) -> tuple[str, str]:
+    return climb.configuration.database, climb.configuration.constraint
+
+
+def query_title(results: Results) -> str:
+    """The answer: the speed that is farthest from the baseline's, or the time of a pass."""
+    of, phase, base = numbers(results), measured_phase(results), baseline(results)
+    if not of:
+        return "No query was run"
+    if found := compared(results):
+        climb, ratio = max(found.values(), key=lambda one: abs(log(one[1].value)))
+        name = capital(climb.configuration.name)
+        if has_interval(ratio) and ratio.low <= 1 <= ratio.high:
+            return f"No difference shown between {climb.configuration.name} and {base}"
+        return f"{name}: {times_another(times(ratio.value), base, 'speed')} over {of_queries(of)}"
+    climb = results.climbs[0]
+    took_s = pass_s(climb, phase, of)
+    name = capital(climb.configuration.name)
+    return (
+        f"{name}: {of_queries(of)} in {time(took_s)}" if took_s else f"{name}: not all queries ran"
+    )
+
+
+def query_subtitle(results: Results) -> str:
+    """The interval of the title's figure, and what limits the queries."""
+    found, phase = compared(results), measured_phase(results)
+    cold = "each query begins with none of its data in memory" if phase == "query" else ""
+    sure = [
+        f"{climb.configuration.name}: {times_with_interval(ratio)} by the geometric mean"
+        for climb, ratio in found.values()
+    ]
+    return ". ".join(capital(one) for one in (*sure, cold, *limits_said(results)) if one)
+
+
+def limits_said(results: Results) -> Iterator[str]:
+    """What limits the queries of each configuration."""
+    of, phase = numbers(results), measured_phase(results)
+    for climb in results.climbs:
+        each = [figures(climb, phase, number) for number in of]
+        parts = [
+            f"{word} limit {of_queries([one.number for one in each if one.limit == word])}"
+            for word in ("reads", "cores")
+            if any(one.limit == word for one in each)
+        ]
+        if parts:
+            yield f"on {climb.configuration.name}, {' and '.join(parts)}"
+
+
+def query_line(results: Results) -> str:
+    """The finding in a line, with its interval."""
+    said = [
+        f"{climb.configuration.name}: {times_with_interval(ratio)}"
+        for climb, ratio in compared(results).values()
+    ]
+    return "; ".join(said) or query_title(results)
+
+
+def query_document(results: Results) -> dict[str, Any]:
+    """The figures of all queries by configuration, for programs; empty for TPROC-C."""
+    of, phase, found = numbers(results), measured_phase(results), compared(results)
+    return {
+        climb.id: {
+            "pass_s": pass_s(climb, phase, of),
+            "queries_per_hour": power_per_hour(climb, phase, of),
+            "speed": found[climb.id][1] if climb.id in found else None,
+            "queries": [
+                {**one._asdict(), "without_reads": one.without_reads, "limit": one.limit}
+                for one in (figures(climb, phase, number) for number in of)
+            ],
+        }
+        for climb in results.climbs
+        if of
+    }
+
+
+def megabytes(bytes_per_s: float | None) -> str:
+    """A rate for people; a dash where there is none.
+
+    >>> megabytes(423e6), megabytes(None)
+    ('423', '–')
+    """
+    return "–" if bytes_per_s is None else significant(bytes_per_s / 1e6)

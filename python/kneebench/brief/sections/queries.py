@@ -1,0 +1,193 @@
+"""TPROC-H: each query's speed against the baseline's, its time, its reads and what limits it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kneebench import units
+from kneebench.analysis.query_times import (
+    QueryFigures,
+    compared,
+    figures,
+    measured_phase,
+    megabytes,
+    numbers,
+    of_queries,
+    pass_s,
+    power_per_hour,
+    query_speed,
+)
+from kneebench.analysis.wording import capital, percent, times_another, times_with_interval
+from kneebench.brief import chart_theme
+from kneebench.brief.bars import interval_ends, reach, whisker_marks
+from kneebench.brief.section import Column, Figure, Row, Section, Table, columns
+from kneebench.brief.view_model import ViewModel
+from kneebench.records import Climb, Estimate
+from kneebench.units import NOTHING
+
+COLD = "Each query begins with none of its data in memory: its server was started again."
+WARM = "In memory: the same query run once more; a dash where that still read its data."
+
+
+def section(view: ViewModel) -> Section | None:
+    """None for a campaign of TPROC-C."""
+    of = numbers(view.results)
+    if not of:
+        return None
+    drawn = [found for found in (_speeds(view, of), _rates(view, of)) if found]
+    return Section(
+        name="queries",
+        title="Queries",
+        figures=tuple(drawn),
+        tables=(_passes(view, of), _each(view, of)),
+    )
+
+
+def _speeds(view: ViewModel, of: tuple[int, ...]) -> Figure | None:
+    """Bars of speed by query, with whiskers; None for one configuration."""
+    phase, found = measured_phase(view.results), compared(view.results)
+    if not found:
+        return None
+    base, rows = view.base, list[dict[str, Any]]()
+    for climb, _ in found.values():
+        for number in of:
+            if ratio := query_speed(climb, base, phase, number):
+                rows.append({"name": view.name(climb.id), "query": number, **_bar(ratio)})
+    first, ratio = next(iter(found.values()))
+    said = times_another(times_with_interval(ratio), view.name(base.id), "speed")
+    title = f"{capital(view.name(first.id))}: {said} over {of_queries(of)}"
+    return Figure(
+        name="query-speeds",
+        number="Fig. Q1",
+        title=title,
+        caption=(
+            f"Speed of each query, {view.name(base.id)} = 1; whiskers are 95% CIs over passes. The"
+            f" title has the geometric mean over {of_queries(of)}. {COLD}"
+        ),
+        alt=f"Bars of speed by query. {title}.",
+        spec=_grouped(view, rows, f"Speed, {view.name(base.id)} = 1"),
+    )
+
+
+def _bar(of: Estimate) -> dict[str, Any]:
+    low, high = interval_ends(of)
+    return {"value": of.value, "low": low, "high": high}
+
+
+def _rates(view: ViewModel, of: tuple[int, ...]) -> Figure | None:
+    """Bars of bytes read per second by query; None where nothing was read."""
+    phase = measured_phase(view.results)
+    rows = [
+        {"name": view.name(climb.id), "query": one.number, **_rate(one)}
+        for climb in view.climbs
+        for one in (figures(climb, phase, number) for number in of)
+        if one.read_bytes_per_s
+    ]
+    if not rows:
+        return None
+    title = f"Up to {units.significant(max(row['value'] for row in rows))} MB/s read by a query"
+    return Figure(
+        name="query-reads",
+        number="Fig. Q2",
+        title=title,
+        caption=(
+            "Bytes read per second at the devices over each query's whole time, the middle one of"
+            " its runs. Table: the share of what fio reads there in sequence."
+        ),
+        alt=f"Bars of MB/s by query. {title}.",
+        spec=_grouped(view, rows, "MB/s read"),
+    )
+
+
+def _rate(one: QueryFigures) -> dict[str, Any]:
+    return {"value": (one.read_bytes_per_s or 0.0) / 1e6, "low": None, "high": None}
+
+
+def _grouped(view: ViewModel, rows: list[dict[str, Any]], title: str) -> dict[str, Any]:
+    """Bars side by side for each query."""
+    import altair as alt
+
+    scale = alt.Scale(domain=[0, 1.05 * reach((row["value"], row["high"]) for row in rows)])
+    x = alt.X("query:O", title="Query", axis=alt.Axis(labelAngle=0))
+    offset = alt.XOffset("name:N", sort=view.names)
+    shared = chart_theme.chart(rows).encode(x=x, xOffset=offset)
+    legend = chart_theme.legend(view.names, "square")
+    drawn = alt.layer(
+        shared.mark_bar().encode(
+            y=alt.Y("value:Q", title=title, scale=scale),
+            color=chart_theme.colour_by_name(view.names, view.colours, legend),
+        ),
+        *whisker_marks(shared, "y", scale, length=5),
+        width=chart_theme.WIDTH,
+        height=chart_theme.HEIGHT,
+    )
+    return chart_theme.specification(drawn)
+
+
+def _passes(view: ViewModel, of: tuple[int, ...]) -> Table:
+    """A row for each configuration."""
+    phase, found = measured_phase(view.results), compared(view.results)
+    rows = []
+    for climb in view.climbs:
+        took_s, per_hour = pass_s(climb, phase, of), power_per_hour(climb, phase, of)
+        ratio = found[climb.id][1] if climb.id in found else None
+        cells = (
+            view.name(climb.id),
+            NOTHING if took_s is None else units.time(took_s),
+            NOTHING if per_hour is None else units.significant(per_hour),
+            times_with_interval(ratio) if ratio else "1x" if view.is_base(climb) else NOTHING,
+        )
+        rows.append(Row(cells=cells, tone="strong" if climb is view.base else "plain"))
+    caption = (
+        f"Pass: the sum of the times of {of_queries(of)}, one after the other. Queries per hour and"
+        f" speed: by the geometric mean of their times, so that each counts alike."
+    )
+    titles = ("Storage", ">Pass", ">Queries per hour", ">Speed (95% CI)")
+    return Table(caption=caption, columns=columns(*titles), rows=tuple(rows))
+
+
+def _each(view: ViewModel, of: tuple[int, ...]) -> Table:
+    """A row for each query on each configuration."""
+    phase = measured_phase(view.results)
+    rows = tuple(
+        _row(view, climb, figures(climb, phase, number)) for number in of for climb in view.climbs
+    )
+    caption = (
+        f"Time: with its 95% CI. {WARM if phase == 'query' else ''} MB/s: read at the devices over"
+        " its whole time; of fio: that as a share of what fio reads there in sequence (128 KiB, 32"
+        " at a time). Cores: that the server kept busy. Limit: reads, if it is at least 1.25 times"
+        " as fast with its data in memory; a faster drive helps these queries alone."
+    )
+    return Table(caption=caption, columns=COLUMNS, rows=rows)
+
+
+COLUMNS = (
+    Column(title="Query"),
+    Column(title="Storage", number=False),
+    Column(title="Time"),
+    Column(title="In memory"),
+    Column(title="MB/s"),
+    Column(title="Of fio"),
+    Column(title="Cores"),
+    Column(title="Limit", number=False),
+)
+
+
+def _row(view: ViewModel, climb: Climb, one: QueryFigures) -> Row:
+    cells = (
+        str(one.number),
+        view.name(climb.id),
+        f"{one.cancelled} cancelled" if one.took_s is None else _time(one.took_s),
+        units.time(one.warm_s.value) if one.warm_s else NOTHING,
+        megabytes(one.read_bytes_per_s),
+        percent(round(one.raw_share, 2)) if one.raw_share is not None else NOTHING,
+        NOTHING if one.cores is None else f"{one.cores:.1f}",
+        one.limit or NOTHING,
+    )
+    return Row(cells=cells, tone="light" if one.took_s is None else "plain")
+
+
+def _time(of: Estimate) -> str:
+    if interval_ends(of)[0] is None:
+        return units.time(of.value)
+    return f"{units.time(of.value)} ({units.time(of.low)} to {units.time(of.high)})"

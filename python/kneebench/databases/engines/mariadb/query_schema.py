@@ -1,0 +1,77 @@
+"""The eight tables of TPROC-H in a session's database.
+
+Rows come in the order of the primary key, by which InnoDB stores a table (sql_schema.py); then an
+index for each reference that no key begins with, and foreign keys, which are not checked: rows that
+dbgen makes fit each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from kneebench.databases.engines.mariadb.server_address import MariadbAddress
+from kneebench.databases.engines.mariadb.sql_schema import FACTS, MariadbSchema
+from kneebench.databases.loading import Step
+from kneebench.databases.schema import MARK
+from kneebench.databases.tproc_h.tables import LARGEST_FIRST, TABLES, rows_check
+from kneebench.plan.workload import Workload
+from kneebench.records import Check
+
+COUNT = "SELECT count(*) FROM {}"
+KIND = "ENGINE = InnoDB DEFAULT CHARACTER SET ascii COLLATE ascii_bin"
+
+
+class MariadbQuerySchema(MariadbSchema):
+    """What is made of them."""
+
+    loaded, own = LARGEST_FIRST, (*LARGEST_FIRST, FACTS)
+
+    def is_unused(self) -> bool:
+        """Queries change nothing."""
+        return True
+
+    def making(self, table: str) -> list[str]:
+        shape = TABLES[table]
+        columns = f"{shape.declaration}, PRIMARY KEY ({', '.join(shape.key)})"
+        return [f"CREATE TABLE {table} ({columns}) {KIND} COMMENT = '{MARK}'"]
+
+    def steps(self, address: MariadbAddress) -> list[Step]:
+        analyze = f"ANALYZE NO_WRITE_TO_BINLOG TABLE {', '.join(LARGEST_FIRST)}"
+        return [
+            Step("keys_s", "creating keys", self._refer),
+            Step("statistics_s", "gathering statistics", partial(self.session.run, analyze)),
+        ]
+
+    def _refer(self) -> None:
+        self.session.run("SET SESSION foreign_key_checks = 0")
+        for table in LARGEST_FIRST:
+            if added := [*_added(table)]:
+                self.session.run(f"ALTER TABLE {table} {', '.join(added)}")
+
+    def install_routines(self) -> None:
+        """Queries are plain SQL."""
+
+    def conditions(self, warehouses: int, before: Sequence[Check] | None = None) -> list[Check]:
+        """All rows of the load are there, and no others."""
+        counts = (self.session.value(COUNT.format(table)) for table in LARGEST_FIRST)
+        return [rows_check(sum(map(int, counts)), int(self.facts()["rows"]))]
+
+
+def _added(table: str) -> list[str]:
+    """Indexes and foreign keys of a table, as they are added to it."""
+    shape = TABLES[table]
+    return [
+        *(f"ADD INDEX ({', '.join(own)})" for own in shape.indexed),
+        *(_foreign_key(own, other) for own, other in shape.refers.items()),
+    ]
+
+
+def _foreign_key(own: Sequence[str], other: str) -> str:
+    key = ", ".join(TABLES[other].key)
+    return f"ADD FOREIGN KEY ({', '.join(own)}) REFERENCES {other} ({key})"
+
+
+def schema_of(workload: Workload) -> type[MariadbSchema]:
+    """The tables of a workload."""
+    return MariadbQuerySchema if workload.type == "tproc-h" else MariadbSchema

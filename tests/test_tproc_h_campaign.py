@@ -1,0 +1,143 @@
+"""Campaigns of TPROC-H on real servers: passes over two queries, from cold and once more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from kneebench import Plan, load, run
+from kneebench.analysis.outcome import exit_code, failed_checks
+from kneebench.analysis.query_times import figures, numbers, query_speed, speed
+from kneebench.brief.page import Brief
+from kneebench.cli import app
+from kneebench.databases.tproc_h import answers
+from kneebench.errors import CheckFailed, KneebenchError
+from kneebench.plan.reader import parse_plan
+from tests.loaded import shared_images
+
+PLAN: dict[str, Any] = {
+    "question": "How fast does my database scan?",
+    "workload": {"type": "tproc-h", "scale": 0.02, "queries": [6, 1]},
+    "ladder": {"repeats": 2},
+    "meters": ["cores", "devices", "processes", "pressure", "waits"],
+}
+
+
+def plan_on(place: Path, engine: str, **workload: object) -> Plan:
+    storages = {name: {"path": str(place / name)} for name in ("disk", "other")}
+    for name in storages:
+        (place / name).mkdir(exist_ok=True)
+    database = {"engine": engine, "base_image_path": str(shared_images())}
+    changed = {**PLAN["workload"], **workload}
+    return Plan.model_validate(
+        {**PLAN, "database": database, "storages": storages, "workload": changed}
+    )
+
+
+@pytest.fixture(scope="module", params=["postgres", "mariadb"])
+def measured(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    place = tmp_path_factory.mktemp("queries")
+    return run(plan_on(place, request.param), folder=place)
+
+
+def test_each_query_is_run_cold_and_once_more_on_each_storage_in_each_pass(measured: Any) -> None:
+    found = [
+        (rung.order.configuration, rung.order.repeat, rung.order.query, rung.order.phase)
+        for climb in measured.climbs
+        for rung in climb.rungs
+    ]
+    assert len(found) == len({*found}) == 2 * 2 * 2 * 2
+    assert numbers(measured) == (1, 6)
+
+
+def test_every_answer_is_right_and_all_rows_are_there(measured: Any) -> None:
+    checks = [check for climb in measured.climbs for rung in climb.rungs for check in rung.checks]
+    assert {check.name for check in checks} == {"answer"}
+    assert len(checks) == 16
+    assert all(check.passed for check in checks)
+    rows = [check for climb in measured.climbs for check in climb.checks]
+    assert [(one.name, one.passed) for one in rows] == [("rows", True)] * 2
+
+
+def test_a_cold_run_reads_its_data_and_the_next_one_finds_it_in_memory(measured: Any) -> None:
+    """By what its devices read, of two passes the less disturbed one."""
+    for number in (1, 6):
+        cold, again = (
+            min(
+                rung.quantities["device.read_bytes"].value * rung.tally.window_s
+                for rung in measured.climbs[0].of(phase)
+                if rung.order.query == number
+            )
+            for phase in ("query", "warm_query")
+        )
+        assert cold > 10e6, "more than half of lineitem"
+        assert again < cold / 2
+
+
+def test_storages_are_compared_by_pairs_of_passes(measured: Any) -> None:
+    disk, other = measured.climbs
+    each = [query_speed(other, disk, "query", number) for number in (1, 6)]
+    whole = speed(other, disk, "query")
+    assert whole and all(each)
+    assert whole.n == 2
+    product = each[0].value * each[1].value
+    assert whole.value == pytest.approx(product**0.5, rel=1e-6)
+    assert figures(disk, "query", 6).took_s.n == 2
+
+
+def test_the_brief_has_the_queries_and_no_new_orders(measured: Any, tmp_path: Path) -> None:
+    page = Brief(load(measured.folder)).html()
+    assert "over queries 1 and 6" in page or "No difference shown" in page
+    assert "Derived from TPC-H" in page
+    assert "NOPM" not in page
+    assert "New-Order" not in page
+
+
+def test_a_wrong_answer_is_a_failed_check_and_exit_code_4(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = answers.Reference.answer
+    monkeypatch.setattr(
+        answers.Reference, "answer", lambda self, statement: [*right(self, statement), ("1",)]
+    )
+    results = run(plan_on(tmp_path, "postgres", queries=[6], cache="warm"), folder=tmp_path)
+    assert exit_code(results) == CheckFailed.exit_code == 4
+    assert "disk, warm query 6: The answer of query 6 has 1 row in place of 2." in [
+        *failed_checks(results)
+    ]
+
+
+def test_a_query_beyond_its_limit_is_cancelled_and_named(tmp_path: Path) -> None:
+    plan = plan_on(tmp_path, "postgres", queries=[1], query_limit="20ms", cache="warm")
+    results = run(plan, folder=tmp_path)
+    runs = [rung for climb in results.climbs for rung in climb.rungs]
+    assert all("query 1 was cancelled after 0.02 s" in rung.invalid for rung in runs)
+    assert all(rung.tally.window.failed == 1 for rung in runs)
+    assert figures(results.climbs[0], "warm_query", 1).cancelled == 2
+    page = Brief(results).html()
+    assert "cancelled" in page
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ('type = "tproc-h"\nwarehouses = 8', 'not with type = "tproc-h"'),
+        ("scale = 10", 'not with type = "tproc-c"'),
+        ('type = "tproc-h"\nqueries = [23]', "22"),
+    ],
+)
+def test_a_plan_that_mixes_both_workloads_is_refused_with_the_key(written: str, said: str) -> None:
+    text = f'storages.disk.path = "."\n[workload]\n{written}\n'
+    with pytest.raises(KneebenchError) as caught:
+        parse_plan(text)
+    assert said in str(caught.value)
+
+
+def test_check_says_what_will_be_run_and_refuses_a_server_by_url(tmp_path: Path) -> None:
+    file = tmp_path / "plan.toml"
+    file.write_text('[workload]\ntype = "tproc-h"\n[storages]\ndisk = { path = "." }\n')
+    shown = CliRunner().invoke(app, ["check", str(file)])
+    assert "the 22 queries, cold" in " ".join(shown.output.split())
