@@ -114,5 +114,5 @@ def test_a_mistyped_preset_names_the_one_that_was_perhaps_meant() -> None:
 
 def test_a_preset_is_a_plan_by_its_name() -> None:
     assert kneebench.preset("quick").question
-    with pytest.raises(kneebench.UnknownPart, match="quick, running, server, simulated"):
+    with pytest.raises(kneebench.UnknownPart, match="quick, running, scan, server, simulated"):
         kneebench.preset("slow")

@@ -135,6 +135,7 @@ def test_a_storage_is_profiled_in_its_directory_and_nothing_is_left(tmp_path: Pa
         ("write", 1),
         ("write", 4),
         ("write", 16),
+        ("scan", 32),
         ("log", 1),
     ]
     assert all(one.iops > 0 and one.mean_s > 0 for one in found.rows)
@@ -149,7 +150,7 @@ def test_a_storage_that_is_nearly_full_is_profiled_with_a_smaller_file(tmp_path:
         found = storage_profile([place], "profiling", lambda event: None, seconds=1)
         assert found is not None
         assert 32 * MIB < found.file_bytes < 64 * MIB
-        assert {one.kind for one in found.rows if one.iops} == {"read", "write", "log"}
+        assert {one.kind for one in found.rows if one.iops} == {"read", "write", "log", "scan"}
         (place / "data").write_bytes(bytes(100 * MIB))
         with pytest.raises(PlanError, match=r"32 MiB needed, .* free"):
             storage_profile([place], "profiling", lambda event: None)

@@ -21,6 +21,7 @@ import pytest
 from kneebench.databases.engines.postgres import image as images
 from kneebench.databases.engines.postgres.engine import OwnPostgres, server_account
 from kneebench.databases.engines.postgres.launcher import make_cluster, running_server
+from kneebench.databases.engines.postgres.sql_schema import PostgresSchema
 from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.ownership import home
 from kneebench.databases.several import engine_of
@@ -64,7 +65,7 @@ def bench() -> Iterator[Path]:
         there = Path(folder)
         there.chmod(0o755)
         with pytest.MonkeyPatch.context() as building:
-            building.setattr(images, "load", without_rows)
+            building.setattr(PostgresSchema, "load", without_rows)
             engine(there).prepare(unwatched)
         yield there
 
@@ -206,7 +207,7 @@ def test_what_the_account_plants_while_the_image_is_built_never_becomes_part_of_
             )
             return {}
 
-        monkeypatch.setattr(images, "load", plant)
+        monkeypatch.setattr(PostgresSchema, "load", plant)
         with pytest.raises(Refused, match=what):
             engine(Path(folder)).prepare(unwatched)
         assert planted
@@ -264,7 +265,7 @@ def test_the_configuration_is_not_written_through_links_of_the_account(
         )
 
     monkeypatch.setattr(images, "make_cluster", attacked)
-    monkeypatch.setattr(images, "load", without_rows)
+    monkeypatch.setattr(PostgresSchema, "load", without_rows)
     with tempfile.TemporaryDirectory(prefix="kneebench-account-") as folder:
         Path(folder).chmod(0o755)
         engine(Path(folder)).prepare(unwatched)

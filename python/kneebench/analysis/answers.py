@@ -42,6 +42,7 @@ from kneebench.analysis.power import doubts
 from kneebench.analysis.price import prices_of_work
 from kneebench.analysis.proof import bottlenecks
 from kneebench.analysis.quantity_ratio import MEAN, NOPM
+from kneebench.analysis.query_streams import stream_document
 from kneebench.analysis.query_times import query_document
 from kneebench.analysis.quoted_load import REPEATED, limit_caveats, quoted_loads
 from kneebench.analysis.still_steady import still_steady
@@ -107,6 +108,7 @@ def answers(results: Results) -> dict[str, Any]:
             "still_warming": never_steady(results),
             "still_steady": still_steady(results),
             "queries": query_document(results),
+            "streams": stream_document(results),
         }
     )
     return found

@@ -16,6 +16,7 @@ from kneebench.analysis.levelling_words import answer, finding, titles
 from kneebench.analysis.power import PER_NOPM, doubts
 from kneebench.analysis.price import PER_WORK
 from kneebench.analysis.quantity_ratio import NOPM
+from kneebench.analysis.query_streams import streams_said
 from kneebench.analysis.query_times import query_line, query_subtitle, query_title
 from kneebench.analysis.rounds import half_width
 from kneebench.analysis.still_warming import first_warming
@@ -77,7 +78,8 @@ def headline(results: Results) -> str:
 def subtitle(results: Results) -> str:
     """Intervals of the title's figures, and the other comparisons; empty without a measurement."""
     if results.campaign.resolved.workload == "tproc-h":
-        return query_subtitle(results)
+        streams = (capital(one) for one in streams_said(results))
+        return ". ".join((query_subtitle(results), *streams))
     sentence = ""
     best, swept = best_sweep(results), list[str]()
     if best:

@@ -103,10 +103,8 @@ def failed_checks(results: Results) -> Iterator[str]:
 
 def rung_name(rung: Rung) -> str:
     """Its phase and users, or its query, within a sentence."""
-    phase = named(rung.order.phase)
-    if rung.order.query:
-        return f"{phase} {rung.order.query}"
-    return f"{phase} at {number_of_users(rung.users)}"
+    at = f"{named(rung.order.phase)} at {number_of_users(rung.users)}"
+    return rung.order.of_query or at
 
 
 def invalid_rungs(results: Results) -> Iterator[str]:

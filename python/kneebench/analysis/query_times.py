@@ -23,14 +23,17 @@ from kneebench.analysis.wording import (
     times_another,
     times_with_interval,
 )
-from kneebench.records import Climb, Estimate, Phase, Results, Rung
+from kneebench.records import REFRESH, Climb, Estimate, Phase, Results, Rung
 from kneebench.units import significant, time
 
 READS_LIMIT = 1.25
 """Times its time with its data in memory: from here on reads are what a query mostly waits for."""
+NEAR = 0.8
+"""Of what fio reads: from here on the drive is the limit, also where data are never in memory."""
 STILL_READ = 0.5
 """Of the bytes of the cold run: a second run that reads more has not found its data in memory."""
 HOUR_S = 3600.0
+EVERY = range(1, 23)
 
 
 class QueryFigures(NamedTuple):
@@ -61,7 +64,7 @@ class QueryFigures(NamedTuple):
         storage in memory, nothing is read: what a first run takes longer is work of the cores.
         """
         if self.without_reads is None:
-            return ""
+            return "reads" if (self.raw_share or 0.0) >= NEAR else ""
         reads = self.read_bytes_per_s and self.without_reads >= READS_LIMIT
         return "reads" if reads else "cores"
 
@@ -204,13 +207,20 @@ def precise(rungs: Sequence[Rung], wanted: float) -> tuple[bool, str]:
 def of_queries(of: Sequence[int]) -> str:
     """The queries of a campaign within a sentence.
 
-    >>> of_queries((1, 6)), of_queries(range(1, 23)), of_queries((6,))
-    ('queries 1 and 6', 'the 22 queries', 'query 6')
+    >>> of_queries((1, 6)), of_queries(range(1, 23)), of_queries((6, 23, 24))
+    ('queries 1 and 6', 'the 22 queries', 'query 6, RF1 and RF2')
     """
-    if len(of) == 22:
-        return "the 22 queries"
-    names = listed([*map(str, of)])
-    return f"queries {names}" if len(of) > 1 else f"query {names}"
+    plain = [str(one) for one in of if one not in REFRESH]
+    functions = [REFRESH[one] for one in of if one in REFRESH]
+    said = f"{'queries' if len(plain) > 1 else 'query'} {listed(plain)}" if plain else ""
+    if len(plain) == len(EVERY):
+        said = "the 22 queries"
+    return listed([one for one in (said, *functions) if one])
+
+
+def query_name(number: int) -> str:
+    """The name of a query or refresh function in a column."""
+    return REFRESH.get(number, str(number))
 
 
 def compared(results: Results) -> dict[str, tuple[Climb, Estimate]]:

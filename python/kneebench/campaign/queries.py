@@ -1,4 +1,5 @@
-"""A campaign of TPROC-H: passes over the queries, each on every configuration in turn.
+"""A campaign of TPROC-H: passes over the queries, each on every configuration in turn; then streams
+of them side by side, added as users are in a climb.
 
 The databases of all configurations are up side by side, one at a time at work. In a pass each query
 is run on one configuration after the other, in an order that reverses from query to query and from
@@ -22,11 +23,14 @@ from kneebench.databases.engine import AnswersQueries, Restarting, Restarts
 from kneebench.databases.tproc_h.answers import Reference, difference
 from kneebench.databases.tproc_h.parameters import drawn
 from kneebench.databases.tproc_h.queries import queries
+from kneebench.databases.tproc_h.refresh import DELETE, INSERT, refresh
+from kneebench.ladder.climb import climb, measure_orders
 from kneebench.ladder.rounds import in_turn
-from kneebench.measurement.queries import AskedQuery, measure_query
+from kneebench.ladder.steps import Climbed
+from kneebench.measurement.queries import AskedQuery, Streams, measure_streams
 from kneebench.measurement.rung_runner import described
 from kneebench.plan.workload import Workload
-from kneebench.records import Climb, Configuration, Event, Order, Phase, Rung
+from kneebench.records import REFRESH, Climb, Configuration, Event, Order, Phase, Rung
 from kneebench.units import time
 
 CHECKED_SCALE = 1.0
@@ -41,8 +45,11 @@ class QueryPasses:
         self.context = context
         self._plan = next(iter(context.databases.values()))
         self._workload = self._plan.workload
-        self._latest = dict[str, AskedQuery]()
+        self._of = {one.id: one for one in context.configurations}
+        self._latest = dict[str, Streams]()
         """What was asked last of each configuration's server."""
+        self._lacking = dict[str, Streams]()
+        """Orders that a kept pass had added, and that a server restored since does not have."""
 
     def measure(self) -> None:
         """All passes, then what was loaded once more."""
@@ -59,8 +66,8 @@ class QueryPasses:
             for one, restarting in servers.items():
                 profile_storage(context, one, restarting.server)
             self._passes(servers, asked)
-            for one, restarting in servers.items():
-                self._close(one, restarting)
+            knees = {one: self._climb(one, servers[one], asked) for one in servers}
+            self._at_the_knees(knees, servers, asked)
 
     @contextlib.contextmanager
     def _restored(self, one: Configuration) -> Iterator[Restarting]:
@@ -81,38 +88,81 @@ class QueryPasses:
     def _passes(self, servers: Mapping[Configuration, Restarting], asked: AskedQueries) -> None:
         """Passes until the comparison is as precise as the plan wants."""
         ladder, rungs = self._plan.ladder, list[Rung]()
-        phases: tuple[Phase, ...] = ("query", "warm_query")
         for repeat in range(1, ladder.most_repeats + 1):
-            for place, number in enumerate(asked.numbers):
+            for place, number in enumerate(asked.of_pass):
                 for one in in_turn(tuple(servers), repeat + place):
-                    for phase in phases[self._workload.cache == "warm" :]:
+                    for phase in _phases(number, self._workload.cache):
                         order = _order(one, phase, number, repeat)
-                        rungs.append(self._rung(one, servers[one], asked, order))
+                        rungs.append(
+                            self._rung(servers[one], [[asked.query(number, repeat)]], order)
+                        )
             enough, said = precise(rungs, ladder.precision)
             self.context.watch(Event(kind="round", doing=said))
             if enough and repeat >= ladder.fewest_repeats:
                 return
 
-    def _rung(
-        self, one: Configuration, restarting: Restarting, asked: AskedQueries, order: Order
-    ) -> Rung:
-        """The kept rung of this order, or a new one: the first attempt that nothing disturbed."""
+    def _climb(self, one: Configuration, restarting: Restarting, asked: AskedQueries) -> Climb:
+        """Add streams until something stops the climb, if the plan has any; then see whether all
+        rows are still there.
+        """
+        context = self.context
+        if kept := context.store.climb(one):
+            return kept
+        found = Climbed((), (), "")
+        ladder = self._plan.ladder_on(one.storage)
+        if ladder.users != 1:
+            cores = len(context.engine.where(one).cores)
+            steps = climb(ladder, cores or 1, confirms=False, warms=False)
+            found = measure_orders(
+                steps,
+                lambda step: self._rung(restarting, asked.streams(step.users), step.on(one.id)),
+            )
+        checks = tuple(restarting.server.conditions(context.watch))
+        climbed = Climb(configuration=one, checks=checks, **found._asdict())
+        context.store.put_climb(climbed)
+        for result in climbed.reported:
+            context.watch(Event(kind="stop", doing=one.name, data=result.model_dump()))
+        return climbed
+
+    def _at_the_knees(
+        self,
+        climbs: Mapping[Configuration, Climb],
+        servers: Mapping[Configuration, Restarting],
+        asked: AskedQueries,
+    ) -> None:
+        """The streams of each knee once more, in turn, as often as there are passes at least."""
+        knees = {one: climbed.knee_users for one, climbed in climbs.items()}
+        for repeat in range(1, self._plan.ladder.fewest_repeats + 1):
+            for one in in_turn(tuple(servers), repeat):
+                if users := knees[one]:
+                    order = Order(
+                        configuration=one.id, phase="final_run", users=users, repeat=repeat
+                    )
+                    self._rung(servers[one], asked.streams(users), order)
+
+    def _rung(self, restarting: Restarting, streams: Streams, order: Order) -> Rung:
+        """The kept rung of this order, or a new one."""
         context = self.context
         kept = context.store.rung(order)
-        rung = kept or self._measured(one, restarting, asked, order)
+        if kept and order.query == INSERT:
+            self._lacking[order.configuration] = streams
+        elif kept and order.query == DELETE:
+            del self._lacking[order.configuration]
+        rung = kept or self._measured(restarting, streams, order)
         context.report_rung(rung, kept=kept is not None)
         return rung
 
-    def _measured(
-        self, one: Configuration, restarting: Restarting, asked: AskedQueries, order: Order
-    ) -> Rung:
-        context, tried, plan = self.context, list[str](), self.context.with_its_cores(one)
-        query = asked.query(order.query, order.repeat)
+    def _measured(self, restarting: Restarting, streams: Streams, order: Order) -> Rung:
+        """The first attempt that nothing disturbed, or the last one."""
+        context, tried = self.context, list[str]()
+        plan = context.with_its_cores(self._of[order.configuration])
         while True:
-            self._begin(restarting, query, order)
+            self._begin(restarting, streams, order)
             server = restarting.server
-            measured = measure_query(order, plan, server, query, context.watch, context.machines)
-            self._latest[one.id] = query
+            measured = measure_streams(
+                order, plan, server, streams, context.watch, context.machines
+            )
+            self._latest[order.configuration] = streams
             disturbed, tries = disturbed_by(measured, (), context.store.latest)
             if not disturbed or len(tried) + 1 >= tries:
                 break
@@ -123,22 +173,32 @@ class QueryPasses:
         context.store.put(measured._replace(rung=rung))
         return rung
 
-    def _begin(self, restarting: Restarting, query: AskedQuery, order: Order) -> None:
-        """A cold query begins on a server that was started again; a warm one behind itself, also
-        where the campaign was resumed in between.
+    def _begin(self, restarting: Restarting, streams: Streams, order: Order) -> None:
+        """A cold query, or pass of streams, begins on a server that was started again; a warm one
+        behind itself, also where the campaign was resumed in between; each with the orders of its
+        pass.
         """
-        if order.phase == "query":
+        cold = self._workload.cache == "cold"
+        if lacking := self._lacking.pop(order.configuration, None):
+            self._ask(restarting, lacking)
+        if cold and order.phase != "warm_query":
             restarting.again()
-        elif self._workload.cache == "cold" and self._latest.get(order.configuration) != query:
-            assert isinstance(restarting.server, AnswersQueries)
-            with restarting.server.querying(self._workload.query_limit) as analyst:
-                analyst.ask(query.statement)
+        elif cold and self._latest.get(order.configuration) != streams:
+            self._ask(restarting, streams)
 
-    def _close(self, one: Configuration, restarting: Restarting) -> None:
-        """Keep that all rows are there, and that all was measured."""
-        if not self.context.store.climb(one):
-            checks = tuple(restarting.server.conditions(self.context.watch))
-            self.context.store.put_climb(Climb(configuration=one, rungs=(), checks=checks))
+    def _ask(self, restarting: Restarting, streams: Streams) -> None:
+        """The first query of the first stream, for nothing."""
+        assert isinstance(restarting.server, AnswersQueries)
+        with restarting.server.querying(self._workload.query_limit) as analyst:
+            for statement in streams[0][0].statements:
+                analyst.ask(statement)
+
+
+def _phases(number: int, cache: str) -> tuple[Phase, ...]:
+    """How a query is run; what changes rows cannot be run once more."""
+    if cache == "warm":
+        return ("warm_query",)
+    return ("query",) if number in REFRESH else ("query", "warm_query")
 
 
 def _order(one: Configuration, phase: Phase, number: int, repeat: int) -> Order:
@@ -146,13 +206,19 @@ def _order(one: Configuration, phase: Phase, number: int, repeat: int) -> Order:
 
 
 class AskedQueries:
-    """The queries of a plan, with the parameters of each pass, and who judges their answers."""
+    """The queries of a plan, with the parameters of each pass and stream, and who judges their
+    answers.
+    """
 
     def __init__(self, workload: Workload, seed: int) -> None:
         self._workload, self._seed = workload, seed
         self.numbers = workload.asked
+        self.of_pass = (INSERT, *self.numbers, DELETE) if workload.refresh else self.numbers
+        """In their order."""
         self.checked = workload.scale <= CHECKED_SCALE
         self._made = dict[tuple[int, int], AskedQuery]()
+        self._refreshed = 0
+        """The pass whose orders DuckDB's rows have, too; 0: none."""
 
     def __enter__(self) -> AskedQueries:
         return self
@@ -165,17 +231,44 @@ class AskedQueries:
     def _reference(self) -> Reference:
         return Reference(self._workload.scale)
 
-    def query(self, number: int, repeat: int) -> AskedQuery:
-        """A query as all configurations are asked it in a pass."""
-        if (number, repeat) not in self._made:
-            self._made[number, repeat] = self._make(number, repeat)
-        return self._made[number, repeat]
+    def query(self, number: int, of: int) -> AskedQuery:
+        """A query as all configurations are asked it in a pass, from 1, or in a stream, from -1
+        down.
+        """
+        if (number, of) not in self._made:
+            self._made[number, of] = self._make(number, of)
+        return self._made[number, of]
 
-    def _make(self, number: int, repeat: int) -> AskedQuery:
-        draw = random.Random(f"{self._seed} {repeat} {number}")  # noqa: S311
+    def streams(self, number: int) -> Streams:
+        """So many streams: each has all queries, in an order and with parameters of its own, the
+        same on every configuration and beside however many others.
+        """
+        return [self._stream(stream) for stream in range(1, number + 1)]
+
+    def _stream(self, stream: int) -> list[AskedQuery]:
+        order = [*self.numbers]
+        random.Random(f"{self._seed} stream {stream}").shuffle(order)  # noqa: S311
+        return [self.query(number, -stream) for number in order]
+
+    def _make(self, number: int, of: int) -> AskedQuery:
+        scale = self._workload.scale
+        if number in REFRESH:
+            return AskedQuery(number, refresh(number, of, scale))
+        draw = random.Random(f"{self._seed} {of} {number}")  # noqa: S311
         text = next(one for one in queries() if one.number == number)
-        statement = text.statement(drawn(number, draw, self._workload.scale))
+        statement = text.statement(drawn(number, draw, scale))
         if not self.checked:
-            return AskedQuery(number, statement)
+            return AskedQuery(number, (statement,))
+        if self._workload.refresh:
+            self._refresh(max(0, of))
         right = self._reference.answer(statement)
-        return AskedQuery(number, statement, lambda found: difference(found, right))
+        return AskedQuery(number, (statement,), lambda found: difference(found, right))
+
+    def _refresh(self, nth: int) -> None:
+        """Have DuckDB's rows as those are that a pass, or the streams, will find."""
+        scale = self._workload.scale
+        if self._refreshed not in (0, nth):
+            self._reference.run(refresh(DELETE, self._refreshed, scale))
+        if nth not in (0, self._refreshed):
+            self._reference.run(refresh(INSERT, nth, scale))
+        self._refreshed = nth

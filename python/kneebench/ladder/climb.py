@@ -33,7 +33,9 @@ class KneePosition(NamedTuple):
     stop: str
 
 
-def climb(ladder: Ladder, database_cores: int, *, confirms: bool = True) -> Climbing:
+def climb(
+    ladder: Ladder, database_cores: int, *, confirms: bool = True, warms: bool = True
+) -> Climbing:
     """Yield the steps of a climb, be sent a rung for each, return what they found.
 
     The first rung has many users: it warms the database and is not judged ("warm_up"). Search rungs
@@ -45,12 +47,13 @@ def climb(ladder: Ladder, database_cores: int, *, confirms: bool = True) -> Clim
 
     An invalid rung ends the climb at once: it did not measure the database, but mostly the load
     generator. A climb during which throughput changed is repeated once (`ladder.climb_again`). With
-    one number as `ladder.users` the climb is one rung of that many users ("fixed_load").
+    one number as `ladder.users` the climb is one rung of that many users ("fixed_load"). Without
+    `confirms` no candidates take turns; without `warms` nothing is done to fill the cache.
     """
     if ladder.fixed:
         return (yield from _fixed(ladder))
     users = steps.first((ladder.first, ladder.last), database_cores), ladder.last
-    warm_up = yield from _warm_up(steps.warming(users, database_cores))
+    warm_up = yield from _warm_up(steps.warming(users, database_cores) if warms else None)
     climbed = yield from _once(ladder, users, 0, confirms=confirms)
     flags: tuple[StopResult, ...] = ()
     why = warming.judge(climbed, ladder)
@@ -77,12 +80,13 @@ def measure_orders(
 
 def replayed(rungs: Sequence[Rung], ladder: Ladder, database_cores: int) -> Climbed | None:
     """What a climb finds that is sent these rungs; None if it would measure one that is missing. A
-    climb without turns of candidates is replayed without them.
+    climb without turns of candidates, or without a warm-up, is replayed without them.
     """
     kept = {(rung.order.phase, rung.users, rung.order.repeat): rung for rung in rungs}
     confirms = any(rung.order.phase == "confirmation" for rung in rungs)
+    warms = any(rung.order.phase == "warm_up" for rung in rungs)
     with suppress(KeyError):
-        steps = climb(ladder, database_cores, confirms=confirms)
+        steps = climb(ladder, database_cores, confirms=confirms, warms=warms)
         return measure_orders(steps, lambda step: kept[step])
     return None
 

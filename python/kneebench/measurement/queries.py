@@ -1,6 +1,7 @@
-"""One query of TPROC-H as a rung: its window is the query, from the statement to the last row.
+"""Streams of TPROC-H's queries as a rung: its window is from the first statement to the last row of
+the slowest stream. One query alone is a stream of one.
 
-The session is open before the clock starts. Meters are read at both ends and once per second in
+The sessions are open before the clock starts. Meters are read at both ends and once per second in
 between.
 """
 
@@ -8,9 +9,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import closing
+from concurrent.futures import ALL_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any, NamedTuple
 
 from kneebench.databases.engine import Analyst, AnswersQueries, Server
@@ -21,7 +23,7 @@ from kneebench.measurement.measure import MeasuredRung
 from kneebench.measurement.meters import log_histogram
 from kneebench.measurement.meters.meter import MeterContext
 from kneebench.measurement.rung_runner import described, losses_reported
-from kneebench.measurement.summaries import series, summaries, window
+from kneebench.measurement.summaries import Window, series, summaries, window
 from kneebench.measurement.validity import judged, with_faults
 from kneebench.plan.database_plan import RungPlan
 from kneebench.records import (
@@ -29,6 +31,7 @@ from kneebench.records import (
     Counts,
     Event,
     Order,
+    QueryRun,
     Remark,
     Rung,
     Tally,
@@ -38,87 +41,112 @@ from kneebench.records import (
 
 Rows = Sequence[Sequence[Any]]
 CANCEL_S = 10.0
-"""How long a query may take to end once it was cancelled."""
+"""How long queries may take to end once they were cancelled."""
 NOT_OF_QUERIES = (log_histogram.NAME, "log_writes", "checkpoints")
 """Meters of the log: queries write none."""
 
 
 class AskedQuery(NamedTuple):
-    """A query with its parameters. `judge`: what is wrong with its answer, in words; None where no
-    other answer is known.
+    """A query with its parameters, or the statements of a refresh function. `judge`: what is wrong
+    with its answer, in words; None where no other answer is known.
     """
 
     number: int
-    statement: str
+    statements: tuple[str, ...]
     judge: Callable[[Rows], str] | None = None
 
 
-def measure_query(
+Streams = Sequence[Sequence[AskedQuery]]
+
+
+class Answered(NamedTuple):
+    """One query that was run; without an answer where it was cancelled."""
+
+    query: AskedQuery
+    stream: int
+    began_s: float
+    ended_s: float
+    answer: Rows | None
+
+
+def measure_streams(
     order: Order,
     plan: RungPlan,
     server: Server,
-    query: AskedQuery,
+    streams: Streams,
     watch: Watch,
     machines: RungMachines = ALONE,
 ) -> MeasuredRung:
-    """Run one query and read the meters. Raises DatabaseLost where the server goes away."""
+    """Run each stream's queries one after the other, all streams side by side, and read the meters.
+    Raises DatabaseLost where the server goes away.
+    """
     assert isinstance(server, AnswersQueries)
     context = MeterContext(server, server.paths, machines.log_trace, machines.links)
     meters = [name for name in plan.meters if name not in NOT_OF_QUERIES]
     started_at, limit_s = datetime.now(UTC).isoformat(timespec="seconds"), plan.workload.query_limit
-    with losses_reported(server, described(order)), server.querying(limit_s) as analyst:
-        opened = machines.instruments.samples(meters, context, real=True)
-        with closing(opened) as samples:
-            answer, took_s = _asked(analyst, query.statement, samples, _reported(order, watch))
+    with losses_reported(server, described(order)), ExitStack() as opened:
+        analysts = [opened.enter_context(server.querying(limit_s)) for _ in streams]
+        with closing(machines.instruments.samples(meters, context, real=True)) as samples:
+            ran = _run(analysts, streams, samples, _reported(order, watch))
     held = window(samples.raw_series, 0, samples.last)
-    rung = Rung(
-        order=order,
-        started_at=started_at,
-        warm_up_s=0.0,
-        steady=True,
-        tally=_tally(query.number, took_s, answered=answer is not None),
-        tpm=0.0,
-        quantities=summaries(held),
-        checks=_checks(query, answer),
-        remarks=(*samples.remarks, *_cancelled(query.number, answer, limit_s)),
-        devices=machines.instruments.counted_devices(server.paths, server.roles),
-    )
-    own = derived_metrics(held, rung.tally, server.cores, plan.workload.load_generator_cores)
-    rung = rung.model_copy(update={"quantities": rung.quantities | own})
-    rung, outside = judged(rung, HeldWindow(0, samples.last, took_s, 0.0), ())
+    rung = _rung(order, started_at, ran, held, server.cores, plan.workload.load_generator_cores)
+    rung = rung.with_remarks(*samples.remarks, *_cancelled(ran, limit_s))
+    devices = machines.instruments.counted_devices(server.paths, server.roles)
+    rung = rung.model_copy(update={"devices": devices})
+    rung, outside = judged(rung, HeldWindow(0, held.last, rung.tally.window_s, 0.0), ())
     faults = machines.instruments.storage_faults(server.paths)
     at_s = samples.raw_series[-1].at_s[1:]
     return MeasuredRung(with_faults(rung, faults), series(at_s, held.seconds), (), outside)
 
 
-def _asked(
-    analyst: Analyst, statement: str, samples: Samples, report: Callable[[float], None]
-) -> tuple[Rows | None, float]:
-    """(the answer, the time that it took). Whatever ends the wait also ends the query."""
-    with ThreadPoolExecutor(1, thread_name_prefix="query") as threads:
+# --- under load -----------------------------------------------------------------------------------
+
+
+def _run(
+    analysts: Sequence[Analyst],
+    streams: Streams,
+    samples: Samples,
+    report: Callable[[float], None],
+) -> list[Answered]:
+    """All queries as they were run. Whatever ends the wait also ends them."""
+    with ThreadPoolExecutor(len(streams), thread_name_prefix="stream") as threads:
         began_s = time.monotonic()
-        asked = threads.submit(_timed, analyst, statement)
+        pairs = zip(analysts, streams, strict=True)
+        running = [threads.submit(_stream, *pair, at) for at, pair in enumerate(pairs, 1)]
         try:
-            while not wait([asked], 1.0 - (time.monotonic() - began_s) % 1.0).done:
+            while wait(running, _to_the_second(began_s), ALL_COMPLETED).not_done:
                 samples.sample()
                 report(time.monotonic() - began_s)
             samples.sample()
-            answer, ended_s = asked.result()
+            return [*chain.from_iterable(one.result() for one in running)]
         except BaseException:
-            _end(analyst, asked)
+            _end(analysts, running)
             raise
-    return answer, ended_s - began_s
 
 
-def _timed(analyst: Analyst, statement: str) -> tuple[Rows | None, float]:
-    answer = analyst.ask(statement)
-    return answer, time.monotonic()
+def _to_the_second(began_s: float) -> float:
+    return 1.0 - (time.monotonic() - began_s) % 1.0
 
 
-def _end(analyst: Analyst, asked: Future[Any]) -> None:
-    if not asked.done():
-        analyst.cancel()
-        wait([asked], CANCEL_S)
+def _stream(analyst: Analyst, queries: Sequence[AskedQuery], number: int) -> list[Answered]:
+    found = []
+    for query in queries:
+        began_s = time.monotonic()
+        for statement in query.statements:
+            if (answer := analyst.ask(statement)) is None:
+                break
+        found.append(Answered(query, number, began_s, time.monotonic(), answer))
+    return found
+
+
+def _end(analysts: Sequence[Analyst], running: Sequence[Future[Any]]) -> None:
+    """Until all have ended: a stream goes on with its next query where one was cancelled."""
+    until_s = time.monotonic() + CANCEL_S
+    while wait(running, 0.0).not_done and time.monotonic() < until_s:
+        for analyst, one in zip(analysts, running, strict=True):
+            if not one.done():
+                analyst.cancel()
+        wait(running, 0.2)
 
 
 def _reported(order: Order, watch: Watch) -> Callable[[float], None]:
@@ -129,36 +157,80 @@ def _reported(order: Order, watch: Watch) -> Callable[[float], None]:
     return report
 
 
-def _tally(number: int, took_s: float, *, answered: bool) -> Tally:
-    counts = Counts(started=1, committed=int(answered), failed=int(not answered))
-    return Tally(
-        users=1,
-        window_s=took_s,
-        whole_s=took_s,
-        transactions={f"query_{number}": TransactionTally(whole=counts, window=counts)},
-        latency=None,
-    )
+# --- what was run, as a record --------------------------------------------------------------------
 
 
-def _checks(query: AskedQuery, answer: Rows | None) -> tuple[Check, ...]:
-    """Whether the answer is right, where that is known."""
-    if answer is None or query.judge is None:
-        return ()
-    wrong = query.judge(answer)
-    what = f"has {wrong}" if wrong else "is that of DuckDB over the same rows"
-    return (
-        Check(
-            name="answer",
-            passed=not wrong,
-            seen=wrong or "the same",
-            limit="the same",
-            sentence=f"The answer of query {query.number} {what}.",
+def _rung(
+    order: Order,
+    started_at: str,
+    ran: Sequence[Answered],
+    held: Window,
+    cores: Sequence[int],
+    load_generator_cores: Sequence[int],
+) -> Rung:
+    begins_s = min(one.began_s for one in ran)
+    tally = _tally(order.users, ran, max(one.ended_s for one in ran) - begins_s)
+    return Rung(
+        order=order,
+        started_at=started_at,
+        warm_up_s=0.0,
+        steady=True,
+        tally=tally,
+        tpm=0.0,
+        quantities=summaries(held) | derived_metrics(held, tally, cores, load_generator_cores),
+        checks=_checks(ran),
+        queries=tuple(
+            QueryRun(
+                stream=one.stream,
+                query=one.query.number,
+                began_s=one.began_s - begins_s,
+                took_s=one.ended_s - one.began_s,
+                answered=one.answer is not None,
+            )
+            for one in ran
         ),
     )
 
 
-def _cancelled(number: int, answer: Rows | None, limit_s: float) -> tuple[Remark, ...]:
-    if answer is not None:
+def _tally(users: int, ran: Sequence[Answered], took_s: float) -> Tally:
+    """Each query of the specification is a transaction type."""
+    types = {}
+    for number in sorted({one.query.number for one in ran}):
+        own = [one.answer is not None for one in ran if one.query.number == number]
+        counts = Counts(started=len(own), committed=sum(own), failed=len(own) - sum(own))
+        types[f"query_{number}"] = TransactionTally(whole=counts, window=counts)
+    return Tally(users=users, window_s=took_s, whole_s=took_s, transactions=types, latency=None)
+
+
+def _checks(ran: Sequence[Answered]) -> tuple[Check, ...]:
+    """Whether the answers are right, where that is known."""
+    found = [
+        (one.query.number, one.query.judge(one.answer))
+        for one in ran
+        if one.query.judge is not None and one.answer is not None
+    ]
+    if not found:
         return ()
-    words = f"query {number} was cancelled after {limit_s:g} s, the limit of the plan"
+    wrong = [f"query {number} has {words}" for number, words in found if words]
+    right = f"All {len(found)} answers are" if len(found) > 1 else "The answer is"
+    return (
+        Check(
+            name="answers",
+            passed=not wrong,
+            seen="; ".join(wrong) or "the same",
+            limit="the same",
+            sentence=f"Of the answers, {'; '.join(wrong)}, unlike DuckDB's over the same rows."
+            if wrong
+            else f"{right} DuckDB's over the same rows.",
+            value=len(wrong),
+            limit_value=0,
+        ),
+    )
+
+
+def _cancelled(ran: Sequence[Answered], limit_s: float) -> tuple[Remark, ...]:
+    numbers = [str(one.query.number) for one in ran if one.answer is None]
+    if not numbers:
+        return ()
+    words = f"query {', '.join(numbers)} was cancelled after {limit_s:g} s, the limit of the plan"
     return (Remark(kind="cancelled", severity="invalid", words=words, value=limit_s, unit="s"),)

@@ -204,8 +204,7 @@ def described(order: Order) -> str:
     'search on disk, 16 users'
     """
     if order.query:
-        again = " again" if order.phase == "warm_query" else ""
-        return f"query {order.query}{again} on {order.configuration}, pass {order.repeat}"
+        return f"{order.of_query} on {order.configuration}, pass {order.repeat}"
     rate = f" at {order.rate_per_s:,.0f}/s" if order.rate_per_s else ""
     level = order.nth if order.phase == "load_level" else ""
     nth = f", round {order.repeat}" if order.restore and order.repeat and not level else ""

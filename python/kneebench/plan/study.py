@@ -14,6 +14,7 @@ from kneebench.engine_properties import without_flushes
 from kneebench.plan.configurations import configurations
 from kneebench.plan.database_plan import DatabasePlan, RungPlan
 from kneebench.plan.default import is_default
+from kneebench.plan.ladder import Ladder
 from kneebench.plan.plan import Plan
 from kneebench.records import (
     Configuration,
@@ -57,7 +58,7 @@ class Study:
     erase = _own(lambda plan: plan.erase)
     servers = _own(lambda plan: plan.servers)
     workload = _own(lambda plan: plan.workload)
-    ladder = _own(lambda plan: plan.ladder)
+    ladder = _own(lambda plan: _ladder(plan))
     saturating = _own(lambda plan: plan.constraints.saturating)
     kept_commands = _own(lambda plan: plan.kept_commands)
     most_restores = _own(lambda plan: plan.most_restores)
@@ -117,7 +118,7 @@ class Study:
                 storages=dict(plan.storages),
                 configurations=tuple(one for one in every if one.database == name),
                 workload=plan.workload,
-                ladder=plan.ladder,
+                ladder=self.ladder,
                 seed=plan.seed,
                 meters=plan.meters,
                 emulated_path=plan.emulated_path,
@@ -162,6 +163,7 @@ class Study:
                 for name, one in plan.databases_by_name.items()
             },
             workload=workload.type,
+            scale=workload.scale if workload.type == "tproc-h" else 0.0,
             warehouses=workload.warehouses,
             home=workload.home,
             connections=workload.connections,
@@ -173,6 +175,13 @@ class Study:
             emulated=plan.has_emulated_drives,
             target=plan.brief.target,
         )
+
+
+def _ladder(plan: Plan) -> Ladder:
+    """The plan's; streams of queries are climbed as users are."""
+    if plan.workload.type == "tproc-h":
+        return plan.ladder.model_copy(update={"users": plan.workload.streams})
+    return plan.ladder
 
 
 @lru_cache(maxsize=32)

@@ -89,6 +89,15 @@ class Workload(Part):
         tuple[Annotated[Whole, Field(ge=1, le=22)], ...],
         Field(max_length=22, description="TPROC-H: numbers of the queries to run; empty: all 22"),
     ] = ()
+    streams: Annotated[
+        tuple[Whole, Whole] | Whole,
+        Field(
+            description=(
+                "TPROC-H: [first, last] streams of queries side by side, added until queries per"
+                " hour stop growing; one number: as many; 1: no streams after the passes"
+            )
+        ),
+    ] = 1
     cache: Annotated[
         Literal["cold", "warm"],
         Field(
@@ -98,6 +107,15 @@ class Workload(Part):
             )
         ),
     ] = "cold"
+    refresh: Annotated[
+        Switch,
+        Field(
+            description=(
+                "TPROC-H: add orders before the queries of each pass (RF1), and take them away"
+                " after them (RF2)"
+            )
+        ),
+    ] = False
     query_limit: Annotated[
         WhileSeconds,
         Field(description="TPROC-H: longest time of a query; then it is cancelled and counted"),
@@ -144,5 +162,5 @@ class Workload(Part):
 WAREHOUSES_PER_SCALE = 18
 """PostgreSQL 18 and MariaDB 10.11 take as much room for the one as for the other."""
 TPROC_C = ("warehouses", "profile", "home", "think_times", "connections", "retries")
-TPROC_H = ("scale", "queries", "cache", "query_limit")
+TPROC_H = ("scale", "queries", "streams", "cache", "refresh", "query_limit")
 """Keys that only one workload has."""

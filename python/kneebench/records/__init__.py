@@ -85,6 +85,7 @@ from kneebench.records.power import (
 )
 from kneebench.records.record import (
     FEW,
+    REFRESH,
     TRANSACTIONS,
     Phase,
     Record,
@@ -104,6 +105,7 @@ from kneebench.records.rung import (
     LogHistogram,
     Moved,
     Order,
+    QueryRun,
     Rung,
     Second,
     Series,
@@ -115,6 +117,7 @@ from kneebench.records.tally import Counts, Latency, SeenError, Tally, Transacti
 __all__ = [
     "FEW",
     "LOAD_NOT_SEEN",
+    "REFRESH",
     "SYSTEM_POWER",
     "TRANSACTIONS",
     "AnsweredSecond",
@@ -173,6 +176,7 @@ __all__ = [
     "PowerWindow",
     "Preconditioned",
     "Proof",
+    "QueryRun",
     "QuotedLoad",
     "RawProfile",
     "RawRow",

@@ -77,6 +77,8 @@ class ResolvedPlan(Record):
     """Databases by name; of a plan with one database by ""."""
     workload: Literal["tproc-c", "tproc-h"] = "tproc-c"
     """Type of the workload."""
+    scale: float = 0.0
+    """Scale of TPROC-H's data; 0 for TPROC-C."""
     warehouses: int = 0
     """Number of warehouses in each database."""
     home: str = "all"

@@ -20,6 +20,8 @@ Phase = Literal[
     "query",
     "warm_query",
 ]
+REFRESH = {23: "RF1", 24: "RF2"}
+"""TPROC-H's refresh functions by the numbers that they have behind its 22 queries."""
 Role = Literal["data", "log", "temporary files"]
 """What a directory of a server, or the volume under it, holds."""
 Scope = Literal["wall", "dc", "cpu", "drive"]

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from kneebench.records.machine import CountedDevice
 from kneebench.records.power import PowerWindow
-from kneebench.records.record import Phase, Record, Remark
+from kneebench.records.record import REFRESH, Phase, Record, Remark
 from kneebench.records.tally import Tally
 
 
@@ -27,7 +27,7 @@ class Order(Record):
     rate_per_s: float | None = None
     """Rate of all users' transactions in an open loop; None: a closed loop."""
     query: int = 0
-    """Number of the query of TPROC-H that is run alone; 0: none."""
+    """Number of the query of TPROC-H that is run alone, 23 and 24 for RF1 and RF2; 0: none."""
     restore: int = 0
     """Number of the restore that short rounds share, from 1; 0 without rounds."""
 
@@ -42,6 +42,18 @@ class Order(Record):
             return f" {self.repeat}%"
         counted = self.repeat and self.phase in ("final_run", "fixed_rate")
         return f" {self.repeat}" if counted else ""
+
+    @property
+    def of_query(self) -> str:
+        """The query or refresh function that is run alone, for people; empty where none is.
+
+        >>> Order(configuration="disk", phase="warm_query", users=1, query=6).of_query
+        'query 6 again'
+        """
+        if not self.query:
+            return ""
+        again = " again" if self.phase == "warm_query" else ""
+        return f"{REFRESH.get(self.query) or f'query {self.query}'}{again}"
 
     @property
     def key(self) -> str:
@@ -144,6 +156,21 @@ class Moved(Record):
     reads."""
 
 
+class QueryRun(Record):
+    """One query of TPROC-H as a stream ran it."""
+
+    stream: int
+    """Number of the stream, from 1."""
+    query: int
+    """Number of the query."""
+    began_s: float
+    """Time from the start of the window to its statement."""
+    took_s: float
+    """Time from the statement to the last row, or until it was cancelled."""
+    answered: bool = True
+    """Whether it was answered within the plan's limit."""
+
+
 class Rung(Record):
     """One number of users (or a fixed rate), measured."""
 
@@ -184,6 +211,8 @@ class Rung(Record):
     """Move of a load that was not steady; None if it was."""
     power: PowerWindow | None = None
     """Power in the window; None without meters of power."""
+    queries: tuple[QueryRun, ...] = ()
+    """Queries of TPROC-H that were run in the window."""
 
     def __repr_args__(self) -> Iterator[tuple[str, object]]:
         """The order and the main figures; not the histograms, quantities and checks."""

@@ -43,11 +43,12 @@ class RungLine(NamedTuple):
     invalid: bool = False
     level: str = ""
     took_s: float | None = None
+    query: str = ""
 
     @property
     def called(self) -> str:
-        """Its phase; of a load level and of a query also which."""
-        return f"{named(self.phase)}{self.level}"
+        """Its phase; of a load level also which; a query by its number."""
+        return self.query or f"{named(self.phase)}{self.level}"
 
     @property
     def throughput(self) -> str:
@@ -86,13 +87,10 @@ def rung_line(rung: Rung, configurations: Mapping[str, Configuration]) -> RungLi
         note="; ".join(note for note in notes if note),
         invalid=bool(rung.invalid),
         p999_certain=latency is None or latency.p999_is_certain,
-        level=f" {rung.order.query}" if rung.order.query else _level(rung.order),
+        level=rung.order.nth if rung.order.phase == "load_level" else "",
         took_s=took_s,
+        query=rung.order.of_query,
     )
-
-
-def _level(order: Order) -> str:
-    return order.nth if order.phase == "load_level" else ""
 
 
 def rate(event: Event) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from kneebench import units
+from kneebench.analysis.query_streams import composite, stream_curve, stream_knee, stream_ratio
 from kneebench.analysis.query_times import (
     QueryFigures,
     compared,
@@ -15,9 +17,18 @@ from kneebench.analysis.query_times import (
     of_queries,
     pass_s,
     power_per_hour,
+    query_name,
     query_speed,
 )
-from kneebench.analysis.wording import capital, percent, times_another, times_with_interval
+from kneebench.analysis.quoted_load import climb_end
+from kneebench.analysis.wording import (
+    capital,
+    has_interval,
+    percent,
+    times_another,
+    times_with_interval,
+    value_and_ends,
+)
 from kneebench.brief import chart_theme
 from kneebench.brief.bars import interval_ends, reach, whisker_marks
 from kneebench.brief.section import Column, Figure, Row, Section, Table, columns
@@ -34,12 +45,12 @@ def section(view: ViewModel) -> Section | None:
     of = numbers(view.results)
     if not of:
         return None
-    drawn = [found for found in (_speeds(view, of), _rates(view, of)) if found]
+    drawn = [found for found in (_speeds(view, of), _rates(view, of), _streams(view)) if found]
     return Section(
         name="queries",
         title="Queries",
         figures=tuple(drawn),
-        tables=(_passes(view, of), _each(view, of)),
+        tables=(_passes(view, of), *_knees(view), _each(view, of)),
     )
 
 
@@ -52,7 +63,9 @@ def _speeds(view: ViewModel, of: tuple[int, ...]) -> Figure | None:
     for climb, _ in found.values():
         for number in of:
             if ratio := query_speed(climb, base, phase, number):
-                rows.append({"name": view.name(climb.id), "query": number, **_bar(ratio)})
+                rows.append(
+                    {"name": view.name(climb.id), "query": query_name(number), **_bar(ratio)}
+                )
     first, ratio = next(iter(found.values()))
     said = times_another(times_with_interval(ratio), view.name(base.id), "speed")
     title = f"{capital(view.name(first.id))}: {said} over {of_queries(of)}"
@@ -78,7 +91,7 @@ def _rates(view: ViewModel, of: tuple[int, ...]) -> Figure | None:
     """Bars of bytes read per second by query; None where nothing was read."""
     phase = measured_phase(view.results)
     rows = [
-        {"name": view.name(climb.id), "query": one.number, **_rate(one)}
+        {"name": view.name(climb.id), "query": query_name(one.number), **_rate(one)}
         for climb in view.climbs
         for one in (figures(climb, phase, number) for number in of)
         if one.read_bytes_per_s
@@ -108,7 +121,7 @@ def _grouped(view: ViewModel, rows: list[dict[str, Any]], title: str) -> dict[st
     import altair as alt
 
     scale = alt.Scale(domain=[0, 1.05 * reach((row["value"], row["high"]) for row in rows)])
-    x = alt.X("query:O", title="Query", axis=alt.Axis(labelAngle=0))
+    x = alt.X("query:N", title="Query", sort=None, axis=alt.Axis(labelAngle=0))
     offset = alt.XOffset("name:N", sort=view.names)
     shared = chart_theme.chart(rows).encode(x=x, xOffset=offset)
     legend = chart_theme.legend(view.names, "square")
@@ -120,6 +133,48 @@ def _grouped(view: ViewModel, rows: list[dict[str, Any]], title: str) -> dict[st
         *whisker_marks(shared, "y", scale, length=5),
         width=chart_theme.WIDTH,
         height=chart_theme.HEIGHT,
+    )
+    return chart_theme.specification(drawn)
+
+
+def _streams(view: ViewModel) -> Figure | None:
+    """Queries per hour by streams; None without streams side by side."""
+    curves = {climb.id: stream_curve(climb) for climb in view.climbs}
+    rows = [
+        {"name": view.name(id_), "streams": streams, "per_hour": value}
+        for id_, curve in curves.items()
+        for streams, value in curve
+    ]
+    if not rows:
+        return None
+    most = max(value for curve in curves.values() for _, value in curve)
+    title = f"Up to {units.significant(most)} queries per hour"
+    return Figure(
+        name="query-streams",
+        number="Fig. Q3",
+        title=title,
+        caption=(
+            "Queries per hour by streams side by side, one pass each. Every stream has all queries,"
+            " in an order and with parameters of its own. Table: the knee, measured again in turn."
+        ),
+        alt=f"Lines of queries per hour by streams. {title}.",
+        spec=_lines(view, rows),
+    )
+
+
+def _lines(view: ViewModel, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    import altair as alt
+
+    most = max(row["per_hour"] for row in rows)
+    shared = chart_theme.chart(rows).encode(
+        x=alt.X("streams:Q", title="Streams", axis=alt.Axis(format="d", tickMinStep=1)),
+        y=alt.Y("per_hour:Q", title="Queries per hour", scale=alt.Scale(domain=[0, 1.05 * most])),
+        color=chart_theme.colour_by_name(
+            view.names, view.colours, chart_theme.legend(view.names, "circle")
+        ),
+    )
+    drawn = alt.layer(shared.mark_line(), shared.mark_point(filled=True)).properties(
+        width=chart_theme.WIDTH, height=chart_theme.HEIGHT
     )
     return chart_theme.specification(drawn)
 
@@ -146,6 +201,41 @@ def _passes(view: ViewModel, of: tuple[int, ...]) -> Table:
     return Table(caption=caption, columns=columns(*titles), rows=tuple(rows))
 
 
+def _knees(view: ViewModel) -> Iterator[Table]:
+    """A row for each configuration whose streams were added until they gave no more."""
+    rows = []
+    for climb in view.climbs:
+        if found := stream_knee(climb):
+            ratio = None if view.is_base(climb) else stream_ratio(climb, view.base)
+            value, ends = value_and_ends(found.per_hour)
+            sure = f" ({ends})" if has_interval(found.per_hour) else ""
+            over = times_with_interval(ratio) if ratio else "1x" if view.is_base(climb) else NOTHING
+            ended = climb_end(climb)
+            whole = composite(view.results, climb)
+            cells = (
+                *(view.name(climb.id), str(found.streams), f"{value}{sure}", over),
+                NOTHING if whole is None else units.significant(whole),
+                ended,
+            )
+            rows.append(Row(cells=cells, tone="strong" if climb is view.base else "plain"))
+    if rows:
+        caption = (
+            "Streams: as many as gave the most queries per hour, or as the plan says. Ratio: of"
+            " pairs of passes, each storage at its own number of streams. Composite: the square"
+            " root of queries per hour of one stream, by the geometric mean of all 22 and both"
+            " refresh functions, and of these streams, each times the scale."
+        )
+        titles = (
+            "Storage",
+            ">Streams",
+            ">Queries per hour (95% CI)",
+            ">Ratio",
+            ">Composite",
+            "Ended by",
+        )
+        yield Table(caption=caption, columns=columns(*titles), rows=tuple(rows))
+
+
 def _each(view: ViewModel, of: tuple[int, ...]) -> Table:
     """A row for each query on each configuration."""
     phase = measured_phase(view.results)
@@ -156,13 +246,14 @@ def _each(view: ViewModel, of: tuple[int, ...]) -> Table:
         f"Time: with its 95% CI. {WARM if phase == 'query' else ''} MB/s: read at the devices over"
         " its whole time; of fio: that as a share of what fio reads there in sequence (128 KiB, 32"
         " at a time). Cores: that the server kept busy. Limit: reads, if it is at least 1.25 times"
-        " as fast with its data in memory; a faster drive helps these queries alone."
+        " as fast with its data in memory, or reads at least 80% of what fio does; a faster drive"
+        " helps these queries alone."
     )
     return Table(caption=caption, columns=COLUMNS, rows=rows)
 
 
 COLUMNS = (
-    Column(title="Query"),
+    Column(title="Query", number=False),
     Column(title="Storage", number=False),
     Column(title="Time"),
     Column(title="In memory"),
@@ -175,7 +266,7 @@ COLUMNS = (
 
 def _row(view: ViewModel, climb: Climb, one: QueryFigures) -> Row:
     cells = (
-        str(one.number),
+        query_name(one.number),
         view.name(climb.id),
         f"{one.cancelled} cancelled" if one.took_s is None else _time(one.took_s),
         units.time(one.warm_s.value) if one.warm_s else NOTHING,

@@ -43,6 +43,11 @@ class Reference:
         """The rows of a query's answer."""
         return self._database.execute(statement).fetchall()
 
+    def run(self, statements: Sequence[str]) -> None:
+        """Change the rows, as a refresh function does."""
+        for statement in statements:
+            self._database.execute(statement)
+
     def count(self, table: str) -> int:
         """How many rows a table has."""
         return len(self._database.table(table))

@@ -152,7 +152,8 @@ class PostgresServer(ServerSessions):
 
             def ask(statement: str) -> Rows | None:
                 try:
-                    return self.rows(session, statement)
+                    ran = session.execute(statement.encode())
+                    return ran.fetchall() if ran.description else []
                 except psycopg.errors.QueryCanceled:
                     return None
 
