@@ -135,7 +135,7 @@ def test_a_storage_is_profiled_in_its_directory_and_nothing_is_left(tmp_path: Pa
         ("write", 1),
         ("write", 4),
         ("write", 16),
-        ("scan", 32),
+        ("scan", 8),
         ("log", 1),
     ]
     assert all(one.iops > 0 and one.mean_s > 0 for one in found.rows)

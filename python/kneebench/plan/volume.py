@@ -28,8 +28,10 @@ class EmulatedDrive(Part):
     """A drive that is a file with the limits of a class of drives."""
 
     emulated: Annotated[
-        Literal["sata", "nvme", "nvme-fast", "memory", "cloud"],
-        Field(description="Class of drive: its read and write IOPS; memory: a file in memory"),
+        Literal["sata", "nvme", "nvme-fast", "memory", "cloud", "stream"],
+        Field(
+            description="Class of drive: its IOPS, or its bytes per second; memory: a file in memory"
+        ),
     ]
     size: Annotated[Bytes, Field(ge=LEAST_BYTES, description="Its capacity")]
     count: Annotated[Whole, Field(ge=1, le=24, description="Number of such drives")] = 1

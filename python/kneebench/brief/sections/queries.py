@@ -244,7 +244,7 @@ def _each(view: ViewModel, of: tuple[int, ...]) -> Table:
     )
     caption = (
         f"Time: with its 95% CI. {WARM if phase == 'query' else ''} MB/s: read at the devices over"
-        " its whole time; of fio: that as a share of what fio reads there in sequence (128 KiB, 32"
+        " its whole time; of fio: that as a share of what fio reads there in sequence (1 MiB, 8"
         " at a time). Cores: that the server kept busy. Limit: reads, if it is at least 1.25 times"
         " as fast with its data in memory, or reads at least 80% of what fio does; a faster drive"
         " helps these queries alone."

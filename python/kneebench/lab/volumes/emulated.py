@@ -62,11 +62,13 @@ class EmulatedParts(NamedTuple):
 
 class DriveClass(NamedTuple):
     """The limits of a class of emulated drives; 0 for none. `total_iops`: reads and writes
-    together, with bursts of `burst_iops` for at most `burst_s`. `in_memory`: where its file is.
+    together, with bursts of `burst_iops` for at most `burst_s`. `read_bytes_per_s`: of reads alone.
+    `in_memory`: where its file is.
     """
 
     read_iops: int = 0
     write_iops: int = 0
+    read_bytes_per_s: int = 0
     total_iops: int = 0
     burst_iops: int = 0
     burst_s: int = 0
@@ -81,6 +83,7 @@ class DriveClass(NamedTuple):
         return self._replace(
             read_iops=drives * self.read_iops,
             write_iops=writes // copies,
+            read_bytes_per_s=drives * self.read_bytes_per_s,
             total_iops=total,
             burst_iops=drives * self.burst_iops,
         )
@@ -90,14 +93,18 @@ class DriveClass(NamedTuple):
         """As options of qemu throttle groups, one behind the other: one group cannot have a limit
         of all I/Os beside others (throttle_is_valid).
         """
-        apart = {"read": self.read_iops, "write": self.write_iops}
+        apart = {
+            "iops-read": self.read_iops,
+            "iops-write": self.write_iops,
+            "bps-read": self.read_bytes_per_s,
+        }
         together = {
-            "total": self.total_iops,
-            "total-max": self.burst_iops,
-            "total-max-length": self.burst_s,
+            "iops-total": self.total_iops,
+            "iops-total-max": self.burst_iops,
+            "iops-total-max-length": self.burst_s,
         }
         groups = (
-            ",".join(f"x-iops-{key}={value}" for key, value in keys.items() if value)
+            ",".join(f"x-{key}={value}" for key, value in keys.items() if value)
             for keys in (apart, together)
         )
         return tuple(filter(None, groups))

@@ -19,10 +19,12 @@ from kneebench.records import Event, RawProfile, RawRow, Watch, unwatched
 
 PAGE_BYTES = 8 * KIB
 """What most databases read and write at a time."""
+SCAN_BYTES = 1024 * KIB
+"""What the kernel makes of a scan's reads, at the most: no limit of IOPS counts."""
 DATA_JOBS = (
     *(Job("raw", "randread", PAGE_BYTES, depth) for depth in (1, 4, 16, 64)),
     *(Job("raw", "randwrite", PAGE_BYTES, depth) for depth in (1, 4, 16)),
-    Job("raw", "read", 128 * KIB, 32),
+    Job("raw", "read", SCAN_BYTES, 8),
 )
 LOG_JOB = Job("raw", "write", PAGE_BYTES, 1, synced=True)
 FILE_BYTES, LEAST_FILE_BYTES = 128 * 2**20, 32 * 2**20
