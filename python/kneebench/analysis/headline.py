@@ -79,7 +79,7 @@ def subtitle(results: Results) -> str:
     """Intervals of the title's figures, and the other comparisons; empty without a measurement."""
     if results.campaign.resolved.workload == "tproc-h":
         streams = (capital(one) for one in streams_said(results))
-        return ". ".join((query_subtitle(results), *streams))
+        return ". ".join(filter(None, (query_subtitle(results), *streams)))
     sentence = ""
     best, swept = best_sweep(results), list[str]()
     if best:

@@ -29,9 +29,7 @@ class EmulatedDrive(Part):
 
     emulated: Annotated[
         Literal["sata", "nvme", "nvme-fast", "memory", "cloud", "stream"],
-        Field(
-            description="Class of drive: its IOPS, or its bytes per second; memory: a file in memory"
-        ),
+        Field(description="Class of drive: its IOPS or bytes/s; memory: a file in memory"),
     ]
     size: Annotated[Bytes, Field(ge=LEAST_BYTES, description="Its capacity")]
     count: Annotated[Whole, Field(ge=1, le=24, description="Number of such drives")] = 1

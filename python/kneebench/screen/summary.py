@@ -71,8 +71,8 @@ def _sections(results: Results, *, every_rung: bool) -> Iterator[Section | None]
 
 def _of_queries(results: Results) -> Iterator[Section | None]:
     """The brief's own tables."""
-    said = (f"{headline(results)}.", f"{subtitle(results)}.")
-    yield Section(name="answers", title="", sentences=said)
+    said = (f"{one}." for one in (headline(results), subtitle(results)) if one)
+    yield Section(name="answers", title="", sentences=(*said,))
     with contextlib.suppress(KneebenchError):  # the brief cannot be written
         if found := queries.section(ViewModel(results)):
             yield Section(name="queries", title="", tables=found.tables)

@@ -37,7 +37,7 @@ from kneebench.records import Climb, Estimate
 from kneebench.units import NOTHING
 
 COLD = "Each query begins with none of its data in memory: its server was started again."
-WARM = "In memory: the same query run once more; a dash where that still read its data."
+WARM = " In memory: the same query run once more; a dash where that still read its data."
 
 
 def section(view: ViewModel) -> Section | None:
@@ -243,7 +243,7 @@ def _each(view: ViewModel, of: tuple[int, ...]) -> Table:
         _row(view, climb, figures(climb, phase, number)) for number in of for climb in view.climbs
     )
     caption = (
-        f"Time: with its 95% CI. {WARM if phase == 'query' else ''} MB/s: read at the devices over"
+        f"Time: with its 95% CI.{WARM if phase == 'query' else ''} MB/s: read at the devices over"
         " its whole time; of fio: that as a share of what fio reads there in sequence (1 MiB, 8"
         " at a time). Cores: that the server kept busy. Limit: reads, if it is at least 1.25 times"
         " as fast with its data in memory, or reads at least 80% of what fio does; a faster drive"
