@@ -2,7 +2,7 @@
 Debian's PostgreSQL 15, on the disk.
 
 Both sides do the same to the same server: each table made in the transaction that fills it
-(wal_level = minimal, frozen), over as many streams, then the same keys, VACUUM ANALYZE and a
+(wal_level = minimal, frozen), over as many streams, then the same keys, statistics and a
 checkpoint. The floor's rows cost no time to make, and its files lie in the page cache.
 """
 
@@ -35,19 +35,13 @@ from kneebench.databases.engines.postgres.launcher import (
     make_cluster,
     running_server,
 )
+from kneebench.databases.engines.postgres.query_schema import schema_of
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
 from kneebench.databases.engines.postgres.server_settings import loading, rules
-from kneebench.databases.engines.postgres.sql_schema import (
-    KEYS_MEMORY,
-    PostgresSchema,
-    keys_of,
-    making,
-)
 from kneebench.databases.loading import STREAMS
 from kneebench.databases.managed.directory_findings import Machine
 from kneebench.databases.managed.ownership import home
 from kneebench.databases.managed.runtime import runtime_directory
-from kneebench.databases.tproc_c.tables import LARGEST_FIRST
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
@@ -68,32 +62,33 @@ class Seconds(NamedTuple):
 
 
 def measure(size: Size) -> list[Ratio]:
-    """Two rows for each number of warehouses: the rows alone, and with keys, statistics and
-    checkpoint.
-    """
+    """Two rows for each database: the rows alone, and with keys, statistics and checkpoint."""
     if not (DEBIAN / "psql").exists():
         print(f"{NAME}: skipped, {DEBIAN} is not there (Debian: postgresql-15)", file=sys.stderr)
         return []
-    sizes = [(1, 1)] if size.quick else [(10, 5), (50, 3)]
-    return [row for warehouses, pairs in sizes for row in _rows(warehouses, pairs)]
+    of_h = Workload(type="tproc-h", scale=0.02 if size.quick else 0.5)
+    of_c = [(1, 1)] if size.quick else [(10, 5), (50, 3)]
+    sizes = [*((Workload(warehouses=number), pairs) for number, pairs in of_c), (of_h, of_c[0][1])]
+    return [row for workload, pairs in sizes for row in _rows(workload, pairs)]
 
 
-def _rows(warehouses: int, pairs: int) -> list[Ratio]:
+def _rows(workload: Workload, pairs: int) -> list[Ratio]:
     here = Path(".kneebench").absolute()
     here.mkdir(exist_ok=True)
     with (
         tempfile.TemporaryDirectory(prefix="bench-loading-", dir=here) as folder,
-        _server(Path(folder), warehouses) as server,
+        _server(Path(folder), workload) as server,
     ):
-        files = _made(server, Path(folder), warehouses)
+        files = _made(server, Path(folder), workload)
         ours, floor = in_turn(
-            pairs, lambda: _ours(server, warehouses), lambda: _floor(server, files)
+            pairs, lambda: _ours(server, workload), lambda: _floor(server, workload, files)
         )
-    name = f"{warehouses} warehouse{'s' if warehouses > 1 else ''}"
+    name = workload.size
     alone = turns([one.rows_s for one in floor], [one.rows_s for one in ours])
     whole = turns([one.whole_s for one in floor], [one.whole_s for one in ours])
     ours_s, floor_s = median([one.whole_s for one in ours]), median([one.whole_s for one in floor])
     note = f"floor seconds / ours, {STREAMS} streams"
+    per_minute = 60 * workload.sized_as / ours_s
     return [
         at_least(
             f"loading, {name}: rows alone",
@@ -108,7 +103,7 @@ def _rows(warehouses: int, pairs: int) -> list[Ratio]:
             whole,
             AIM,
             note=f"{note}; tables, rows, keys, VACUUM ANALYZE, checkpoint",
-            warehouses_per_minute=60 * warehouses / ours_s,
+            warehouses_per_minute=per_minute,
             ours_s=ours_s,
             floor_s=floor_s,
         ),
@@ -116,11 +111,11 @@ def _rows(warehouses: int, pairs: int) -> list[Ratio]:
 
 
 @contextlib.contextmanager
-def _server(folder: Path, warehouses: int) -> Iterator[PostgresAddress]:
+def _server(folder: Path, workload: Workload) -> Iterator[PostgresAddress]:
     """A fresh cluster with the settings that an image is built with."""
     journal, account = Journal(folder / "journal"), server_account()
     plan = Plan.model_validate(
-        {"workload": {"warehouses": warehouses}, "storages": {"disk": {"path": str(folder)}}}
+        {"workload": workload.model_dump(), "storages": {"disk": {"path": str(folder)}}}
     )
     settings = loading(
         rules(
@@ -156,33 +151,34 @@ def _database(server: PostgresAddress, name: str) -> Iterator[PostgresAddress]:
     subprocess.run(["sync"], check=True)
 
 
-def _ours(server: PostgresAddress, warehouses: int) -> Seconds:
+def _ours(server: PostgresAddress, workload: Workload) -> Seconds:
     with _database(server, "ours") as address:
         began = time.monotonic()
-        facts = PostgresSchema.load(address, Workload(warehouses=warehouses), SEED, unwatched)
+        facts = schema_of(workload).load(address, workload, SEED, unwatched)
         return Seconds(float(facts["rows_s"]), time.monotonic() - began)
 
 
-def _made(server: PostgresAddress, folder: Path, warehouses: int) -> dict[str, Path]:
+def _made(server: PostgresAddress, folder: Path, workload: Workload) -> dict[str, Path]:
     """The rows of a load of ours, a file a table."""
-    files = {table: folder / f"{table}.copy" for table in LARGEST_FIRST}
+    schema = schema_of(workload)
+    files = {table: folder / f"{table}.copy" for table in schema.loaded}
     with _database(server, "source") as address:
-        PostgresSchema.load(address, Workload(warehouses=warehouses), SEED, unwatched)
+        schema.load(address, workload, SEED, unwatched)
         for table, file in files.items():
             _psql(address, [f"\\copy public.{table} TO '{file}' (FORMAT binary)"])
     return files
 
 
-def _floor(server: PostgresAddress, files: dict[str, Path]) -> Seconds:
-    keys = [[f"SET maintenance_work_mem = '{KEYS_MEMORY}'", *keys_of(table)] for table in files]
-    with _database(server, "floor") as address:
+def _floor(server: PostgresAddress, workload: Workload, files: dict[str, Path]) -> Seconds:
+    with _database(server, "floor") as address, connect(address) as session:
+        schema = schema_of(workload)(session)
         began = time.monotonic()
         _streams(
             address,
             [
                 [
                     "BEGIN",
-                    *making(table),
+                    *schema.making(table),
                     f"\\copy public.{table} FROM '{file}' (FORMAT binary, FREEZE)",
                     "COMMIT",
                 ]
@@ -190,9 +186,7 @@ def _floor(server: PostgresAddress, files: dict[str, Path]) -> Seconds:
             ],
         )
         rows_s = time.monotonic() - began
-        _streams(address, keys)
-        _streams(address, [[f"VACUUM (ANALYZE) public.{table}"] for table in files])
-        _psql(address, ["CHECKPOINT"])
+        schema.finish(address, unwatched)
         return Seconds(rows_s, time.monotonic() - began)
 
 

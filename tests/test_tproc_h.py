@@ -30,8 +30,8 @@ Ask = Callable[[str], Rows]
 
 
 @pytest.fixture(scope="module")
-def reference() -> Iterator[Reference]:
-    with closing(Reference(SCALE)) as made:
+def reference(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reference]:
+    with closing(Reference(SCALE, tmp_path_factory.mktemp("reference"))) as made:
         yield made
 
 

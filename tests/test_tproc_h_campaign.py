@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
-from kneebench import load, run
+from kneebench import Plan, load, run
 from kneebench.analysis.outcome import exit_code, failed_checks
-from kneebench.analysis.query_times import figures, numbers, query_speed, speed
+from kneebench.analysis.query_times import base_climbs, figures, numbers, query_speed, speed
 from kneebench.brief.page import Brief
 from kneebench.cli import app
 from kneebench.databases.tproc_h import answers
 from kneebench.errors import CheckFailed, KneebenchError
 from kneebench.plan.reader import parse_plan
+from kneebench.plan.study import Study
+from kneebench.records import Climb, Results
 from kneebench.results.given_campaigns import told_apart
 from tests.mariadb_elsewhere import WITHOUT_MARIADB
 from tests.query_plan import plan_on
+from tests.recordings import recorded
 
 
 @pytest.fixture(scope="module")
@@ -75,13 +79,13 @@ def test_mariadb_answers_right_and_reads_its_data_from_cold_too(tmp_path: Path) 
 
 def test_storages_are_compared_by_pairs_of_passes(measured: Any) -> None:
     disk, other = measured.climbs
-    each = [query_speed(other, disk, "query", number) for number in (1, 6)]
-    whole = speed(other, disk, "query")
+    each = [query_speed(other, disk, number) for number in (1, 6)]
+    whole = speed(other, disk)
     assert whole and all(each)
     assert whole.n == 2
     product = each[0].value * each[1].value
     assert whole.value == pytest.approx(product**0.5, rel=1e-6)
-    assert figures(disk, "query", 6).took_s.n == 2
+    assert figures(disk, 6).took_s.n == 2
 
 
 def test_the_brief_has_the_queries_and_no_new_orders(measured: Any, tmp_path: Path) -> None:
@@ -102,7 +106,7 @@ def test_a_wrong_answer_is_a_failed_check_and_exit_code_4(
     results = run(plan_on(tmp_path, "postgres", queries=[6], cache="warm"), folder=tmp_path)
     assert exit_code(results) == CheckFailed.exit_code == 4
     said = next(failed_checks(results))
-    assert said.startswith("disk, query 6 again: Of the answers, query 6 has 1 row in place of 2")
+    assert said.startswith("disk, query 6: Of the answers, query 6 has 1 row in place of 2")
 
 
 def test_a_query_beyond_its_limit_is_cancelled_and_named(tmp_path: Path) -> None:
@@ -111,9 +115,23 @@ def test_a_query_beyond_its_limit_is_cancelled_and_named(tmp_path: Path) -> None
     runs = [rung for climb in results.climbs for rung in climb.rungs]
     assert all("query 1 was cancelled after 0.02 s" in rung.invalid for rung in runs)
     assert all(rung.tally.window.failed == 1 for rung in runs)
-    assert figures(results.climbs[0], "warm_query", 1).cancelled == 2
+    assert figures(results.climbs[0], 1).cancelled == 2
     page = Brief(results).html()
     assert "cancelled" in page
+
+
+def test_a_query_without_room_for_its_temporary_files_ends_the_campaign_and_loses_nothing(
+    tmp_path: Path,
+) -> None:
+    plan = plan_on(tmp_path, "postgres", queries=[6, 9], cache="warm")
+    small = {"work_mem": "64kB", "temp_file_limit": "512kB"}
+    database = plan.database.model_copy(update={"settings": small})
+    with pytest.raises(KneebenchError) as caught:
+        run(plan.model_copy(update={"database": database}), folder=tmp_path / "out")
+    assert "temp_file_limit" in caught.value.seen
+    [folder] = (tmp_path / "out").iterdir()
+    assert [rung.order.query for rung in load(folder).climbs[0].rungs] == [6]
+    assert [*(tmp_path / "disk").iterdir()] == []
 
 
 @pytest.mark.parametrize(
@@ -122,6 +140,8 @@ def test_a_query_beyond_its_limit_is_cancelled_and_named(tmp_path: Path) -> None
         ('type = "tproc-h"\nwarehouses = 8', 'not with type = "tproc-h"'),
         ("scale = 10", 'not with type = "tproc-c"'),
         ('type = "tproc-h"\nqueries = [23]', "22"),
+        ('type = "tproc-h"\nstreams = 0', "from 1 to 1000"),
+        ('type = "tproc-h"\nstreams = [8, 1]', "the first not above the last"),
     ],
 )
 def test_a_plan_that_mixes_both_workloads_is_refused_with_the_key(written: str, said: str) -> None:
@@ -131,11 +151,56 @@ def test_a_plan_that_mixes_both_workloads_is_refused_with_the_key(written: str, 
     assert said in str(caught.value)
 
 
-def test_check_says_what_will_be_run_and_refuses_a_server_by_url(tmp_path: Path) -> None:
+CHECKED = """
+[workload]
+type = "tproc-h"
+[ladder]
+load_levels = true
+[databases.own]
+engine = "postgres"
+[databases.other]
+engine = "mariadb"
+url = "mariadb://root@127.0.0.1:1/none"
+[storages]
+disk = { path = "." }
+"""
+
+
+def test_check_says_what_will_be_run_and_what_queries_do_not_have(tmp_path: Path) -> None:
     file = tmp_path / "plan.toml"
-    file.write_text('[workload]\ntype = "tproc-h"\n[storages]\ndisk = { path = "." }\n')
-    shown = CliRunner().invoke(app, ["check", str(file)])
-    assert "the 22 queries, cold" in " ".join(shown.output.split())
+    file.write_text(CHECKED)
+    shown = CliRunner().invoke(app, ["check", str(file), "--json"])
+    found = {one["subject"]: one for one in json.loads(shown.output)}
+    assert found["queries"]["seen"] == "the 22 queries, cold, 3 to 3 passes"
+    assert found["workload.type"]["level"] == found["ladder.load_levels"]["level"] == "error"
+
+
+def test_warm_queries_find_their_data_in_memory_from_the_first_pass_on(tmp_path: Path) -> None:
+    plan = plan_on(tmp_path, "postgres", queries=[6], cache="warm")
+    disk = run(plan, folder=tmp_path / "out").climbs[0]
+    read = [
+        rung.quantities["device.read_bytes"].value * rung.tally.window_s
+        for rung in disk.of("query")
+    ]
+    assert len(read) == 2
+    assert min(read) < 5e6, "a cold run reads more than half of lineitem"
+    assert disk.of("warm_query") == ()
+
+
+def test_each_size_of_memory_is_compared_with_the_baseline_of_its_size() -> None:
+    sizes = {"memory": ["1GiB", "2GiB"]}
+    storages = {name: {"path": f"/{name}"} for name in ("a", "b")}
+    plan = Plan.model_validate(
+        {"workload": {"type": "tproc-h"}, "constraints": sizes, "storages": storages}
+    )
+    climbs = tuple(Climb(configuration=one, rungs=()) for one in Study(plan).configurations)
+    head = recorded().campaign
+    resolved = head.resolved.model_copy(update={"baseline": "a"})
+    campaign = head.model_copy(update={"resolved": resolved})
+    bases = base_climbs(Results(campaign=campaign, climbs=climbs))
+    found = {id_: base.configuration.constraint for id_, base in bases.items()}
+    assert found == {one.configuration.id: one.configuration.constraint for one in climbs}
+    assert {base.configuration.storage for base in bases.values()} == {"a"}
 
 
 def test_campaigns_of_queries_are_not_compared_with_others(measured: Any) -> None:

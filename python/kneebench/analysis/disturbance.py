@@ -163,8 +163,8 @@ def campaigns_disturbed(campaigns: Iterable[Results]) -> dict[str, tuple[Remark,
 
 
 def _quoted(climb: Climb) -> tuple[Rung, ...]:
-    """Its final runs; of a fixed load without any, its one rung."""
-    final = climb.of("final_run", "fixed_rate")
+    """Its final runs; of a fixed load without any, its one rung; of TPROC-H its queries."""
+    final = climb.of("final_run", "fixed_rate", "query", "warm_query")
     return final or climb.of(*QUOTED)
 
 

@@ -15,7 +15,7 @@ from kneebench.analysis.comparison import called
 from kneebench.analysis.databases import by_database
 from kneebench.analysis.durability import loses
 from kneebench.analysis.knee import knee
-from kneebench.analysis.query_times import measured_phase, numbers, of_queries, runs
+from kneebench.analysis.query_times import numbers, of_queries, runs
 from kneebench.analysis.quoted_load import REPEATED
 from kneebench.analysis.still_warming import still_moving, still_warming
 from kneebench.analysis.sweep import swept_configurations
@@ -201,9 +201,9 @@ def missing_figures(results: Results) -> tuple[MissingFigure, ...]:
 
 
 def _without_times(results: Results) -> Iterator[MissingFigure]:
-    phase, every = measured_phase(results), numbers(results)
+    every = numbers(results)
     for climb in results.climbs:
-        if lacking := [number for number in every if not runs(climb, phase, number)]:
+        if lacking := [number for number in every if not runs(climb, "query", number)]:
             words = f"no usable time of {of_queries(lacking)}"
             yield MissingFigure(climb.configuration, words)
 

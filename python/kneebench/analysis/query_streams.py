@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from math import sqrt
 from typing import Any, NamedTuple
 
-from kneebench.analysis.comparison import baseline
 from kneebench.analysis.estimate import estimate, paired_ratio
-from kneebench.analysis.query_times import EVERY, HOUR_S, measured_phase, numbers, power_per_hour
+from kneebench.analysis.query_times import EVERY, HOUR_S, base_climbs, numbers, power_per_hour
 from kneebench.analysis.wording import times_another, times_with_interval
 from kneebench.records import REFRESH, Climb, Estimate, Results, Rung
 
@@ -68,8 +67,8 @@ def composite(results: Results, climb: Climb) -> float | None:
     power is queries per hour by the geometric mean of the 22 queries and both refresh functions,
     throughput that of the streams at the knee. None where one of them was not measured.
     """
-    of, phase = numbers(results), measured_phase(results)
-    power, found = power_per_hour(climb, phase, of), stream_knee(climb)
+    of = numbers(results)
+    power, found = power_per_hour(climb, of), stream_knee(climb)
     if len(of) < len(EVERY) + len(REFRESH) or power is None or found is None:
         return None
     return results.campaign.resolved.scale * sqrt(power * found.per_hour.value)
@@ -77,13 +76,11 @@ def composite(results: Results, climb: Climb) -> float | None:
 
 def streams_said(results: Results) -> Iterator[str]:
     """What each storage's knee gives over the baseline's."""
-    base = next(
-        (one for one in results.climbs if one.configuration.storage == baseline(results)), None
-    )
+    bases = base_climbs(results)
     for climb in results.climbs:
-        found = stream_knee(climb)
-        ratio = stream_ratio(climb, base) if base and climb is not base else None
-        if found and ratio and base:
+        base, found = bases.get(climb.id, climb), stream_knee(climb)
+        ratio = stream_ratio(climb, base) if base is not climb else None
+        if found and ratio:
             said = times_another(times_with_interval(ratio), base.configuration.name, "queries")
             yield f"{climb.configuration.name} at its knee of {found.streams} streams: {said}/h"
 

@@ -7,7 +7,7 @@ pass, in which both configurations had the same parameters.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import exp, log
 from statistics import fmean, median
 from typing import Any, NamedTuple
@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from kneebench.analysis.comparison import baseline
 from kneebench.analysis.estimate import estimate, paired_ratio
 from kneebench.analysis.wording import (
+    FEW_NAMES,
     capital,
     has_interval,
     listed,
@@ -23,7 +24,7 @@ from kneebench.analysis.wording import (
     times_another,
     times_with_interval,
 )
-from kneebench.records import REFRESH, Climb, Estimate, Phase, Results, Rung
+from kneebench.records import REFRESH, Climb, Configuration, Estimate, Phase, Results, Rung
 from kneebench.units import significant, time
 
 READS_LIMIT = 1.25
@@ -38,17 +39,21 @@ EVERY = range(1, 23)
 
 class QueryFigures(NamedTuple):
     """A query on a configuration. `took_s`: as the plan has it, cold or warm; `warm_s`: with what
-    the run before it left in memory, None where that still read; `read_bytes_per_s`: at the
+    the run before it left in memory, None where that still read; `reads`: whether its storage has
+    devices whose reads count, None where that is not known; `read_bytes_per_s`: at the
     devices, None without any; `raw_share`: of what fio reads there; `cores`: how many it kept busy;
-    `cancelled`: runs beyond the plan's limit.
+    `spilled_bytes`: into temporary files, None where the server does not count them; `cancelled`:
+    runs beyond the plan's limit.
     """
 
     number: int
     took_s: Estimate | None
     warm_s: Estimate | None
+    reads: bool | None
     read_bytes_per_s: float | None
     raw_share: float | None
     cores: float | None
+    spilled_bytes: float | None
     cancelled: int
 
     @property
@@ -60,25 +65,34 @@ class QueryFigures(NamedTuple):
 
     @property
     def limit(self) -> str:
-        """What limits it, in a word; empty where that is not known. Without a device, as in a
-        storage in memory, nothing is read: what a first run takes longer is work of the cores.
+        """What limits it, in a word; empty where that is not known. On a storage in memory nothing
+        is read: what a first run takes longer is work of the cores.
         """
+        if self.reads is None:
+            return ""
         if self.without_reads is None:
             return "reads" if (self.raw_share or 0.0) >= NEAR else ""
-        reads = self.read_bytes_per_s and self.without_reads >= READS_LIMIT
-        return "reads" if reads else "cores"
+        return "reads" if self.reads and self.without_reads >= READS_LIMIT else "cores"
 
 
-def measured_phase(results: Results) -> Phase:
-    """The phase whose times are quoted: the cold runs, if there are any."""
-    cold = any(climb.of("query") for climb in results.climbs)
-    return "query" if cold else "warm_query"
+def is_cold(results: Results) -> bool:
+    """Whether queries began cold, and were run once more."""
+    return any(climb.of("warm_query") for climb in results.climbs)
 
 
 def numbers(results: Results) -> tuple[int, ...]:
     """The queries that were run, in their order."""
     every = (rung.order.query for climb in results.climbs for rung in climb.rungs)
     return tuple(sorted({number for number in every if number}))
+
+
+def answered(results: Results) -> tuple[int, ...]:
+    """The queries that have a valid run on every configuration."""
+    return tuple(
+        number
+        for number in numbers(results)
+        if all(runs(climb, "query", number) for climb in results.climbs)
+    )
 
 
 def runs(climb: Climb, phase: Phase, number: int) -> list[Rung]:
@@ -90,23 +104,36 @@ def _took_s(rung: Rung) -> float:
     return rung.tally.window_s
 
 
-def figures(climb: Climb, phase: Phase, number: int) -> QueryFigures:
+def figures(climb: Climb, number: int) -> QueryFigures:
     """Those of one query on one configuration."""
-    some, again = runs(climb, phase, number), runs(climb, "warm_query", number)
-    rates = [rate for one in some if (rate := one.quantity("device.read_bytes")) is not None]
-    cores = [used for one in some if (used := _cores(one)) is not None]
-    read = median(rates) if rates else None
-    raw = _raw_bytes_per_s(climb)
-    every = [one for one in climb.of(phase) if one.order.query == number]
+    some, again = (runs(climb, phase, number) for phase in ("query", "warm_query"))
+    every = [one for one in climb.of("query") if one.order.query == number]
+    read, raw = (
+        _median(some, lambda one: one.quantity("device.read_bytes")),
+        _raw_bytes_per_s(climb),
+    )
+    in_memory = any(one.kind == "memory_backed" for rung in some for one in rung.remarks)
     return QueryFigures(
         number,
         estimate([*map(_took_s, some)]) if some else None,
-        estimate([*map(_took_s, again)]) if phase == "query" and _in_memory(some, again) else None,
+        estimate([*map(_took_s, again)]) if _in_memory(some, again) else None,
+        False if in_memory else None if read is None else True,
         read,
         read / raw if raw and read is not None else None,
-        median(cores) if cores else None,
+        _median(some, _cores),
+        _median(some, _spilled_bytes),
         sum(any(remark.kind == "cancelled" for remark in one.remarks) for one in every),
     )
+
+
+def _median(some: Sequence[Rung], pick: Callable[[Rung], float | None]) -> float | None:
+    found = [value for one in some if (value := pick(one)) is not None]
+    return median(found) if found else None
+
+
+def _spilled_bytes(rung: Rung) -> float | None:
+    per_s = rung.quantity("tables.spilled")
+    return None if per_s is None else per_s * rung.tally.window_s
 
 
 def _cores(rung: Rung) -> float | None:
@@ -133,12 +160,12 @@ def _raw_bytes_per_s(climb: Climb) -> float | None:
     return max(scans, default=None)
 
 
-def query_speed(climb: Climb, against: Climb, phase: Phase, number: int) -> Estimate | None:
+def query_speed(climb: Climb, against: Climb, number: int) -> Estimate | None:
     """How many times as fast a query was as on another configuration, by pass."""
-    other = {one.order.repeat: one for one in runs(against, phase, number)}
+    other = {one.order.repeat: one for one in runs(against, "query", number)}
     pairs = [
         (other[one.order.repeat], one)
-        for one in runs(climb, phase, number)
+        for one in runs(climb, "query", number)
         if one.order.repeat in other
     ]
     if not pairs:
@@ -146,11 +173,11 @@ def query_speed(climb: Climb, against: Climb, phase: Phase, number: int) -> Esti
     return paired_ratio(*([_took_s(pair[side]) for pair in pairs] for side in (0, 1)))
 
 
-def speed(climb: Climb, against: Climb, phase: Phase) -> Estimate | None:
+def speed(climb: Climb, against: Climb) -> Estimate | None:
     """The same over all queries: the geometric mean of their ratios in each pass, so that every
     query counts alike.
     """
-    ratios = [*_by_pass(climb.of(phase), against.of(phase))]
+    ratios = [*_by_pass(climb.of("query"), against.of("query"))]
     return estimate(ratios) if ratios else None
 
 
@@ -168,35 +195,34 @@ def _by_pass(some: Sequence[Rung], others: Sequence[Rung]) -> Iterator[float]:
             yield exp(fmean(log(other[key] / own[key]) for key in here))
 
 
-def pass_s(climb: Climb, phase: Phase, of: Sequence[int]) -> float | None:
+def pass_s(climb: Climb, of: Sequence[int]) -> float | None:
     """The time of a pass, as the sum of its queries' means; None where one has no time."""
-    found = [figures(climb, phase, number).took_s for number in of]
+    found = [figures(climb, number).took_s for number in of]
     return sum(one.value for one in found if one) if all(found) else None
 
 
-def power_per_hour(climb: Climb, phase: Phase, of: Sequence[int]) -> float | None:
+def power_per_hour(climb: Climb, of: Sequence[int]) -> float | None:
     """Queries per hour, by the geometric mean of their times; None where one has no time."""
-    found = [figures(climb, phase, number).took_s for number in of]
+    found = [figures(climb, number).took_s for number in of]
     if not all(found):
         return None
     return HOUR_S / exp(fmean(log(one.value) for one in found if one))
 
 
-def precise(rungs: Sequence[Rung], wanted: float) -> tuple[bool, str]:
-    """(whether each configuration is compared with the first as precisely as wanted, the widest
-    half-width so far in words).
+def precise(rungs: Sequence[Rung], bases: Mapping[str, str], wanted: float) -> tuple[bool, str]:
+    """(whether each configuration is compared with its base as precisely as wanted, the widest
+    half-width so far in words). `bases`: by configuration the one that it is compared with.
     """
-    phase: Phase = "query" if any(one.order.phase == "query" for one in rungs) else "warm_query"
-    ids = dict.fromkeys(one.order.configuration for one in rungs)
-    sides = [
-        [one for one in rungs if one.order.configuration == id_ and one.order.phase == phase]
-        for id_ in ids
-    ]
-    ratios = [[*_by_pass(side, sides[0])] for side in sides[1:]]
+    sides: dict[str, list[Rung]] = {}
+    for one in rungs:
+        if one.order.phase == "query":
+            sides.setdefault(one.order.configuration, []).append(one)
+    pairs = [(one, base) for one, base in bases.items() if one != base]
+    ratios = [[*_by_pass(sides[one], sides[base])] for one, base in pairs]
     found = [estimate(one) for one in ratios if one]
     passes = max((one.order.repeat for one in rungs), default=0)
-    if len(found) < len(ratios) or not all(map(has_interval, found)) or not ratios:
-        return not ratios, f"pass {passes} measured"
+    if not pairs or len(found) < len(ratios) or not all(map(has_interval, found)):
+        return not pairs, f"pass {passes} measured"
     widest = max((one.high / one.low) ** 0.5 - 1 for one in found)
     return widest <= wanted, f"after {passes} passes: half-width {percent(round(widest, 3))}"
 
@@ -213,8 +239,8 @@ def of_queries(of: Sequence[int]) -> str:
     plain = [str(one) for one in of if one not in REFRESH]
     functions = [REFRESH[one] for one in of if one in REFRESH]
     said = f"{'queries' if len(plain) > 1 else 'query'} {listed(plain)}" if plain else ""
-    if len(plain) == len(EVERY):
-        said = "the 22 queries"
+    if len(plain) > FEW_NAMES:
+        said = f"the {len(plain)} queries" if len(plain) == len(EVERY) else f"{len(plain)} queries"
     return listed([one for one in (said, *functions) if one])
 
 
@@ -223,61 +249,79 @@ def query_name(number: int) -> str:
     return REFRESH.get(number, str(number))
 
 
-def compared(results: Results) -> dict[str, tuple[Climb, Estimate]]:
-    """By configuration: it, and its speed over that of the baseline's storage under the same
-    constraint and with the same database.
+class Compared(NamedTuple):
+    """A configuration, the one that it is compared with, and its speed over that one's."""
+
+    climb: Climb
+    base: Climb
+    ratio: Estimate
+
+
+def compared(results: Results) -> dict[str, Compared]:
+    """By configuration: over that of the baseline's storage under the same constraint and with the
+    same database.
     """
-    phase, base = measured_phase(results), baseline(results)
-    bases = {
-        _beside(climb): climb for climb in results.climbs if climb.configuration.storage == base
-    }
-    found = {}
+    bases, found = base_climbs(results), {}
     for climb in results.climbs:
-        against = bases.get(_beside(climb))
-        if against and against is not climb and (ratio := speed(climb, against, phase)):
-            found[climb.id] = climb, ratio
+        base = bases.get(climb.id)
+        if base and base is not climb and (ratio := speed(climb, base)):
+            found[climb.id] = Compared(climb, base, ratio)
     return found
 
 
-def _beside(climb: Climb) -> tuple[str, str]:
-    return climb.configuration.database, climb.configuration.constraint
+def base_climbs(results: Results) -> dict[str, Climb]:
+    """By configuration the one that it is compared with, which may be itself."""
+    own = baseline(results)
+    bases = {
+        beside(one.configuration): one for one in results.climbs if one.configuration.storage == own
+    }
+    found = ((one.id, bases.get(beside(one.configuration))) for one in results.climbs)
+    return {id_: base for id_, base in found if base}
+
+
+def beside(configuration: Configuration) -> tuple[str, str]:
+    """What is alike in configurations that are compared."""
+    return configuration.database, configuration.constraint
 
 
 def query_title(results: Results) -> str:
-    """The answer: the speed that is farthest from the baseline's, or the time of a pass."""
-    of, phase, base = numbers(results), measured_phase(results), baseline(results)
+    """The answer: of the speeds that differ the one farthest from 1, or the time of a pass."""
+    of = answered(results)
     if not of:
-        return "No query was run"
-    if found := compared(results):
-        climb, ratio = max(found.values(), key=lambda one: abs(log(one[1].value)))
-        name = capital(climb.configuration.name)
-        if has_interval(ratio) and ratio.low <= 1 <= ratio.high:
-            return f"No difference shown between {climb.configuration.name} and {base}"
-        return f"{name}: {times_another(times(ratio.value), base, 'speed')} over {of_queries(of)}"
+        return "No query has a time on every storage"
+    found = [*compared(results).values()]
+    differing = [one for one in found if not _includes_one(one.ratio)]
+    if best := max(differing, key=lambda one: abs(log(one.ratio.value)), default=None):
+        said = times_another(times(best.ratio.value), best.base.configuration.name, "speed")
+        return f"{capital(best.climb.configuration.name)}: {said} over {of_queries(of)}"
+    if found:
+        names = listed([one.climb.configuration.name for one in found])
+        base = found[0].base.configuration.name
+        return f"No difference shown between {names} and {base} over {of_queries(of)}"
     climb = results.climbs[0]
-    took_s = pass_s(climb, phase, of)
-    name = capital(climb.configuration.name)
-    return (
-        f"{name}: {of_queries(of)} in {time(took_s)}" if took_s else f"{name}: not all queries ran"
-    )
+    took_s = pass_s(climb, of) or 0.0
+    return f"{capital(climb.configuration.name)}: {of_queries(of)} in {time(took_s)}"
+
+
+def _includes_one(ratio: Estimate) -> bool:
+    return has_interval(ratio) and ratio.low <= 1 <= ratio.high
 
 
 def query_subtitle(results: Results) -> str:
-    """The interval of the title's figure, and what limits the queries."""
-    found, phase = compared(results), measured_phase(results)
-    cold = "each query begins with none of its data in memory" if phase == "query" else ""
+    """The intervals of all speeds, and what limits the queries."""
+    cold = "each query begins with none of its data in memory" if is_cold(results) else ""
     sure = [
-        f"{climb.configuration.name}: {times_with_interval(ratio)} by the geometric mean"
-        for climb, ratio in found.values()
+        f"{one.climb.configuration.name}: {times_with_interval(one.ratio)} by the geometric mean"
+        for one in compared(results).values()
     ]
     return ". ".join(capital(one) for one in (*sure, cold, *limits_said(results)) if one)
 
 
 def limits_said(results: Results) -> Iterator[str]:
     """What limits the queries of each configuration."""
-    of, phase = numbers(results), measured_phase(results)
+    of = numbers(results)
     for climb in results.climbs:
-        each = [figures(climb, phase, number) for number in of]
+        each = [figures(climb, number) for number in of]
         parts = [
             f"{word} limit {of_queries([one.number for one in each if one.limit == word])}"
             for word in ("reads", "cores")
@@ -290,23 +334,23 @@ def limits_said(results: Results) -> Iterator[str]:
 def query_line(results: Results) -> str:
     """The finding in a line, with its interval."""
     said = [
-        f"{climb.configuration.name}: {times_with_interval(ratio)}"
-        for climb, ratio in compared(results).values()
+        f"{one.climb.configuration.name}: {times_with_interval(one.ratio)}"
+        for one in compared(results).values()
     ]
     return "; ".join(said) or query_title(results)
 
 
 def query_document(results: Results) -> dict[str, Any]:
     """The figures of all queries by configuration, for programs; empty for TPROC-C."""
-    of, phase, found = numbers(results), measured_phase(results), compared(results)
+    of, found = numbers(results), compared(results)
     return {
         climb.id: {
-            "pass_s": pass_s(climb, phase, of),
-            "queries_per_hour": power_per_hour(climb, phase, of),
-            "speed": found[climb.id][1] if climb.id in found else None,
+            "pass_s": pass_s(climb, of),
+            "queries_per_hour": power_per_hour(climb, of),
+            "speed": found[climb.id].ratio if climb.id in found else None,
             "queries": [
                 {**one._asdict(), "without_reads": one.without_reads, "limit": one.limit}
-                for one in (figures(climb, phase, number) for number in of)
+                for one in (figures(climb, number) for number in of)
             ],
         }
         for climb in results.climbs

@@ -14,14 +14,7 @@ from kneebench.lab.journal import Journal
 from kneebench.lab.volumes import preconditioning_s
 from kneebench.plan.configurations import running_order
 from kneebench.plan.database_plan import DatabasePlan
-from kneebench.plan.duration import (
-    Expected,
-    expected,
-    loading_s,
-    restored_run_s,
-    restored_s,
-    rounds_s,
-)
+from kneebench.plan.duration import Expected, expected, restored_run_s, rounds_s
 from kneebench.plan.study import Study
 from kneebench.records import Configuration, Finding, Host
 from kneebench.results.step_times import StepTimes
@@ -31,12 +24,11 @@ def expected_duration(study: Study, machine: Host, *, loaded: bool | None = None
     """The parts of the duration, as such steps took here before, with what the drives of volumes
     take; `loaded`: whether the databases are there, None if that is to be found out.
     """
-    if study.workload.type == "tproc-h":
-        load_s = 0.0 if loaded or (loaded is None and _finds_loaded(study)) else _load_s(study)
-        return _of_passes(study, load_s)
     parts = expected(study.databases, machine, StepTimes(machine, study).as_before())
     there = _finds_loaded(study) if loaded is None else loaded
     load_s = 0.0 if there else parts.load_s
+    if study.workload.type == "tproc-h":
+        return parts._replace(load_s=load_s, drives_s=preconditioning_s(study))
     at_rest = len(study.storages) * len(study.databases)
     at_rest_s = study.power.at_rest_s * at_rest if study.measures_real_hardware else 0.0
     return parts._replace(
@@ -46,30 +38,6 @@ def expected_duration(study: Study, machine: Host, *, loaded: bool | None = None
         proofs_s=_proofs_s(study),
         cuts_s=cuts_s(study),
     )
-
-
-QUERY_S, RESTART_S = 6.0, 2.0
-"""A query at scale 1, cold and once more, on average over the 22 on two cores; a server's restart
-before it."""
-
-
-def _of_passes(study: Study, load_s: float) -> Expected:
-    """As few passes over the queries of TPROC-H as may be precise enough, with the restores."""
-    workload, storages = study.workload, len(study.configurations)
-    queries = study.ladder.fewest_repeats * len(workload.asked)
-    restores_s = sum(restored_s(study.databases[one.database]) for one in study.configurations)
-    each_s = QUERY_S * workload.scale + RESTART_S
-    return Expected(
-        load_s,
-        0.0,
-        restores_s + storages * queries * each_s,
-        drives_s=preconditioning_s(study),
-        final_runs=storages * queries * (2 if workload.cache == "cold" else 1),
-    )
-
-
-def _load_s(study: Study) -> float:
-    return sum(loading_s(one) for one in study.databases.values())
 
 
 def _proofs_s(study: Study) -> float:

@@ -6,24 +6,30 @@ is run on one configuration after the other, in an order that reverses from quer
 pass to pass. With a cold cache a server is started again before each query, and the query is then
 run once more with what it left in memory: the difference is what its reads cost.
 
-Every answer is compared with DuckDB's over the same rows, as long as these can be made in a while.
+Every answer is compared with DuckDB's over the same rows, up to scale 1.
 """
 
 from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Iterator, Mapping
-from functools import cached_property
+import tempfile
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from functools import cached_property, partial
+from itertools import chain
+from pathlib import Path
 
-from kneebench.analysis.query_times import precise
+from kneebench.analysis.query_times import beside, precise
 from kneebench.campaign.profiled import profile_storage
 from kneebench.campaign.restored import Context, disturbed_by, with_tries
 from kneebench.databases.engine import AnswersQueries, Restarting, Restarts
-from kneebench.databases.tproc_h.answers import Reference, difference
+from kneebench.databases.tproc_h.answers import Reference, Rows, difference
 from kneebench.databases.tproc_h.parameters import drawn
 from kneebench.databases.tproc_h.queries import queries
 from kneebench.databases.tproc_h.refresh import DELETE, INSERT, refresh
+from kneebench.lab.journal import Journal
 from kneebench.ladder.climb import climb, measure_orders
 from kneebench.ladder.rounds import in_turn
 from kneebench.ladder.steps import Climbed
@@ -35,7 +41,7 @@ from kneebench.units import time
 
 CHECKED_SCALE = 1.0
 """Up to here the rows of all answers are made a second time, in DuckDB: about a minute."""
-UNCHECKED = "answers were not checked: beyond scale {:g} their rows are not made a second time"
+UNCHECKED = "answers were not compared with DuckDB's: the scale exceeds {:g}"
 
 
 class QueryPasses:
@@ -45,6 +51,7 @@ class QueryPasses:
         self.context = context
         self._plan = next(iter(context.databases.values()))
         self._workload = self._plan.workload
+        self._asked = AskedQueries(self._workload, self._plan.seed)
         self._of = {one.id: one for one in context.configurations}
         self._latest = dict[str, Streams]()
         """What was asked last of each configuration's server."""
@@ -52,22 +59,21 @@ class QueryPasses:
         """Orders that a kept pass had added, and that a server restored since does not have."""
 
     def measure(self) -> None:
-        """All passes, then what was loaded once more."""
+        """All passes, then streams."""
         context = self.context
         where = context.engine.where
         context.store.put_servers({one.id: where(one) for one in context.configurations})
-        with contextlib.ExitStack() as stack:
+        with self._asked, contextlib.ExitStack() as stack:
             servers = {
                 one: stack.enter_context(self._restored(one)) for one in context.configurations
             }
-            asked = stack.enter_context(AskedQueries(self._workload, self._plan.seed))
-            if not asked.checked:
+            if not self._asked.checked:
                 context.store.put_note(UNCHECKED.format(CHECKED_SCALE))
             for one, restarting in servers.items():
                 profile_storage(context, one, restarting.server)
-            self._passes(servers, asked)
-            knees = {one: self._climb(one, servers[one], asked) for one in servers}
-            self._at_the_knees(knees, servers, asked)
+            self._passes(servers)
+            knees = {one: self._climb(one, servers[one]) for one in servers}
+            self._at_the_knees(knees, servers)
 
     @contextlib.contextmanager
     def _restored(self, one: Configuration) -> Iterator[Restarting]:
@@ -85,23 +91,31 @@ class QueryPasses:
             context.store.put_settings(one, (*restarting.server.settings, *kernel))
             yield restarting
 
-    def _passes(self, servers: Mapping[Configuration, Restarting], asked: AskedQueries) -> None:
+    def _passes(self, servers: Mapping[Configuration, Restarting]) -> None:
         """Passes until the comparison is as precise as the plan wants."""
         ladder, rungs = self._plan.ladder, list[Rung]()
         for repeat in range(1, ladder.most_repeats + 1):
-            for place, number in enumerate(asked.of_pass):
+            for place, number in enumerate(self._asked.of_pass):
                 for one in in_turn(tuple(servers), repeat + place):
                     for phase in _phases(number, self._workload.cache):
-                        order = _order(one, phase, number, repeat)
-                        rungs.append(
-                            self._rung(servers[one], [[asked.query(number, repeat)]], order)
+                        order = Order(
+                            configuration=one.id, phase=phase, users=1, repeat=repeat, query=number
                         )
-            enough, said = precise(rungs, ladder.precision)
+                        streams = [[self._asked.query(number, repeat)]]
+                        rungs.append(self._rung(servers[one], streams, order))
+            enough, said = precise(rungs, self._bases, ladder.precision)
             self.context.watch(Event(kind="round", doing=said))
             if enough and repeat >= ladder.fewest_repeats:
                 return
 
-    def _climb(self, one: Configuration, restarting: Restarting, asked: AskedQueries) -> Climb:
+    @property
+    def _bases(self) -> dict[str, str]:
+        """By configuration the one that it is compared with: on the baseline, else alike."""
+        every = self.context.configurations
+        bases = {beside(one): one.id for one in reversed(every) if one.storage == every[0].storage}
+        return {one.id: base for one in every if (base := bases.get(beside(one)))}
+
+    def _climb(self, one: Configuration, restarting: Restarting) -> Climb:
         """Add streams until something stops the climb, if the plan has any; then see whether all
         rows are still there.
         """
@@ -115,7 +129,9 @@ class QueryPasses:
             steps = climb(ladder, cores or 1, confirms=False, warms=False)
             found = measure_orders(
                 steps,
-                lambda step: self._rung(restarting, asked.streams(step.users), step.on(one.id)),
+                lambda step: self._rung(
+                    restarting, self._asked.streams(step.users), step.on(one.id)
+                ),
             )
         checks = tuple(restarting.server.conditions(context.watch))
         climbed = Climb(configuration=one, checks=checks, **found._asdict())
@@ -128,7 +144,6 @@ class QueryPasses:
         self,
         climbs: Mapping[Configuration, Climb],
         servers: Mapping[Configuration, Restarting],
-        asked: AskedQueries,
     ) -> None:
         """The streams of each knee once more, in turn, as often as there are passes at least."""
         knees = {one: climbed.knee_users for one, climbed in climbs.items()}
@@ -138,7 +153,7 @@ class QueryPasses:
                     order = Order(
                         configuration=one.id, phase="final_run", users=users, repeat=repeat
                     )
-                    self._rung(servers[one], asked.streams(users), order)
+                    self._rung(servers[one], self._asked.streams(users), order)
 
     def _rung(self, restarting: Restarting, streams: Streams, order: Order) -> Rung:
         """The kept rung of this order, or a new one."""
@@ -153,7 +168,7 @@ class QueryPasses:
         return rung
 
     def _measured(self, restarting: Restarting, streams: Streams, order: Order) -> Rung:
-        """The first attempt that nothing disturbed, or the last one."""
+        """The first attempt that nothing disturbed, or the last one; what changes rows has one."""
         context, tried = self.context, list[str]()
         plan = context.with_its_cores(self._of[order.configuration])
         while True:
@@ -164,7 +179,7 @@ class QueryPasses:
             )
             self._latest[order.configuration] = streams
             disturbed, tries = disturbed_by(measured, (), context.store.latest)
-            if not disturbed or len(tried) + 1 >= tries:
+            if not disturbed or order.query in REFRESH or len(tried) + 1 >= tries:
                 break
             tried.append(f"{time(measured.rung.tally.window_s)}, {disturbed}")
             attempt = f"attempt {len(tried)} of {tries} is {disturbed}"
@@ -174,35 +189,32 @@ class QueryPasses:
         return rung
 
     def _begin(self, restarting: Restarting, streams: Streams, order: Order) -> None:
-        """A cold query, or pass of streams, begins on a server that was started again; a warm one
-        behind itself, also where the campaign was resumed in between; each with the orders of its
-        pass.
+        """A cold query, or pass of streams, begins on a server that was started again; a second run
+        behind the first, and a warm one behind all queries, also where the campaign was resumed in
+        between; each with the orders of its pass.
         """
-        cold = self._workload.cache == "cold"
-        if lacking := self._lacking.pop(order.configuration, None):
-            self._ask(restarting, lacking)
+        own, cold = order.configuration, self._workload.cache == "cold"
+        self._asked.ready()
+        if lacking := self._lacking.pop(own, None):
+            self._ask(restarting, lacking[0])
         if cold and order.phase != "warm_query":
             restarting.again()
-        elif cold and self._latest.get(order.configuration) != streams:
-            self._ask(restarting, streams)
+        elif cold and self._latest.get(own) != streams:
+            self._ask(restarting, streams[0])
+        elif not cold and own not in self._latest:
+            self._ask(restarting, self._asked.stream(1))
 
-    def _ask(self, restarting: Restarting, streams: Streams) -> None:
-        """The first query of the first stream, for nothing."""
+    def _ask(self, restarting: Restarting, queries: Sequence[AskedQuery]) -> None:
+        """Run queries that are not measured."""
         assert isinstance(restarting.server, AnswersQueries)
         with restarting.server.querying(self._workload.query_limit) as analyst:
-            for statement in streams[0][0].statements:
+            for statement in chain.from_iterable(one.statements for one in queries):
                 analyst.ask(statement)
 
 
 def _phases(number: int, cache: str) -> tuple[Phase, ...]:
-    """How a query is run; what changes rows cannot be run once more."""
-    if cache == "warm":
-        return ("warm_query",)
-    return ("query",) if number in REFRESH else ("query", "warm_query")
-
-
-def _order(one: Configuration, phase: Phase, number: int, repeat: int) -> Order:
-    return Order(configuration=one.id, phase=phase, users=1, repeat=repeat, query=number)
+    """How a query is run: from cold once more, unless it changes rows."""
+    return ("query",) if cache == "warm" or number in REFRESH else ("query", "warm_query")
 
 
 class AskedQueries:
@@ -217,6 +229,8 @@ class AskedQueries:
         """In their order."""
         self.checked = workload.scale <= CHECKED_SCALE
         self._made = dict[tuple[int, int], AskedQuery]()
+        self._right = dict[str, Rows]()
+        self._stack = contextlib.ExitStack()
         self._refreshed = 0
         """The pass whose orders DuckDB's rows have, too; 0: none."""
 
@@ -224,12 +238,19 @@ class AskedQueries:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if "_reference" in vars(self):
-            self._reference.close()
+        self._stack.close()
+
+    def ready(self) -> None:
+        """Have DuckDB's rows there, if answers are compared."""
+        if self.checked:
+            assert self._reference
 
     @cached_property
     def _reference(self) -> Reference:
-        return Reference(self._workload.scale)
+        place = Path(tempfile.gettempdir(), f"kneebench-answers-{uuid.uuid4().hex[:12]}")
+        made = Journal().directory(place, "the rows that answers are compared by")
+        opened = closing(Reference(self._workload.scale, self._stack.enter_context(made)))
+        return self._stack.enter_context(opened)
 
     def query(self, number: int, of: int) -> AskedQuery:
         """A query as all configurations are asked it in a pass, from 1, or in a stream, from -1
@@ -240,15 +261,16 @@ class AskedQueries:
         return self._made[number, of]
 
     def streams(self, number: int) -> Streams:
-        """So many streams: each has all queries, in an order and with parameters of its own, the
-        same on every configuration and beside however many others.
-        """
-        return [self._stream(stream) for stream in range(1, number + 1)]
+        """So many streams."""
+        return [*map(self.stream, range(1, number + 1))]
 
-    def _stream(self, stream: int) -> list[AskedQuery]:
+    def stream(self, number: int) -> list[AskedQuery]:
+        """One of them, from 1: all queries, in an order and with parameters of its own, the same on
+        every configuration and beside however many others.
+        """
         order = [*self.numbers]
-        random.Random(f"{self._seed} stream {stream}").shuffle(order)  # noqa: S311
-        return [self.query(number, -stream) for number in order]
+        random.Random(f"{self._seed} stream {number}").shuffle(order)  # noqa: S311
+        return [self.query(one, -number) for one in order]
 
     def _make(self, number: int, of: int) -> AskedQuery:
         scale = self._workload.scale
@@ -257,15 +279,18 @@ class AskedQueries:
         draw = random.Random(f"{self._seed} {of} {number}")  # noqa: S311
         text = next(one for one in queries() if one.number == number)
         statement = text.statement(drawn(number, draw, scale))
-        if not self.checked:
-            return AskedQuery(number, (statement,))
-        if self._workload.refresh:
-            self._refresh(max(0, of))
-        right = self._reference.answer(statement)
-        return AskedQuery(number, (statement,), lambda found: difference(found, right))
+        judge = partial(self._judge, statement, max(0, of)) if self.checked else None
+        return AskedQuery(number, (statement,), judge)
+
+    def _judge(self, statement: str, nth: int, found: Rows) -> str:
+        """What is wrong with an answer; rows are as a pass, or the streams, found them."""
+        if statement not in self._right:
+            self._refresh(nth if self._workload.refresh else 0)
+            self._right[statement] = self._reference.answer(statement)
+        return difference(found, self._right[statement])
 
     def _refresh(self, nth: int) -> None:
-        """Have DuckDB's rows as those are that a pass, or the streams, will find."""
+        """Have DuckDB's rows with the orders of a pass; 0: without."""
         scale = self._workload.scale
         if self._refreshed not in (0, nth):
             self._reference.run(refresh(DELETE, self._refreshed, scale))

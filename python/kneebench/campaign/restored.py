@@ -341,12 +341,13 @@ def disturbed_by(
 ) -> tuple[str, int]:
     """(what disturbed a rung so that it is measured again, or nothing; attempts at most).
 
-    A short round is measured again for any reason, also once more if other processes or a
-    hypervisor used more of the cores than a caveat allows. So is a rung of a climb, and one that
-    fell behind a checkpoint, unlike those `searched` before it. What also disturbed the rung kept
-    `before` is likely to stay: it is no reason.
+    A short round, or a run of queries, is measured again for any reason, also once more if other
+    processes or a hypervisor used more of the cores than a caveat allows. So is a rung of a climb,
+    and one that fell behind a checkpoint, unlike those `searched` before it. What also disturbed
+    the rung kept `before` is likely to stay: it is no reason.
     """
-    rung, round_ = measured.rung, bool(measured.rung.order.restore)
+    rung = measured.rung
+    round_ = bool(rung.order.restore or rung.queries)
     if invalid := measured.disturbed or (round_ and rung.invalid):
         return f"invalid: {invalid}", TRIES
     climbing = rung.order.phase in CLIMBING

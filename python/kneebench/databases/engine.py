@@ -213,6 +213,8 @@ class Analyst(NamedTuple):
     """All rows of a query's answer; None where it took longer than it may, or was cancelled."""
     cancel: Callable[[], None]
     """End the query that another thread asked."""
+    settle: Callable[[], object] = bool
+    """Have the server count what the last query did."""
 
 
 @runtime_checkable

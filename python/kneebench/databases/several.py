@@ -55,6 +55,8 @@ def engine_of(databases: Mapping[str, DatabasePlan], journal: Journal) -> Engine
     }
     if "" in engines:
         return engines[""]
+    if all(isinstance(one, Restarts) for one in engines.values()):
+        return SeveralThatRestart(databases, engines)
     crash = all(isinstance(one, Crashes) for one in engines.values())
     return (SeveralThatCrash if crash else SeveralEngines)(databases, engines)
 
@@ -132,6 +134,10 @@ class SeveralThatCrash(SeveralEngines):
         """Of the configuration's engine, as `restored` has it."""
         engine = self._alone(configuration)
         return crashes(engine).crashing(configuration, watch)
+
+
+class SeveralThatRestart(SeveralThatCrash):
+    """Engines of which each can start its servers again."""
 
     def restarting(
         self, configuration: Configuration, watch: Watch

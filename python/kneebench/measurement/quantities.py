@@ -78,6 +78,7 @@ READ: dict[str, Quantity] = {
     "checkpoints.requested": Quantity("1/s", "counter"),
     "checkpoints.buffers": Quantity("blocks/s", "counter"),
     "tables.sequential_scans": Quantity("1/s", "counter"),
+    "tables.spilled": Quantity("B/s", "counter", reading="Spilled bytes"),
     "waits.log": Quantity("sessions", "gauge"),
     "waits.data_read": Quantity("sessions", "gauge"),
     "waits.data_write": Quantity("sessions", "gauge"),

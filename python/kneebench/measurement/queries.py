@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ALL_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from itertools import chain
@@ -27,6 +27,7 @@ from kneebench.measurement.summaries import Window, series, summaries, window
 from kneebench.measurement.validity import judged, with_faults
 from kneebench.plan.database_plan import RungPlan
 from kneebench.records import (
+    REFRESH,
     Check,
     Counts,
     Event,
@@ -42,8 +43,10 @@ from kneebench.records import (
 Rows = Sequence[Sequence[Any]]
 CANCEL_S = 10.0
 """How long queries may take to end once they were cancelled."""
+NO_LIMIT_S = 86_400.0
+"""For a refresh function: what it did in part would spoil all answers after it."""
 NOT_OF_QUERIES = (log_histogram.NAME, "log_writes", "checkpoints")
-"""Meters of the log: queries write none."""
+"""Meters of the log: queries write none, and refresh functions little."""
 
 
 class AskedQuery(NamedTuple):
@@ -83,7 +86,8 @@ def measure_streams(
     assert isinstance(server, AnswersQueries)
     context = MeterContext(server, server.paths, machines.log_trace, machines.links)
     meters = [name for name in plan.meters if name not in NOT_OF_QUERIES]
-    started_at, limit_s = datetime.now(UTC).isoformat(timespec="seconds"), plan.workload.query_limit
+    started_at = datetime.now(UTC).isoformat(timespec="seconds")
+    limit_s = NO_LIMIT_S if order.query in REFRESH else plan.workload.query_limit
     with losses_reported(server, described(order)), ExitStack() as opened:
         analysts = [opened.enter_context(server.querying(limit_s)) for _ in streams]
         with closing(machines.instruments.samples(meters, context, real=True)) as samples:
@@ -114,14 +118,21 @@ def _run(
         pairs = zip(analysts, streams, strict=True)
         running = [threads.submit(_stream, *pair, at) for at, pair in enumerate(pairs, 1)]
         try:
-            while wait(running, _to_the_second(began_s), ALL_COMPLETED).not_done:
+            while _under_way(running, _to_the_second(began_s)):
                 samples.sample()
                 report(time.monotonic() - began_s)
             samples.sample()
-            return [*chain.from_iterable(one.result() for one in running)]
+            failed = [one for one in running if one.done() and one.exception()]
+            return [*chain.from_iterable(one.result() for one in failed or running)]
         except BaseException:
             _end(analysts, running)
             raise
+
+
+def _under_way(running: Sequence[Future[Any]], for_s: float) -> bool:
+    """Whether, after a while, none has failed and some have not ended."""
+    done, rest = wait(running, for_s, FIRST_EXCEPTION)
+    return bool(rest) and not any(one.exception() for one in done)
 
 
 def _to_the_second(began_s: float) -> float:
@@ -136,6 +147,7 @@ def _stream(analyst: Analyst, queries: Sequence[AskedQuery], number: int) -> lis
             if (answer := analyst.ask(statement)) is None:
                 break
         found.append(Answered(query, number, began_s, time.monotonic(), answer))
+        analyst.settle()
     return found
 
 

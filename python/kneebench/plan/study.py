@@ -110,7 +110,7 @@ class Study:
         "".
         """
         plan, every = self.written, self.configurations
-        beside = plan.ladder.rounds == "short" or plan.workload.type == "tproc-h"
+        beside = self.ladder.rounds == "short"
         return {
             name: DatabasePlan(
                 name=name,
@@ -178,9 +178,12 @@ class Study:
 
 
 def _ladder(plan: Plan) -> Ladder:
-    """The plan's; streams of queries are climbed as users are."""
+    """The plan's; streams of queries are climbed as users are, and all servers are up side by
+    side.
+    """
     if plan.workload.type == "tproc-h":
-        return plan.ladder.model_copy(update={"users": plan.workload.streams})
+        update = {"users": plan.workload.streams, "rounds": "short"}
+        return plan.ladder.model_copy(update=update)
     return plan.ladder
 
 

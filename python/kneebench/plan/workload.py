@@ -15,6 +15,8 @@ from pydantic import (
 from kneebench.plan.ladder import WAREHOUSES_PER_USER
 from kneebench.plan.values import Cores, Number, Part, Switch, WhileSeconds, Whole, wrong
 
+Streams = Annotated[Whole, Field(ge=1, le=1000)]
+
 
 class Workload(Part):
     """TPROC-C: data size, profile and behaviour of the users. TPROC-H: data size and queries."""
@@ -90,7 +92,7 @@ class Workload(Part):
         Field(max_length=22, description="TPROC-H: numbers of the queries to run; empty: all 22"),
     ] = ()
     streams: Annotated[
-        tuple[Whole, Whole] | Whole,
+        tuple[Streams, Streams] | Streams,
         Field(
             description=(
                 "TPROC-H: [first, last] streams of queries side by side, added until queries per"
@@ -111,8 +113,8 @@ class Workload(Part):
         Switch,
         Field(
             description=(
-                "TPROC-H: add orders before the queries of each pass (RF1), and take them away"
-                " after them (RF2)"
+                "TPROC-H: add orders before the queries of each pass (RF1), and remove them"
+                " afterwards (RF2)"
             )
         ),
     ] = False
@@ -127,6 +129,8 @@ class Workload(Part):
         for name in others:
             if getattr(self, name) != type(self).model_fields[name].default:
                 raise wrong(name, sentence=f'not with type = "{self.type}"')
+        if not isinstance(self.streams, int) and self.streams[0] > self.streams[1]:
+            raise wrong("streams", sentence="[first, last], the first not above the last")
         return self
 
     @model_serializer(mode="wrap")

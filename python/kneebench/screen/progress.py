@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from kneebench.analysis.quoted_load import REPEATED
-from kneebench.analysis.wording import named
+from kneebench.analysis.wording import named, plural
 from kneebench.plan.duration import Expected
 from kneebench.plan.ladder import Ladder
 from kneebench.records import (
@@ -26,7 +26,7 @@ from kneebench.units import NOTHING, count
 class RungLine(NamedTuple):
     """One rung as the table of rungs shows it; None where it was not measured.
 
-    `p999_certain`: at least 100 samples lie beyond it. `took_s`: of a query that is run alone.
+    `p999_certain`: at least 100 samples lie beyond it. `took_s`: of queries; `query`: which.
     """
 
     storage: str
@@ -52,7 +52,7 @@ class RungLine(NamedTuple):
 
     @property
     def throughput(self) -> str:
-        """NOPM for people; a dash for a query that is run alone."""
+        """NOPM for people; a dash for queries."""
         return NOTHING if self.took_s is not None else count(self.nopm)
 
     @property
@@ -67,7 +67,7 @@ def rung_line(rung: Rung, configurations: Mapping[str, Configuration]) -> RungLi
         id="", storage=rung.order.configuration
     )
     latency = rung.tally.latency
-    took_s = rung.tally.window_s if rung.order.query else None
+    took_s = rung.tally.window_s if rung.queries else None
     failed = [check.name for check in rung.checks if not check.passed]
     notes = [
         f"invalid: {rung.invalid}" if rung.invalid else "",
@@ -89,8 +89,12 @@ def rung_line(rung: Rung, configurations: Mapping[str, Configuration]) -> RungLi
         p999_certain=latency is None or latency.p999_is_certain,
         level=rung.order.nth if rung.order.phase == "load_level" else "",
         took_s=took_s,
-        query=rung.order.of_query,
+        query=rung.order.of_query or (_streams(rung) if rung.queries else ""),
     )
+
+
+def _streams(rung: Rung) -> str:
+    return f"{named(rung.order.phase)}, {plural(rung.users, 'stream')}"
 
 
 def rate(event: Event) -> str:

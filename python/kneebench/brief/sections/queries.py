@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kneebench import units
 from kneebench.analysis.query_streams import composite, stream_curve, stream_knee, stream_ratio
 from kneebench.analysis.query_times import (
     QueryFigures,
+    answered,
+    base_climbs,
     compared,
     figures,
-    measured_phase,
+    is_cold,
     megabytes,
     numbers,
     of_queries,
@@ -24,6 +26,7 @@ from kneebench.analysis.quoted_load import climb_end
 from kneebench.analysis.wording import (
     capital,
     has_interval,
+    listed,
     percent,
     times_another,
     times_with_interval,
@@ -36,7 +39,7 @@ from kneebench.brief.view_model import ViewModel
 from kneebench.records import Climb, Estimate
 from kneebench.units import NOTHING
 
-COLD = "Each query begins with none of its data in memory: its server was started again."
+COLD = " Each query begins with none of its data in memory: its server was started again."
 WARM = " In memory: the same query run once more; a dash where that still read its data."
 
 
@@ -49,6 +52,7 @@ def section(view: ViewModel) -> Section | None:
     return Section(
         name="queries",
         title="Queries",
+        sentences=view.campaign.notes,
         figures=tuple(drawn),
         tables=(_passes(view, of), *_knees(view), _each(view, of)),
     )
@@ -56,29 +60,30 @@ def section(view: ViewModel) -> Section | None:
 
 def _speeds(view: ViewModel, of: tuple[int, ...]) -> Figure | None:
     """Bars of speed by query, with whiskers; None for one configuration."""
-    phase, found = measured_phase(view.results), compared(view.results)
+    found = compared(view.results)
     if not found:
         return None
-    base, rows = view.base, list[dict[str, Any]]()
-    for climb, _ in found.values():
-        for number in of:
-            if ratio := query_speed(climb, base, phase, number):
-                rows.append(
-                    {"name": view.name(climb.id), "query": query_name(number), **_bar(ratio)}
-                )
-    first, ratio = next(iter(found.values()))
-    said = times_another(times_with_interval(ratio), view.name(base.id), "speed")
-    title = f"{capital(view.name(first.id))}: {said} over {of_queries(of)}"
+    rows = [
+        {"name": view.name(one.climb.id), "query": query_name(number), **_bar(ratio)}
+        for one in found.values()
+        for number in of
+        if (ratio := query_speed(one.climb, one.base, number))
+    ]
+    first = next(iter(found.values()))
+    bases = listed([*dict.fromkeys(view.name(one.base.id) for one in found.values())])
+    said = times_another(times_with_interval(first.ratio), view.name(first.base.id), "speed")
+    over = of_queries(answered(view.results))
+    title = f"{capital(view.name(first.climb.id))}: {said} over {over}"
     return Figure(
         name="query-speeds",
         number="Fig. Q1",
         title=title,
         caption=(
-            f"Speed of each query, {view.name(base.id)} = 1; whiskers are 95% CIs over passes. The"
-            f" title has the geometric mean over {of_queries(of)}. {COLD}"
+            f"Speed of each query, {bases} = 1; whiskers are 95% CIs over passes. The title has the"
+            f" geometric mean over {over}.{COLD * is_cold(view.results)}"
         ),
         alt=f"Bars of speed by query. {title}.",
-        spec=_grouped(view, rows, f"Speed, {view.name(base.id)} = 1"),
+        spec=_grouped(view, rows, f"Speed, {bases} = 1"),
     )
 
 
@@ -89,11 +94,10 @@ def _bar(of: Estimate) -> dict[str, Any]:
 
 def _rates(view: ViewModel, of: tuple[int, ...]) -> Figure | None:
     """Bars of bytes read per second by query; None where nothing was read."""
-    phase = measured_phase(view.results)
     rows = [
         {"name": view.name(climb.id), "query": query_name(one.number), **_rate(one)}
         for climb in view.climbs
-        for one in (figures(climb, phase, number) for number in of)
+        for one in (figures(climb, number) for number in of)
         if one.read_bytes_per_s
     ]
     if not rows:
@@ -181,16 +185,14 @@ def _lines(view: ViewModel, rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _passes(view: ViewModel, of: tuple[int, ...]) -> Table:
     """A row for each configuration."""
-    phase, found = measured_phase(view.results), compared(view.results)
-    rows = []
+    found, bases, rows = compared(view.results), base_climbs(view.results), []
     for climb in view.climbs:
-        took_s, per_hour = pass_s(climb, phase, of), power_per_hour(climb, phase, of)
-        ratio = found[climb.id][1] if climb.id in found else None
+        took_s, per_hour = pass_s(climb, of), power_per_hour(climb, of)
         cells = (
             view.name(climb.id),
             NOTHING if took_s is None else units.time(took_s),
             NOTHING if per_hour is None else units.significant(per_hour),
-            times_with_interval(ratio) if ratio else "1x" if view.is_base(climb) else NOTHING,
+            _over(climb, bases, found[climb.id].ratio if climb.id in found else None),
         )
         rows.append(Row(cells=cells, tone="strong" if climb is view.base else "plain"))
     caption = (
@@ -201,21 +203,27 @@ def _passes(view: ViewModel, of: tuple[int, ...]) -> Table:
     return Table(caption=caption, columns=columns(*titles), rows=tuple(rows))
 
 
+def _over(climb: Climb, bases: Mapping[str, Climb], ratio: Estimate | None) -> str:
+    """A ratio to what a configuration is compared with."""
+    if ratio:
+        return times_with_interval(ratio)
+    return "1x" if bases.get(climb.id) is climb else NOTHING
+
+
 def _knees(view: ViewModel) -> Iterator[Table]:
     """A row for each configuration whose streams were added until they gave no more."""
-    rows = []
+    bases, rows = base_climbs(view.results), []
     for climb in view.climbs:
         if found := stream_knee(climb):
-            ratio = None if view.is_base(climb) else stream_ratio(climb, view.base)
+            base = bases.get(climb.id, climb)
             value, ends = value_and_ends(found.per_hour)
             sure = f" ({ends})" if has_interval(found.per_hour) else ""
-            over = times_with_interval(ratio) if ratio else "1x" if view.is_base(climb) else NOTHING
-            ended = climb_end(climb)
             whole = composite(view.results, climb)
             cells = (
-                *(view.name(climb.id), str(found.streams), f"{value}{sure}", over),
+                *(view.name(climb.id), str(found.streams), f"{value}{sure}"),
+                _over(climb, bases, None if base is climb else stream_ratio(climb, base)),
                 NOTHING if whole is None else units.significant(whole),
-                ended,
+                climb_end(climb),
             )
             rows.append(Row(cells=cells, tone="strong" if climb is view.base else "plain"))
     if rows:
@@ -238,16 +246,15 @@ def _knees(view: ViewModel) -> Iterator[Table]:
 
 def _each(view: ViewModel, of: tuple[int, ...]) -> Table:
     """A row for each query on each configuration."""
-    phase = measured_phase(view.results)
     rows = tuple(
-        _row(view, climb, figures(climb, phase, number)) for number in of for climb in view.climbs
+        _row(view, climb, figures(climb, number)) for number in of for climb in view.climbs
     )
     caption = (
-        f"Time: with its 95% CI.{WARM if phase == 'query' else ''} MB/s: read at the devices over"
-        " its whole time; of fio: that as a share of what fio reads there in sequence (1 MiB, 8"
-        " at a time). Cores: that the server kept busy. Limit: reads, if it is at least 1.25 times"
-        " as fast with its data in memory, or reads at least 80% of what fio does; a faster drive"
-        " helps these queries alone."
+        f"Time: with its 95% CI.{WARM * is_cold(view.results)} MB/s: read at the devices over its"
+        " whole time; of fio: that as a share of what fio reads there in sequence (1 MiB, 8 at a"
+        " time). Cores: that the server kept busy. Spilled: into temporary files. Limit: reads, if"
+        " it is at least 1.25 times as fast with its data in memory; or, where they never are, if"
+        " it reads at least 80% of what fio does. A faster drive helps these queries alone."
     )
     return Table(caption=caption, columns=COLUMNS, rows=rows)
 
@@ -260,6 +267,7 @@ COLUMNS = (
     Column(title="MB/s"),
     Column(title="Of fio"),
     Column(title="Cores"),
+    Column(title="Spilled"),
     Column(title="Limit", number=False),
 )
 
@@ -268,14 +276,19 @@ def _row(view: ViewModel, climb: Climb, one: QueryFigures) -> Row:
     cells = (
         query_name(one.number),
         view.name(climb.id),
-        f"{one.cancelled} cancelled" if one.took_s is None else _time(one.took_s),
+        _time(one.took_s) if one.took_s else _lacks(one),
         units.time(one.warm_s.value) if one.warm_s else NOTHING,
         megabytes(one.read_bytes_per_s),
         percent(round(one.raw_share, 2)) if one.raw_share is not None else NOTHING,
         NOTHING if one.cores is None else f"{one.cores:.1f}",
+        units.size(one.spilled_bytes) if one.spilled_bytes else NOTHING,
         one.limit or NOTHING,
     )
     return Row(cells=cells, tone="light" if one.took_s is None else "plain")
+
+
+def _lacks(one: QueryFigures) -> str:
+    return f"{one.cancelled} cancelled" if one.cancelled else "no valid run"
 
 
 def _time(of: Estimate) -> str:

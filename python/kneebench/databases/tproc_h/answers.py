@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import tempfile
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -23,11 +22,9 @@ mean or a share. TPC-H itself allows 1% (2.1.3.5)."""
 
 
 class Reference:
-    """All tables of a scale in DuckDB, in a file that is removed when it is closed."""
+    """All tables of a scale in DuckDB, in a file in a directory of its user's."""
 
-    def __init__(self, scale: float) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="kneebench-")
-        place = Path(self._folder.name)
+    def __init__(self, scale: float, place: Path) -> None:
         self._database = duckdb.connect(place / "answers.duckdb")
         self._database.execute(f"SET memory_limit = '{MEMORY}'")
         dataset, rows = Dataset.tproc_h(scale=scale), place / "rows"
@@ -53,9 +50,7 @@ class Reference:
         return len(self._database.table(table))
 
     def close(self) -> None:
-        """Remove its file."""
         self._database.close()
-        self._folder.cleanup()
 
 
 def difference(found: Rows, right: Rows) -> str:

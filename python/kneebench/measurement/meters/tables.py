@@ -13,6 +13,7 @@ QUANTITIES = (
     "cache.hits",
     "cache.reads",
     "tables.sequential_scans",
+    "tables.spilled",
 )
 
 

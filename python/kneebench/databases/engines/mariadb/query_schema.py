@@ -9,27 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 from kneebench.databases.engines.mariadb.server_address import MariadbAddress
+from kneebench.databases.engines.mariadb.session import MariadbSession
 from kneebench.databases.engines.mariadb.sql_schema import FACTS, MariadbSchema
 from kneebench.databases.loading import Step
 from kneebench.databases.schema import MARK
-from kneebench.databases.tproc_h.tables import LARGEST_FIRST, TABLES, rows_check
+from kneebench.databases.tproc_h.schema import QueryTables
+from kneebench.databases.tproc_h.tables import LARGEST_FIRST, TABLES
 from kneebench.plan.workload import Workload
-from kneebench.records import Check
 
 COUNT = "SELECT count(*) FROM {}"
 KIND = "ENGINE = InnoDB DEFAULT CHARACTER SET ascii COLLATE ascii_bin"
 
 
-class MariadbQuerySchema(MariadbSchema):
+class MariadbQuerySchema(QueryTables[MariadbSession], MariadbSchema):
     """What is made of them."""
 
-    loaded, own = LARGEST_FIRST, (*LARGEST_FIRST, FACTS)
-
-    def is_unused(self) -> bool:
-        """Queries change nothing."""
-        return True
+    own = (*LARGEST_FIRST, FACTS)
 
     def making(self, table: str) -> list[str]:
         shape = TABLES[table]
@@ -49,13 +47,8 @@ class MariadbQuerySchema(MariadbSchema):
             if added := [*_added(table)]:
                 self.session.run(f"ALTER TABLE {table} {', '.join(added)}")
 
-    def install_routines(self) -> None:
-        """Queries are plain SQL."""
-
-    def conditions(self, warehouses: int, before: Sequence[Check] | None = None) -> list[Check]:
-        """All rows of the load are there, and no others."""
-        counts = (self.session.value(COUNT.format(table)) for table in LARGEST_FIRST)
-        return [rows_check(sum(map(int, counts)), int(self.facts()["rows"]))]
+    def count(self, table: str) -> Any:
+        return self.session.value(COUNT.format(table))
 
 
 def _added(table: str) -> list[str]:

@@ -248,7 +248,7 @@ class MariadbServer(ServerSessions):
 
     @contextlib.contextmanager
     def querying(self, limit_s: float) -> Iterator[Analyst]:
-        """By max_statement_time, and by KILL QUERY from the session of the meters; a server that
+        """By max_statement_time, and by KILL QUERY; a server that
         does not answer to that either is lost.
         """
         opened = connect(self.address, limit_s=limit_s + self._timeouts.reading_s)
@@ -263,7 +263,11 @@ class MariadbServer(ServerSessions):
                         raise
                     return None
 
-            yield Analyst(ask, lambda: self._session.run(f"KILL QUERY {session.id}"))
+            def cancel() -> None:
+                with connect(self.address) as other:
+                    other.run(f"KILL QUERY {session.id}")
+
+            yield Analyst(ask, cancel)
 
     def damage(self) -> str:
         """By CHECK TABLE, which reads every page."""

@@ -8,26 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
-from kneebench.databases.engines.postgres.sql_schema import PostgresSchema, side_by_side
+from kneebench.databases.engines.postgres.sql_schema import Connection, PostgresSchema, side_by_side
 from kneebench.databases.loading import Step
 from kneebench.databases.schema import MARK
-from kneebench.databases.tproc_h.tables import LARGEST_FIRST, TABLES, rows_check
+from kneebench.databases.tproc_h.schema import QueryTables
+from kneebench.databases.tproc_h.tables import LARGEST_FIRST, TABLES
 from kneebench.plan.workload import Workload
-from kneebench.records import Check
 
 COUNT = "SELECT count(*) FROM public.{}"
 
 
-class PostgresQuerySchema(PostgresSchema):
+class PostgresQuerySchema(QueryTables[Connection], PostgresSchema):
     """What is made of them."""
 
-    loaded = own = LARGEST_FIRST
-
-    def is_unused(self) -> bool:
-        """Queries change nothing."""
-        return True
+    own = LARGEST_FIRST
 
     def making(self, table: str) -> list[str]:
         return [
@@ -50,13 +47,8 @@ class PostgresQuerySchema(PostgresSchema):
         for statement in (one for group in groups for one in group):
             self.session.execute(statement.encode())
 
-    def install_routines(self) -> None:
-        """Queries are plain SQL."""
-
-    def conditions(self, warehouses: int, before: Sequence[Check] | None = None) -> list[Check]:
-        """All rows of the load are there, and no others."""
-        counts = (self._value(COUNT.format(table)) for table in LARGEST_FIRST)
-        return [rows_check(sum(map(int, counts)), int(self.facts()["rows"]))]
+    def count(self, table: str) -> Any:
+        return self._value(COUNT.format(table))
 
 
 def _keys(table: str) -> list[str]:

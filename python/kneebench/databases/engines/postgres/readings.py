@@ -11,7 +11,7 @@ Without track_wal_io_timing the views hold zeros in place of times: the times ar
 read as 0.
 
 `log_writes` also reads the database's commits and rollbacks, `tables` also its cache hits and
-reads.
+reads, and what it spilled into temporary files.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ SELECT checkpoints_timed, checkpoints_req, buffers_checkpoint FROM pg_stat_bgwri
 SEGMENTS = """
 SELECT count(*) FROM pg_ls_waldir() WHERE length(name) = 24"""
 DATABASE = """
-SELECT xact_commit, xact_rollback, blks_hit, blks_read FROM pg_stat_database WHERE datname = %s"""
+SELECT xact_commit, xact_rollback, blks_hit, blks_read, temp_bytes FROM pg_stat_database
+WHERE datname = %s"""
 TABLES = """
 SELECT coalesce(whole.relname, part.relname),
     sum(part.n_dead_tup), sum(part.seq_scan), sum(part.autovacuum_count)
@@ -105,7 +106,7 @@ class PostgresReadings:
         )
         if self._each_write_syncs:  # the server counts no syncs: every write is one
             syncs = writes
-        commits, rollbacks, _, _ = self._counts()
+        commits, rollbacks, *_ = self._counts()
         log = {
             "bytes": size_bytes,
             "records": records,
@@ -139,8 +140,12 @@ class PostgresReadings:
         }
 
     def _tables(self) -> dict[str, float]:
-        _, _, hits, reads = self._counts()
-        seen = {"cache.hits|database": hits, "cache.reads|database": reads}
+        _, _, hits, reads, spilled_bytes = self._counts()
+        seen = {
+            "cache.hits|database": hits,
+            "cache.reads|database": reads,
+            "tables.spilled|database": spilled_bytes,
+        }
         for table, dead, scans, vacuums in self._connection.execute(TABLES):
             seen[f"tables.dead_tuples|{table}"] = float(dead)
             seen[f"tables.autovacuums|{table}"] = float(vacuums)
@@ -148,11 +153,9 @@ class PostgresReadings:
                 seen[f"tables.sequential_scans|{table}"] = float(scans)
         return seen
 
-    def _counts(self) -> tuple[float, float, float, float]:
-        commits, rollbacks, hits, reads = (
-            float(value) for value in self._one(DATABASE, self._database)
-        )
-        return commits, rollbacks, hits, reads
+    def _counts(self) -> Sequence[float]:
+        """Commits, rollbacks, blocks found in the cache, blocks read, bytes of temporary files."""
+        return [float(value) for value in self._one(DATABASE, self._database)]
 
 
 # What the users' sessions wait for, sampled several times per second on a session of its own.

@@ -157,7 +157,11 @@ class PostgresServer(ServerSessions):
                 except psycopg.errors.QueryCanceled:
                     return None
 
-            yield Analyst(ask, session.cancel)
+            def settle() -> None:
+                if session.info.server_version >= 150000:
+                    session.execute("SELECT pg_stat_force_next_flush()")
+
+            yield Analyst(ask, session.cancel, settle)
 
     def damage(self) -> str:
         """Pages with a wrong checksum that were met since the server started, where it has

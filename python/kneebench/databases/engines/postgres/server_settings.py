@@ -99,24 +99,25 @@ def rules(plan: DatabasePlan, machine: Machine) -> dict[str, str]:
         **LISTENING,
     }
     if plan.workload.type == "tproc-h":
-        ruled |= _of_queries(machine)
+        ruled |= _of_queries(machine, plan.ladder.last)
     settings = plan.database.settings.items()
     given = {name: _text(value) for name, value in settings if name not in INITDB}
     cache = machine.cache_bytes
     return ruled | given | ({"shared_buffers": f"{cache // MIB}MB"} if cache else {})
 
 
-def _of_queries(machine: Machine) -> dict[str, str]:
-    """Settings of a server that one analyst has to himself: all cores for a query, a sixteenth of
-    memory for each of its sorts, twice that for a hash. What its processes share is in memory, not
+def _of_queries(machine: Machine, streams: int) -> dict[str, str]:
+    """Settings of a server of one analyst, or a few: all cores for a query, a sixteenth of memory
+    for the sorts of all streams, twice that for a hash. What its processes share is in memory, not
     in files on the storage.
     """
+    sort_bytes = machine.memory_bytes // 16 // streams // (machine.cores + 1)
     return {
         "min_dynamic_shared_memory": f"{machine.memory_bytes // 4 // MIB}MB",
         "max_parallel_workers_per_gather": str(machine.cores),
         "max_parallel_workers": str(machine.cores),
         "max_worker_processes": str(machine.cores + 8),
-        "work_mem": f"{max(4, machine.memory_bytes // 16 // (machine.cores + 1) // MIB)}MB",
+        "work_mem": f"{max(4, sort_bytes // MIB)}MB",
         "effective_cache_size": f"{max(128, machine.memory_bytes // 2 // MIB)}MB",
         "autovacuum": "off",
     }
