@@ -30,11 +30,13 @@ def per_hour(rung: Rung) -> float:
 
 
 def stream_curve(climb: Climb) -> list[tuple[int, float]]:
-    """(streams, queries per hour) of its rungs, in the order of streams; of two the later."""
+    """(streams, queries per hour) of its rungs, in the order of streams; of two the later. Nothing
+    of a climb in users.
+    """
     found = {
         one.users: per_hour(one)
         for one in climb.of("search", "bisection", "fixed_load")
-        if not one.invalid
+        if one.queries and not one.invalid
     }
     return sorted(found.items())
 
