@@ -15,6 +15,7 @@ import pytest
 from kneebench import load, run
 from kneebench.analysis.outcome import exit_code
 from kneebench.analysis.query_streams import per_hour
+from kneebench.analysis.wording import plural
 from kneebench.brief.page import Brief
 from kneebench.campaign.queries import AskedQueries
 from kneebench.plan.workload import Workload
@@ -129,7 +130,7 @@ def test_a_campaign_that_was_ended_in_a_pass_goes_on_there_and_leaves_nothing(
         process.send_signal(ended_by)
     with started(tmp_path, file) as process:
         events = events_until(process)
-    assert any(f"({rungs} rungs already measured)" in one["doing"] for one in events)
+    assert any(f"({plural(rungs, 'rung')} already measured)" in one["doing"] for one in events)
     assert len(load(next((tmp_path / "out").iterdir())).climbs[0].rungs) == 12
     assert process.returncode == 0
     assert [one.name for one in disk.iterdir()] == []
