@@ -46,6 +46,7 @@ from kneebench.errors import require_kind
 from kneebench.records import (
     Climb,
     Comparison,
+    Configuration,
     Estimate,
     Results,
     caveats_of,
@@ -65,20 +66,32 @@ def compare(results: Results) -> tuple[Comparison, ...]:
     One pair alone has an interval that excludes nothing (estimate.ALONE), so it never differs.
     """
     require_kind(results, Results, "kneebench.load(folder) reads a campaign")
-    base = baseline(results)
-    bases = {
-        (climb.configuration.database, climb.configuration.constraint): climb
-        for climb in results.climbs
-        if climb.configuration.storage == base
-    }
-    found: list[Comparison] = []
+    bases, found = base_climbs(results), list[Comparison]()
     for climb in results.climbs:
-        against = bases.get((climb.configuration.database, climb.configuration.constraint))
-        if against is not None and climb.configuration.storage != base:
+        against = bases.get(climb.id)
+        if against is not None and against is not climb:
             interleaved = results.campaign.interleaved(climb.id, against.configuration.id)
             of_both = list(_of_configuration(climb, against, interleaved=interleaved))
             found += (*of_both, *_of_prices(results, climb, against, of_both))
     return tuple(found)
+
+
+def base_climbs(results: Results) -> dict[str, Climb]:
+    """By configuration the climb that it is compared with, which may be its own."""
+    climbs = {climb.id: climb for climb in results.climbs}
+    bases = bases_of([one.configuration for one in results.climbs], baseline(results))
+    return {id_: climbs[base] for id_, base in bases.items()}
+
+
+def bases_of(configurations: Sequence[Configuration], storage: str) -> dict[str, str]:
+    """By configuration the one on this storage with the same database and constraint; those without
+    one are left out.
+    """
+    bases = {
+        (one.database, one.constraint): one.id for one in configurations if one.storage == storage
+    }
+    found = ((one.id, bases.get((one.database, one.constraint))) for one in configurations)
+    return {id_: base for id_, base in found if base}
 
 
 def _of_prices(

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from math import sqrt
 from typing import Any, NamedTuple
 
-from kneebench.analysis.estimate import estimate, paired_ratio
-from kneebench.analysis.query_times import EVERY, HOUR_S, base_climbs, numbers, power_per_hour
+from kneebench.analysis.comparison import base_climbs
+from kneebench.analysis.estimate import estimate
+from kneebench.analysis.query_times import EVERY, HOUR_S, numbers, power_per_hour, ratio_by_pass
 from kneebench.analysis.wording import times_another, times_with_interval
 from kneebench.records import REFRESH, Climb, Estimate, Results, Rung
 
@@ -55,13 +56,7 @@ def _final_runs(climb: Climb) -> list[Rung]:
 
 def stream_ratio(climb: Climb, against: Climb) -> Estimate | None:
     """Queries per hour over another configuration's, each at its own knee; None without pairs."""
-    other = {one.order.repeat: one for one in _final_runs(against)}
-    pairs = [
-        (one, other[one.order.repeat]) for one in _final_runs(climb) if one.order.repeat in other
-    ]
-    if not pairs:
-        return None
-    return paired_ratio(*([per_hour(pair[side]) for pair in pairs] for side in (0, 1)))
+    return ratio_by_pass(_final_runs(climb), _final_runs(against), per_hour)
 
 
 def composite(results: Results, climb: Climb) -> float | None:

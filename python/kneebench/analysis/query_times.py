@@ -12,7 +12,7 @@ from math import exp, log
 from statistics import fmean, median
 from typing import Any, NamedTuple
 
-from kneebench.analysis.comparison import baseline
+from kneebench.analysis.comparison import base_climbs
 from kneebench.analysis.estimate import estimate, paired_ratio
 from kneebench.analysis.wording import (
     FEW_NAMES,
@@ -24,8 +24,8 @@ from kneebench.analysis.wording import (
     times_another,
     times_with_interval,
 )
-from kneebench.records import REFRESH, Climb, Configuration, Estimate, Phase, Results, Rung
-from kneebench.units import significant, time
+from kneebench.records import REFRESH, Climb, Estimate, Phase, Results, Rung
+from kneebench.units import NOTHING, significant, time
 
 READS_LIMIT = 1.25
 """Times its time with its data in memory: from here on reads are what a query mostly waits for."""
@@ -104,6 +104,10 @@ def _took_s(rung: Rung) -> float:
     return rung.tally.window_s
 
 
+def _time_of(some: Sequence[Rung]) -> Estimate | None:
+    return estimate([*map(_took_s, some)]) if some else None
+
+
 def figures(climb: Climb, number: int) -> QueryFigures:
     """Those of one query on one configuration."""
     some, again = (runs(climb, phase, number) for phase in ("query", "warm_query"))
@@ -115,8 +119,8 @@ def figures(climb: Climb, number: int) -> QueryFigures:
     in_memory = any(one.kind == "memory_backed" for rung in some for one in rung.remarks)
     return QueryFigures(
         number,
-        estimate([*map(_took_s, some)]) if some else None,
-        estimate([*map(_took_s, again)]) if _in_memory(some, again) else None,
+        _time_of(some),
+        _time_of(again) if _in_memory(some, again) else None,
         False if in_memory else None if read is None else True,
         read,
         read / raw if raw and read is not None else None,
@@ -162,15 +166,18 @@ def _raw_bytes_per_s(climb: Climb) -> float | None:
 
 def query_speed(climb: Climb, against: Climb, number: int) -> Estimate | None:
     """How many times as fast a query was as on another configuration, by pass."""
-    other = {one.order.repeat: one for one in runs(against, "query", number)}
-    pairs = [
-        (other[one.order.repeat], one)
-        for one in runs(climb, "query", number)
-        if one.order.repeat in other
-    ]
+    return ratio_by_pass(runs(against, "query", number), runs(climb, "query", number), _took_s)
+
+
+def ratio_by_pass(
+    of: Sequence[Rung], to: Sequence[Rung], pick: Callable[[Rung], float]
+) -> Estimate | None:
+    """The ratio of a figure over pairs of rungs of the same pass; None without any."""
+    other = {one.order.repeat: one for one in to}
+    pairs = [(one, other[one.order.repeat]) for one in of if one.order.repeat in other]
     if not pairs:
         return None
-    return paired_ratio(*([_took_s(pair[side]) for pair in pairs] for side in (0, 1)))
+    return paired_ratio(*([pick(pair[side]) for pair in pairs] for side in (0, 1)))
 
 
 def speed(climb: Climb, against: Climb) -> Estimate | None:
@@ -197,16 +204,20 @@ def _by_pass(some: Sequence[Rung], others: Sequence[Rung]) -> Iterator[float]:
 
 def pass_s(climb: Climb, of: Sequence[int]) -> float | None:
     """The time of a pass, as the sum of its queries' means; None where one has no time."""
-    found = [figures(climb, number).took_s for number in of]
-    return sum(one.value for one in found if one) if all(found) else None
+    found = _means_s(climb, of)
+    return sum(found) if found else None
 
 
 def power_per_hour(climb: Climb, of: Sequence[int]) -> float | None:
     """Queries per hour, by the geometric mean of their times; None where one has no time."""
-    found = [figures(climb, number).took_s for number in of]
-    if not all(found):
-        return None
-    return HOUR_S / exp(fmean(log(one.value) for one in found if one))
+    found = _means_s(climb, of)
+    return HOUR_S / exp(fmean(map(log, found))) if found else None
+
+
+def _means_s(climb: Climb, of: Sequence[int]) -> list[float]:
+    """The mean time of each query, geometric as an estimate's; empty where one has none."""
+    every = [[*map(_took_s, runs(climb, "query", number))] for number in of]
+    return [exp(fmean(map(log, some))) for some in every] if all(every) else []
 
 
 def precise(rungs: Sequence[Rung], bases: Mapping[str, str], wanted: float) -> tuple[bool, str]:
@@ -267,21 +278,6 @@ def compared(results: Results) -> dict[str, Compared]:
         if base and base is not climb and (ratio := speed(climb, base)):
             found[climb.id] = Compared(climb, base, ratio)
     return found
-
-
-def base_climbs(results: Results) -> dict[str, Climb]:
-    """By configuration the one that it is compared with, which may be itself."""
-    own = baseline(results)
-    bases = {
-        beside(one.configuration): one for one in results.climbs if one.configuration.storage == own
-    }
-    found = ((one.id, bases.get(beside(one.configuration))) for one in results.climbs)
-    return {id_: base for id_, base in found if base}
-
-
-def beside(configuration: Configuration) -> tuple[str, str]:
-    """What is alike in configurations that are compared."""
-    return configuration.database, configuration.constraint
 
 
 def query_title(results: Results) -> str:
@@ -364,4 +360,4 @@ def megabytes(bytes_per_s: float | None) -> str:
     >>> megabytes(423e6), megabytes(None)
     ('423', '–')
     """
-    return "–" if bytes_per_s is None else significant(bytes_per_s / 1e6)
+    return NOTHING if bytes_per_s is None else significant(bytes_per_s / 1e6)

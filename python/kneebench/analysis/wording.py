@@ -12,8 +12,11 @@ from kneebench.units import times as times
 
 DERIVED = "Derived from TPC-C, not comparable with TPC results."
 """The fair-use line, under every result for people."""
-DERIVED_FROM_H = "Derived from TPC-H, not comparable with TPC results."
-"""The same for results of TPROC-H."""
+DERIVED_FROM = {
+    "tproc-c": DERIVED,
+    "tproc-h": "Derived from TPC-H, not comparable with TPC results.",
+}
+"""The same by workload."""
 WAIT_MEANS = "Wait for a user to be free: its share of the mean."
 FEW_MEANS = f'"{FEW}": fewer than 100 samples exceed the percentile.'
 STOPS = {"invalid": "invalid rung", "budget": "limit reached"}

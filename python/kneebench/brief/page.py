@@ -21,7 +21,7 @@ from kneebench.analysis.answers import answers
 from kneebench.analysis.fixed_rate import LoadLevel
 from kneebench.analysis.memory import data_bytes
 from kneebench.analysis.outcome import exit_code
-from kneebench.analysis.wording import DERIVED, DERIVED_FROM_H, plural
+from kneebench.analysis.wording import DERIVED_FROM, plural
 from kneebench.brief import chart_theme, server_provenance
 from kneebench.brief.knee_devices import KneeDevices, knee_devices
 from kneebench.brief.rendering import Format, Page, write_figures
@@ -95,7 +95,7 @@ class Brief(Page):
     @property
     def derived(self) -> str:
         """The fair-use line of its workload."""
-        return DERIVED_FROM_H if self.view.plan.workload.type == "tproc-h" else DERIVED
+        return DERIVED_FROM[self.view.plan.workload.type]
 
     @property
     def kicker(self) -> str:

@@ -11,6 +11,7 @@ from itertools import chain
 from pathlib import Path
 
 from kneebench import units
+from kneebench.analysis.query_times import of_queries
 from kneebench.analysis.wording import listed, number_of_users, plural
 from kneebench.campaign.durability import durability_findings
 from kneebench.campaign.expected_duration import (
@@ -19,8 +20,7 @@ from kneebench.campaign.expected_duration import (
     expected_duration,
     is_loaded,
 )
-from kneebench.campaign.query_findings import query_findings
-from kneebench.databases.engine import LOG_HISTOGRAM, Engine
+from kneebench.databases.engine import LOG_HISTOGRAM, Engine, Restarts
 from kneebench.databases.several import of_each_database
 from kneebench.engine_properties import without_flushes
 from kneebench.errors import PlanError, Refused, require_kind
@@ -93,7 +93,7 @@ def _of_workload(
     study: Study, engine: Engine, machine: Host, of_engine: Sequence[Finding]
 ) -> Iterator[Finding]:
     if study.workload.type == "tproc-h":
-        yield from query_findings(study, engine)
+        yield from _queries(study, engine)
         return
     yield from chain(_users(study, machine), _load_levels(study))
     yield from chain(stop_findings(study), durability_findings(study, engine))
@@ -189,6 +189,33 @@ def _fio(study: Study) -> Iterator[Finding]:
     if study.raw_profile and not found("fio"):
         do = "install fio, or set raw_profile = false"
         yield Finding(level="error", subject="raw_profile", seen="fio is missing", do=do)
+
+
+def _queries(study: Study, engine: Engine) -> Iterator[Finding]:
+    """What passes over queries need: a server that can be started again, on this machine; and what
+    of the plan they do not have.
+    """
+    workload, ladder = study.workload, study.ladder
+    if not isinstance(engine, Restarts):
+        yield Finding(
+            level="error",
+            subject="workload.type",
+            seen="queries begin cold on servers that kneebench starts; it starts none of these",
+            do="remove the url, or use an engine whose servers kneebench starts",
+        )
+    lacking = {
+        "hosts": study.hosts.apart,
+        "power": bool(study.power.meters),
+        "constraints": bool(study.saturating),
+        "ladder.prove": ladder.prove != "none",
+        "ladder.load_levels": bool(ladder.levels),
+    }
+    for key in (key for key, is_set in lacking.items() if is_set):
+        seen = 'not with type = "tproc-h"'
+        yield Finding(level="error", subject=key, seen=seen, do=f"remove {key} from the plan")
+    passes = f"{ladder.fewest_repeats} to {ladder.most_repeats} passes"
+    seen = f"{of_queries(workload.asked)}, {workload.cache}, {passes}"
+    yield Finding(level="ok", subject="queries", seen=seen)
 
 
 def _users(study: Study, machine: Host) -> Iterator[Finding]:

@@ -21,7 +21,8 @@ from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
 
-from kneebench.analysis.query_times import beside, precise
+from kneebench.analysis.comparison import bases_of
+from kneebench.analysis.query_times import precise
 from kneebench.campaign.profiled import profile_storage
 from kneebench.campaign.restored import Context, disturbed_by, with_tries
 from kneebench.databases.engine import AnswersQueries, Restarting, Restarts
@@ -78,15 +79,9 @@ class QueryPasses:
     @contextlib.contextmanager
     def _restored(self, one: Configuration) -> Iterator[Restarting]:
         """A server on a restored database, its settings kept."""
-        context, kernel = self.context, [*self.context.in_force]
+        context = self.context
         assert isinstance(context.engine, Restarts)
-
-        def watched(event: Event) -> None:
-            """The settings of a volume's drives are reported while it is made."""
-            if isinstance(settings := event.data.get("settings"), tuple):
-                kernel.extend(settings)
-            context.watch(event)
-
+        kernel, watched = context.gathering()
         with context.engine.restarting(one, watched) as restarting:
             context.store.put_settings(one, (*restarting.server.settings, *kernel))
             yield restarting
@@ -94,6 +89,8 @@ class QueryPasses:
     def _passes(self, servers: Mapping[Configuration, Restarting]) -> None:
         """Passes until the comparison is as precise as the plan wants."""
         ladder, rungs = self._plan.ladder, list[Rung]()
+        every = self.context.configurations
+        bases = bases_of(every, every[0].storage)
         for repeat in range(1, ladder.most_repeats + 1):
             for place, number in enumerate(self._asked.of_pass):
                 for one in in_turn(tuple(servers), repeat + place):
@@ -103,17 +100,10 @@ class QueryPasses:
                         )
                         streams = [[self._asked.query(number, repeat)]]
                         rungs.append(self._rung(servers[one], streams, order))
-            enough, said = precise(rungs, self._bases, ladder.precision)
+            enough, said = precise(rungs, bases, ladder.precision)
             self.context.watch(Event(kind="round", doing=said))
             if enough and repeat >= ladder.fewest_repeats:
                 return
-
-    @property
-    def _bases(self) -> dict[str, str]:
-        """By configuration the one that it is compared with: on the baseline, else alike."""
-        every = self.context.configurations
-        bases = {beside(one): one.id for one in reversed(every) if one.storage == every[0].storage}
-        return {one.id: base for one in every if (base := bases.get(beside(one)))}
 
     def _climb(self, one: Configuration, restarting: Restarting) -> Climb:
         """Add streams until something stops the climb, if the plan has any; then see whether all

@@ -103,6 +103,19 @@ class Context(NamedTuple):
         plan = database.rungs_on(configuration.storage)
         return plan._replace(workload=on_cores(plan.workload, cores))
 
+    def gathering(self) -> tuple[list[Setting], Watch]:
+        """The kernel's settings, and a watcher that adds those of a volume's drives, which are
+        reported while it is made.
+        """
+        kernel = [*self.in_force]
+
+        def watched(event: Event) -> None:
+            if isinstance(settings := event.data.get("settings"), tuple):
+                kernel.extend(settings)
+            self.watch(event)
+
+        return kernel, watched
+
     def report_rung(self, rung: Rung, *, kept: bool) -> None:
         """Report a rung to the watcher: measured now, or kept from before."""
         data = {"rung": rung, "kept": kept, "in": str(self.store.folder)}
@@ -171,14 +184,8 @@ class Restored:
         return self._server or self._restored()
 
     def _restored(self) -> Server:
-        kernel, context = [*self.context.in_force], self.context
-
-        def watched(event: Event) -> None:
-            """The settings of a volume's drives are reported while it is made."""
-            if isinstance(settings := event.data.get("settings"), tuple):
-                kernel.extend(settings)
-            context.watch(event)
-
+        context = self.context
+        kernel, watched = context.gathering()
         restored = context.engine.restored(self.configuration, watched, self.restore)
         self._server = server = self._stack.enter_context(restored)
         self._restore_s = server.restore_s

@@ -152,7 +152,7 @@ def _stream(analyst: Analyst, queries: Sequence[AskedQuery], number: int) -> lis
 
 
 def _end(analysts: Sequence[Analyst], running: Sequence[Future[Any]]) -> None:
-    """Until all have ended: a stream goes on with its next query where one was cancelled."""
+    """Cancel until every stream has ended: each goes on with its next query."""
     until_s = time.monotonic() + CANCEL_S
     while wait(running, 0.0).not_done and time.monotonic() < until_s:
         for analyst, one in zip(analysts, running, strict=True):

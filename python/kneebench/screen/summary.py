@@ -27,7 +27,7 @@ from kneebench.analysis.outcome import (
     without_figure,
 )
 from kneebench.analysis.sweep import sweeps
-from kneebench.analysis.wording import DERIVED, DERIVED_FROM_H, behind_label, capital, plural
+from kneebench.analysis.wording import DERIVED_FROM, behind_label, capital, plural
 from kneebench.brief.campaigns.campaigns_page import said
 from kneebench.brief.section import Section
 from kneebench.brief.sections import cautions, queries
@@ -47,8 +47,7 @@ def printed(results: Results, *, every_rung: bool = False) -> Iterator[Renderabl
     question = f"{results.campaign.resolved.question}{unfinished}"
     yield Text(behind_label(results.campaign.label.upper(), question), style="bold")
     yield from parts(_sections(results, every_rung=every_rung))
-    derived = DERIVED_FROM_H if results.campaign.resolved.workload == "tproc-h" else DERIVED
-    yield Text(f"\n{derived}", style="dim")
+    yield Text(f"\n{DERIVED_FROM[results.campaign.resolved.workload]}", style="dim")
 
 
 def _sections(results: Results, *, every_rung: bool) -> Iterator[Section | None]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kneebench import units
+from kneebench.analysis.comparison import base_climbs
 from kneebench.analysis.query_streams import composite, stream_curve, stream_knee, stream_ratio
 from kneebench.analysis.query_times import (
     QueryFigures,
     answered,
-    base_climbs,
     compared,
     figures,
     is_cold,
@@ -48,13 +48,14 @@ def section(view: ViewModel) -> Section | None:
     of = numbers(view.results)
     if not of:
         return None
-    drawn = [found for found in (_speeds(view, of), _rates(view, of), _streams(view)) if found]
+    each = [(climb, figures(climb, number)) for number in of for climb in view.climbs]
+    drawn = [found for found in (_speeds(view, of), _rates(view, each), _streams(view)) if found]
     return Section(
         name="queries",
         title="Queries",
         sentences=view.campaign.notes,
         figures=tuple(drawn),
-        tables=(_passes(view, of), *_knees(view), _each(view, of)),
+        tables=(_passes(view, of), *_knees(view), _each(view, each)),
     )
 
 
@@ -92,12 +93,11 @@ def _bar(of: Estimate) -> dict[str, Any]:
     return {"value": of.value, "low": low, "high": high}
 
 
-def _rates(view: ViewModel, of: tuple[int, ...]) -> Figure | None:
+def _rates(view: ViewModel, each: Sequence[tuple[Climb, QueryFigures]]) -> Figure | None:
     """Bars of bytes read per second by query; None where nothing was read."""
     rows = [
         {"name": view.name(climb.id), "query": query_name(one.number), **_rate(one)}
-        for climb in view.climbs
-        for one in (figures(climb, number) for number in of)
+        for climb, one in each
         if one.read_bytes_per_s
     ]
     if not rows:
@@ -244,11 +244,9 @@ def _knees(view: ViewModel) -> Iterator[Table]:
         yield Table(caption=caption, columns=columns(*titles), rows=tuple(rows))
 
 
-def _each(view: ViewModel, of: tuple[int, ...]) -> Table:
+def _each(view: ViewModel, each: Sequence[tuple[Climb, QueryFigures]]) -> Table:
     """A row for each query on each configuration."""
-    rows = tuple(
-        _row(view, climb, figures(climb, number)) for number in of for climb in view.climbs
-    )
+    rows = tuple(_row(view, climb, one) for climb, one in each)
     caption = (
         f"Time: with its 95% CI.{WARM * is_cold(view.results)} MB/s: read at the devices over its"
         " whole time; of fio: that as a share of what fio reads there in sequence (1 MiB, 8 at a"

@@ -12,7 +12,7 @@ from kneebench.records import REFRESH
 
 INSERT, DELETE = REFRESH
 PER_SCALE, BLOCK, USED = 1500, 32, 8
-"""Orders that are added; keys of a block, of which so many are used."""
+"""Orders that are added; keys of a block, and how many of them dbgen uses."""
 OF_ORDERS = {"orders": "o_orderkey", "lineitem": "l_orderkey"}
 
 
