@@ -36,11 +36,12 @@ def rolled_back(decks: int) -> int:
 @dataclass
 class Formula:
     """A database that does `decks` decks of 100 transactions per second, whoever asks; with the
-    faults that a test wants.
+    faults that a test wants. All users are busy for `busy_s`, then one in ten.
     """
 
     decks: int = 40
     filling_s: int = 0
+    busy_s: float = float("inf")
     scans: int = 0
     extra_orders: int = 0
     extra_rollbacks: int = 0
@@ -173,6 +174,7 @@ class FormulaLoad:
 
     def _second(self, at_s: int, name: str, before: int, decks: int) -> Second:
         counts = self._counts(name, before, before + decks)
+        busy = self.spec.users * (1.0 if at_s < self.server.busy_s else 0.1)
         zero = dict.fromkeys(("failed", "unknown", "p50_s", "p99_s", "p999_s", "max_s"), 0)
         return Second.model_validate(
             {
@@ -180,7 +182,7 @@ class FormulaLoad:
                 "transaction": name,
                 "committed": counts.committed,
                 "rolled_back": counts.rolled_back,
-                "mean_s": self.spec.users / (100 * decks),
+                "mean_s": busy / (100 * decks),
                 **zero,
             }
         )

@@ -278,7 +278,8 @@ def test_the_column_of_a_table_says_its_unit_where_it_has_one() -> None:
     plain = {"users", "nopm", "tpm", "ratio", "runs", "noise_floor", "relative", "busy", "value"}
     plain |= {"baseline", "change", "outlying_ratio", "margin_share"}
     plain |= {"low_end_nopm", "high_end_nopm"}
-    units = ("_s", "_bytes", "_per_transaction", "_share", "_busy", "_w", "mw_per_nopm")
+    of_work = ("_per_transaction", "_per_hour", "mw_per_nopm")
+    units = ("_s", "_bytes", "_share", "_busy", "_w", *of_work)
     for name, found in (FRAMES | CALLS).items():
         numbers = {
             one.removesuffix("_low").removesuffix("_high")

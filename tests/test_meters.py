@@ -366,6 +366,20 @@ def test_what_a_process_writes_is_the_servers_or_that_of_others(tmp_path: Path, 
         writer.stdin.close()
 
 
+def test_the_time_in_which_a_thread_of_a_server_was_ready_for_a_core_is_counted() -> None:
+    """Its first thread only waits for the two others, which share a core."""
+    core = str(min(os.sched_getaffinity(0)))
+    work = "threading.Thread(target=hashlib.pbkdf2_hmac, args=('sha1', b'', b'', 1 << 30)).start()"
+    program = [sys.executable, "-c", f"import hashlib, threading\n{work}\n{work}"]
+    with subprocess.Popen(["taskset", "-c", core, *program]) as server:
+        meter, until_s, delay_s = Processes([server.pid]), time.monotonic() + 20, 0.0
+        while delay_s <= 0.3 and time.monotonic() < until_s:
+            time.sleep(0.2)
+            delay_s = meter.read().get("processes.run_delay|server", 0.0)
+        server.kill()
+    assert delay_s > 0.3
+
+
 def test_the_time_in_which_a_server_was_ready_for_a_core_is_counted() -> None:
     """Two processes on one core: each is ready for half of the time."""
     core = str(min(os.sched_getaffinity(0)))

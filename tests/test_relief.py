@@ -147,7 +147,7 @@ def test_the_plan_s_own_memory_limit_counts_as_the_configuration_s() -> None:
 @pytest.mark.parametrize(
     ("relief", "keys", "why"),
     [
-        ("more cores", {}, "may already use every core"),
+        ("more cores", {}, "has every core"),
         ("more memory", {}, "not limited"),
         ("more memory", {"constraints": {"memory": ["15GiB"]}}, "twice its memory is not free"),
     ],

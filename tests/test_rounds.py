@@ -26,6 +26,7 @@ from kneebench.errors import InvalidMeasurement
 from kneebench.measurement.measure import MeasuredRung, measure
 from kneebench.plan import Plan
 from kneebench.plan.database_plan import RungPlan
+from kneebench.plan.ladder import ROUND_RAMP_S
 from kneebench.plan.reader import parse_plan
 from kneebench.records import Climb, Event, Order, Results
 from kneebench.screen.summary import printed, results_json
@@ -86,10 +87,10 @@ def test_a_title_of_rounds_that_were_not_as_precise_as_planned_says_about(
     assert "about" not in planned, "so many rounds were what the plan wanted"
 
 
-def test_the_windows_of_a_turn_begin_after_as_many_transactions_on_every_storage(
+def test_the_windows_of_a_turn_at_the_knee_begin_after_as_many_transactions_on_every_storage(
     results: Results,
 ) -> None:
-    fast, slow = (climb.of("final_run", "fixed_rate") for climb in results.climbs)
+    fast, slow = (climb.of("final_run") for climb in results.climbs)
     for one, other in zip(fast, slow, strict=True):
         assert (one.order.restore, one.order.repeat) == (other.order.restore, other.order.repeat)
         second = max(one.tally.throughput_per_s, other.tally.throughput_per_s)
@@ -99,6 +100,16 @@ def test_the_windows_of_a_turn_begin_after_as_many_transactions_on_every_storage
     first = [rung.age_transactions for rung in slow if rung.order.restore == 1]
     again = [rung.age_transactions for rung in slow if rung.order.restore == 2]
     assert first == pytest.approx(again, rel=0.15)
+
+
+def test_at_the_fixed_rate_a_slower_storage_does_not_catch_up_with_a_faster_one(
+    results: Results,
+) -> None:
+    fast, slow = (climb.of("fixed_rate") for climb in results.climbs)
+    assert {rung.warm_up_s for rung in (*fast, *slow)} == {ROUND_RAMP_S}
+    assert all(
+        one.age_transactions > other.age_transactions for one, other in zip(fast, slow, strict=True)
+    )
 
 
 def test_a_round_in_which_any_server_began_a_checkpoint_is_measured_again(tmp_path: Path) -> None:

@@ -233,10 +233,10 @@ def test_the_largest_size_whose_limit_was_not_reached_is_not_said_to_need_more()
 
     found = told(largest_used(0.0))
     assert found.startswith(
-        "Disk: more memory pays up to 32 GiB, whose limit was not reached (confidence above 99%;"
+        "Disk: more memory still pays at 32 GiB, whose limit was not reached (confidence above 99%;"
         " 12 GiB of it unused in the windows)."
     )
-    assert "pays up to 32 GiB, the most measured (conf" in told(largest_used(0.1))
+    assert "still pays at 32 GiB, the most measured (conf" in told(largest_used(0.1))
 
 
 def test_a_sweep_over_cores_says_nothing_of_a_limit_on_memory_beside_it() -> None:
@@ -249,13 +249,13 @@ def test_a_sweep_over_cores_says_nothing_of_a_limit_on_memory_beside_it() -> Non
         rungs = tuple(metered(r, group__memory=GIB, group__limit_hits=0.0) for r in one.rungs)
         climbs.append(one.model_copy(update={"configuration": configuration, "rungs": rungs}))
     said = told(results.model_copy(update={"climbs": tuple(climbs)}))
-    assert "more cores pay up to 32 cores" in said and "unused" not in said
+    assert "more cores still pay at 32 cores" in said and "unused" not in said
 
 
 @pytest.mark.parametrize(
     ("course", "said"),
     [
-        (lambda gib: gib**0.3, "Disk: more memory pays up to 32 GiB, the most measured (conf"),
+        (lambda gib: gib**0.3, "Disk: more memory still pays at 32 GiB, the most measured (conf"),
         (
             lambda gib: 1.0,
             "Disk: more than 1 GiB of memory makes no difference to NOPM: the least measured",
@@ -325,7 +325,7 @@ def test_larger_sizes_that_were_still_warming_bound_the_answer() -> None:
         " 53,400 NOPM (50% of the largest) need 230 MiB or less (the least measured), "
     ) in told(results)
     assert told(results).endswith(
-        " The database is probably limited by log writes from 230 MiB to 1.35 GiB."
+        " The bottleneck, with how sure that is in its table: log writes from 230 MiB to 1.35 GiB."
     )
     assert headline(results).startswith(
         "Disk: 1.66x the NOPM with 1.35 GiB in place of 230 MiB, and more still pays"
@@ -505,8 +505,8 @@ def test_the_answer_says_what_limits_the_database_from_which_size_to_which() -> 
     waiting = results.model_copy(update={"climbs": tuple(climbs)})
     (one,) = sweeps(waiting)
     assert sentence(levelling(one)).endswith(
-        " The database is probably limited by data reads from 128 MiB to 384 MiB and log writes"
-        " from 512 MiB to 1 GiB."
+        " The bottleneck, with how sure that is in its table: data reads from 128 MiB to 384 MiB"
+        " and log writes from 512 MiB to 1 GiB."
     )
     status = [row.cells[2] for row in section(Brief(waiting), "bottlenecks").tables[0].rows]
     assert status[0] == "suspected\n(more memory: see the sweep)"

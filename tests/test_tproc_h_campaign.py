@@ -15,11 +15,14 @@ from kneebench.analysis.query_times import base_climbs, figures, numbers, query_
 from kneebench.brief.page import Brief
 from kneebench.cli import app
 from kneebench.databases.tproc_h import answers
-from kneebench.errors import CheckFailed, KneebenchError
+from kneebench.errors import CheckFailed, InvalidMeasurement, KneebenchError
 from kneebench.plan.reader import parse_plan
 from kneebench.plan.study import Study
-from kneebench.records import Climb, Results
+from kneebench.records import Climb, Remark, Results, Rung
+from kneebench.results.acceptance import accept
+from kneebench.results.cross_campaign import compare_campaigns
 from kneebench.results.given_campaigns import told_apart
+from kneebench.results.trend import trends
 from tests.mariadb_elsewhere import WITHOUT_MARIADB
 from tests.query_plan import plan_on
 from tests.recordings import recorded
@@ -203,6 +206,71 @@ def test_each_size_of_memory_is_compared_with_the_baseline_of_its_size() -> None
     assert {base.configuration.storage for base in bases.values()} == {"a"}
 
 
-def test_campaigns_of_queries_are_not_compared_with_others(measured: Any) -> None:
-    with pytest.raises(KneebenchError, match="compared within one campaign alone"):
-        told_apart([measured, measured])
+def test_campaigns_of_queries_are_compared_by_their_queries_per_hour() -> None:
+    first = recorded_scan()
+    slower = slowed_by(first, 2.0)
+    one, other = told_apart([first, slower])
+    rows = compare_campaigns([one, other])
+    assert rows[0].sentence == "the baseline"
+    assert all(row.queries and row.point == "pass" for row in rows)
+    again = rows[len(first.climbs)]
+    assert again.against and again.against.differs
+    assert again.against.ratio.value == pytest.approx(0.5)
+    assert again.queries
+    assert {round(ratio.value, 6) for ratio in again.queries.faster.values()} == {0.5}
+    [trend, *_] = trends([one, other])
+    assert trend.quantity == "queries.per_hour"
+    assert trend.points[1].against
+    assert trend.points[1].against.ratio.value == pytest.approx(0.5)
+
+
+def test_a_query_without_a_time_is_left_out_of_the_ratio_and_nothing_is_judged() -> None:
+    first = recorded_scan()
+    number = numbers(first)[0]
+    lacking = slowed_by(first, 3.0, without=number)
+    one, other = told_apart([first, lacking])
+    again = compare_campaigns([one, other])[len(first.climbs)]
+    assert again.against
+    assert again.against.ratio.value == pytest.approx(1 / 3)
+    assert again.queries
+    assert number not in again.queries.faster
+    with pytest.raises(InvalidMeasurement) as caught:
+        accept(baseline=one, campaign=other)
+    assert f"only one of them has a time for query {number}" in caught.value.seen
+
+
+def test_accept_judges_queries_per_hour_by_the_margin_of_the_plan() -> None:
+    first = recorded_scan()
+    for times, answer in ((2.0, "worse"), (0.5, "better"), (1.001, "same")):
+        one, other = told_apart([first, slowed_by(first, times)])
+        figures = [*accept(baseline=one, campaign=other).figures]
+        assert figures[0].quantity == "queries.per_hour"
+        assert figures[0].judgement == answer
+
+
+def test_campaigns_of_two_workloads_are_refused_by_the_key_that_differs() -> None:
+    with pytest.raises(KneebenchError, match=r"workload.type is .*tproc-h.* in the first"):
+        compare_campaigns([recorded_scan(), recorded("plateau")])
+
+
+def recorded_scan() -> Results:
+    return load(Path("docs/samples/scan.kneebench"))
+
+
+def slowed_by(results: Results, times: float, without: int = 0) -> Results:
+    """The same campaign a minute later, each query so many times as slow; one of them cancelled."""
+
+    def slowed(rung: Rung) -> Rung:
+        tally = rung.tally.model_copy(update={"window_s": times * rung.tally.window_s})
+        found = rung.model_copy(update={"tally": tally})
+        gone = Remark(kind="cancelled", severity="invalid", words="cancelled")
+        return found.with_remarks(gone) if rung.order.query == without else found
+
+    climbs = tuple(
+        climb.model_copy(update={"rungs": tuple(map(slowed, climb.rungs))})
+        for climb in results.climbs
+    )
+    campaign = results.campaign.model_copy(
+        update={"id": "later", "started_at": "2026-11-30T00:00:00+00:00"}
+    )
+    return results.model_copy(update={"climbs": climbs, "campaign": campaign, "folder": None})

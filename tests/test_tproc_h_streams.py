@@ -15,20 +15,32 @@ import pytest
 from kneebench import load, run
 from kneebench.analysis.outcome import exit_code
 from kneebench.analysis.query_streams import per_hour
+from kneebench.analysis.query_times import energy_j, numbers, pass_s
 from kneebench.analysis.wording import plural
 from kneebench.brief.page import Brief
 from kneebench.campaign.queries import AskedQueries
+from kneebench.plan.power import Power
 from kneebench.plan.workload import Workload
+from kneebench.records import REFRESH
 from tests.loaded import shared_images
 from tests.query_plan import plan_on
+
+ABOUT_50_W = (
+    "import time;"
+    " any(iter(lambda: print(50 + time.time() % 1 / 99, flush=True) or time.sleep(.001), 1))"
+)
+"""A meter's program; a reading that never changes is taken for a meter that stands still."""
 
 
 @pytest.fixture(scope="module")
 def streamed(tmp_path_factory: pytest.TempPathFactory) -> Any:
     place = tmp_path_factory.mktemp("streams")
     plan = plan_on(place, "postgres", streams=[1, 2], refresh=True)
+    command = [sys.executable, "-c", ABOUT_50_W]
+    meter = {"name": "wall", "type": "command", "scope": "wall", "unit": "W", "command": command}
+    power = Power.model_validate({"idle": "5s", "meters": [{**meter, "covers": ["all of it"]}]})
     ladder = plan.ladder.model_copy(update={"step": 2.0})
-    return run(plan.model_copy(update={"ladder": ladder}), folder=place)
+    return run(plan.model_copy(update={"ladder": ladder, "power": power}), folder=place)
 
 
 def test_streams_are_added_until_the_plan_has_no_more_and_the_knee_is_measured_again(
@@ -49,11 +61,37 @@ def test_every_stream_has_all_queries_and_queries_per_hour_follow_from_their_tim
     streamed: Any,
 ) -> None:
     for rung in streamed.climbs[0].of("search"):
-        ran = [(one.stream, one.query) for one in rung.queries]
+        ran = [(one.stream, one.query) for one in rung.queries if one.query not in REFRESH]
         assert sorted(ran) == [(s, q) for s in range(1, rung.users + 1) for q in (1, 6)]
         ends_s = max(one.began_s + one.took_s for one in rung.queries)
         assert per_hour(rung) == pytest.approx(3600 * len(ran) / ends_s, rel=1e-6)
-        assert [check.passed for check in rung.checks] == [True]
+
+
+def test_beside_the_streams_one_more_has_a_pair_of_refresh_functions_for_each(
+    streamed: Any,
+) -> None:
+    """Whose answers nobody knows; the rows at the end are those of the load."""
+    for climb in streamed.climbs:
+        for rung in climb.of("search", "final_run"):
+            beside = [one for one in rung.queries if one.query in REFRESH]
+            assert {one.stream for one in beside} == {rung.users + 1}
+            assert [one.query for one in beside] == [*REFRESH] * rung.users
+            assert rung.checks == ()
+
+
+def test_the_energy_of_a_pass_is_that_of_its_queries(streamed: Any) -> None:
+    of = numbers(streamed)
+    for climb in streamed.climbs:
+        found, took_s = energy_j(climb, of), pass_s(climb, of)
+        assert found and took_s
+        assert found.value == pytest.approx(50 * took_s, rel=0.1)
+    assert streamed.campaign.power.idle
+    assert "Energy of a pass" in Brief(streamed).html()
+
+
+def test_a_stream_s_own_cpu_time_is_less_than_its_queries_take(streamed: Any) -> None:
+    for rung in streamed.climbs[0].of("query"):
+        assert 0 < rung.tally.load_generator_cpu_s < rung.tally.window_s
 
 
 def test_refresh_functions_frame_each_pass_and_the_rows_are_those_of_the_load(

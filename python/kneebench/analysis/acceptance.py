@@ -1,13 +1,15 @@
 """Acceptance: the figures of a campaign, each judged against the same figure of a baseline.
 
 The figures are NOPM at the knee (or fixed load), mean and P99.9 latency at a fixed rate that both
-had, and the mean log write latency at that rate, else at the knee. A figure that one of them lacks
-is not judged, and its sentence gives the reason.
+had, and the mean log write latency at that rate, else at the knee; of TPROC-H queries per hour in a
+pass, and of all streams at their knee. A figure that one of them lacks is not judged, and its
+sentence gives the reason.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from kneebench.analysis.accepted_limits import (
@@ -23,6 +25,7 @@ from kneebench.analysis.comparison import (
     compared_users,
     is_beyond,
     machine_floor,
+    measured_ratio,
 )
 from kneebench.analysis.equivalence import (
     MOST_ROUNDS,
@@ -39,6 +42,8 @@ from kneebench.analysis.judged import AT_KNEE, AT_RATE, PER_NOPM, USERS, Judged,
 from kneebench.analysis.knee import place, quoted_rungs
 from kneebench.analysis.knee_fit import users_interval
 from kneebench.analysis.power import power_per_nopm
+from kneebench.analysis.query_rates import OF_QUERIES, QUERIES, timed
+from kneebench.analysis.query_times import of_queries
 from kneebench.analysis.wording import (
     WIDEST,
     capital,
@@ -68,7 +73,8 @@ class Margins(NamedTuple):
 class _Figure(NamedTuple):
     """A figure to judge; `of` gives its estimate, None where a campaign did not measure it.
 
-    `doubt` is why it is not judged although both measured it.
+    `doubt` is why it is not judged although both measured it; `over`: its ratio, if that is not
+    the one of the two estimates.
     """
 
     quantity: str
@@ -78,6 +84,7 @@ class _Figure(NamedTuple):
     of: Callable[[Climb], Estimate | None]
     doubt: str = ""
     phase: Phase = AT_KNEE
+    over: Callable[[Climb, Climb], Estimate | None] | None = None
 
 
 def judged(
@@ -86,6 +93,9 @@ def judged(
     """The figures of one storage against those of its baseline, in the order of a brief; `meters`:
     why their power is not compared; `unsure`: why nothing can be said of it.
     """
+    if queries := [*_of_queries(climb, against, margins)]:
+        yield from (_judged(climb, against, figure) for figure in queries)
+        return
     nopm_figure, *figures = _figures(climb, against, margins)
     at_knee = _judged(climb, against, nopm_figure)
     yield at_knee
@@ -168,6 +178,27 @@ def _figures(climb: Climb, against: Climb, margins: Margins) -> Iterator[_Figure
     yield _Figure("log.write_latency", log, margins.latency, False, of_, phase=phase)
 
 
+def _of_queries(climb: Climb, against: Climb, margins: Margins) -> Iterator[_Figure]:
+    """Those of TPROC-H that either has; none of TPROC-C."""
+    sides = timed(climb), timed(against)
+    lacking, every = sides[0] ^ sides[1], sides[0] | sides[1]
+    doubt = f"only one of them has a time for {of_queries(sorted(lacking))}" if lacking else ""
+    for figure in OF_QUERIES if every else ():
+        quantity, rate = figure.quantity, partial(figure.by, sides[0] & sides[1])
+        if quantity is QUERIES or rate(climb) or rate(against):
+            what = quantity.called.format(place(climb))
+            yield _Figure(
+                quantity.name,
+                what,
+                margins.throughput,
+                True,
+                rate,
+                doubt,
+                quantity.phase,
+                partial(measured_ratio, quantity=quantity, interleaved=False),
+            )
+
+
 def _few(*climbs: Climb) -> str:
     found = [latency for climb in climbs if (latency := fixed_rate_latency(climb))]
     if all(one.p999_certain for one in found):
@@ -194,7 +225,8 @@ def _judged(climb: Climb, against: Climb, figure: _Figure) -> Judged:
         )
         why = f"{lacking} did not measure it" if lacking else figure.doubt or "a figure is 0"
         return head.model_copy(update={"sentence": f"{head.sentence}; {why}"})
-    return _answered((climb, against), head, of, to, more_is_better=figure.more_is_better)
+    ratio = figure.over(climb, against) if figure.over else None
+    return _answered((climb, against), head, of, to, ratio, more_is_better=figure.more_is_better)
 
 
 def _users(climb: Climb, against: Climb, at_knee: Judged) -> Judged:
@@ -227,18 +259,18 @@ def _answered(
     head: Judged,
     of: Estimate,
     to: Estimate,
+    own_ratio: Estimate | None,
     *,
     more_is_better: bool,
 ) -> Judged:
     users = compared_users(*climbs) if head.quantity == "nopm" else None
     if carried := users and carried_nopm(climbs[0], of, users):
         of, head = carried, head.model_copy(update={"at_users": users})
-    ratio = ratio_to_baseline(of, to)
+    ratio = own_ratio or ratio_to_baseline(of, to)
     answer = judgement(ratio, head.margin, more_is_better=more_is_better)
     floor = machine_floor(climbs, head.quantity)
     hidden = answer in ("worse", "better") and not is_beyond(ratio, floor)
-    if hidden:
-        answer = "cannot say"
+    answer = "cannot say" if hidden else answer
     inner = narrowed(ratio)
     value, interval = ratio_texts(inner if answer in SURE else ratio)
     level = "" if not known(ratio) else "90% CI " if answer in SURE else "95% CI "
@@ -257,8 +289,9 @@ def _answered(
     if answer != "cannot say":
         return found
     doubt = f"{name}cannot say for {head.called}, {figures}"
-    if hidden:
-        why = f"it is within the machine's noise floor of {percent(floor)}"
+    if hidden or own_ratio:
+        beyond = f"it is within the machine's noise floor of {percent(floor)}"
+        why = beyond if hidden else "more passes of both narrow it"
         return found.model_copy(update={"sentence": f"{doubt}; {why}"})
     return _with_rounds_needed(found, of, len(quoted_rungs(climbs[0])), doubt, more_is_better)
 

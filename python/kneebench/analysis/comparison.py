@@ -126,9 +126,10 @@ def noise_floor(climbs: Sequence[Climb], quantity: ComparedQuantity) -> float:
 def _claim_floor(climbs: Sequence[Climb], quantity: ComparedQuantity) -> float:
     """Below it no difference is claimed, by the runs themselves: the noise floor.
 
-    Of short rounds only their mean is compared, and its interval contains their scatter: 2%.
+    Of short rounds only their mean is compared, and its interval contains their scatter: 2%. So
+    does that of passes over queries, each of which has other parameters.
     """
-    if all(short(compared_rungs(climb, quantity)) for climb in climbs):
+    if quantity.over or all(short(compared_rungs(climb, quantity)) for climb in climbs):
         return FLOOR
     return noise_floor(climbs, quantity)
 
@@ -169,6 +170,8 @@ def measured_ratio(
     """
     if still_warming(climb) or still_warming(against):
         return None
+    if quantity.over:
+        return quantity.over(climb, against)
     phase = quantity.phase
     apart = not interleaved or climb.repeats(phase).isdisjoint(against.repeats(phase))
     return (unpaired if apart else paired)(climb, against, quantity)

@@ -26,7 +26,7 @@ MEANING = (
     " language of their stored procedures.",
     "All had the same transactions and inputs from one load generator. Its own cost per transaction"
     " depends on the protocol.",
-    "No figure here compares storages: that is done within one database.",
+    "No figure of this section compares storages: that is done within one database.",
 )
 """What a comparison of databases can and cannot mean."""
 

@@ -15,6 +15,8 @@ NOPM_LIMIT, LATENCY_LIMIT = "limit.nopm", "limit.mean_latency"
 P999_LIMIT, LOG_WRITE_LIMIT = "limit.p999_latency", "limit.log_write"
 USERS = "users"
 """The users at the knee: shown beside the figures there, and never judged."""
+COUNTS = ("nopm", NOPM_LIMIT, USERS, "queries.per_hour", "streams.per_hour")
+"""Figures that are plain numbers."""
 LIMITS = (NOPM_LIMIT, LATENCY_LIMIT, P999_LIMIT, LOG_WRITE_LIMIT, POWER_LIMIT)
 """Figures against a limit of the plan: they have neither a baseline nor a ratio."""
 
@@ -80,7 +82,7 @@ def shown_as(quantity: str, value: float | None) -> str:
     """
     if quantity in (PER_NOPM, POWER_LIMIT):
         return shown_power(value)
-    return count(value) if quantity in ("nopm", NOPM_LIMIT, USERS) else time(value)
+    return count(value) if quantity in COUNTS else time(value)
 
 
 def shown(one: Judged, side: Estimate | None) -> str:

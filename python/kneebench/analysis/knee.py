@@ -10,7 +10,7 @@ from typing import NamedTuple
 from kneebench.analysis.confirmation import Confirmed, confirmed
 from kneebench.analysis.final_estimates import estimate_of
 from kneebench.analysis.knee_fit import LOWER, users_interval
-from kneebench.analysis.wording import number_of_users
+from kneebench.analysis.wording import number_of_users, plural
 from kneebench.errors import require_kind
 from kneebench.records import Climb, Estimate, Knee, KneeEnd, Latency, Rung, caveats_of
 from kneebench.units import significant, time
@@ -129,10 +129,12 @@ def _best_candidate(climb: Climb) -> tuple[float, int, str] | None:
 
 
 def place(climb: Climb) -> str:
-    """The load of a climb's final runs, for sentences: "the knee", or the number of users that the
-    plan fixed.
+    """The load of a climb's final runs, for sentences: "the knee", or the number of users or
+    streams that the plan fixed.
     """
     fixed = climb.of("fixed_load")
+    if fixed and fixed[0].queries:
+        return plural(fixed[0].users, "stream")
     return number_of_users(fixed[0].users) if fixed else "the knee"
 
 

@@ -8,7 +8,7 @@ from math import ceil
 from typing import Any, NamedTuple
 
 from kneebench import units
-from kneebench.analysis.bottleneck import BY_KEY, PROBABLY, bottleneck
+from kneebench.analysis.bottleneck import BY_KEY, bottleneck
 from kneebench.analysis.levelling import WITHIN, Levelling, Warming, levelling
 from kneebench.analysis.sweep import (
     Need,
@@ -56,7 +56,7 @@ def finding(of: Levelling) -> str:
         return f"{name}: more than {here}{OF_WHAT[resource]} makes no difference to NOPM"
     if of.answer == "still pays":
         end = "the most measured" if _spare(of) is None else "whose limit was not reached"
-        return f"{name}: more {what} pay{s} up to {here}, {end}"
+        return f"{name}: more {what} still pay{s} at {here}, {end}"
     if of.answer == "pays beyond":
         return f"{name}: more {what} still pay{s} beyond {here}"
     return f"{name}: more {what} stop{s} paying at {here}"
@@ -177,7 +177,8 @@ def _limited(sweep: Sweep) -> str:
     found = [(_limit(one), one) for one in sweep.configurations if one.nopm]
     if not any(name for name, _ in found):
         return ""
-    return f" The database {PROBABLY[0]} {listed([*_stretches(found, sweep.resource)])}."
+    stretches = listed([*_stretches(found, sweep.resource)])
+    return f" The bottleneck, with how sure that is in its table: {stretches}."
 
 
 def _limit(one: SweptConfiguration) -> str:

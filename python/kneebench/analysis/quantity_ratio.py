@@ -21,6 +21,8 @@ class ComparedQuantity(NamedTuple):
     """What is compared: in which phase's rungs, and how a sentence calls it; {} is where: the knee,
     or a fixed number of users. `scatters_as`: the quantity whose noise floor on a machine is its
     own, if it is not measured by itself.
+
+    `over`: the ratio of a figure to which several rungs belong, of one climb over another.
     """
 
     name: str
@@ -28,6 +30,8 @@ class ComparedQuantity(NamedTuple):
     pick: Pick
     called: str
     scatters_as: str = ""
+    more_is_better: bool = False
+    over: Callable[[Climb, Climb], Estimate | None] | None = None
 
 
 def _mean_s(rung: Rung) -> float:
@@ -38,7 +42,9 @@ def _p999_s(rung: Rung) -> float:
     return rung.tally.latency.p999_s if rung.tally.latency else 0.0
 
 
-NOPM = ComparedQuantity("nopm", "final_run", lambda rung: rung.tally.nopm, "NOPM at {}")
+NOPM = ComparedQuantity(
+    "nopm", "final_run", lambda rung: rung.tally.nopm, "NOPM at {}", more_is_better=True
+)
 KNEE_LATENCY = ComparedQuantity("latency.knee", "final_run", _mean_s, "mean latency at {}")
 MEAN = ComparedQuantity("latency.mean", "fixed_rate", _mean_s, "mean latency at the fixed rate")
 P999 = ComparedQuantity("latency.p999", "fixed_rate", _p999_s, "P99.9 latency at the fixed rate")

@@ -26,8 +26,9 @@ class StreamKnee(NamedTuple):
 
 
 def per_hour(rung: Rung) -> float:
-    """Queries answered per hour of a pass of streams."""
-    return HOUR_S * rung.tally.throughput_per_s
+    """Queries answered per hour of a pass of streams; refresh functions do not count."""
+    answered = sum(one.answered and one.query not in REFRESH for one in rung.queries)
+    return HOUR_S * answered / rung.tally.window_s
 
 
 def stream_curve(climb: Climb) -> list[tuple[int, float]]:

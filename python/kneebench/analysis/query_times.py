@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from kneebench.analysis.comparison import base_climbs
 from kneebench.analysis.estimate import estimate, paired_ratio
+from kneebench.analysis.power import power_w
 from kneebench.analysis.wording import (
     FEW_NAMES,
     capital,
@@ -31,6 +32,8 @@ READS_LIMIT = 1.25
 """Times its time with its data in memory: from here on reads are what a query mostly waits for."""
 NEAR = 0.8
 """Of what fio reads: from here on the drive is the limit, also where data are never in memory."""
+ALL_BUSY = 0.9
+"""Of the database's cores, whatever uses them: then a faster drive finds no core."""
 STILL_READ = 0.5
 """Of the bytes of the cold run: a second run that reads more has not found its data in memory."""
 HOUR_S = 3600.0
@@ -42,6 +45,7 @@ class QueryFigures(NamedTuple):
     the run before it left in memory, None where that still read; `reads`: whether its storage has
     devices whose reads count, None where that is not known; `read_bytes_per_s`: at the
     devices, None without any; `raw_share`: of what fio reads there; `cores`: how many it kept busy;
+    `busy`: how busy the database's cores were in all, None where that was not measured;
     `spilled_bytes`: into temporary files, None where the server does not count them; `cancelled`:
     runs beyond the plan's limit.
     """
@@ -53,6 +57,7 @@ class QueryFigures(NamedTuple):
     read_bytes_per_s: float | None
     raw_share: float | None
     cores: float | None
+    busy: float | None
     spilled_bytes: float | None
     cancelled: int
 
@@ -71,6 +76,8 @@ class QueryFigures(NamedTuple):
         if self.reads is None:
             return ""
         if self.without_reads is None:
+            if (self.busy or 0.0) >= ALL_BUSY:
+                return "cores"
             return "reads" if (self.raw_share or 0.0) >= NEAR else ""
         return "reads" if self.reads and self.without_reads >= READS_LIMIT else "cores"
 
@@ -125,6 +132,7 @@ def figures(climb: Climb, number: int) -> QueryFigures:
         read,
         read / raw if raw and read is not None else None,
         _median(some, _cores),
+        _median(some, lambda one: one.quantity("cores.busy")),
         _median(some, _spilled_bytes),
         sum(any(remark.kind == "cancelled" for remark in one.remarks) for one in every),
     )
@@ -212,6 +220,43 @@ def power_per_hour(climb: Climb, of: Sequence[int]) -> float | None:
     """Queries per hour, by the geometric mean of their times; None where one has no time."""
     found = _means_s(climb, of)
     return HOUR_S / exp(fmean(map(log, found))) if found else None
+
+
+def energy_j(climb: Climb, of: Sequence[int]) -> Estimate | None:
+    """The energy of a pass over these queries, by the meter or sum that the plan names; None where
+    its power was not measured.
+    """
+    found = [*_energies_j(climb, of).values()]
+    return estimate(found) if found else None
+
+
+def energy_ratio(climb: Climb, against: Climb, of: Sequence[int]) -> Estimate | None:
+    """That of another configuration's, by pass."""
+    own, other = _energies_j(climb, of), _energies_j(against, of)
+    both = sorted(own.keys() & other.keys())
+    return paired_ratio([own[one] for one in both], [other[one] for one in both]) if both else None
+
+
+def with_few_readings(climb: Climb, of: Sequence[int]) -> list[int]:
+    """The queries that lasted for too few readings of a meter for a figure of their own."""
+    return [
+        number
+        for number in of
+        if any(
+            "few_periods" in meter.kinds
+            for rung in runs(climb, "query", number)
+            for meter in (rung.power.meters if rung.power else ())
+        )
+    ]
+
+
+def _energies_j(climb: Climb, of: Sequence[int]) -> dict[int, float]:
+    """By pass; of those in which every query has its power."""
+    found: dict[int, list[float]] = {}
+    for rung in (one for number in of for one in runs(climb, "query", number)):
+        if (watts := power_w(rung)) > 0:
+            found.setdefault(rung.order.repeat, []).append(watts * _took_s(rung))
+    return {repeat: sum(some) for repeat, some in found.items() if len(some) == len(of)}
 
 
 def _means_s(climb: Climb, of: Sequence[int]) -> list[float]:
@@ -314,8 +359,8 @@ def query_subtitle(results: Results) -> str:
 
 
 def limits_said(results: Results) -> Iterator[str]:
-    """What limits the queries of each configuration."""
-    of = numbers(results)
+    """What limits the queries, of configurations with the same limits at once."""
+    of, found = numbers(results), dict[str, list[str]]()
     for climb in results.climbs:
         each = [figures(climb, number) for number in of]
         parts = [
@@ -324,7 +369,9 @@ def limits_said(results: Results) -> Iterator[str]:
             if any(one.limit == word for one in each)
         ]
         if parts:
-            yield f"on {climb.configuration.name}, {' and '.join(parts)}"
+            found.setdefault(" and ".join(parts), []).append(climb.configuration.name)
+    for limits, names in found.items():
+        yield f"on {listed(names)}, {limits}"
 
 
 def query_line(results: Results) -> str:
@@ -343,6 +390,7 @@ def query_document(results: Results) -> dict[str, Any]:
         climb.id: {
             "pass_s": pass_s(climb, of),
             "queries_per_hour": power_per_hour(climb, of),
+            "energy_j": energy_j(climb, of),
             "speed": found[climb.id].ratio if climb.id in found else None,
             "queries": [
                 {**one._asdict(), "without_reads": one.without_reads, "limit": one.limit}

@@ -291,16 +291,18 @@ def _parts(view: ViewModel) -> Iterator[str]:
 
 
 def _drives(view: ViewModel) -> Iterator[str]:
-    """Each storage's drives: in a few words of the plan's author, or their models; nothing of
-    emulated ones, and of those without a model.
+    """Each storage's drives: in a few words of the plan's author, or their models, or that there
+    are none; nothing of emulated ones, and of those without a model.
     """
     words = view.plan.brief.storages
+    memory = {one.configuration.storage for one in view.climbs if view.memory_backed(one)}
     devices = {
         climb.configuration.storage: climb.rungs[-1].devices for climb in view.climbs if climb.rungs
     }
     for storage, under in devices.items():
         own = words.get(storage, "")
         models = [] if view.campaign.emulated else _models(view.campaign, under)
+        models = ["a file system in memory (tmpfs)"] if storage in memory else models
         if said := own if 0 < len(own) <= FEW_LETTERS else ", ".join(models):
             yield f"{storage}: {said}"
 
@@ -350,15 +352,17 @@ def what_intervals_hold(view: ViewModel) -> str:
     """What the 95% CIs contain, and what they leave out; empty without final runs. Which interval
     is of what: docs/method/comparing.md.
     """
-    runs = [rung for climb in view.climbs for rung in climb.of("final_run", "fixed_rate")]
+    runs = [rung for climb in view.climbs for rung in climb.of("final_run", "fixed_rate", "query")]
     if not runs:
         return ""
-    if max(len(climb.of("final_run")) for climb in view.climbs) < 2:
+    if max(len(climb.repeats("final_run") | climb.repeats("query")) for climb in view.climbs) < 2:
         return "Each storage had one final run: nothing here shows how runs differ."
     if not view.plan.measures_real_hardware:
         return "95% CIs cover how runs of the model differ, and say nothing of a real machine."
     short = view.plan.ladder.rounds == "short"
     differ = "rounds and restores" if short else f"{'restored ' * bool(view.own_restore)}runs"
+    if view.plan.workload.type == "tproc-h":
+        differ = "passes on one restored database"
     hosts = server_provenance.hosts(view.plan)
     here = server_provenance.HERE.issuperset(hosts) and not view.campaign.link
     where = "this machine" if here else "the servers' machines"

@@ -196,8 +196,8 @@ class SideBySide:
     load.
 
     All are restored and loaded before the first rung is measured. In short rounds they take turns,
-    and the windows of a turn begin after as many transactions on all. `loads` and `begins_at`: as
-    `RestoredRuns` has them.
+    and the windows of a turn at the knee begin after as many transactions on all. `loads` and
+    `begins_at`: as `RestoredRuns` has them.
     """
 
     def __init__(
@@ -263,9 +263,12 @@ class SideBySide:
 
     def begins_at(self, order: Order) -> int:
         """Transactions since the restore after which every window of a turn begins: as many as the
-        foremost database has after its ramp. In the load before, as many as the foremost had.
+        foremost database has after its ramp. In the load before, as many as the foremost had. At
+        the fixed rate nothing catches up, as that takes long: the next turn at the knee does.
         """
         every = self._restored.values()
+        if order.phase == "fixed_rate":
+            return 0
         if order.phase == "warm_up":
             return max(one.transactions for one in every)
         if self._turn != (order.phase, order.repeat):

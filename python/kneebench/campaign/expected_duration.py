@@ -27,10 +27,12 @@ def expected_duration(study: Study, machine: Host, *, loaded: bool | None = None
     parts = expected(study.databases, machine, StepTimes(machine, study).as_before())
     there = _finds_loaded(study) if loaded is None else loaded
     load_s = 0.0 if there else parts.load_s
-    if study.workload.type == "tproc-h":
-        return parts._replace(load_s=load_s, drives_s=preconditioning_s(study))
     at_rest = len(study.storages) * len(study.databases)
     at_rest_s = study.power.at_rest_s * at_rest if study.measures_real_hardware else 0.0
+    if study.workload.type == "tproc-h":
+        final_runs_s = parts.final_runs_s + at_rest_s
+        drives_s = preconditioning_s(study)
+        return parts._replace(load_s=load_s, drives_s=drives_s, final_runs_s=final_runs_s)
     return parts._replace(
         load_s=load_s,
         climbs_s=parts.climbs_s + at_rest_s,

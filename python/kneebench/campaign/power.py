@@ -5,9 +5,10 @@ and lags come before the first climb of each storage.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from kneebench.campaign.restored import Context, Restored
+from kneebench.databases.engine import Server
 from kneebench.errors import PlanError
 from kneebench.measurement.instruments import Instruments
 from kneebench.measurement.measure import load_of
@@ -80,21 +81,33 @@ def measure_at_rest(context: Context, restored: Restored) -> None:
     """Idle power and the lags of the meters, on a database that nobody has used yet; those of a
     storage once.
     """
-    power, kept = context.power, context.store.campaign.power
-    if not power or not kept:
-        return
     configuration = restored.configuration
-    place = at_rest_on(configuration)
-    if place in kept.idle or _has_rungs(context.store, configuration):
+    kept = _with_idle(context, configuration, lambda: restored.server)
+    if not kept:
         return
-    idle_s, watch = power.plan.idle, context.watch
-    found = idle_power(power, restored.server, idle_s, watch, configuration.name)
-    power.use_idle(found)
-    kept = kept.model_copy(update={"idle": {**kept.idle, place: found}})
-    if power.plan.load_step:
-        lags = _find_lags(context, power, restored)
-        kept = kept.model_copy(update={"lags": {**kept.lags, place: lags}})
+    if context.power and context.power.plan.load_step:
+        lags = _find_lags(context, context.power, restored)
+        kept = kept.model_copy(update={"lags": {**kept.lags, at_rest_on(configuration): lags}})
     context.store.put_power(kept)
+
+
+def measure_idle(context: Context, configuration: Configuration, server: Server) -> None:
+    """Idle power alone."""
+    if kept := _with_idle(context, configuration, lambda: server):
+        context.store.put_power(kept)
+
+
+def _with_idle(
+    context: Context, configuration: Configuration, server: Callable[[], Server]
+) -> CampaignPower | None:
+    """What is kept of power, with that of a storage at rest; None if it is there, or was loaded."""
+    power, kept = context.power, context.store.campaign.power
+    place = at_rest_on(configuration)
+    if not power or not kept or place in kept.idle or _has_rungs(context.store, configuration):
+        return None
+    found = idle_power(power, server(), power.plan.idle, context.watch, configuration.name)
+    power.use_idle(found)
+    return kept.model_copy(update={"idle": {**kept.idle, place: found}})
 
 
 def _has_rungs(store: Store, configuration: Configuration) -> bool:

@@ -205,14 +205,18 @@ def _queries(study: Study, engine: Engine) -> Iterator[Finding]:
         )
     lacking = {
         "hosts": study.hosts.apart,
-        "power": bool(study.power.meters),
         "constraints": bool(study.saturating),
         "ladder.prove": ladder.prove != "none",
         "ladder.load_levels": bool(ladder.levels),
+        **{f"accept.{key}": limit is not None for key, limit in study.accept.limits.items()},
     }
     for key in (key for key, is_set in lacking.items() if is_set):
         seen = 'not with type = "tproc-h"'
         yield Finding(level="error", subject=key, seen=seen, do=f"remove {key} from the plan")
+    if study.power.meters and not study.power.leading:
+        seen = "no meter leads: the brief has no energy of a pass"
+        do = "add one with scope wall, or name a sum in power.headline"
+        yield Finding(level="note", subject="power", seen=seen, do=do)
     passes = f"{ladder.fewest_repeats} to {ladder.most_repeats} passes"
     seen = f"{of_queries(workload.asked)}, {workload.cache}, {passes}"
     yield Finding(level="ok", subject="queries", seen=seen)

@@ -6,7 +6,8 @@ is run on one configuration after the other, in an order that reverses from quer
 pass to pass. With a cold cache a server is started again before each query, and the query is then
 run once more with what it left in memory: the difference is what its reads cost.
 
-Every answer is compared with DuckDB's over the same rows, up to scale 1.
+Every answer is compared with DuckDB's over the same rows, up to scale 1. Those of streams beside
+which the refresh functions change rows depend on the moment, and are not.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pathlib import Path
 
 from kneebench.analysis.comparison import bases_of
 from kneebench.analysis.query_times import precise
+from kneebench.campaign.power import measure_idle
 from kneebench.campaign.profiled import profile_storage
 from kneebench.campaign.restored import Context, disturbed_by, with_tries
 from kneebench.databases.engine import AnswersQueries, Restarting, Restarts
@@ -42,6 +44,10 @@ from kneebench.units import time
 
 CHECKED_SCALE = 1.0
 """Up to here the rows of all answers are made a second time, in DuckDB: about a minute."""
+BESIDE_REFRESH = (
+    "answers of streams were not compared: they depend on when the refresh functions beside them"
+    " changed rows"
+)
 UNCHECKED = "answers were not compared with DuckDB's: the scale exceeds {:g}"
 
 
@@ -70,6 +76,10 @@ class QueryPasses:
             }
             if not self._asked.checked:
                 context.store.put_note(UNCHECKED.format(CHECKED_SCALE))
+            if self._asked.unjudged:
+                context.store.put_note(BESIDE_REFRESH)
+            for one, restarting in servers.items():
+                measure_idle(context, one, restarting.server)
             for one, restarting in servers.items():
                 profile_storage(context, one, restarting.server)
             self._passes(servers)
@@ -158,7 +168,7 @@ class QueryPasses:
         return rung
 
     def _measured(self, restarting: Restarting, streams: Streams, order: Order) -> Rung:
-        """The first attempt that nothing disturbed, or the last one; what changes rows has one."""
+        """The first attempt that nothing disturbed, or the last one; a refresh function has one."""
         context, tried = self.context, list[str]()
         plan = context.with_its_cores(self._of[order.configuration])
         while True:
@@ -218,6 +228,8 @@ class AskedQueries:
         self.of_pass = (INSERT, *self.numbers, DELETE) if workload.refresh else self.numbers
         """In their order."""
         self.checked = workload.scale <= CHECKED_SCALE
+        self.unjudged = workload.refresh and workload.streams != 1
+        """Whether streams run beside refresh functions."""
         self._made = dict[tuple[int, int], AskedQuery]()
         self._right = dict[str, Rows]()
         self._stack = contextlib.ExitStack()
@@ -251,8 +263,14 @@ class AskedQueries:
         return self._made[number, of]
 
     def streams(self, number: int) -> Streams:
-        """So many streams."""
-        return [*map(self.stream, range(1, number + 1))]
+        """So many streams, and beside them one with a pair of refresh functions for each, if the
+        plan has any.
+        """
+        found = [*map(self.stream, range(1, number + 1))]
+        if not self._workload.refresh:
+            return found
+        pairs = [self.query(one, nth) for nth in range(1, number + 1) for one in REFRESH]
+        return [*found, pairs]
 
     def stream(self, number: int) -> list[AskedQuery]:
         """One of them, from 1: all queries, in an order and with parameters of its own, the same on
@@ -269,11 +287,12 @@ class AskedQueries:
         draw = random.Random(f"{self._seed} {of} {number}")  # noqa: S311
         text = next(one for one in queries() if one.number == number)
         statement = text.statement(drawn(number, draw, scale))
-        judge = partial(self._judge, statement, max(0, of)) if self.checked else None
+        known = self.checked and (of > 0 or not self._workload.refresh)
+        judge = partial(self._judge, statement, of) if known else None
         return AskedQuery(number, (statement,), judge)
 
     def _judge(self, statement: str, nth: int, found: Rows) -> str:
-        """What is wrong with an answer; rows are as a pass, or the streams, found them."""
+        """What is wrong with an answer; rows are as a pass found them."""
         if statement not in self._right:
             self._refresh(nth if self._workload.refresh else 0)
             self._right[statement] = self._reference.answer(statement)

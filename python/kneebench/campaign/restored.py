@@ -304,7 +304,8 @@ class Restored:
         """Begun again where a load host is lost meanwhile."""
         context, server = self.context, self.server
         start = cold_start(self.configuration, context) if cold else None
-        beginning = Beginning(start, warm_up_s, self._missing(order))
+        first = not self._under_load_s
+        beginning = Beginning(start, warm_up_s, self._missing(order), first)
         losses = Losses(context, server, order)
         while True:
             try:

@@ -37,7 +37,7 @@ class GivenMargins(NamedTuple):
         typer.Option(
             "--margin",
             metavar="FRACTION",
-            help="Margin for NOPM, such as 0.05, in place of the plan's.",
+            help="Margin for NOPM or queries per hour, such as 0.05, in place of the plan's.",
             show_default=False,
         ),
     ] = None
@@ -75,7 +75,8 @@ WORST_FIRST = (CheckFailed.exit_code, OrdersLost.exit_code, InvalidMeasurement.e
 HELP = """\
 Judge campaigns against a baseline: better, same, worse, or cannot say.
 
-Judged, by the plan's [accept], are NOPM, latencies at a fixed rate, log writes, and power.
+Judged, by the plan's [accept], are NOPM, latencies at a fixed rate, log writes, and power; of
+TPROC-H queries per hour.
 
 \b
 Examples:

@@ -41,7 +41,7 @@ def preset(
 
     \b
     Presets:
-      quick      a laptop: the disk vs. memory, twelve minutes
+      quick      a laptop: the disk vs. memory, ten minutes
       server     dedicated drives, whole checkpoint cycles, a day
       cloud      two volumes of a cloud VM, a day
       scan       four analytical queries on a disk and in memory, ten minutes
@@ -87,7 +87,7 @@ Storages = Annotated[
 def new(storage: Storages) -> None:
     """Print a plan for your own storages, with what `kneebench check` finds on it.
 
-    It is a first look in about twelve minutes, sized for this machine; each key has a comment.
+    It is a first look in about ten minutes, sized for this machine; each key has a comment.
     Nothing is written or measured.
 
     \b

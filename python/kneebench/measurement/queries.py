@@ -1,8 +1,8 @@
 """Streams of TPROC-H's queries as a rung: its window is from the first statement to the last row of
 the slowest stream. One query alone is a stream of one.
 
-The sessions are open before the clock starts. Meters are read at both ends and once per second in
-between.
+The sessions are open before the clock starts. Meters, those of power too, are read at both ends and
+once per second in between.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from kneebench.databases.engine import Analyst, AnswersQueries, Server
 from kneebench.measurement.derived_metrics import derived_metrics
 from kneebench.measurement.held_window import HeldWindow
 from kneebench.measurement.instruments import ALONE, RungMachines, Samples
-from kneebench.measurement.measure import MeasuredRung
+from kneebench.measurement.measure import MeasuredRung, rung_power
 from kneebench.measurement.meters import log_histogram
 from kneebench.measurement.meters.meter import MeterContext
+from kneebench.measurement.power.recorder import PowerRecorder
 from kneebench.measurement.rung_runner import described, losses_reported
 from kneebench.measurement.summaries import Window, series, summaries, window
 from kneebench.measurement.validity import judged, with_faults
@@ -46,7 +47,7 @@ CANCEL_S = 10.0
 NO_LIMIT_S = 86_400.0
 """For a refresh function: what it did in part would spoil all answers after it."""
 NOT_OF_QUERIES = (log_histogram.NAME, "log_writes", "checkpoints")
-"""Meters of the log: queries write none, and refresh functions little."""
+"""Meters of the log, which queries do not write."""
 
 
 class AskedQuery(NamedTuple):
@@ -69,6 +70,7 @@ class Answered(NamedTuple):
     stream: int
     began_s: float
     ended_s: float
+    cpu_s: float
     answer: Rows | None
 
 
@@ -87,20 +89,50 @@ def measure_streams(
     context = MeterContext(server, server.paths, machines.log_trace, machines.links)
     meters = [name for name in plan.meters if name not in NOT_OF_QUERIES]
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
-    limit_s = NO_LIMIT_S if order.query in REFRESH else plan.workload.query_limit
+    limit_s = plan.workload.query_limit
     with losses_reported(server, described(order)), ExitStack() as opened:
-        analysts = [opened.enter_context(server.querying(limit_s)) for _ in streams]
+        analysts = [
+            opened.enter_context(server.querying(NO_LIMIT_S if _refreshes(one) else limit_s))
+            for one in streams
+        ]
         with closing(machines.instruments.samples(meters, context, real=True)) as samples:
-            ran = _run(analysts, streams, samples, _reported(order, watch))
+            sampled = _Sampled(samples, machines.power, server)
+            ran = _run(analysts, streams, sampled, _reported(order, watch))
     held = window(samples.raw_series, 0, samples.last)
     rung = _rung(order, started_at, ran, held, server.cores, plan.workload.load_generator_cores)
     rung = rung.with_remarks(*samples.remarks, *_cancelled(ran, limit_s))
     devices = machines.instruments.counted_devices(server.paths, server.roles)
     rung = rung.model_copy(update={"devices": devices})
-    rung, outside = judged(rung, HeldWindow(0, held.last, rung.tally.window_s, 0.0), ())
+    whole = HeldWindow(0, held.last, rung.tally.window_s, 0.0)
+    rung, outside = judged(rung, whole, ())
+    power = rung_power(machines.power, sampled.clock_s, whole)
     faults = machines.instruments.storage_faults(server.paths)
     at_s = samples.raw_series[-1].at_s[1:]
-    return MeasuredRung(with_faults(rung, faults), series(at_s, held.seconds), (), outside)
+    found = (*series(at_s, held.seconds), *power.series)
+    return MeasuredRung(with_faults(power.on(rung), faults), found, (), outside)
+
+
+def _refreshes(stream: Sequence[AskedQuery]) -> bool:
+    return any(one.number in REFRESH for one in stream)
+
+
+class _Sampled:
+    """The meters of a rung; `clock_s`: time of each sample on the clock of the power meters."""
+
+    def __init__(self, samples: Samples, power: PowerRecorder | None, server: Server) -> None:
+        self._samples, self._power, self._server = samples, power, server
+        self.clock_s: list[float] = []
+        self._read_power()
+
+    def sample(self) -> None:
+        """Read all of them."""
+        self._samples.sample()
+        self._read_power()
+
+    def _read_power(self) -> None:
+        if self._power:
+            self._power.second(self._server)
+            self.clock_s.append(self._power.now_s())
 
 
 # --- under load -----------------------------------------------------------------------------------
@@ -109,7 +141,7 @@ def measure_streams(
 def _run(
     analysts: Sequence[Analyst],
     streams: Streams,
-    samples: Samples,
+    samples: _Sampled,
     report: Callable[[float], None],
 ) -> list[Answered]:
     """All queries as they were run. Whatever ends the wait also ends them."""
@@ -142,11 +174,12 @@ def _to_the_second(began_s: float) -> float:
 def _stream(analyst: Analyst, queries: Sequence[AskedQuery], number: int) -> list[Answered]:
     found = []
     for query in queries:
-        began_s = time.monotonic()
+        began_s, cpu_s = time.monotonic(), time.thread_time()
         for statement in query.statements:
             if (answer := analyst.ask(statement)) is None:
                 break
-        found.append(Answered(query, number, began_s, time.monotonic(), answer))
+        ended_s, used_s = time.monotonic(), time.thread_time() - cpu_s
+        found.append(Answered(query, number, began_s, ended_s, used_s, answer))
         analyst.settle()
     return found
 
@@ -211,7 +244,16 @@ def _tally(users: int, ran: Sequence[Answered], took_s: float) -> Tally:
         own = [one.answer is not None for one in ran if one.query.number == number]
         counts = Counts(started=len(own), committed=sum(own), failed=len(own) - sum(own))
         types[f"query_{number}"] = TransactionTally(whole=counts, window=counts)
-    return Tally(users=users, window_s=took_s, whole_s=took_s, transactions=types, latency=None)
+    return Tally(
+        users=users,
+        window_s=took_s,
+        whole_s=took_s,
+        transactions=types,
+        latency=None,
+        load_generator_cpu_s=sum(one.cpu_s for one in ran),
+        load_generator_threads=len({one.stream for one in ran}),
+        load_generator_cores=1,  # that of the interpreter, which all streams share
+    )
 
 
 def _checks(ran: Sequence[Answered]) -> tuple[Check, ...]:

@@ -59,6 +59,8 @@ class RungRunner:
         """Share of the users' time that these reads took."""
         self.read_bytes = 0.0
         """Bytes that the devices read since go."""
+        self.busy_users = 0.0
+        """Users with a transaction, or as many as wait for one, in the last second."""
         self.late_s: list[float] = []
         """Largest delay of the load generator's own clock in each second since go."""
         self.now_s = 0.0
@@ -95,6 +97,7 @@ class RungRunner:
             self.ended_s.append(tick.now_s)
             self.progress += tick.progress
             self._count(tick.seconds)
+            self.busy_users = self._busy(tick.seconds)
             self.sampler.load.network = tick.network
             self.sampler.load.completed += sum(s.committed + s.rolled_back for s in tick.seconds)
             self._require_connections(tick)
@@ -107,7 +110,7 @@ class RungRunner:
         if (reads := combined(seen, "device.reads")) is not None:
             self.reads_per_s.append(reads)
             read_s = combined(seen, "device.read_time") or 0.0
-            self.read_time.append(read_s / self._busy_users(tick.seconds))
+            self.read_time.append(read_s / self.busy_users)
             self.read_bytes += combined(seen, "device.read_bytes") or 0.0
         self._report(doing, share, left_s, live_second(self.nopm, tick, seen))
 
@@ -140,7 +143,7 @@ class RungRunner:
             if second.transaction == "new_order":
                 self.nopm[second.at_s] = 60.0 * second.committed
 
-    def _busy_users(self, seconds: Sequence[Second]) -> float:
+    def _busy(self, seconds: Sequence[Second]) -> float:
         """Users with a transaction: all of them in a closed loop; in an open loop, of which many
         wait for work, as many as the latencies of these seconds add up to.
         """

@@ -13,7 +13,7 @@ from __future__ import annotations
 from statistics import fmean
 from typing import NamedTuple
 
-from kneebench.analysis.disturbance import QUOTED
+from kneebench.analysis.disturbance import CLIMBING, QUOTED
 from kneebench.analysis.steady import READ_TIME, SHORTEST, Settled, settled
 from kneebench.measurement.rung_runner import RungRunner
 from kneebench.plan.ladder import ROUND_LOAD_S, ROUND_RAMP_S, Ladder
@@ -24,6 +24,8 @@ SHORTEST_S, LONG_ENOUGH_S, COLD_S, QUOTED_COLD_S = 3.0, 10.0, 30.0, 120.0
 """Minimum warm-up: half the window, 3 to 10 s. After a cold start: one window, 10 to 30 s, or up to
 120 s if the rung is quoted, because a cache fills slowly compared with the scatter of a few
 seconds."""
+CLIMBING_S = 1.0
+"""The same in the place of 3 s for a rung of a climb whose database was under load before."""
 COOL_DOWN_S = 1.0
 """Load that follows a window: one second of the load generator."""
 LOG_LIMIT_S = 0.5
@@ -32,6 +34,9 @@ LOG_MOST_S = 60.0
 """How much longer a warm-up may last until the log of its window is ready."""
 FULL = 0.97
 """Of a memory limit: a group that has as much can hardly have more."""
+DRAINED_S = 6.0
+"""How long a fixed rate of short rounds may wait until half of its users are free: transactions
+that were due while users connected would be measured with their wait."""
 CATCH_UP, SLOWER = 3.0, 5.0
 """Times its own time that a warm-up may take to complete as many transactions as on a faster
 storage; and that of a long final run, times its limit, since its window alone is quoted."""
@@ -61,12 +66,14 @@ class Beginning(NamedTuple):
     """What a rung begins on, and how it is warmed up.
 
     `cold`: what the first rung on a cold database has to reach; None on a warm one. `warm_up_s`:
-    its warm-up, instead of the plan's; `transactions`: how many that completes at least.
+    its warm-up, instead of the plan's; `transactions`: how many that completes at least. `first`:
+    nothing was under load on it before.
     """
 
     cold: ColdStart | None = None
     warm_up_s: float | None = None
     transactions: int = 0
+    first: bool = False
 
 
 WARM = Beginning()
@@ -122,7 +129,7 @@ def schedule(
 
     >>> order = Order(configuration="disk", phase="search", users=4)
     >>> schedule(order, Ladder(window="5s"), 300.0).minimum_s
-    3.0
+    2.5
     """
     quoted, cold, warm_up_s = order.phase in QUOTED, beginning.cold is not None, beginning.warm_up_s
     stretch_s = ladder.final_window if quoted else ladder.window
@@ -135,7 +142,7 @@ def schedule(
         window_s,
         stretch_s,
         fixed_s,
-        min(limit_s, max(start.least_s, _least_s(stretch_s, cold=cold, quoted=quoted))),
+        min(limit_s, max(start.least_s, _least_s(order, stretch_s, beginning))),
         limit_s,
         ladder.checkpoints if quoted else 0,
         cycle_s,
@@ -150,10 +157,13 @@ def _long_final(order: Order) -> bool:
     return order.phase == "final_run" and not order.restore
 
 
-def _least_s(stretch_s: float, *, cold: bool, quoted: bool) -> float:
-    if cold:
-        return max(LONG_ENOUGH_S, min(QUOTED_COLD_S if quoted else COLD_S, stretch_s))
-    return max(SHORTEST_S, min(LONG_ENOUGH_S, stretch_s / 2))
+def _least_s(order: Order, stretch_s: float, beginning: Beginning) -> float:
+    if beginning.cold is not None:
+        most_s = QUOTED_COLD_S if order.phase in QUOTED else COLD_S
+        return max(LONG_ENOUGH_S, min(most_s, stretch_s))
+    warm = order.phase in CLIMBING and not beginning.first
+    least_s = CLIMBING_S if warm else SHORTEST_S
+    return max(least_s, min(LONG_ENOUGH_S, stretch_s / 2))
 
 
 def _fixed_warm_up(
@@ -174,7 +184,7 @@ def warm_up(rung: RungRunner, times: Schedule) -> WarmedUp:
     """Let the load run until the window may start."""
     if times.warm_up_s is not None:
         _pass(rung, times.warm_up_s, times)
-        fewer = _until_as_many(rung, times)
+        fewer = (*_until_drained(rung, times), *_until_as_many(rung, times))
         fixed: tuple[str, ...] = (times.note,) if times.note else ()
         _until_log_is_ready(rung, times)
         return WarmedUp(True, "", (*fixed, *fewer, *_until_a_checkpoint(rung, times)))
@@ -211,6 +221,22 @@ def _pass(rung: RungRunner, until_s: float, times: Schedule) -> None:
             rung.now_s / (until_s + times.window_s),
             until_s - rung.now_s + times.window_s,
         )
+
+
+def _until_drained(rung: RungRunner, times: Schedule) -> tuple[str, ...]:
+    """Let the load of a fixed rate in short rounds run until half of its users are free; a note
+    where they are not.
+    """
+    order = rung.order
+    if order.phase != "fixed_rate" or not order.restore:
+        return ()
+    while 2 * rung.busy_users > order.users and rung.now_s < DRAINED_S - 0.5:
+        left_s = DRAINED_S - rung.now_s + times.window_s
+        _second(rung, times, "warming up", rung.now_s / (rung.now_s + left_s), left_s)
+    if 2 * rung.busy_users <= order.users:
+        return ()
+    busy = f"more than half of the users were busy {time(rung.now_s)} after the start"
+    return (f"{busy}: the window may hold transactions that waited since then",)
 
 
 def _until_as_many(rung: RungRunner, times: Schedule) -> tuple[str, ...]:

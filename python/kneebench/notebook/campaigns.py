@@ -49,6 +49,7 @@ class ComparedCampaigns(Record):
                     *(one.campaign, one.label, one.name),
                     *ends(one.knee.users if one.knee else None),
                     *ends(one.knee.nopm if one.knee else None),
+                    *ends(one.queries.per_hour if one.queries else None),
                     *ends(one.against.ratio if one.against else None),
                     *(one.mean_s and one.mean_s.value, one.rate_per_s, one.sentence),
                 )
@@ -62,13 +63,14 @@ class ComparedCampaigns(Record):
             (
                 f"{one.campaign}{f' ({one.label.lower()})' if one.label else ''}",
                 one.name,
-                str(one.knee.nopm) if one.knee else "",
+                str(one.knee.nopm if one.knee else one.queries.per_hour if one.queries else ""),
                 str(one.against.ratio) if one.against else "",
                 one.sentence,
             )
             for one in self.rows
         )
-        head = ("Campaign", "Configuration", "NOPM", "Ratio", "Finding")
+        units = dict.fromkeys("Queries/h" if one.point == "pass" else "NOPM" for one in self.rows)
+        head = ("Campaign", "Configuration", " or ".join(units), "Ratio", "Finding")
         return html_table(head, cells, below=self.caveats)
 
 

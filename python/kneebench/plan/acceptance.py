@@ -18,7 +18,12 @@ class Accept(Part):
     """
 
     margin: Annotated[
-        Number, Field(gt=0, lt=1, description="Margin for NOPM, as a fraction of the baseline's")
+        Number,
+        Field(
+            gt=0,
+            lt=1,
+            description="Margin for NOPM or queries per hour, as a fraction of the baseline's",
+        ),
     ] = 0.05
     latency_margin: Annotated[
         Number,
@@ -58,3 +63,9 @@ class Accept(Part):
         Annotated[Number, Field(gt=0)] | None,
         Field(description="Largest mW/NOPM accepted, whatever the baseline had"),
     ] = None
+
+    @property
+    def limits(self) -> dict[str, float | None]:
+        """The limits by key; None: none."""
+        keys = [key for key in type(self).model_fields if key.endswith("_limit")]
+        return {key: getattr(self, key) for key in keys}

@@ -90,7 +90,7 @@ def warm_database() -> EngineTable:
 
 
 def short_ladder() -> Ladder:
-    """The ladder of a first look, in about twelve minutes."""
+    """The ladder of a first look, in about ten minutes."""
     return Ladder(
         users=(0, 256),
         step=1.5,

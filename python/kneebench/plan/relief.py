@@ -175,7 +175,7 @@ def _more_cores(study: Study, configuration: Configuration, spare: Spare) -> Stu
     """All of this machine that the load generator leaves; where it leaves none, it shares them."""
     own, every = spare.used_cores, spare.cores
     if not own or own >= len(every):
-        raise ReliefError("the database may already use every core of this machine")
+        raise ReliefError("the database has every core of this machine")
     generator = study.workload.load_generator_cores
     left = tuple(core for core in every if core not in generator)
     if len(left) <= own:

@@ -114,7 +114,7 @@ class Workload(Part):
         Field(
             description=(
                 "TPROC-H: add orders before the queries of each pass (RF1), and remove them"
-                " afterwards (RF2)"
+                " afterwards (RF2); beside streams such a pair for each of them"
             )
         ),
     ] = False

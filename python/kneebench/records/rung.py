@@ -160,9 +160,9 @@ class QueryRun(Record):
     """One query of TPROC-H as a stream ran it."""
 
     stream: int
-    """Number of the stream, from 1."""
+    """Number of the stream, from 1; the one behind the last is that of the refresh functions."""
     query: int
-    """Number of the query."""
+    """Number of the query; 23 is RF1, 24 is RF2."""
     began_s: float
     """Time from the start of the window to its statement."""
     took_s: float

@@ -16,6 +16,7 @@ from kneebench.analysis.judged import LIMITS, Judged, shown, shown_margin, witho
 from kneebench.analysis.knee import knee
 from kneebench.analysis.outcome import failed_checks
 from kneebench.analysis.power import doubts, meters_differ
+from kneebench.analysis.query_rates import timed
 from kneebench.analysis.wording import capital, listed, percent, plural
 from kneebench.errors import (
     CANNOT_SAY,
@@ -131,7 +132,7 @@ def is_itself(campaign: Results, baseline: Results) -> bool:
         (
             side.kept_id or side.campaign.id,
             side.campaign.started_at,
-            [rung.tally.nopm for climb in side.climbs for rung in climb.rungs],
+            [rung.tally.throughput_per_s for climb in side.climbs for rung in climb.rungs],
         )
         for side in (campaign, baseline)
     )
@@ -188,7 +189,7 @@ def usable(results: Results) -> None:
     if not results.finished:
         do = "resume it with `kneebench run` and its plan"
         raise PlanError(what, seen="the campaign is unfinished", do=do)
-    if not any(map(knee, results.climbs)):
+    if not any(knee(climb) or timed(climb) for climb in results.climbs):
         do = "measure it again, with `repeats` of at least 3"
         raise InvalidMeasurement(what, seen="it has no valid final runs", do=do)
     if failed := next(failed_checks(results), ""):

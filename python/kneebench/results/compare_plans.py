@@ -15,6 +15,7 @@ from kneebench.plan.value_text import toml_text
 from kneebench.secrets import clean
 
 MATTERS = (
+    "workload.type",
     "workload",
     "database.engine",
     "database.settings",

@@ -5,7 +5,9 @@ baseline of each database.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from pydantic import Field
 
 from kneebench.analysis.comparison import baseline, ratio_of
 from kneebench.analysis.configuration_summary import point
@@ -14,6 +16,9 @@ from kneebench.analysis.disturbance import disturbances
 from kneebench.analysis.fixed_rate import fixed_rate_latency, rate_text, same_rate
 from kneebench.analysis.knee import final_rungs, knee
 from kneebench.analysis.quantity_ratio import KNEE_LATENCY, MEAN, NOPM
+from kneebench.analysis.query_rates import QUERIES, pass_rate, timed
+from kneebench.analysis.query_streams import stream_knee
+from kneebench.analysis.query_times import query_speed
 from kneebench.analysis.quoted_load import log_write
 from kneebench.analysis.still_warming import still_warming
 from kneebench.analysis.undecided import reasons
@@ -36,10 +41,24 @@ from kneebench.units import count
 DRIFT = "the campaigns were not interleaved, so no interval covers drift between them"
 
 
+class QueryRow(Record):
+    """Queries of TPROC-H per hour: in a pass of one stream, over the `queries` with a time, and of
+    all streams at the knee. `faster`: by query how many times as fast it was as in the first
+    campaign, on the configuration of the same name; empty there.
+    """
+
+    queries: tuple[int, ...]
+    per_hour: Estimate
+    streams: int | None = None
+    streams_per_hour: Estimate | None = None
+    faster: dict[int, Estimate] = Field(default_factory=dict)
+
+
 class CampaignRow(Record):
     """One configuration of one campaign. `against` is its NOPM at the knee against the first
     campaign's baseline; None for the baseline itself, and where either has no final runs.
     `sentence` says it for people; `point` is what the final runs measured, "knee" or "fixed load".
+    Of TPROC-H it is "pass", `against` is of queries per hour, and `queries` has these.
 
     The latencies stand beside: in open loop at `rate_per_s` where the rates of all configurations
     count as one, else (`rate_per_s` None) in closed loop at the knee. A campaign sets its rate by
@@ -70,6 +89,7 @@ class CampaignRow(Record):
     log_write_s: InSeconds | None
     interleaved: bool
     latency_against: Comparison | None
+    queries: QueryRow | None = None
     sentence: str
 
     @property
@@ -93,17 +113,15 @@ def compare_campaigns(
         comparable(campaigns[0], other)
     bases = {name: _base(part) for name, part in by_database(campaigns[0]).items()}
     rate_per_s = _one_rate([climb for results in campaigns for climb in results.climbs])
-    return tuple(
-        _row(
-            results,
-            climb,
-            bases.get(climb.configuration.database, next(iter(bases.values()))),
-            rate_per_s,
-            interleaved=results is campaigns[0],
-        )
-        for results in campaigns
-        for climb in results.climbs
-    )
+    first, *_ = campaigns
+
+    def row(results: Results, climb: Climb) -> CampaignRow:
+        base = bases.get(climb.configuration.database, next(iter(bases.values())))
+        if results.campaign.resolved.workload == "tproc-h":
+            return _query_row(results, climb, base, first)
+        return _row(results, climb, base, rate_per_s, interleaved=results is first)
+
+    return tuple(row(results, climb) for results in campaigns for climb in results.climbs)
 
 
 def caveats(campaigns: Sequence[Results]) -> dict[str, tuple[Remark, ...]]:
@@ -192,6 +210,59 @@ def _why_not(climb: Climb, base: Climb) -> str:
     return f"the baseline is not compared: {why}" if (why := still_warming(base)) else ""
 
 
+def _query_row(results: Results, climb: Climb, base: Climb, first: Results) -> CampaignRow:
+    named, interleaved = _renamed(results, climb), results is first
+    itself = interleaved and named.configuration.id == base.configuration.id
+    against = None if itself else ratio_of(named, base, QUERIES, interleaved=interleaved)
+    rate, at_knee = pass_rate(climb, timed(climb)), stream_knee(climb)
+    then = None if interleaved else next((one for one in first.climbs if one.id == climb.id), None)
+    faster = {
+        number: ratio
+        for number in sorted(timed(climb) if then else ())
+        if then and (ratio := query_speed(climb, then, number))
+    }
+    of_queries = rate and QueryRow(
+        queries=tuple(sorted(timed(climb))),
+        per_hour=rate,
+        streams=at_knee and at_knee.streams,
+        streams_per_hour=at_knee and at_knee.per_hour,
+        faster=faster,
+    )
+    plain = "the baseline" if itself else "no pass has all queries in both"
+    return CampaignRow(
+        **_of_campaign(results, climb),
+        point="pass",
+        knee=None,
+        against=against,
+        rate_per_s=None,
+        mean_s=None,
+        p999_s=None,
+        p999_certain=False,
+        log_write_s=None,
+        interleaved=interleaved,
+        latency_against=None,
+        queries=of_queries,
+        sentence=_sentence(against, interleaved=interleaved) or plain,
+    )
+
+
+def _of_campaign(results: Results, climb: Climb) -> dict[str, Any]:
+    return {
+        "campaign": results.campaign.id,
+        "simulated": results.campaign.simulated,
+        "label": results.campaign.label,
+        "configuration": climb.id,
+        "storage": climb.configuration.storage,
+        "constraint": climb.configuration.constraint,
+        "database": climb.configuration.database,
+    }
+
+
+def _sentence(against: Comparison | None, *, interleaved: bool) -> str:
+    """What the comparison says, with what its interval leaves out; empty without one."""
+    return against.sentence + ("" if interleaved else f"; {DRIFT}") if against else ""
+
+
 def _row(
     results: Results, climb: Climb, base: Climb, rate_per_s: float | None, *, interleaved: bool
 ) -> CampaignRow:
@@ -213,13 +284,7 @@ def _row(
         )
     )
     return CampaignRow(
-        campaign=results.campaign.id,
-        simulated=results.campaign.simulated,
-        label=results.campaign.label,
-        configuration=climb.id,
-        storage=climb.configuration.storage,
-        constraint=climb.configuration.constraint,
-        database=climb.configuration.database,
+        **_of_campaign(results, climb),
         point=at,
         knee=found,
         against=against,
@@ -230,7 +295,7 @@ def _row(
         log_write_s=log_write(final_rungs(climb)),
         interleaved=interleaved,
         latency_against=latency,
-        sentence=against.sentence + ("" if interleaved else f"; {DRIFT}") if against else plain,
+        sentence=_sentence(against, interleaved=interleaved) or plain,
     )
 
 

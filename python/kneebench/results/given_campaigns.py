@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from kneebench.analysis.path_tails import path_tails
 from kneebench.directories import CAMPAIGNS
-from kneebench.errors import PlanError, require_kind
+from kneebench.errors import require_kind
 from kneebench.records import Results
 from kneebench.results.campaign_names import find_campaign
 from kneebench.results.campaign_reader import Listed, load
@@ -36,14 +36,8 @@ def given_campaign(given: Given, root: str | Path = CAMPAIGNS) -> Results:
 def told_apart(campaigns: Sequence[Results]) -> list[Results]:
     """The campaigns, those of one id with ids that differ: the shortest end of the path by which
     each differs from the others, or a number where there is no path. One that is given twice keeps
-    its id. `kept_id` is the id that was replaced. Raises PlanError for a campaign of TPROC-H: its
-    queries are compared within it alone.
+    its id. `kept_id` is the id that was replaced.
     """
-    for one in campaigns:
-        if one.campaign.resolved.workload == "tproc-h":
-            seen = "it ran the queries of TPROC-H, which are compared within one campaign alone"
-            do = "measure all storages in one campaign; `kneebench brief` compares them"
-            raise PlanError(f"cannot compare {one.campaign.id}", seen=seen, do=do)
     names: dict[_Place, str] = {}
     places = list(dict.fromkeys(map(_place, campaigns)))
     for id_ in dict.fromkeys(place.id for place in places):

@@ -13,6 +13,7 @@ from kneebench.analysis.drift import FLOOR
 from kneebench.analysis.fixed_rate import fixed_rate_latency, rate_text, same_rate
 from kneebench.analysis.knee import knee, place
 from kneebench.analysis.quantity_ratio import MEAN, NOPM, P999, ComparedQuantity
+from kneebench.analysis.query_rates import query_rates, timed
 from kneebench.analysis.wording import capital, plural, times, times_with_interval
 from kneebench.records import Campaign, Climb, Comparison, Estimate, Record, Results
 from kneebench.units import count
@@ -55,7 +56,8 @@ class TrendOutlier(Record):
 
 class Trend(Record):
     """One figure of one storage, by campaign in the order given. `quantity` is "nopm",
-    "latency.mean" or "latency.p999". `floor`: the noise floor of its machines, as a share.
+    "latency.mean" or "latency.p999", of TPROC-H "queries.per_hour" or "streams.per_hour". `floor`:
+    the noise floor of its machines, as a share.
     """
 
     storage: str
@@ -76,11 +78,14 @@ class _Measured(NamedTuple):
 
 def trends(campaigns: Sequence[Results]) -> tuple[Trend, ...]:
     """NOPM of every storage that at least two campaigns have, and its mean latency where all of
-    them had the same fixed rate; its P99.9 where enough transactions exceed it in each. Runs of
-    different campaigns are not paired.
+    them had the same fixed rate; its P99.9 where enough transactions exceed it in each. Of TPROC-H
+    queries per hour. Runs of different campaigns are not paired.
     """
     found = [
-        _Measured(one.campaign, climb) for one in campaigns for climb in one.climbs if knee(climb)
+        _Measured(one.campaign, climb)
+        for one in campaigns
+        for climb in one.climbs
+        if knee(climb) or timed(climb)
     ]
     names = dict.fromkeys(called(one.climb) for one in found)
     return tuple(
@@ -102,6 +107,12 @@ def hidden_latencies(campaigns: Sequence[Results]) -> str:
 
 def _of_storage(name: str, found: Sequence[_Measured]) -> Iterator[Trend]:
     if len(found) < 2:
+        return
+    climbs = [one.climb for one in found]
+    if timed(climbs[0]):
+        for quantity, per_hour in query_rates(climbs):
+            called_ = quantity.called.format(place(climbs[0]))
+            yield _trend(name, quantity, called_, found, per_hour)
         return
     nopm = [_nopm(one.climb) for one in found]
     yield _trend(name, NOPM, NOPM.called.format(place(found[0].climb)), found, nopm)
@@ -140,15 +151,14 @@ def _trend(
     )
     floor = max(FLOOR, machine_floor([one.climb for one in found], quantity.name))
     known = [point for point in points if point.value and point.value.value > 0]
-    more_is_better = quantity is NOPM
     return Trend(
         storage=name,
         quantity=quantity.name,
         called=title,
         points=points,
         floor=floor,
-        changes=tuple(_changes(known, floor, more_is_better=more_is_better)),
-        outliers=tuple(_outliers(known, floor, more_is_better=more_is_better)),
+        changes=tuple(_changes(known, floor, more_is_better=quantity.more_is_better)),
+        outliers=tuple(_outliers(known, floor, more_is_better=quantity.more_is_better)),
     )
 
 

@@ -18,7 +18,7 @@ from kneebench.analysis.acceptance import SURE, nothing_judged
 from kneebench.analysis.comparison import called
 from kneebench.analysis.judged import USERS, Judged
 from kneebench.analysis.outcome import exit_code, failed_checks, invalid_rungs, without_figure
-from kneebench.analysis.wording import DERIVED, as_sentence, behind_label
+from kneebench.analysis.wording import DERIVED_FROM, as_sentence, behind_label
 from kneebench.brief.campaigns.acceptance_page import figures_of
 from kneebench.records import Results, Rung
 from kneebench.results.acceptance import Acceptance
@@ -38,9 +38,10 @@ def junit(
 ) -> str:
     """The document as text, in the form that Jenkins and GitLab read."""
     root = ElementTree.Element("testsuites", {"name": "kneebench accept"})
+    derived = DERIVED_FROM[baseline.campaign.resolved.workload]
     for one, results in zip(found, campaigns, strict=True):
         suite = _suite(root, one, results, baseline)
-        _inner(suite, "system-out").text = visible("\n".join(_said(one, caveats)))
+        _inner(suite, "system-out").text = visible("\n".join((*_said(one, caveats), derived)))
     for name in ("tests", "failures", "errors", "time"):
         total = sum(float(suite.get(name, "0")) for suite in root)
         root.set(name, f"{total:g}")
@@ -100,7 +101,6 @@ def _said(found: Acceptance, caveats: Sequence[str]) -> Iterator[str]:
     knees = (one.sentence for one in found.figures if one.quantity == USERS and one.sentence)
     yield from map(as_sentence, (*knees, *found.matching, found.drift))
     yield from (f"{sentence}." for sentence in found.differences)  # they begin with a key's name
-    yield DERIVED
 
 
 def _properties(

@@ -8,7 +8,7 @@ from typing import Any
 
 from kneebench.analysis.acceptance import ratio_text
 from kneebench.analysis.judged import Judged, shown, shown_margin
-from kneebench.analysis.wording import DERIVED, as_sentence
+from kneebench.analysis.wording import as_sentence
 from kneebench.brief import chart_theme
 from kneebench.brief.campaigns.campaigns_page import (
     CampaignsPage,
@@ -107,7 +107,7 @@ class AcceptancePage(CampaignsPage):
             "campaigns": answers,
         }
         found = several if len(answers) > 1 else answers[0]
-        return {"derived": DERIVED, **found, "caveats": list(self.caveats)}
+        return {"derived": self.derived, **found, "caveats": list(self.caveats)}
 
     @cached_property
     def told(self) -> tuple[Section, ...]:

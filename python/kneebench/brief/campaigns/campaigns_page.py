@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from kneebench.analysis.wording import DERIVED, behind_label, listed
+from kneebench.analysis.wording import DERIVED_FROM, behind_label, listed
 from kneebench.brief.drawn_rows import as_csv
 from kneebench.brief.pdf import Paper, compiled, plain_document
 from kneebench.brief.rendering import Page
@@ -35,8 +35,12 @@ class CampaignsPage(Page):
     """A page over several campaigns. `what`: the command that makes it."""
 
     what: str
-    derived = DERIVED
     campaigns: Sequence[Results]
+
+    @property
+    def derived(self) -> str:
+        """The fair-use line of their workload."""
+        return DERIVED_FROM[self.campaigns[0].campaign.resolved.workload]
 
     @property
     def version(self) -> str:
@@ -80,12 +84,12 @@ class CampaignsPage(Page):
 
     @property
     def says(self) -> str:
-        return f"{self.label}. {DERIVED}" if self.label else DERIVED
+        return f"{self.label}. {self.derived}" if self.label else self.derived
 
     @property
     def closing(self) -> list[str]:
         """The end of the page."""
-        return [f"{DERIVED} Written from the campaign folders by kneebench {self.version}."]
+        return [f"{self.derived} Written from the campaign folders by kneebench {self.version}."]
 
     def html(self) -> str:
         return self.render_page("campaigns/page.html.j2")

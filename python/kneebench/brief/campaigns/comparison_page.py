@@ -9,7 +9,8 @@ from functools import cached_property
 from typing import Any
 
 from kneebench.analysis.configuration_summary import shown_count, shown_time, shown_users
-from kneebench.analysis.wording import DERIVED, capital, plural
+from kneebench.analysis.query_times import of_queries, query_name
+from kneebench.analysis.wording import capital, plural, times_with_interval
 from kneebench.brief import chart_theme
 from kneebench.brief.campaigns.campaigns_page import (
     CampaignsPage,
@@ -23,8 +24,9 @@ from kneebench.brief.campaigns.trend_figure import trend_section, with_claim
 from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.records import Remark, Results
 from kneebench.results import CampaignRow
-from kneebench.results.cross_campaign import DRIFT, fixed_rate, notes
+from kneebench.results.cross_campaign import DRIFT, QueryRow, fixed_rate, notes
 from kneebench.results.trend import Trend
+from kneebench.units import NOTHING, count
 
 ITSELF = "Trend: each storage against itself in the first campaign"
 
@@ -62,7 +64,7 @@ class ComparisonPage(CampaignsPage):
         """All of it for programs; each row says of its own campaign what it was measured on."""
         interleaved = all(row.interleaved for row in self.rows)
         return {
-            "derived": DERIVED,
+            "derived": self.derived,
             "simulated": any(row.simulated for row in self.rows),
             "label": self.label,
             "drift": "" if interleaved else DRIFT,
@@ -86,13 +88,42 @@ class ComparisonPage(CampaignsPage):
         compared = compared_section(self.campaigns)
         return present(*self._first(), trend, compared, self._differences())
 
-    def _first(self) -> tuple[Section | None, Section]:
-        return caveats_section(self.disturbed), self._knees()
+    def _first(self) -> tuple[Section | None, ...]:
+        passes = [row for row in self.rows if row.point == "pass"]
+        knees = [row for row in self.rows if row.point != "pass"]
+        return (
+            caveats_section(self.disturbed),
+            self._passes(passes) if passes else None,
+            faster_section(passes),
+            self._knees(knees) if knees else None,
+        )
 
-    def _knees(self) -> Section:
-        point, rate = self.rows[0].point, fixed_rate(self.rows)
+    def _passes(self, rows: Sequence[CampaignRow]) -> Section:
+        """Queries of TPROC-H."""
+        columns = (
+            Column(title="Campaign", number=False),
+            Column(title="Storage", number=False),
+            Column(title="Queries", number=False),
+            Column(title="Queries/h (95% CI)"),
+            Column(title="Vs. the first baseline", number=False),
+            Column(title="Streams at the knee"),
+            Column(title="Queries/h at the knee"),
+        )
+        shown = tuple(map(_pass_row, rows))
+        return Section(
+            name="passes",
+            title="Queries per hour in a pass, by the geometric mean of their times",
+            sentences=(*notes(self.rows, self.trend), *self._drift),
+            tables=(Table(columns=columns, rows=shown),),
+        )
+
+    @property
+    def _drift(self) -> tuple[str, ...]:
+        return () if all(row.interleaved for row in self.rows) else (f"{capital(DRIFT)}.",)
+
+    def _knees(self, rows: Sequence[CampaignRow]) -> Section:
+        point, rate = rows[0].point, fixed_rate(rows)
         at = f"at {rate or f'the {point}'}"
-        drift = () if all(row.interleaved for row in self.rows) else (f"{capital(DRIFT)}.",)
         columns = (
             Column(title="Campaign", number=False),
             Column(title="Storage", number=False),
@@ -103,12 +134,12 @@ class ComparisonPage(CampaignsPage):
             Column(title=f"P99.9 {at}"),
             Column(title=f"Log write at the {point}"),
         )
-        rows = tuple(_row(row, at) for row in self.rows)
+        shown = tuple(_row(row, at) for row in rows)
         return Section(
             name="knees",
             title=f"NOPM at each {point}",
-            sentences=(*notes(self.rows, self.trend), *drift),
-            tables=(Table(columns=columns, rows=rows),),
+            sentences=(*notes(self.rows, self.trend), *self._drift),
+            tables=(Table(columns=columns, rows=shown),),
         )
 
     def _differences(self) -> Section | None:
@@ -124,6 +155,48 @@ def caveats_section(disturbed: Mapping[str, Sequence[Remark]]) -> Section | None
 def as_documents(disturbed: Mapping[str, Sequence[Remark]]) -> dict[str, list[dict[str, Any]]]:
     """The same for programs."""
     return {campaign: [one.model_dump() for one in some] for campaign, some in disturbed.items()}
+
+
+def faster_section(rows: Sequence[CampaignRow]) -> Section | None:
+    """Each query over the same one in the first campaign; None where no other campaign has a
+    configuration of the first.
+    """
+    others = [row for row in rows if row.queries and row.queries.faster]
+    numbers = sorted({number for row in others if row.queries for number in row.queries.faster})
+    if not numbers:
+        return None
+    columns = (
+        Column(title="Query", number=False),
+        *(Column(title=f"{row.name}, {row.campaign}") for row in others),
+    )
+    table = Table(
+        columns=columns,
+        rows=tuple(
+            Row(cells=(query_name(number), *(_faster(row, number) for row in others)))
+            for number in numbers
+        ),
+    )
+    title = "Each query's speed over the first campaign's"
+    return Section(name="faster", title=title, tables=(table,))
+
+
+def _faster(row: CampaignRow, number: int) -> str:
+    ratio = row.queries.faster.get(number) if row.queries else None
+    return times_with_interval(ratio) if ratio else NOTHING
+
+
+def _pass_row(row: CampaignRow) -> Row:
+    found = row.queries
+    cells = (
+        row.campaign,
+        row.name,
+        capital(of_queries(found.queries)) if found else NOTHING,
+        shown_count(found.per_hour if found else None),
+        with_claim(row.against) if row.against else row.sentence,
+        count(found.streams if found else None),
+        shown_count(found.streams_per_hour if found else None),
+    )
+    return Row(cells=cells, tone="plain" if found else "light")
 
 
 def _row(row: CampaignRow, at: str) -> Row:
@@ -179,5 +252,14 @@ def _flat(row: CampaignRow) -> dict[str, Any]:
         **flat("fixed_rate_mean_s", fixed.mean_s if fixed else None),
         **flat("fixed_rate_p999_s", fixed.p999_s if fixed else None),
         "fixed_rate_p999_certain": fixed.p999_certain if fixed else None,
-        **flat("nopm_ratio", ratio),
+        **flat("queries_per_hour_ratio" if row.point == "pass" else "nopm_ratio", ratio),
+        **(_flat_queries(row.queries) if row.queries else {}),
+    }
+
+
+def _flat_queries(found: QueryRow) -> dict[str, Any]:
+    return {
+        **flat("queries_per_hour", found.per_hour),
+        "streams": found.streams,
+        **flat("streams_per_hour", found.streams_per_hour),
     }

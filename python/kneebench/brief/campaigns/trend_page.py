@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Any
 
 from kneebench.analysis.drift import FLOOR
-from kneebench.analysis.judged import shown_as
-from kneebench.analysis.wording import DERIVED, as_sentence, capital, percent, plural
+from kneebench.analysis.judged import COUNTS, shown_as
+from kneebench.analysis.wording import as_sentence, capital, percent, plural
 from kneebench.brief import chart_theme
 from kneebench.brief.campaigns.campaigns_page import (
     CampaignsPage,
@@ -67,7 +67,7 @@ class TrendPage(CampaignsPage):
 
     def document(self) -> dict[str, Any]:
         return {
-            "derived": DERIVED,
+            "derived": self.derived,
             "simulated": any(one.campaign.simulated for one in self.campaigns),
             "label": self.label,
             "headline": headline(self.trends),
@@ -211,7 +211,7 @@ def night_figures(trends: Sequence[Trend]) -> Iterator[Figure]:
 
 def _figure(trends: Sequence[Trend], number: str) -> Figure:
     first = trends[0]
-    unit = "" if first.quantity == "nopm" else ", ms"
+    unit = "" if first.quantity in COUNTS else ", ms"
     changed = any(one.changes for one in trends)
     outlying = OUTLYING if any(one.outliers for one in trends) else ""
     named = f"{capital(first.called)}{unit}"
@@ -259,7 +259,7 @@ def _layers(trends: Sequence[Trend], title: str) -> Any:
 
 
 def _points(trend: Trend) -> Iterable[dict[str, Any]]:
-    by = 1.0 if trend.quantity == "nopm" else _MS
+    by = 1.0 if trend.quantity in COUNTS else _MS
     for point in trend.points:
         if (value := point.value) is not None:
             known = (

@@ -42,7 +42,16 @@ CONTENTS = (
     "repeat",
 )
 """The sections from the top of the page to its end; each part of the page keeps this order."""
-OF_QUERIES = ("checks", "missing", "queries", "settings", "machine", "repeat")
+OF_QUERIES = (
+    "checks",
+    "missing",
+    "queries",
+    "cautions",
+    "power_meters",
+    "settings",
+    "machine",
+    "repeat",
+)
 """Those of a brief of TPROC-H."""
 FIGURES = {
     "relative": 1,

@@ -5,12 +5,15 @@ quoted.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from statistics import fmean
 
 from kneebench import units
 from kneebench.analysis.answers import OUTSIDE, caveats
+from kneebench.analysis.knee import quoted_rungs
 from kneebench.analysis.wording import (
     capital,
     listed,
+    percent,
     summed_up,
 )
 from kneebench.brief.section import Section
@@ -19,7 +22,7 @@ from kneebench.lab.volumes.emulated import drive_classes
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.ladder import WAREHOUSES_PER_USER
 from kneebench.plan.volume import COPIES, Volume
-from kneebench.records import RawProfile
+from kneebench.records import Climb, RawProfile
 
 
 def section(view: ViewModel) -> Section | None:
@@ -41,6 +44,9 @@ def _cautions(view: ViewModel) -> Iterator[str]:
         yield from filter(None, (allowed_by_class(view),))
         yield from emulation_limits(view)
     yield from (one.words for one in caveats(view.results) if one.kind not in OUTSIDE)
+    if view.plan.workload.type == "tproc-h":
+        yield from _memory_backed(view)
+        return
     yield from _crowded(view)
     ladder = view.plan.ladder
     if ladder.rounds == "short":
@@ -98,6 +104,8 @@ def _memory_backed(view: ViewModel) -> Iterator[str]:
 # What the programs of emulated drives reach depends on the CPU. Where a volume without a database
 # stays below the limit of its class, the emulation is the limit, and the class says nothing.
 
+NEAR = 0.8
+"""Share of a limit from which a figure mostly says what the limit is."""
 REACHED = 0.9
 """Share of the class's limit from which it is reached: a throttle never lets all of it through."""
 
@@ -136,10 +144,31 @@ def allowed_by_class(view: ViewModel) -> str:
     ]
     if not each:
         return ""
-    return (
-        f"The classes of the drives limit {'; '.join(each)}. If a drive's limit is the bottleneck,"
-        " the ratio only repeats the limits."
-    )
+    return f"The classes of the drives limit {'; '.join(each)}.{_reached(view)}"
+
+
+def _reached(view: ViewModel) -> str:
+    """How near the data of each storage came to these limits in the final runs."""
+    near = [
+        f"{view.name(climb.id)} did {units.count(did)} of {units.count(limit)} {kind}s/s"
+        f" ({percent(round(did / limit, 2))})"
+        for climb in view.climbs
+        for kind, limit in class_limits(view.plan.storages[climb.configuration.storage]).items()
+        if (did := _of_data(climb, f"device.{kind}s")) and did >= NEAR * limit
+    ]
+    if not near:
+        return f" No storage did {percent(NEAR)} of its limit in the final runs."
+    return f" In the final runs {listed(near)}: a ratio of such figures mostly repeats the limits."
+
+
+def _of_data(climb: Climb, quantity: str) -> float | None:
+    """A mean over the final runs, of the devices that hold data."""
+    found = []
+    for rung in quoted_rungs(climb):
+        sources = rung.quantities[quantity].sources if quantity in rung.quantities else {}
+        data = [one.name for one in rung.devices if "data" in one.roles and one.name in sources]
+        found += [sum(sources[name] for name in data)] if data else []
+    return fmean(found) if found else None
 
 
 def class_limits(volume: Volume) -> dict[str, int]:

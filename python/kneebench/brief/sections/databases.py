@@ -14,8 +14,15 @@ from kneebench.analysis.databases import (
     DatabaseRow,
     database_rows,
 )
+from kneebench.analysis.quantity_ratio import P999
 from kneebench.analysis.undecided import not_shown
-from kneebench.analysis.wording import FEW, FEW_MEANS, times_and_interval, value_and_ends
+from kneebench.analysis.wording import (
+    FEW,
+    FEW_MEANS,
+    known,
+    times_and_interval,
+    value_and_ends,
+)
 from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.brief.view_model import ViewModel
 
@@ -106,7 +113,7 @@ def _row(of: DatabaseQuantity, rows: Sequence[DatabaseRow]) -> Row:
     first, *others = rows
     cells = [_value(of, first)]
     for row in others:
-        cells += [_value(of, row), _ratio(of, row)]
+        cells += [_value(of, row), _ratio(of, row, first)]
     compared = (row.against.get(of.compared.name) for row in others)
     differs = any(one and one.differs for one in compared)
     return Row(cells=(of.heading, *cells), tone="strong" if differs else "plain")
@@ -126,10 +133,14 @@ def _value(of: DatabaseQuantity, row: DatabaseRow) -> str:
     return "{}\n({})".format(*value_and_ends(figure, written))
 
 
-def _ratio(of: DatabaseQuantity, row: DatabaseRow) -> str:
+def _ratio(of: DatabaseQuantity, row: DatabaseRow, first: DatabaseRow) -> str:
     found = row.against.get(of.compared.name)
     if found is None:
         return "not compared" if row.not_compared else units.NOTHING
+    if of.compared is P999 and not (row.p999_certain and first.p999_certain):
+        return FEW
+    if not known(found.ratio):
+        return "too uncertain"
     value, sure = times_and_interval(found.ratio)
     unsure = "" if found.differs else f"\n{not_shown(found.ratio).lower()}"
     return f"{value}\n({sure}){unsure}"

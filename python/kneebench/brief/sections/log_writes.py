@@ -47,8 +47,11 @@ def _points(view: ViewModel, climb: Climb) -> list[dict[str, Any]]:
 def _figure(view: ViewModel, points: list[dict[str, Any]]) -> Figure:
     limits_s = {view.name(climb.id): climb.limits.log_write_s for climb in view.climbs}
     above = sorted({p["name"] for p in points if p["ms"] > limits_s[p["name"]] * 1e3})
+    every = (
+        "all within" if {p["name"] for p in points} == limits_s.keys() else "all measured within"
+    )
     title = (
-        f"Log writes: {listed(above) + ' above' if above else 'all within'}"
+        f"Log writes: {listed(above) + ' above' if above else every}"
         f" {_limits_in_words(limits_s)} (window means)"
     )
     at_knees = list(filter(None, map(partial(_at_the_knee, view), view.climbs)))

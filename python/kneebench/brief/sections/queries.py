@@ -12,6 +12,8 @@ from kneebench.analysis.query_times import (
     QueryFigures,
     answered,
     compared,
+    energy_j,
+    energy_ratio,
     figures,
     is_cold,
     megabytes,
@@ -21,14 +23,14 @@ from kneebench.analysis.query_times import (
     power_per_hour,
     query_name,
     query_speed,
+    query_title,
+    with_few_readings,
 )
 from kneebench.analysis.quoted_load import climb_end
 from kneebench.analysis.wording import (
-    capital,
     has_interval,
     listed,
     percent,
-    times_another,
     times_with_interval,
     value_and_ends,
 )
@@ -40,6 +42,7 @@ from kneebench.records import Climb, Estimate
 from kneebench.units import NOTHING
 
 COLD = " Each query begins with none of its data in memory: its server was started again."
+ENERGY = " Energy: the mean power of each query times its time, added up."
 WARM = " In memory: the same query run once more; a dash where that still read its data."
 
 
@@ -70,11 +73,8 @@ def _speeds(view: ViewModel, of: tuple[int, ...]) -> Figure | None:
         for number in of
         if (ratio := query_speed(one.climb, one.base, number))
     ]
-    first = next(iter(found.values()))
     bases = listed([*dict.fromkeys(view.name(one.base.id) for one in found.values())])
-    said = times_another(times_with_interval(first.ratio), view.name(first.base.id), "speed")
-    over = of_queries(answered(view.results))
-    title = f"{capital(view.name(first.climb.id))}: {said} over {over}"
+    over, title = of_queries(answered(view.results)), query_title(view.results)
     return Figure(
         name="query-speeds",
         number="Fig. Q1",
@@ -186,6 +186,7 @@ def _lines(view: ViewModel, rows: list[dict[str, Any]]) -> dict[str, Any]:
 def _passes(view: ViewModel, of: tuple[int, ...]) -> Table:
     """A row for each configuration."""
     found, bases, rows = compared(view.results), base_climbs(view.results), []
+    metered = any(energy_j(climb, of) for climb in view.climbs)
     for climb in view.climbs:
         took_s, per_hour = pass_s(climb, of), power_per_hour(climb, of)
         cells = (
@@ -193,14 +194,29 @@ def _passes(view: ViewModel, of: tuple[int, ...]) -> Table:
             NOTHING if took_s is None else units.time(took_s),
             NOTHING if per_hour is None else units.significant(per_hour),
             _over(climb, bases, found[climb.id].ratio if climb.id in found else None),
+            *(_energy(climb, bases, of) if metered else ()),
         )
         rows.append(Row(cells=cells, tone="strong" if climb is view.base else "plain"))
     caption = (
         f"Pass: the sum of the times of {of_queries(of)}, one after the other. Queries per hour and"
         f" speed: by the geometric mean of their times, so that each counts alike."
+        f"{_energy_said(view, of) if metered else ''}"
     )
-    titles = ("Storage", ">Pass", ">Queries per hour", ">Speed (95% CI)")
+    energy = (">Energy of a pass", ">Energy ratio (95% CI)") if metered else ()
+    titles = ("Storage", ">Pass", ">Queries per hour", ">Speed (95% CI)", *energy)
     return Table(caption=caption, columns=columns(*titles), rows=tuple(rows))
+
+
+def _energy_said(view: ViewModel, of: Sequence[int]) -> str:
+    few = {number for climb in view.climbs for number in with_few_readings(climb, of)}
+    return f"{ENERGY} The meter had few readings of {of_queries(sorted(few))}." if few else ENERGY
+
+
+def _energy(climb: Climb, bases: Mapping[str, Climb], of: Sequence[int]) -> tuple[str, str]:
+    """Of a pass, and over what it is compared with."""
+    found, base = energy_j(climb, of), bases.get(climb.id, climb)
+    ratio = energy_ratio(climb, base, of) if base is not climb else None
+    return units.energy(found.value if found else None), _over(climb, bases, ratio)
 
 
 def _over(climb: Climb, bases: Mapping[str, Climb], ratio: Estimate | None) -> str:
@@ -252,7 +268,8 @@ def _each(view: ViewModel, each: Sequence[tuple[Climb, QueryFigures]]) -> Table:
         " whole time; of fio: that as a share of what fio reads there in sequence (1 MiB, 8 at a"
         " time). Cores: that the server kept busy. Spilled: into temporary files. Limit: reads, if"
         " it is at least 1.25 times as fast with its data in memory; or, where they never are, if"
-        " it reads at least 80% of what fio does. A faster drive helps these queries alone."
+        " it reads at least 80% of what fio does and the cores are less than 90% busy. Only these"
+        " queries gain from a faster drive."
     )
     return Table(caption=caption, columns=COLUMNS, rows=rows)
 

@@ -165,6 +165,8 @@ def _discarded(rung: Rung) -> str:
 
 # What is noted on the rungs of a table: each note once, by its number.
 
+FEWEST = "kind few_warehouses"
+"""Of these the least is the worst."""
 UNSTEADY = ("not_steady", "not_filled")
 """Kinds of remarks that say why a rung is not steady."""
 
@@ -178,8 +180,8 @@ class Note(NamedTuple):
 
 
 class RungNotes:
-    """Notes by number, from 1. Of those of one kind that differ in their figures, the one with the
-    largest value is said.
+    """Notes by number, from 1. Of those of one kind that differ in their figures, the worst is
+    said.
 
     `shared`: by configuration the notes that all of its rungs have, which are said elsewhere.
     """
@@ -224,6 +226,7 @@ def _said(notes: Sequence[Note]) -> str:
     >>> _said([Note("kind delay", "delay 5 µs", 5e-6), Note("kind delay", "delay 9 µs", 9e-6)])
     'delay 9 µs (the worst of 2 rungs)'
     """
-    most = max(notes, key=lambda one: one.value)
+    worst = min if notes[0].about == FEWEST else max
+    most = worst(notes, key=lambda one: one.value)
     differ = any(one.words != most.words for one in notes)
     return f"{most.words} (the worst of {len(notes)} rungs)" if differ else most.words

@@ -5,10 +5,11 @@ opened, the server apart: they emulate drives and trace log writes. The server i
 and that one's children: those that run, and those that have ended, whose time the kernel adds to
 the parent that reaped them (cutime and cstime, proc_pid_stat(5)). Steps of 10 ms.
 
-The run delay of the server is the time in which its processes were ready and waited for a core,
-from /proc/PID/schedstat in nanoseconds (Documentation/scheduler/sched-stats.rst); kernels without
-scheduler statistics do not have it. It is also that of all threads of the programs that serve
-emulated drives, by their names: what waits for such a drive waits for them.
+The run delay of the server is the time in which its processes, and all threads of the first one,
+were ready and waited for a core, from /proc/PID/schedstat in nanoseconds
+(Documentation/scheduler/sched-stats.rst); kernels without scheduler statistics do not have it. It
+is also that of all threads of the programs that serve emulated drives, by their names: what waits
+for such a drive waits for them.
 """
 
 from __future__ import annotations
@@ -67,6 +68,7 @@ class Processes:
         self._drives = [(name, RunDelay(pid)) for pid in programs if (name := _drive_program(pid))]
         self._programs_s = 0.0
         self._files: dict[int, KernelFile] = {}
+        self._first_delay = RunDelay(self._first) if self._first else None
         self._delays: dict[int, KernelFile] = {}
         self._delay_s: dict[int, float] = {}
         self._server_s = 0.0
@@ -93,12 +95,16 @@ class Processes:
 
     def _delayed(self, family: Iterable[int]) -> bool:
         """Read the run delay of these processes, and keep that of those that have ended; False
-        where the kernel does not count it.
+        where the kernel does not count it. A server that serves its users by threads has them in
+        its first process.
         """
+        if self._first and self._first_delay:
+            self._delay_s[self._first] = self._first_delay.read()
         self._delays = {
             pid: file
             for pid in family
-            if (file := self._delays.get(pid) or _open(Path(f"/proc/{pid}/schedstat")))
+            if pid != self._first
+            and (file := self._delays.get(pid) or _open(Path(f"/proc/{pid}/schedstat")))
         }
         for pid, file in self._delays.items():
             with contextlib.suppress(OSError):

@@ -22,8 +22,9 @@ COUNT = "SELECT count(*) FROM public.{}"
 
 
 class PostgresQuerySchema(QueryTables[Connection], PostgresSchema):
-    """What is made of them."""
+    """What is made of them; the sessions of queries set nothing."""
 
+    users_settings = ()
     own = LARGEST_FIRST
 
     def making(self, table: str) -> list[str]:

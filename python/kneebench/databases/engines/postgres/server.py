@@ -72,7 +72,8 @@ class PostgresServer(ServerSessions):
         self._session = connect(address, limit_s=timeouts.reading_s)
         self._side = connect(address, limit_s=timeouts.whole_s)
         self._sampled = connect(address, limit_s=timeouts.reading_s)
-        self.settings: Sequence[Setting] = with_users_session(in_force(self._session))
+        of_users = schema.users_settings
+        self.settings: Sequence[Setting] = with_users_session(in_force(self._session), of_users)
         self._readings = PostgresReadings(self._session, address.database)
         self._waits = PostgresWaits(self._sampled, self._own)
         self._may_checkpoint = _may_checkpoint(self._session)

@@ -8,7 +8,6 @@ from typing import Any
 
 import psycopg
 
-from kneebench._core import SESSION_SETTINGS
 from kneebench.databases.engine import LogCalls
 from kneebench.databases.engines.postgres.allowed_settings import PLACES
 from kneebench.records import Setting
@@ -97,13 +96,15 @@ def _reported_value(name: str, value: str) -> str:
     )
 
 
-def with_users_session(settings: Sequence[Setting]) -> tuple[Setting, ...]:
+def with_users_session(
+    settings: Sequence[Setting], of_users: Sequence[tuple[str, str]]
+) -> tuple[Setting, ...]:
     """The server's settings with those that each virtual user sets for its session: they override
     the server's own.
     """
     users = {
         name: Setting(name=name, value=value, source="user sessions", matters=True)
-        for name, value in SESSION_SETTINGS
+        for name, value in of_users
     }
     return tuple(
         sorted(

@@ -12,11 +12,12 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import psycopg
 from psycopg import sql
 
+from kneebench._core import SESSION_SETTINGS
 from kneebench.databases import loading
 from kneebench.databases.engines.postgres.address import CLIENT, connect
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
@@ -144,6 +145,8 @@ class PostgresSchema(Schema[Connection]):
     """
 
     client = CLIENT
+    users_settings: ClassVar[Sequence[tuple[str, str]]] = SESSION_SETTINGS
+    """What each virtual user sets for its session."""
     routines = "functions"
     filling = "COPY public.{} FROM STDIN (FORMAT binary, FREEZE)"
 
