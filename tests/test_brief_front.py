@@ -60,7 +60,7 @@ def test_that_line_names_the_drives_by_model_or_in_few_words_of_the_author() -> 
     [
         (
             "default",
-            "95% CIs cover how rounds and restores differed on this machine within 6 min, not other"
+            "95% CIs cover how rounds and restores differed on this machine within 4 min, not other"
             " days, other machines or other drives of the same model.",
         ),
         (

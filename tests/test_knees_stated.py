@@ -247,6 +247,6 @@ def test_all_figures_of_a_sweep_have_the_same_configuration_as_1() -> None:
 
 
 def test_a_search_rung_above_the_titles_ratio_is_explained_in_the_caption() -> None:
-    [figure] = SECTIONS.module("relative").section(ViewModel(campaign("default"))).figures
-    assert "1.61x" in figure.title
-    assert "Memory's bar at 3 users is higher than the title's ratio" in figure.caption
+    [figure] = SECTIONS.module("relative").section(ViewModel(campaign("drives"))).figures
+    assert "1.81x" in figure.title
+    assert "8 drives' bar at 8 users is higher than the title's ratio" in figure.caption

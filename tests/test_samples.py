@@ -86,11 +86,11 @@ def test_what_the_page_on_reading_quotes_is_in_the_sample() -> None:
 def test_a_difference_that_is_mostly_cpu_time_on_busy_cores_is_a_caveat(
     name: str, said: int
 ) -> None:
-    """545 µs with 27 users on disk, 354 µs with 2 in memory; the cores of `drives` are not busy."""
+    """459 µs with 18 users on disk, 307 µs with 2 in memory; the cores of `drives` are not busy."""
     found = caveats(kneebench.load(SAMPLES / f"{name}.kneebench"), ("cpu_time",))
     assert len(found) == said
     assert all(
-        "CPU time per transaction: 545 µs on disk with 27 users" in one.words for one in found
+        "CPU time per transaction: 459 µs on disk with 18 users" in one.words for one in found
     )
 
 
@@ -101,7 +101,7 @@ def test_few_warehouses_per_user_are_said_from_the_fewest_to_the_most() -> None:
 
 
 def test_a_latency_that_is_higher_at_the_lower_rate_is_explained_below_its_table() -> None:
-    """Memory takes 1.43 ms at a third of its knee's rate, and 350 µs at its knee."""
+    """Memory takes 1.06 ms at a third of its knee's rate, and 303 µs at its knee."""
     said = markdown(Brief(kneebench.load(SAMPLES / "default.kneebench")))
     assert "On memory, mean latency is higher here than at the knee: arrivals are random" in said
     assert "On disk, mean latency is higher" not in said

@@ -142,8 +142,11 @@ def needed(need: Need, resource: Resource) -> tuple[str, str, str]:
     nopm = f"{units.significant(need.nopm)} NOPM{share}"
     low, high = (end and amount(end, resource) for end in need.between)
     if need.value is None:
-        outside = (f"{high} or less", "the least") if high else (f"more than {low}", "the most")
-        return nopm, outside[0], f"{outside[1]} measured"
+        said = f"{high} or less" if high else f"more than {low}" if low else "an unknown amount"
+        if low and high:
+            said = f"more than {low}, at most {high}"
+        end = f"the {'least' if high else 'most'} measured"
+        return nopm, said, end if need.outside else "the runs scatter too much to tell more"
     whole = ceil(need.value) if resource == "cores" else round(need.value)
     return nopm, amount(whole, resource), f"between {low} and {high}"
 

@@ -128,14 +128,16 @@ SHARES = (0.5, 0.75, 0.9)
 
 class Need(NamedTuple):
     """What so much NOPM needs of the resource. `share`: of the NOPM of the largest steady
-    configuration; None for the plan's target. `between`: the values measured around it, of which
-    one is None outside all; `value`: interpolated between two.
+    configuration; None for the plan's target. `between`: the largest value that surely had less,
+    and the smallest that surely had as much, None where there is none; `value`: interpolated, if
+    these are next to each other. `outside`: all had as much, or all had less.
     """
 
     nopm: float
     share: float | None
     value: float | None
     between: tuple[int | None, int | None]
+    outside: bool = False
 
 
 def needs(sweep: Sweep) -> tuple[Need, ...]:
@@ -158,10 +160,14 @@ def _need(known: Sequence[tuple[int, Estimate]], nopm: float, share: float | Non
     at = next((n for n, (_, found) in enumerate(known) if found.value >= nopm), len(known))
     if at in (0, len(known)):
         outside = (known[-1][0], None) if at else (None, known[0][0])
-        return Need(nopm, share, None, outside)
+        return Need(nopm, share, None, outside, outside=True)
     (low, less), (high, more) = known[at - 1 : at + 1]
-    value = low + (high - low) * (nopm - less.value) / (more.value - less.value)
-    return Need(nopm, share, value, (low, high))
+    if less.high < nopm <= more.low:
+        value = low + (high - low) * (nopm - less.value) / (more.value - less.value)
+        return Need(nopm, share, value, (low, high))
+    fewer = (value for value, found in known[:at] if found.high < nopm)
+    enough = (value for value, found in known[at:] if found.low >= nopm)
+    return Need(nopm, share, None, (max(fewer, default=None), next(enough, None)))
 
 
 def rising_reads(results: Results) -> Iterator[str]:
