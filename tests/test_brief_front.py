@@ -34,7 +34,7 @@ def test_one_line_says_what_was_tested_on_what_and_how_often(results: Results) -
         "PostgreSQL 18, cache 240 MiB",
         "TPROC-C, 1 warehouse, 167 MiB of data",
         f"{results.campaign.host.cores} cores, 23.5 GiB of memory",
-        "memory: a file system in memory (tmpfs)",
+        "memory: RAM (tmpfs)",
         "3 final runs of 3 s each",
         "NOPM: New-Orders per minute",
     ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from kneebench.brief import Brief
@@ -10,6 +12,7 @@ from kneebench.plan.volume import Volume
 from kneebench.records import RawProfile, RawRow, Results
 from tests.recordings import recorded, section, with_campaign
 
+SAMPLES = Path(__file__).parent.parent / "docs/samples"
 SATA = {"emulated": "sata", "size": "4GiB", "count": 4}
 
 
@@ -54,8 +57,8 @@ def test_what_the_classes_allow_is_said_once_of_all_storages() -> None:
     results = on_emulated_drives(reads=5_750, writes=790)
     [said] = [one for one in section(Brief(results), "cautions").sentences if "classes" in one]
     assert said == (
-        "The classes of the drives limit disk to 6,000 reads/s and 800 writes/s. If a drive's limit"
-        " is the bottleneck, the ratio only repeats the limits."
+        "The classes of the drives limit disk to 6,000 reads/s and 800 writes/s. No storage did 80%"
+        " of its limit in the final runs."
     )
 
 
@@ -98,3 +101,11 @@ def test_drives_of_two_classes_have_no_limit_of_a_class() -> None:
     drives = [{**SATA, "count": 1}, {**SATA, "emulated": "nvme", "count": 1}]
     table = {"drives": drives, "layout": "stripe", "file_system": {"type": "btrfs"}}
     assert class_limits(Volume.model_validate(table)) == {}
+
+
+def test_a_storage_that_did_most_of_what_its_class_allows_is_named_with_its_share() -> None:
+    """Four drives write as much as they may, 1,600/s, and eight 93% of that."""
+    said = section(Brief(SAMPLES / "drives.kneebench"), "cautions").sentences
+    [limits] = [one for one in said if "classes" in one]
+    assert "4 drives did 1,600 of 1,600 writes/s (100%) and 8 drives did 2,973 of 3,200" in limits
+    assert "mostly repeats the limits" in limits

@@ -324,9 +324,7 @@ def test_larger_sizes_that_were_still_warming_bound_the_answer() -> None:
         " Where it stops paying is not known, because 1.58 GiB and 1.8 GiB were still warming."
         " 53,400 NOPM (50% of the largest) need 230 MiB or less (the least measured), "
     ) in told(results)
-    assert told(results).endswith(
-        " The bottleneck, with how sure that is in its table: log writes from 230 MiB to 1.35 GiB."
-    )
+    assert told(results).endswith(" The bottleneck is log writes from 230 MiB to 1.35 GiB.")
     assert headline(results).startswith(
         "Disk: 1.66x the NOPM with 1.35 GiB in place of 230 MiB, and more still pays"
     )
@@ -505,8 +503,8 @@ def test_the_answer_says_what_limits_the_database_from_which_size_to_which() -> 
     waiting = results.model_copy(update={"climbs": tuple(climbs)})
     (one,) = sweeps(waiting)
     assert sentence(levelling(one)).endswith(
-        " The bottleneck, with how sure that is in its table: data reads from 128 MiB to 384 MiB"
-        " and log writes from 512 MiB to 1 GiB."
+        " The bottleneck is data reads from 128 MiB to 384 MiB and log writes from 512 MiB to 1"
+        " GiB."
     )
     status = [row.cells[2] for row in section(Brief(waiting), "bottlenecks").tables[0].rows]
     assert status[0] == "suspected\n(more memory: see the sweep)"

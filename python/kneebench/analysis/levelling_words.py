@@ -144,9 +144,9 @@ def needed(need: Need, resource: Resource) -> tuple[str, str, str]:
     if need.value is None:
         said = f"{high} or less" if high else f"more than {low}" if low else "an unknown amount"
         if low and high:
-            said = f"more than {low}, at most {high}"
+            said = f"{low} to {high}"
         end = f"the {'least' if high else 'most'} measured"
-        return nopm, said, end if need.outside else "the runs scatter too much to tell more"
+        return nopm, said, end if need.outside else "the runs scatter"
     whole = ceil(need.value) if resource == "cores" else round(need.value)
     return nopm, amount(whole, resource), f"between {low} and {high}"
 
@@ -181,7 +181,7 @@ def _limited(sweep: Sweep) -> str:
     if not any(name for name, _ in found):
         return ""
     stretches = listed([*_stretches(found, sweep.resource)])
-    return f" The bottleneck, with how sure that is in its table: {stretches}."
+    return f" The bottleneck is {stretches}."
 
 
 def _limit(one: SweptConfiguration) -> str:

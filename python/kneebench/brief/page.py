@@ -302,7 +302,7 @@ def _drives(view: ViewModel) -> Iterator[str]:
     for storage, under in devices.items():
         own = words.get(storage, "")
         models = [] if view.campaign.emulated else _models(view.campaign, under)
-        models = ["a file system in memory (tmpfs)"] if storage in memory else models
+        models = ["RAM (tmpfs)"] if storage in memory else models
         if said := own if 0 < len(own) <= FEW_LETTERS else ", ".join(models):
             yield f"{storage}: {said}"
 
