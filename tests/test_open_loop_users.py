@@ -255,7 +255,7 @@ def share_of_reads(users: int) -> float:
         ):
             runner = RungRunner(order, load, sampler, server, unwatched)
             for _ in range(10):
-                runner.second("warming up", 0.0, 0.0)
+                runner.second("warming up", 0.0)
     return fmean(runner.read_time[3:])
 
 

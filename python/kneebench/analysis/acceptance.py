@@ -183,8 +183,8 @@ def _of_queries(climb: Climb, against: Climb, margins: Margins) -> Iterator[_Fig
     sides = timed(climb), timed(against)
     lacking, every = sides[0] ^ sides[1], sides[0] | sides[1]
     doubt = f"only one of them has a time for {of_queries(sorted(lacking))}" if lacking else ""
-    for figure in OF_QUERIES if every else ():
-        quantity, rate = figure.quantity, partial(figure.by, sides[0] & sides[1])
+    for quantity, rate_of in OF_QUERIES if every else ():
+        rate = partial(rate_of, sides[0] & sides[1])
         if quantity is QUERIES or rate(climb) or rate(against):
             what = quantity.called.format(place(climb))
             yield _Figure(

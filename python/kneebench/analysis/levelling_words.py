@@ -140,15 +140,21 @@ def needed(need: Need, resource: Resource) -> tuple[str, str, str]:
     """A throughput, how much of the resource it needs, and what was measured around that."""
     share = f" ({percent(need.share)} of the largest)" if need.share else ""
     nopm = f"{units.significant(need.nopm)} NOPM{share}"
-    low, high = (end and amount(end, resource) for end in need.between)
+    low, high = (amount(end, resource) if end else None for end in need.between)
     if need.value is None:
-        said = f"{high} or less" if high else f"more than {low}" if low else "an unknown amount"
-        if low and high:
-            said = f"{low} to {high}"
         end = f"the {'least' if high else 'most'} measured"
-        return nopm, said, end if need.outside else "the runs scatter"
+        return nopm, _around(low, high), end if need.outside else "the runs scatter"
     whole = ceil(need.value) if resource == "cores" else round(need.value)
     return nopm, amount(whole, resource), f"between {low} and {high}"
+
+
+def _around(low: str | None, high: str | None) -> str:
+    """An amount that is known from one side, from both, or not at all."""
+    if low and high:
+        return f"{low} to {high}"
+    if high:
+        return f"{high} or less"
+    return f"more than {low}" if low else "an unknown amount"
 
 
 def _answer(of: Levelling) -> str:
@@ -180,8 +186,7 @@ def _limited(sweep: Sweep) -> str:
     found = [(_limit(one), one) for one in sweep.configurations if one.nopm]
     if not any(name for name, _ in found):
         return ""
-    stretches = listed([*_stretches(found, sweep.resource)])
-    return f" The bottleneck is {stretches}."
+    return f" The bottleneck is {listed([*_stretches(found, sweep.resource)])}."
 
 
 def _limit(one: SweptConfiguration) -> str:

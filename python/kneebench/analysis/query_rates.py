@@ -8,16 +8,15 @@ count by the queries that have a time in both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from math import exp, log
 from statistics import fmean
-from typing import NamedTuple
 
 from kneebench.analysis.estimate import estimate
 from kneebench.analysis.quantity_ratio import ComparedQuantity
 from kneebench.analysis.query_streams import per_hour, stream_knee
 from kneebench.analysis.query_times import HOUR_S, runs, speed
-from kneebench.records import Climb, Estimate, Rung
+from kneebench.records import Climb, Estimate
 
 
 def timed(climb: Climb) -> frozenset[int]:
@@ -25,12 +24,7 @@ def timed(climb: Climb) -> frozenset[int]:
     return frozenset(one.order.query for one in climb.of("query") if not one.invalid)
 
 
-def timed_in_all(climbs: Sequence[Climb]) -> frozenset[int]:
-    """Those with a time in each of the campaigns."""
-    return frozenset.intersection(*map(timed, climbs)) if climbs else frozenset()
-
-
-def pass_rate(climb: Climb, of: Collection[int]) -> Estimate | None:
+def pass_rate(of: Collection[int], climb: Climb) -> Estimate | None:
     """These queries per hour in a pass, by the geometric mean of their times. A pass in which one
     lacks it is left out; None without any.
     """
@@ -46,19 +40,15 @@ def pass_rate(climb: Climb, of: Collection[int]) -> Estimate | None:
     return estimate(rates) if rates else None
 
 
-def _stream_rate(climb: Climb, _: Collection[int]) -> Estimate | None:
+def _stream_rate(_: Collection[int], climb: Climb) -> Estimate | None:
     found = stream_knee(climb)
     return found.per_hour if found else None
-
-
-def _alone(rung: Rung) -> float:
-    return HOUR_S / rung.tally.window_s
 
 
 QUERIES = ComparedQuantity(
     "queries.per_hour",
     "query",
-    _alone,
+    per_hour,
     "queries per hour in a pass",
     more_is_better=True,
     over=speed,
@@ -68,24 +58,14 @@ STREAMS = ComparedQuantity(
 )
 
 
-class QueryFigure(NamedTuple):
-    """A figure of TPROC-H, and its estimate for a climb by these queries."""
-
-    quantity: ComparedQuantity
-    of: Callable[[Climb, Collection[int]], Estimate | None]
-
-    def by(self, queries: Collection[int], climb: Climb) -> Estimate | None:
-        """Its estimate; None where the climb has none."""
-        return self.of(climb, queries)
-
-
-OF_QUERIES = (QueryFigure(QUERIES, pass_rate), QueryFigure(STREAMS, _stream_rate))
+OF_QUERIES = ((QUERIES, pass_rate), (STREAMS, _stream_rate))
+"""The figures of TPROC-H, each with its estimate by these queries of a climb."""
 
 
 def query_rates(climbs: Sequence[Climb]) -> Iterator[tuple[ComparedQuantity, list[Estimate]]]:
     """The figures that all of these have, each by climb; nothing of TPROC-C."""
-    of = timed_in_all(climbs)
-    for figure in OF_QUERIES:
-        found = [rate for climb in climbs if (rate := figure.of(climb, of))]
+    of = frozenset.intersection(*map(timed, climbs))
+    for quantity, rate_of in OF_QUERIES:
+        found = [rate for climb in climbs if (rate := rate_of(of, climb))]
         if len(found) == len(climbs):
-            yield figure.quantity, found
+            yield quantity, found

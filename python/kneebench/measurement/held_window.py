@@ -48,15 +48,15 @@ def hold_window(rung: RungRunner, times: Schedule) -> HeldWindow:
         waits = rung.now_s >= end_s
         until_s = end_s + times.cycle_s + LATE_S if waits else end_s
         doing = "measuring until a checkpoint starts" if waits else "measuring"
-        rung.second(doing, rung.now_s / until_s, until_s - rung.now_s)
+        rung.second(doing, until_s - rung.now_s)
         begun.append(rung.checkpoints_begun)
         whole = rung.now_s > begin_s + times.window_s - 0.5 and _at_a_cycles_end(begun, cycles)
         late = rung.now_s > end_s + times.cycle_s + LATE_S
     rung.users.mark("cool_down")
     last = rung.sampler.last
     share = under_way(rung.seconds, begin_s, rung.now_s)
-    if rung.clock_s or (rung.order.phase != "warm_up" and share > UNDER_WAY):
-        rung.second("cooling down", 1.0, 0.0)
+    if rung.power.at_s or (rung.order.phase != "warm_up" and share > UNDER_WAY):
+        rung.second("cooling down", 0.0)
     ordered_s = max(times.window_s, due_s - marked_s)
     return HeldWindow(
         first,

@@ -194,7 +194,7 @@ def _under_load(
         tuple(runner.seconds),
         completed_before(runner, warm_up_s),
         None if warmed.steady else moved_at_last(runner, held, times),
-        runner.clock_s,
+        runner.power.at_s,
         tuple(runner.progress),
         tuple(runner.ended_s),
     )

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime
+from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -22,7 +23,7 @@ from kneebench.measurement.instruments import ALONE, RungMachines, Samples
 from kneebench.measurement.measure import MeasuredRung, rung_power
 from kneebench.measurement.meters import log_histogram
 from kneebench.measurement.meters.meter import MeterContext
-from kneebench.measurement.power.recorder import PowerRecorder
+from kneebench.measurement.power.recorder import PowerClock
 from kneebench.measurement.rung_runner import described, losses_reported
 from kneebench.measurement.summaries import Window, series, summaries, window
 from kneebench.measurement.validity import judged, with_faults
@@ -96,8 +97,9 @@ def measure_streams(
             for one in streams
         ]
         with closing(machines.instruments.samples(meters, context, real=True)) as samples:
-            sampled = _Sampled(samples, machines.power, server)
-            ran = _run(analysts, streams, sampled, _reported(order, watch))
+            clock = PowerClock(machines.power, server)
+            sample = partial(_sample, samples, clock)
+            ran = _run(analysts, streams, sample, _reported(order, watch))
     held = window(samples.raw_series, 0, samples.last)
     rung = _rung(order, started_at, ran, held, server.cores, plan.workload.load_generator_cores)
     rung = rung.with_remarks(*samples.remarks, *_cancelled(ran, limit_s))
@@ -105,7 +107,7 @@ def measure_streams(
     rung = rung.model_copy(update={"devices": devices})
     whole = HeldWindow(0, held.last, rung.tally.window_s, 0.0)
     rung, outside = judged(rung, whole, ())
-    power = rung_power(machines.power, sampled.clock_s, whole)
+    power = rung_power(machines.power, clock.at_s, whole)
     faults = machines.instruments.storage_faults(server.paths)
     at_s = samples.raw_series[-1].at_s[1:]
     found = (*series(at_s, held.seconds), *power.series)
@@ -116,32 +118,18 @@ def _refreshes(stream: Sequence[AskedQuery]) -> bool:
     return any(one.number in REFRESH for one in stream)
 
 
-class _Sampled:
-    """The meters of a rung; `clock_s`: time of each sample on the clock of the power meters."""
-
-    def __init__(self, samples: Samples, power: PowerRecorder | None, server: Server) -> None:
-        self._samples, self._power, self._server = samples, power, server
-        self.clock_s: list[float] = []
-        self._read_power()
-
-    def sample(self) -> None:
-        """Read all of them."""
-        self._samples.sample()
-        self._read_power()
-
-    def _read_power(self) -> None:
-        if self._power:
-            self._power.second(self._server)
-            self.clock_s.append(self._power.now_s())
-
-
 # --- under load -----------------------------------------------------------------------------------
+
+
+def _sample(samples: Samples, clock: PowerClock) -> None:
+    samples.sample()
+    clock.read()
 
 
 def _run(
     analysts: Sequence[Analyst],
     streams: Streams,
-    samples: _Sampled,
+    sample: Callable[[], None],
     report: Callable[[float], None],
 ) -> list[Answered]:
     """All queries as they were run. Whatever ends the wait also ends them."""
@@ -151,9 +139,9 @@ def _run(
         running = [threads.submit(_stream, *pair, at) for at, pair in enumerate(pairs, 1)]
         try:
             while _under_way(running, _to_the_second(began_s)):
-                samples.sample()
+                sample()
                 report(time.monotonic() - began_s)
-            samples.sample()
+            sample()
             failed = [one for one in running if one.done() and one.exception()]
             return [*chain.from_iterable(one.result() for one in failed or running)]
         except BaseException:

@@ -12,7 +12,7 @@ from kneebench.analysis.wording import named, number_of_users
 from kneebench.databases.engine import UNLOCK, EndsStuckUsers, MakesLogFiles, Server
 from kneebench.errors import DatabaseLost, InvalidMeasurement, KneebenchError
 from kneebench.measurement.instruments import Samples
-from kneebench.measurement.power.recorder import PowerRecorder
+from kneebench.measurement.power.recorder import PowerClock, PowerRecorder
 from kneebench.measurement.quantities import RATIOS
 from kneebench.measurement.summaries import Values, between, combined, quotient
 from kneebench.records import AnsweredSecond, Event, LiveSecond, Order, Second, Tick, Watch
@@ -44,10 +44,8 @@ class RungRunner:
         self.sampler = sampler
         self._server = server
         self._watch = watch
-        self._power = power
-        self.clock_s: list[float] = []
-        """When each sample was taken, on the clock of the power meters; empty without any."""
-        self._read_power()
+        self.power = PowerClock(power, server)
+        """When each sample was taken, on the clock of the power meters."""
         self.seconds: list[Second] = []
         self.nopm: list[float] = []
         """New-Orders per minute in each second since go."""
@@ -84,12 +82,14 @@ class RungRunner:
         """Have so many seconds of log ready."""
         self.log_ready = make_log_ready(self._server, for_s, limit_s)
 
-    def second(self, doing: str, share: float, left_s: float) -> None:
+    def second(self, doing: str, left_s: float) -> None:
         """Let one second pass, sample every meter and report progress.
 
         Raises DatabaseLost; InvalidMeasurement if other sessions block the users.
         """
         where = f"{described(self.order)}, {doing} ({self.now_s:.0f} s after the start)"
+        whole_s = self.now_s + left_s
+        share = self.now_s / whole_s if whole_s else 0.0
         with losses_reported(self._server, where):
             tick = self.users.tick()
             self.now_s = tick.now_s
@@ -104,7 +104,7 @@ class RungRunner:
             if len(self.read) % EVERY_S == EVERY_S - 1:
                 refuse_stuck(self._server, where)
             sample = self.sampler.sample()
-            self._read_power()
+            self.power.read()
         seen = between(self.sampler.raw_series, sample - 1, sample)
         self.read.append(seen)
         if (reads := combined(seen, "device.reads")) is not None:
@@ -113,11 +113,6 @@ class RungRunner:
             self.read_time.append(read_s / self.busy_users)
             self.read_bytes += combined(seen, "device.read_bytes") or 0.0
         self._report(doing, share, left_s, live_second(self.nopm, tick, seen))
-
-    def _read_power(self) -> None:
-        if self._power:
-            self._power.second(self._server)
-            self.clock_s.append(self._power.now_s())
 
     def _report(self, doing: str, share: float, left_s: float, second: LiveSecond) -> None:
         data: dict[str, object] = {

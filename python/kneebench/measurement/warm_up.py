@@ -200,10 +200,10 @@ def warm_up(rung: RungRunner, times: Schedule) -> WarmedUp:
     return WarmedUp(seen.steady, seen.why, (*fewer, *notes), filled)
 
 
-def _second(rung: RungRunner, times: Schedule, doing: str, share: float, left_s: float) -> None:
+def _second(rung: RungRunner, times: Schedule, doing: str, left_s: float) -> None:
     """A second of the warm-up, at whose end the log of the window is ready, if time allows."""
     rung.ready_log(times.logged_s, LOG_LIMIT_S)
-    rung.second(doing, share, left_s)
+    rung.second(doing, left_s)
 
 
 def _until_log_is_ready(rung: RungRunner, times: Schedule) -> None:
@@ -211,16 +211,12 @@ def _until_log_is_ready(rung: RungRunner, times: Schedule) -> None:
     until_s = rung.now_s + LOG_MOST_S
     while rung.log_ready is False and rung.now_s < until_s:
         left_s = until_s - rung.now_s + times.window_s
-        _second(rung, times, "making the log's files", rung.now_s / (rung.now_s + left_s), left_s)
+        _second(rung, times, "making the log's files", left_s)
 
 
 def _pass(rung: RungRunner, until_s: float, times: Schedule) -> None:
     while rung.now_s < until_s - 0.5:
-        _second(
-            *(rung, times, "warming up"),
-            rung.now_s / (until_s + times.window_s),
-            until_s - rung.now_s + times.window_s,
-        )
+        _second(rung, times, "warming up", until_s - rung.now_s + times.window_s)
 
 
 def _until_drained(rung: RungRunner, times: Schedule) -> tuple[str, ...]:
@@ -232,7 +228,7 @@ def _until_drained(rung: RungRunner, times: Schedule) -> tuple[str, ...]:
         return ()
     while 2 * rung.busy_users > order.users and rung.now_s < DRAINED_S - 0.5:
         left_s = DRAINED_S - rung.now_s + times.window_s
-        _second(rung, times, "warming up", rung.now_s / (rung.now_s + left_s), left_s)
+        _second(rung, times, "warming up", left_s)
     if 2 * rung.busy_users <= order.users:
         return ()
     busy = f"more than half of the users were busy {time(rung.now_s)} after the start"
@@ -248,7 +244,7 @@ def _until_as_many(rung: RungRunner, times: Schedule) -> tuple[str, ...]:
         per_s = rung.completed / rung.now_s if rung.now_s else 0.0
         left_s = (times.transactions - rung.completed) / per_s if per_s else until_s - rung.now_s
         left_s += times.window_s
-        _second(rung, times, "warming up", rung.now_s / (rung.now_s + left_s), left_s)
+        _second(rung, times, "warming up", left_s)
     if rung.completed >= times.transactions:
         return ()
     return (
@@ -261,7 +257,7 @@ def _until_steady(rung: RungRunner, times: Schedule) -> Settled:
     seen = Settled(0.0, False, "no warm-up")
     while not seen.steady and rung.now_s < times.limit_s - 0.5:
         left_s = max(times.minimum_s - rung.now_s, 0.0) + times.window_s
-        _second(rung, times, "warming up", rung.now_s / (rung.now_s + left_s), left_s)
+        _second(rung, times, "warming up", left_s)
         seen = _settled(rung, times)
     return seen
 
@@ -311,13 +307,7 @@ def _until_a_checkpoint(rung: RungRunner, times: Schedule) -> tuple[str, ...]:
     begun, until_s = rung.checkpoints_begun, rung.now_s + times.cycle_s + LATE_S
     while rung.now_s < until_s:
         left_s = until_s - rung.now_s + times.cycles * times.cycle_s
-        _second(
-            rung,
-            times,
-            "waiting for a checkpoint to start",
-            rung.now_s / (rung.now_s + left_s),
-            left_s,
-        )
+        _second(rung, times, "waiting for a checkpoint to start", left_s)
         if rung.checkpoints_begun != begun:
             return ()
     return (

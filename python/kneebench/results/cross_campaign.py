@@ -80,15 +80,15 @@ class CampaignRow(Record):
     constraint: str
     database: str = ""
     point: str
-    knee: Knee | None
+    knee: Knee | None = None
     against: Comparison | None
-    rate_per_s: float | None
-    mean_s: InSeconds | None
-    p999_s: InSeconds | None
-    p999_certain: bool
-    log_write_s: InSeconds | None
+    rate_per_s: float | None = None
+    mean_s: InSeconds | None = None
+    p999_s: InSeconds | None = None
+    p999_certain: bool = False
+    log_write_s: InSeconds | None = None
     interleaved: bool
-    latency_against: Comparison | None
+    latency_against: Comparison | None = None
     queries: QueryRow | None = None
     sentence: str
 
@@ -214,15 +214,14 @@ def _query_row(results: Results, climb: Climb, base: Climb, first: Results) -> C
     named, interleaved = _renamed(results, climb), results is first
     itself = interleaved and named.configuration.id == base.configuration.id
     against = None if itself else ratio_of(named, base, QUERIES, interleaved=interleaved)
-    rate, at_knee = pass_rate(climb, timed(climb)), stream_knee(climb)
-    then = None if interleaved else next((one for one in first.climbs if one.id == climb.id), None)
+    of, at_knee = tuple(sorted(timed(climb))), stream_knee(climb)
+    then = [] if interleaved else [one for one in first.climbs if one.id == climb.id]
     faster = {
-        number: ratio
-        for number in sorted(timed(climb) if then else ())
-        if then and (ratio := query_speed(climb, then, number))
+        number: ratio for number in of for one in then if (ratio := query_speed(climb, one, number))
     }
+    rate = pass_rate(of, climb)
     of_queries = rate and QueryRow(
-        queries=tuple(sorted(timed(climb))),
+        queries=of,
         per_hour=rate,
         streams=at_knee and at_knee.streams,
         streams_per_hour=at_knee and at_knee.per_hour,
@@ -232,15 +231,8 @@ def _query_row(results: Results, climb: Climb, base: Climb, first: Results) -> C
     return CampaignRow(
         **_of_campaign(results, climb),
         point="pass",
-        knee=None,
         against=against,
-        rate_per_s=None,
-        mean_s=None,
-        p999_s=None,
-        p999_certain=False,
-        log_write_s=None,
         interleaved=interleaved,
-        latency_against=None,
         queries=of_queries,
         sentence=_sentence(against, interleaved=interleaved) or plain,
     )

@@ -5,11 +5,13 @@ quoted.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from statistics import fmean
 
 from kneebench import units
 from kneebench.analysis.answers import OUTSIDE, caveats
+from kneebench.analysis.io_evidence import of_the_data
 from kneebench.analysis.knee import quoted_rungs
+from kneebench.analysis.knee_readings import KneeReadings
+from kneebench.analysis.raw_share import NEAR
 from kneebench.analysis.wording import (
     capital,
     listed,
@@ -104,8 +106,6 @@ def _memory_backed(view: ViewModel) -> Iterator[str]:
 # What the programs of emulated drives reach depends on the CPU. Where a volume without a database
 # stays below the limit of its class, the emulation is the limit, and the class says nothing.
 
-NEAR = 0.8
-"""Share of a limit from which a figure mostly says what the limit is."""
 REACHED = 0.9
 """Share of the class's limit from which it is reached: a throttle never lets all of it through."""
 
@@ -162,13 +162,10 @@ def _reached(view: ViewModel) -> str:
 
 
 def _of_data(climb: Climb, quantity: str) -> float | None:
-    """A mean over the final runs, of the devices that hold data."""
-    found = []
-    for rung in quoted_rungs(climb):
-        sources = rung.quantities[quantity].sources if quantity in rung.quantities else {}
-        data = [one.name for one in rung.devices if "data" in one.roles and one.name in sources]
-        found += [sum(sources[name] for name in data)] if data else []
-    return fmean(found) if found else None
+    """Over the final runs, of the devices that hold data; None where nobody knows which do."""
+    rungs = quoted_rungs(climb)
+    known = any("data" in one.roles for rung in rungs for one in rung.devices)
+    return of_the_data(KneeReadings(rungs), quantity) if known else None
 
 
 def class_limits(volume: Volume) -> dict[str, int]:

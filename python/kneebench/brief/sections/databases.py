@@ -15,7 +15,7 @@ from kneebench.analysis.databases import (
     database_rows,
 )
 from kneebench.analysis.quantity_ratio import P999
-from kneebench.analysis.undecided import not_shown
+from kneebench.analysis.undecided import UNCERTAIN, not_shown
 from kneebench.analysis.wording import (
     FEW,
     FEW_MEANS,
@@ -140,7 +140,7 @@ def _ratio(of: DatabaseQuantity, row: DatabaseRow, first: DatabaseRow) -> str:
     if of.compared is P999 and not (row.p999_certain and first.p999_certain):
         return FEW
     if not known(found.ratio):
-        return "too uncertain"
+        return UNCERTAIN.lower()
     value, sure = times_and_interval(found.ratio)
     unsure = "" if found.differs else f"\n{not_shown(found.ratio).lower()}"
     return f"{value}\n({sure}){unsure}"

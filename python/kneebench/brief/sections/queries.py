@@ -186,7 +186,8 @@ def _lines(view: ViewModel, rows: list[dict[str, Any]]) -> dict[str, Any]:
 def _passes(view: ViewModel, of: tuple[int, ...]) -> Table:
     """A row for each configuration."""
     found, bases, rows = compared(view.results), base_climbs(view.results), []
-    metered = any(energy_j(climb, of) for climb in view.climbs)
+    energies = {climb.id: energy_j(climb, of) for climb in view.climbs}
+    metered = any(energies.values())
     for climb in view.climbs:
         took_s, per_hour = pass_s(climb, of), power_per_hour(climb, of)
         cells = (
@@ -194,7 +195,7 @@ def _passes(view: ViewModel, of: tuple[int, ...]) -> Table:
             NOTHING if took_s is None else units.time(took_s),
             NOTHING if per_hour is None else units.significant(per_hour),
             _over(climb, bases, found[climb.id].ratio if climb.id in found else None),
-            *(_energy(climb, bases, of) if metered else ()),
+            *(_energy(climb, bases, of, energies[climb.id]) if metered else ()),
         )
         rows.append(Row(cells=cells, tone="strong" if climb is view.base else "plain"))
     caption = (
@@ -212,9 +213,11 @@ def _energy_said(view: ViewModel, of: Sequence[int]) -> str:
     return f"{ENERGY} The meter had few readings of {of_queries(sorted(few))}." if few else ENERGY
 
 
-def _energy(climb: Climb, bases: Mapping[str, Climb], of: Sequence[int]) -> tuple[str, str]:
+def _energy(
+    climb: Climb, bases: Mapping[str, Climb], of: Sequence[int], found: Estimate | None
+) -> tuple[str, str]:
     """Of a pass, and over what it is compared with."""
-    found, base = energy_j(climb, of), bases.get(climb.id, climb)
+    base = bases.get(climb.id, climb)
     ratio = energy_ratio(climb, base, of) if base is not climb else None
     return units.energy(found.value if found else None), _over(climb, bases, ratio)
 

@@ -32,6 +32,23 @@ class ClockOffset(NamedTuple):
     ahead_s: float
 
 
+class PowerClock:
+    """Reads all meters at each sample of a rung. `at_s`: when, on their clock; without meters
+    empty.
+    """
+
+    def __init__(self, power: PowerRecorder | None, server: Server) -> None:
+        self._power, self._server = power, server
+        self.at_s: list[float] = []
+        self.read()
+
+    def read(self) -> None:
+        """Take in what was read."""
+        if self._power:
+            self._power.second(self._server)
+            self.at_s.append(self._power.now_s())
+
+
 class PowerRecorder:
     """The records of all meters. Close the recordings after it."""
 
