@@ -36,6 +36,7 @@ def judged(
     sources: dict[str, dict[str, float]] | None = None,
     raw: RawStorage | None = None,
     devices: tuple[CountedDevice, ...] = (),
+    limits: dict[str, int] | None = None,
     **quantities: float,
 ) -> Bottleneck:
     """Three reports of 20 users that saw these; `waits` in sessions by class, `sources` by quantity
@@ -61,7 +62,7 @@ def judged(
     climb = Climb(
         configuration=Configuration(id="a", storage="disk"), rungs=tuple(rungs), knee_users=20
     )
-    return bottleneck(climb.model_copy(update={"raw": raw}))
+    return bottleneck(climb.model_copy(update={"raw": raw, "class_limits": limits or {}}))
 
 
 @pytest.mark.parametrize(
@@ -349,6 +350,26 @@ def test_a_drive_at_its_raw_iops_is_the_limit_however_idle_it_looks() -> None:
     assert found.resource == "data writes", found.sentence
     assert "69% busy, at 100% of its raw writes (limit 80%)" in found.sentence
     assert "also over its limit" not in found.sentence
+
+
+@pytest.mark.parametrize(("written", "resource"), [(1600.0, "data writes"), (1200.0, "data reads")])
+def test_a_drive_at_the_limit_of_its_class_is_the_limit_however_idle_it_looks(
+    written: float, resource: str
+) -> None:
+    found = judged(
+        waits={"data_read": 12.0, "data_write": 2.0, **SAMPLED},
+        limits={"read": 6000, "write": 1600},
+        devices=(CountedDevice(name="loop0", directories=(0,), rotational=False),),
+        device__busy=0.81,
+        device__queue_depth=6.0,
+        device__reads=1300.0,
+        device__writes=written,
+        device__read_time=1.2,
+        device__write_time=5.0,
+    )
+    assert found.resource == resource, found.sentence
+    says = "81% busy, at 1,600 of 1,600 writes/s that its class allows"
+    assert (says in found.sentence) is (resource == "data writes")
 
 
 def test_utilization_of_a_drive_that_rotates_still_counts() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kneebench.brief import Brief
-from kneebench.brief.sections.cautions import class_limits
+from kneebench.plan.drive_class import class_limits
 from kneebench.plan.volume import Volume
 from kneebench.records import RawProfile, RawRow, Results
 from tests.recordings import recorded, section, with_campaign

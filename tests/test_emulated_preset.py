@@ -7,8 +7,8 @@ import pytest
 from kneebench import preset
 from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.comparison import compare
-from kneebench.brief.sections.cautions import class_limits
 from kneebench.plan import Plan
+from kneebench.plan.drive_class import class_limits
 from kneebench.records import Results
 from tests.recordings import recorded
 

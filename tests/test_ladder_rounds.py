@@ -219,10 +219,10 @@ def test_storages_on_one_external_server_cannot_be_measured_in_rounds() -> None:
 @pytest.mark.parametrize(
     ("repeats", "noisy", "sentence"),
     [
-        ((4, 30), False, "precise enough after 10 rounds of at most 30: half-width 0%"),
-        ((4, 12), True, "stopped after 12 rounds, the plan's limit: half-width"),
-        ((12, 12), True, "12 rounds, as planned: half-width"),
-        ((13, 20), False, "round 12 of at most 20: half-width 0% (wanted 10%)"),
+        ((4, 30), False, "precise enough after 10 rounds of at most 30: NOPM half-width 0%"),
+        ((4, 12), True, "stopped after 12 rounds, the plan's limit: NOPM half-width"),
+        ((12, 12), True, "12 rounds, as planned: NOPM half-width"),
+        ((13, 20), False, "round 12 of at most 20: NOPM half-width 0% (wanted 10%)"),
     ],
 )
 def test_a_sentence_says_how_far_the_rounds_are_or_what_ended_them(

@@ -71,6 +71,17 @@ def test_writes_to_devices_are_said_and_fail_nothing() -> None:
     assert [*order_weights(apart)] == [], "with less memory changed pages are written more often"
 
 
+def test_a_heavier_log_at_the_fixed_rate_is_a_caveat_and_fails_nothing() -> None:
+    results = compared((5000, 5000), 1.0)
+    assert any(climb.of("fixed_rate") for climb in results.climbs), "a recording with a fixed rate"
+    for climb, logged in enumerate((8192, 4096)):
+        results = with_phase(results, climb, "fixed_rate", log__bytes_per_transaction=logged)
+    [said] = [one.sentence for one in order_weights(results)]
+    assert said == ("log per transaction at the fixed rate: 8 KiB on disk, 4 KiB on memory (2.00x)")
+    assert said in Brief(results).html()
+    assert [check.passed for check in weight_checks(results)] == [True]
+
+
 def test_one_storage_an_unfinished_campaign_and_a_log_that_was_not_measured_have_no_check() -> None:
     results = compared((10000, 5000), 1.0)
     alone = results.model_copy(update={"climbs": results.climbs[:1]})

@@ -25,11 +25,12 @@ from kneebench.lab.inventory.erasable import drive_state
 from kneebench.lab.journal import Journal
 from kneebench.lab.permission import claim, made
 from kneebench.lab.volumes import Volumes, emulated, erase_drives, volume_findings
-from kneebench.lab.volumes.emulated import DriveClass, emulated_parts
+from kneebench.lab.volumes.emulated import emulated_parts
 from kneebench.lab.volumes.fio_on_drives import file_of
 from kneebench.lab.volumes.preconditioning_time import write_drives
 from kneebench.lab.volumes.sustained_load import Sustained, load_drives
 from kneebench.plan import Plan
+from kneebench.plan.drive_class import DriveClass
 from kneebench.plan.storage import Storage
 from kneebench.plan.study import Study
 from kneebench.plan.volume import EmulatedDevice, Preconditioning

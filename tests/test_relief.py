@@ -78,6 +78,21 @@ def test_data_in_memory_leave_the_log_where_it_was() -> None:
     assert volume.log and [one.emulated for one in volume.log.emulated_drives] == ["sata"]
 
 
+@pytest.mark.parametrize(
+    ("storage", "relief"),
+    [
+        ({"path": "/dev/shm/db"}, "data in memory"),
+        ({"path": "/dev/shm/db"}, "log in memory"),
+        ({"path": "disk", "log_path": "/dev/shm/log"}, "log in memory"),
+        ({"drives": [{"emulated": "memory", "size": "3GiB"}]}, "data in memory"),
+        ({**DRIVES, "log": {"drives": [{"emulated": "memory", "size": "1GiB"}]}}, "log in memory"),
+    ],
+)
+def test_what_is_in_memory_is_not_put_there_again(storage: dict[str, Any], relief: str) -> None:
+    with pytest.raises(ReliefError, match="in memory as the plan has it"):
+        relieved(side(storage), relief, SPARE)
+
+
 def test_more_memory_is_enough_for_all_data_or_what_is_free() -> None:
     before = side(constraints={"memory": ["512MiB"]})
     data = before.study.only_database.data_bytes

@@ -196,7 +196,7 @@ def test_page_terminal_and_json_say_what_ended_the_rounds(
     results: Results,
 ) -> None:
     rounds = len(results.climbs[0].of("final_run"))
-    sentence = f"Precise enough after {rounds} rounds of at most 16: half-width "
+    sentence = f"Precise enough after {rounds} rounds of at most 16: NOPM half-width "
     assert sentence in Brief(results).subtitle
     assert any(sentence in str(part) for part in printed(results))
     found = results_json(results)["rounds"]

@@ -24,9 +24,9 @@ from kneebench import run
 from kneebench.analysis.bottleneck import BY_KEY, bottleneck
 from kneebench.analysis.proof import bottlenecks
 from kneebench.lab.volumes import emulated
-from kneebench.lab.volumes.emulated import DriveClass
 from kneebench.measurement.meters.processes import children_of_this_process
 from kneebench.plan import Plan
+from kneebench.plan.drive_class import DriveClass
 from kneebench.plan.reader import parse_plan
 from kneebench.plan.volume import EmulatedDevice
 from kneebench.records import Climb, Event, Results, Rung

@@ -84,18 +84,22 @@ BESIDE = (
 
 
 def answers(results: Results) -> dict[str, Any]:
-    """Answers with what limits and what disturbed them, bottlenecks with their evidence, ratios."""
+    """Answers with what limits and what disturbed them, bottlenecks with their evidence, ratios.
+
+    A campaign of TPROC-H has no knees in NOPM: `queries` and `streams` are its configurations.
+    """
     rounds, compared = rounds_of(results), compare(results)
+    of_users = results.campaign.resolved.workload == "tproc-c"
     found: dict[str, Any] = to_jsonable_python(
         {
             "finished": results.finished,
             "exit_code": exit_code(results),
-            "configurations": configuration_summaries(results),
+            "configurations": configuration_summaries(results) if of_users else (),
             "comparisons": compared,
             "pairs": all_pairs(results),
             "databases": database_document(results),
             "sweep": sweep_document(results),
-            "bottlenecks": bottlenecks(results),
+            "bottlenecks": bottlenecks(results) if of_users else {},
             "quoted_loads": quoted_loads(results),
             "rounds": rounds and rounds._asdict(),
             "caveats": caveats(results),
@@ -429,10 +433,8 @@ def _background(results: Results) -> Iterator[str]:
         if work.apart < APART
     ]
     if unequal:
-        yield (
-            "Background work was spread unevenly over the windows and affects these comparisons:"
-            f" {'; '.join(unequal)}."
-        )
+        said = "Background work was spread unevenly over the windows and affects these comparisons"
+        yield f"{said}: {'; '.join(unequal)}."
 
 
 def _weights(results: Results) -> Iterator[str]:

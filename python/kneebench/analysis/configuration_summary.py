@@ -12,7 +12,7 @@ from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.fixed_rate import fixed_rate_latency
 from kneebench.analysis.knee import final_rungs, knee, measured_at_ends, metered
 from kneebench.analysis.power import PowerOfLoad, at_the_knee
-from kneebench.analysis.proof import proved
+from kneebench.analysis.proof import proved, status
 from kneebench.analysis.wording import FEW, ends, percent, stop_reason, value_with_ends
 from kneebench.records import (
     Campaign,
@@ -125,7 +125,7 @@ def _summary(climb: Climb, at: str, proof: Proof | None) -> ConfigurationSummary
 def _bottleneck(climb: Climb, proof: Proof | None) -> str:
     """The resource; with whether it was proved, if that was tried."""
     found = proved(bottleneck(climb), proof)
-    return f"{found.name} ({found.verdict})" if found.gain else found.name
+    return f"{found.name} ({status(found)})" if found.gain else found.name
 
 
 def rows(found: Sequence[ConfigurationSummary]) -> Iterator[tuple[str, list[str]]]:

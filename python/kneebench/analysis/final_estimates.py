@@ -146,7 +146,7 @@ class RoundsSoFar(NamedTuple):
     def sentence(self) -> str:
         """How far the rounds are, or why they ended."""
         known = self.half_width is not None
-        measured = f"half-width {percent(self.half_width) if known else 'unknown'}"
+        measured = f"NOPM half-width {percent(self.half_width) if known else 'unknown'}"
         compared = f"{measured} (wanted {percent(self.wanted.half_width)})"
         most = self.wanted.most
         if not self.ended_by:

@@ -262,10 +262,15 @@ def _raw(readings: KneeReadings, climb: Climb, what: str) -> str:
 # no time left at 100%; one that serves many has, and its utilization says next to nothing
 # (Documentation/admin-guide/iostats.rst, field 10). So a busy device counts where its I/O takes far
 # longer than without a database. What does most of what the storage can do counts however busy it
-# looks. Without a raw profile a busy device counts if it serves one I/O at a time.
+# looks, and so does what reaches the limit of its emulated drives. Without a raw profile a busy
+# device counts if it serves one I/O at a time.
 
 ONE_AT_A_TIME = 1.5
 """I/Os in flight on a busy device up to which it serves hardly more than one at a time; own."""
+
+
+REACHED = 0.9
+"""Own: share of a class's limit from which it is reached; a throttle never lets all through."""
 
 
 class BusyDevice(NamedTuple):
@@ -280,11 +285,14 @@ class BusyDevice(NamedTuple):
 
 def busy_device(readings: KneeReadings, climb: Climb) -> BusyDevice | None:
     """The busiest device that holds data; None if it was not measured, or is busy in less than 90%
-    of the time and far from what the storage does without a database.
+    of the time and far from what the storage does without a database, and from its class's limits.
     """
     name, used = busiest(readings)
     shares = [one for one in knee_raw_shares(readings, climb) if one.what != "log writes"]
-    if used is None or (used < DEVICE_BUSY and not any(one.near for one in shares)):
+    near = any(one.near for one in shares)
+    if used is not None and not near and (reached := _at_class_limits(readings, climb)):
+        return BusyDevice(True, f"{busy(used)}, at {listed(reached)} that its class allows")
+    if used is None or (used < DEVICE_BUSY and not near):
         return None
     if shares:
         return _beside_its_raw_profile(busy(used), shares)
@@ -296,6 +304,20 @@ def busy_device(readings: KneeReadings, climb: Climb) -> BusyDevice | None:
     if serial or (queue is not None and queue <= ONE_AT_A_TIME):
         return BusyDevice(True, f"{busy(used)} with one I/O at a time")
     return BusyDevice(None, busy(used))
+
+
+def _at_class_limits(readings: KneeReadings, climb: Climb) -> list[str]:
+    """The limits of its class of emulated drives that the data reached: "1,600 of 1,600 writes/s".
+    A device counts flushes among its writes; a class does not.
+    """
+    flushes = of_the_data(readings, "device.flushes")
+    reads, writes = (of_the_data(readings, f"device.{kind}s") for kind in ("read", "write"))
+    did = {"read": reads, "write": writes and writes_with_data(writes, flushes)}
+    return [
+        f"{count(per_s)} of {count(limit)} {kind}s/s"
+        for kind, limit in climb.class_limits.items()
+        if (per_s := did[kind]) and per_s >= REACHED * limit
+    ]
 
 
 def _beside_its_raw_profile(used: str, shares: Sequence[RawShare]) -> BusyDevice:

@@ -21,7 +21,7 @@ from kneebench.analysis.still_warming import still_moving, still_warming
 from kneebench.analysis.sweep import swept_configurations
 from kneebench.analysis.wording import by_finding, listed, named, number_of_users
 from kneebench.errors import CheckFailed, InvalidMeasurement, OrdersLost
-from kneebench.records import Check, Climb, Configuration, Remark, Results, Rung
+from kneebench.records import Check, Climb, Configuration, Phase, Remark, Results, Rung
 from kneebench.units import size
 
 
@@ -237,7 +237,7 @@ MOST = 1.25
 
 class Weight(NamedTuple):
     """Two configurations of which one had heavier transactions: names, bytes per transaction, and
-    how many times the NOPM the lighter one had.
+    how many times the NOPM the lighter one had. `phase`: of the runs that say so.
     """
 
     quantity: str
@@ -245,6 +245,7 @@ class Weight(NamedTuple):
     lighter: str
     bytes: tuple[float, float]
     nopm_ratio: float
+    phase: Phase = "final_run"
 
     @property
     def times(self) -> float:
@@ -255,37 +256,46 @@ class Weight(NamedTuple):
     def matters(self) -> bool:
         """Whether it may be what the comparison shows."""
         whole = abs(log(self.nopm_ratio))
+        if self.phase == "fixed_rate":  # NOPM are the same by the plan
+            return False
         return self.quantity == LOG and log(self.times) > max(log(MOST), whole)
 
     @property
     def sentence(self) -> str:
         """Both figures."""
         more, less = (size(value) for value in self.bytes)
+        at = " at the fixed rate" if self.phase == "fixed_rate" else ""
         return (
-            f"{WORDS[self.quantity]} per transaction: {more} on {self.heavier}, {less} on"
+            f"{WORDS[self.quantity]} per transaction{at}: {more} on {self.heavier}, {less} on"
             f" {self.lighter} ({self.times:.2f}x)"
         )
 
 
 def order_weights(results: Results) -> Iterator[Weight]:
     """For each quantity the two configurations of one database that differ most, if by more than a
-    tenth; and those of which heavier transactions may explain the difference in NOPM.
+    tenth; and those of which heavier transactions may explain the difference in NOPM. At the fixed
+    rate the log alone counts: it is what the latency there waits for.
     """
+    every: tuple[tuple[str, Phase], ...] = (
+        (LOG, "final_run"),
+        (WRITTEN, "final_run"),
+        (LOG, "fixed_rate"),
+    )
     for part in by_database(results).values():
-        for quantity in WORDS:
-            pairs = sorted(_pairs(part.climbs, quantity), key=lambda one: -one.times)
+        for quantity, phase in every:
+            pairs = sorted(_pairs(part.climbs, quantity, phase), key=lambda one: -one.times)
             pairs = [one for one in pairs if one.times > SAID]
             yield from dict.fromkeys([*pairs[:1], *(one for one in pairs if one.matters)])
 
 
-def _pairs(climbs: Sequence[Climb], quantity: str) -> Iterator[Weight]:
-    known = [(climb, found) for climb in climbs if (found := _means(climb, quantity))]
+def _pairs(climbs: Sequence[Climb], quantity: str, phase: Phase) -> Iterator[Weight]:
+    known = [(climb, found) for climb in climbs if (found := _means(climb, quantity, phase))]
     for (climb, (ours, nopm)), (other, (theirs, other_nopm)) in permutations(known, 2):
         if not _compared(climb, other):
             continue
         if ours > theirs and (quantity == LOG or _as_much_memory(climb, other)):
             both = (ours, theirs)
-            yield Weight(quantity, called(climb), called(other), both, other_nopm / nopm)
+            yield Weight(quantity, called(climb), called(other), both, other_nopm / nopm, phase)
 
 
 def _compared(one: Climb, other: Climb) -> bool:
@@ -305,11 +315,11 @@ def _as_much_memory(one: Climb, other: Climb) -> bool:
     )
 
 
-def _means(climb: Climb, quantity: str) -> tuple[float, float] | None:
-    """(bytes per transaction, NOPM) of its final runs, geometric means; None where one is not
+def _means(climb: Climb, quantity: str, phase: Phase) -> tuple[float, float] | None:
+    """(bytes per transaction, NOPM) of its runs of a phase, geometric means; None where one is not
     known.
     """
-    runs = [rung for rung in climb.of("final_run") if not rung.invalid and rung.tally.nopm > 0]
+    runs = [rung for rung in climb.of(phase) if not rung.invalid and rung.tally.nopm > 0]
     values = [value for rung in runs if (value := rung.quantity(quantity))]
     if not values or len(values) < len(runs):
         return None

@@ -16,6 +16,7 @@ from kneebench.analysis.resource_evidence import delayed_share
 from kneebench.analysis.resources import (
     CPU,
     DATA_READS,
+    DATA_WRITES,
     LOAD_GENERATOR,
     LOAD_GENERATOR_DELAY,
     LOG,
@@ -96,13 +97,29 @@ def proved(found: Bottleneck, proof: Proof | None) -> Bottleneck:
         return found
     resource = BY_KEY.get(found.resource)
     own = [one for one in proof.relieved if resource and one.relief in resource.reliefs]
-    verdict = {"verdict": own[0].verdict, "gain": own[0].gain} if own else {}
+    verdict = (
+        {"verdict": own[0].verdict, "gain": own[0].gain, "relief": own[0].relief} if own else {}
+    )
     said = [one.sentence for one in proof.relieved]
     said += [f"Not tried: {relief} ({why})." for relief, why in proof.impossible.items()]
     sentence = found.sentence
     if own and own[0].verdict == "proved":
         sentence = sentence.replace(*PROBABLY, 1)
     return found.model_copy(update={**verdict, "sentence": sentence, "next_limit": " ".join(said)})
+
+
+def status(found: Bottleneck) -> str:
+    """What a proof made of a suspicion, in the words of a table. What relieves reads of data
+    relieves its writes as well: a proof cannot tell them apart.
+
+    >>> reads = Bottleneck(configuration="", resource="data reads", evidence=(), sentence="")
+    >>> status(reads)
+    'suspected'
+    >>> status(reads.model_copy(update={"verdict": "proved"}))
+    'proved for reads and writes together'
+    """
+    both = found.verdict != "suspected" and found.resource in (DATA_READS.key, DATA_WRITES.key)
+    return f"{found.verdict} for reads and writes together" if both else found.verdict
 
 
 def with_gains(proof: Proof, measured: Results, reliefs: Mapping[str, str]) -> Proof:

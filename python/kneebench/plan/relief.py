@@ -7,6 +7,7 @@ Each is cheap to try, and takes away one limit only: a log in memory, more cores
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 from kneebench import units
@@ -25,6 +26,7 @@ TIMES_MEMORY, TIMES_WAREHOUSES, TIMES_DATA = 4, 4, 1.5
 TIMES_NEEDED = 1.25
 """What a climb needs, with its file system."""
 NOT_OURS = "the storage names no directory or drives"
+IN_MEMORY = "it is in memory as the plan has it"
 
 
 class Spare(NamedTuple):
@@ -88,7 +90,7 @@ def _side_by_side(study: Study, configuration: Configuration) -> bool:
     twice in memory.
     """
     storage = study.storages[configuration.storage]
-    in_memory = storage.path and storage.path.is_relative_to(MEMORY)
+    in_memory = _is_in_memory(storage, storage.path)
     return not (storage.volumes or in_memory or study.only_database.urls[configuration.storage])
 
 
@@ -103,6 +105,9 @@ def _side(relief: str, study: Study) -> Side:
 
 
 def _log_in_memory(study: Study, configuration: Configuration, spare: Spare) -> Study:
+    storage = study.storages[configuration.storage]
+    if _is_in_memory(storage.log or storage, storage.log_path or storage.path):
+        raise ReliefError(IN_MEMORY)
     if _may_be_files(study, configuration):
         change: dict[str, object] = {"log_path": MEMORY, "log": None}
     else:
@@ -114,6 +119,8 @@ def _log_in_memory(study: Study, configuration: Configuration, spare: Spare) -> 
 def _data_in_memory(study: Study, configuration: Configuration, spare: Spare) -> Study:
     """The log stays where it was."""
     storage = study.storages[configuration.storage]
+    if _is_in_memory(storage, storage.path):
+        raise ReliefError(IN_MEMORY)
     needed = study.only_database.engine.footprint.climb_bytes(study.workload.warehouses)
     volume = _in_memory(round(TIMES_NEEDED * needed), spare)
     if _may_be_files(study, configuration):
@@ -124,6 +131,15 @@ def _data_in_memory(study: Study, configuration: Configuration, spare: Spare) ->
         own = Volume(**{key: getattr(storage, key) for key in Volume.model_fields})
         change |= {"log": own} if storage.drives else {"log_path": storage.path}
     return _other_storage(study, configuration, "data in memory", change)
+
+
+def _is_in_memory(volume: Volume, path: Path | None) -> bool:
+    """Whether all drives of a volume, or its directory without drives, are in memory."""
+    if volume.drives:
+        return all(one.emulated == "memory" for one in volume.emulated_drives) and not (
+            volume.named_drives
+        )
+    return path is not None and path.is_relative_to(MEMORY)
 
 
 def _may_be_files(study: Study, configuration: Configuration) -> bool:

@@ -108,6 +108,8 @@ class Climb(Record):
     """Noise floor of the machine from the head, likewise."""
     raw: RawStorage | None = Field(default=None, exclude=True)
     """Raw profile of the storage from the head, likewise."""
+    class_limits: dict[str, int] = Field(default_factory=dict, exclude=True)
+    """Reads and writes per second that the storage's emulated drives allow, likewise."""
     superseded: tuple[Rung, ...] = Field(default=(), exclude=True)
     """Final runs at loads beyond the limit on log writes, and runs at a fixed rate that waited for
     users or had another rate (analysis/quoted_load.py). They are in no figure, and not stored here.

@@ -15,6 +15,7 @@ from kneebench.analysis.quoted_load import REPEATED, with_quoted_load
 from kneebench.directories import CAMPAIGNS
 from kneebench.errors import KneebenchError
 from kneebench.ladder.steps import of_climb
+from kneebench.plan.drive_class import class_limits
 from kneebench.plan.workload import Workload
 from kneebench.records import (
     Campaign,
@@ -44,7 +45,7 @@ from kneebench.results.formats import (
     read_kept,
     read_rung,
 )
-from kneebench.results.head import read_head
+from kneebench.results.head import read_head, study_of
 from kneebench.results.origin import is_own
 from kneebench.results.tables import read_seconds, read_series, require_tables
 
@@ -109,6 +110,7 @@ def with_rungs(
                 update={
                     "label": campaign.label,
                     "limits": plan.storages.get(configuration.storage, PlannedStorage()).limits,
+                    "class_limits": _class_limits(campaign, configuration),
                     "noise_floor": campaign.noise_floor,
                     "raw": _raw(campaign, configuration),
                     "final_checks": final_checks.get(id_, {}),
@@ -188,6 +190,17 @@ def _raw(campaign: Campaign, configuration: Configuration) -> RawStorage | None:
         log_apart=storage.log_apart,
         shared=storage.shared,
     )
+
+
+def _class_limits(campaign: Campaign, configuration: Configuration) -> dict[str, int]:
+    """Those of the emulated drives of the configuration's storage; none if another version wrote
+    the plan and it is no longer valid.
+    """
+    try:
+        storage = study_of(campaign).storages.get(configuration.storage)
+    except KneebenchError:
+        return {}
+    return class_limits(storage) if storage else {}
 
 
 def of_last_climb(rungs: Iterable[Rung]) -> tuple[Rung, ...]:

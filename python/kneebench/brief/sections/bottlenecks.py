@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from kneebench import units
 from kneebench.analysis.bottleneck import BY_KEY
+from kneebench.analysis.proof import status
 from kneebench.analysis.sweep import sweeps
 from kneebench.brief.section import Column, Row, Section, Table, has_paragraphs, part_of_each
 from kneebench.brief.view_model import ViewModel
@@ -59,7 +60,7 @@ def _with_more_memory(view: ViewModel) -> set[str]:
 
 
 def _verdict_row(view: ViewModel, configuration: str, one: Bottleneck, tried: set[str]) -> Row:
-    verdict = units.NOTHING if one.resource == "unknown" else one.verdict
+    verdict = units.NOTHING if one.resource == "unknown" else status(one)
     resource = BY_KEY.get(one.resource)
     shown = configuration in tried and resource and "more memory" in resource.reliefs
     proof = "more memory: see the sweep" if shown else f"to prove it: {one.relief}"

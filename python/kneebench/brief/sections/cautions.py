@@ -20,10 +20,9 @@ from kneebench.analysis.wording import (
 )
 from kneebench.brief.section import Section
 from kneebench.brief.view_model import ViewModel
-from kneebench.lab.volumes.emulated import drive_classes
 from kneebench.plan.database_plan import DatabasePlan
+from kneebench.plan.drive_class import class_limits
 from kneebench.plan.ladder import WAREHOUSES_PER_USER
-from kneebench.plan.volume import COPIES, Volume
 from kneebench.records import Climb, RawProfile
 
 
@@ -166,22 +165,6 @@ def _of_data(climb: Climb, quantity: str) -> float | None:
     rungs = quoted_rungs(climb)
     known = any("data" in one.roles for rung in rungs for one in rung.devices)
     return of_the_data(KneeReadings(rungs), quantity) if known else None
-
-
-def class_limits(volume: Volume) -> dict[str, int]:
-    """Reads and writes per second of a file on a volume of emulated drives that are all of one
-    class; without a limit, or with other drives, none.
-    """
-    drives = volume.emulated_drives
-    if not drives or volume.named_drives or len({drive.emulated for drive in drives}) > 1:
-        return {}
-    copies = COPIES[volume.layout]
-    layout = drive_classes()[drives[0].emulated].of_layout(len(drives), copies)
-    every = {
-        "read": layout.read_iops or layout.total_iops,
-        "write": layout.write_iops or layout.total_iops,
-    }
-    return {kind: limit for kind, limit in every.items() if limit}
 
 
 def _most(profiles: list[RawProfile], kind: str) -> float:

@@ -13,11 +13,8 @@ import contextlib
 import os
 import socket
 import subprocess
-import tomllib
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
-from importlib.resources import files
 from itertools import accumulate
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -34,6 +31,7 @@ from kneebench.lab.processes import started
 from kneebench.lab.programs import run_program, wait_until
 from kneebench.lab.volumes.power_cut import SECTOR_BYTES, WriteRecording
 from kneebench.plan.default import MEMORY
+from kneebench.plan.drive_class import DriveClass, drive_classes
 from kneebench.plan.volume import EmulatedDevice
 
 PROGRAMS = {
@@ -58,67 +56,6 @@ class EmulatedParts(NamedTuple):
 
     devices: list[WritableDevice]
     recording: WriteRecording | None
-
-
-class DriveClass(NamedTuple):
-    """The limits of a class of emulated drives; 0 for none. `total_iops`: reads and writes
-    together, with bursts of `burst_iops` for at most `burst_s`. `read_bytes_per_s`: of reads alone.
-    `in_memory`: where its file is.
-    """
-
-    read_iops: int = 0
-    write_iops: int = 0
-    read_bytes_per_s: int = 0
-    total_iops: int = 0
-    burst_iops: int = 0
-    burst_s: int = 0
-    in_memory: bool = False
-
-    def of_layout(self, drives: int, copies: int) -> DriveClass:
-        """The limits of a layout of such drives: each copy of a block can be read, and every copy
-        must be written.
-        """
-        total = drives * self.total_iops
-        writes = drives * self.write_iops or (total if copies > 1 else 0)
-        return self._replace(
-            read_iops=drives * self.read_iops,
-            write_iops=writes // copies,
-            read_bytes_per_s=drives * self.read_bytes_per_s,
-            total_iops=total,
-            burst_iops=drives * self.burst_iops,
-        )
-
-    @property
-    def limits(self) -> tuple[str, ...]:
-        """As options of qemu throttle groups, one behind the other: one group cannot have a limit
-        of all I/Os beside others (throttle_is_valid).
-        """
-        apart = {
-            "iops-read": self.read_iops,
-            "iops-write": self.write_iops,
-            "bps-read": self.read_bytes_per_s,
-        }
-        together = {
-            "iops-total": self.total_iops,
-            "iops-total-max": self.burst_iops,
-            "iops-total-max-length": self.burst_s,
-        }
-        groups = (
-            ",".join(f"x-{key}={value}" for key, value in keys.items() if value)
-            for keys in (apart, together)
-        )
-        return tuple(filter(None, groups))
-
-
-@cache
-def drive_classes() -> dict[str, DriveClass]:
-    """The classes by name.
-
-    >>> drive_classes()["sata"].limits
-    ('x-iops-read=1500,x-iops-write=400',)
-    """
-    text = files(__package__).joinpath("emulated_drives.toml").read_text()
-    return {name: DriveClass(**limits) for name, limits in tomllib.loads(text).items()}
 
 
 def limits_of(device: EmulatedDevice) -> DriveClass:
