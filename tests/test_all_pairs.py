@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from math import log
+from pathlib import Path
 from random import Random
 
 import pytest
 
+from kneebench import load
 from kneebench.analysis.comparison import all_pairs, compare, widened
 from kneebench.analysis.estimate import paired_ratio
+from kneebench.analysis.headline import subtitle
+from kneebench.analysis.query_times import compared_pairs, speed, step_up
 from kneebench.analysis.wording import times_with_interval
 from kneebench.brief import Brief
 from kneebench.records import Results, Rung
@@ -126,3 +130,26 @@ def test_a_card_has_the_step_between_the_two_best_storages_of_three() -> None:
 def test_many_pairs_are_in_the_appendix() -> None:
     many = of_storages(a=1.0, b=1.5, c=2.0, d=2.5, e=3.0)
     assert section(Brief(many), "pairs").part == "appendix"
+
+
+def test_of_queries_the_fastest_storage_is_compared_with_the_next_one_too() -> None:
+    """The speeds over the baseline are those of single comparisons, and multiply."""
+    scan = load(Path("docs/samples/scan.kneebench"))
+    found = {
+        (one.climb.configuration.storage, one.base.configuration.storage): one.ratio
+        for one in compared_pairs(scan)
+    }
+    two, four = (found[name, "1 drive"].value for name in ("2 drives", "4 drives"))
+    step = found["4 drives", "2 drives"]
+    assert step.value == pytest.approx(four / two)
+    assert step.method.endswith("widened for 3 pairs")
+    alone = speed(scan.climbs[2], scan.climbs[1])
+    assert alone and step.low < alone.low < alone.high < step.high
+    [last] = [one for one in [step_up(scan)] if one]
+    assert last.ratio == step
+    assert f"over 2 drives (768 MiB): {times_with_interval(step)}" in subtitle(scan)
+    [table] = section(Brief(scan), "pairs").tables
+    assert [row.cells[2] for row in table.rows] == [*map(times_with_interval, found.values())]
+    assert [one["ratio"]["value"] for one in results_json(scan)["pairs"]] == [
+        one.value for one in found.values()
+    ]

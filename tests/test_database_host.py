@@ -42,6 +42,7 @@ database = {{ ssh = "root@192.0.2.1", name = "db", address = "192.0.2.1", python
 {load}
 """
 PLAN += f"{SHORT_LADDER}users = 3\n".replace('"4s"', '"2s"')
+QUERIES = 'type = "tproc-h"\nscale = 0.02\nqueries = [6, 1]\nstreams = [1, 2]'
 EMULATED = 'drives = [{ emulated = "nvme-fast", size = "1GiB" }]'
 MODELLED = Path(__file__).with_name("modelled_power.py")
 POWER = """
@@ -160,6 +161,27 @@ def test_a_campaign_on_a_database_host_is_as_one_here(lab: Lab) -> None:
     assert (folder / "brief.html").exists()
     head = (folder / "campaign.json").read_text()
     assert "kneebench_users" not in head
+    lab.await_nothing()
+
+
+@apart
+def test_queries_run_on_the_database_host_and_their_answers_are_compared_here(lab: Lab) -> None:
+    out, file = lab.folder / "out-queries", lab.plan()
+    text = (
+        file.read_text().replace("warehouses = 1", QUERIES).replace('address = "192.0.2.1", ', "")
+    )
+    file.write_text(text[: text.index("[ladder]")] + "[ladder]\nrepeats = 2\n")
+    code, said = lab.done("run", file, "--out", out)
+    assert code == 0, said
+    rungs = [*rungs_of(out).values()]
+    phases = {rung["order"]["phase"] for rung in rungs}
+    assert phases >= {"query", "warm_query", "search", "final_run"}
+    for rung in rungs:
+        assert [check["name"] for check in rung["checks"] if check["passed"]] == ["answers"]
+        assert rung["devices"]
+        assert {"cores.busy", "device.reads"} <= set(rung["quantities"])
+    cold = [one for one in rungs if one["order"]["phase"] == "query"]
+    assert all(one["quantities"]["device.read_bytes"]["value"] > 0 for one in cold)
     lab.await_nothing()
 
 

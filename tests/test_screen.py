@@ -330,3 +330,9 @@ def test_a_table_too_wide_for_a_terminal_is_in_parts_and_none_of_its_cells_is_cu
     for row in table.rows:
         for cell in row.cells[1:]:
             assert all(word in words for word in cell.split()), (cell, text)
+
+
+def test_rungs_of_queries_have_a_time_and_no_new_orders() -> None:
+    line = RungLine("disk", "query", 1, 0.0, 2.0, None, None, "", took_s=2.0, query="query 6")
+    shown = drawn(Fitted(rungs([line])))
+    assert " ".join(shown.split()) == "storage phase streams time note disk query 6 1 2 s"

@@ -175,7 +175,7 @@ def test_check_says_what_will_be_run_and_what_queries_do_not_have(tmp_path: Path
     shown = CliRunner().invoke(app, ["check", str(file), "--json"])
     found = {one["subject"]: one for one in json.loads(shown.output)}
     assert found["queries"]["seen"] == "the 22 queries, cold, 3 to 3 passes"
-    assert found["workload.type"]["level"] == found["ladder.load_levels"]["level"] == "error"
+    assert found["workload.cache"]["level"] == found["ladder.load_levels"]["level"] == "error"
 
 
 def test_warm_queries_find_their_data_in_memory_from_the_first_pass_on(tmp_path: Path) -> None:

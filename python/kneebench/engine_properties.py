@@ -167,6 +167,8 @@ class EngineProperties(Protocol):
     """The environment variable that a password for a server by URL may come from; empty: none."""
     listens: bool
     """Whether a server of it that kneebench starts can listen for users on other machines."""
+    answers_queries: bool
+    """Whether its servers run the queries of TPROC-H."""
     postponed: str
     """What short rounds set on a server that kneebench starts, as a sentence of the brief; empty:
     nothing."""

@@ -43,7 +43,7 @@ from kneebench.analysis.price import prices_of_work
 from kneebench.analysis.proof import bottlenecks
 from kneebench.analysis.quantity_ratio import MEAN, NOPM
 from kneebench.analysis.query_streams import stream_document
-from kneebench.analysis.query_times import query_document
+from kneebench.analysis.query_times import query_document, query_pairs_document
 from kneebench.analysis.quoted_load import REPEATED, limit_caveats, quoted_loads
 from kneebench.analysis.still_steady import still_steady
 from kneebench.analysis.sustained_load import Drains, drains
@@ -96,7 +96,7 @@ def answers(results: Results) -> dict[str, Any]:
             "exit_code": exit_code(results),
             "configurations": configuration_summaries(results) if of_users else (),
             "comparisons": compared,
-            "pairs": all_pairs(results),
+            "pairs": [*all_pairs(results), *query_pairs_document(results)],
             "databases": database_document(results),
             "sweep": sweep_document(results),
             "bottlenecks": bottlenecks(results) if of_users else {},

@@ -352,7 +352,7 @@ def all_pairs(results: Results) -> tuple[Comparison, ...]:
 
     A pair of which one is still warming, or that shares no valid run, is left out.
     """
-    found = [(*pair, ratio) for pair in _pairs(results) if (ratio := _ratio(results, *pair))]
+    found = [(*pair, ratio) for pair in pairs_of(results) if (ratio := _ratio(results, *pair))]
     return tuple(
         stated(climb, against, NOPM, widened(ratio, len(found))) for climb, against, ratio in found
     )
@@ -398,7 +398,10 @@ def _ratio(results: Results, climb: Climb, against: Climb) -> Estimate | None:
     return measured_ratio(climb, against, NOPM, interleaved=interleaved)
 
 
-def _pairs(results: Results) -> Iterator[tuple[Climb, Climb]]:
+def pairs_of(results: Results) -> Iterator[tuple[Climb, Climb]]:
+    """Each storage with each one measured before it, under one constraint and with one database,
+    where these are three or more.
+    """
     groups: dict[tuple[str, str], list[Climb]] = {}
     for climb in results.climbs:
         of = climb.configuration

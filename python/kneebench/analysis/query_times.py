@@ -12,7 +12,7 @@ from math import exp, log
 from statistics import fmean, median
 from typing import Any, NamedTuple
 
-from kneebench.analysis.comparison import base_climbs
+from kneebench.analysis.comparison import base_climbs, pairs_of, widened
 from kneebench.analysis.estimate import estimate, paired_ratio
 from kneebench.analysis.power import power_w
 from kneebench.analysis.wording import (
@@ -312,6 +312,11 @@ class Compared(NamedTuple):
     base: Climb
     ratio: Estimate
 
+    @property
+    def includes_one(self) -> bool:
+        """Whether no difference is shown."""
+        return has_interval(self.ratio) and self.ratio.low <= 1 <= self.ratio.high
+
 
 def compared(results: Results) -> dict[str, Compared]:
     """By configuration: over that of the baseline's storage under the same constraint and with the
@@ -325,13 +330,34 @@ def compared(results: Results) -> dict[str, Compared]:
     return found
 
 
+def compared_pairs(results: Results) -> tuple[Compared, ...]:
+    """Every storage over every one before it, of three or more, with intervals that hold for all of
+    these pairs together.
+    """
+    found = [(*pair, ratio) for pair in pairs_of(results) if (ratio := speed(*pair))]
+    return tuple(Compared(climb, base, widened(ratio, len(found))) for climb, base, ratio in found)
+
+
+def step_up(results: Results) -> Compared | None:
+    """The fastest of three or more storages over the next one, which is the step that costs money,
+    with the interval that holds for all pairs; None where that one is the baseline.
+    """
+    ahead = sorted(compared(results).values(), key=lambda one: -one.ratio.value)
+    best = ahead[:1]
+    beside = [one for one in ahead[1:] if one.base is best[0].base and one.ratio.value > 1]
+    if not beside or not (ratio := speed(best[0].climb, beside[0].climb)):
+        return None
+    pairs = len([*pairs_of(results)])
+    return Compared(best[0].climb, beside[0].climb, widened(ratio, pairs))
+
+
 def query_title(results: Results) -> str:
     """The answer: of the speeds that differ the one farthest from 1, or the time of a pass."""
     of = answered(results)
     if not of:
         return "No query has a time on every storage"
     found = [*compared(results).values()]
-    differing = [one for one in found if not _includes_one(one.ratio)]
+    differing = [one for one in found if not one.includes_one]
     if best := max(differing, key=lambda one: abs(log(one.ratio.value)), default=None):
         said = times_another(times(best.ratio.value), best.base.configuration.name, "speed")
         return f"{capital(best.climb.configuration.name)}: {said} over {of_queries(of)}"
@@ -344,10 +370,6 @@ def query_title(results: Results) -> str:
     return f"{capital(climb.configuration.name)}: {of_queries(of)} in {time(took_s)}"
 
 
-def _includes_one(ratio: Estimate) -> bool:
-    return has_interval(ratio) and ratio.low <= 1 <= ratio.high
-
-
 def query_subtitle(results: Results) -> str:
     """The intervals of all speeds, and what limits the queries."""
     cold = "each query begins with none of its data in memory" if is_cold(results) else ""
@@ -355,6 +377,9 @@ def query_subtitle(results: Results) -> str:
         f"{one.climb.configuration.name}: {times_with_interval(one.ratio)} by the geometric mean"
         for one in compared(results).values()
     ]
+    step = step_up(results)
+    names = [one.configuration.name for one in (step.climb, step.base)] if step else []
+    sure += [f"{' over '.join(names)}: {times_with_interval(step.ratio)}"] if step else []
     return ". ".join(capital(one) for one in (*sure, cold, *limits_said(results)) if one)
 
 
@@ -400,6 +425,19 @@ def query_document(results: Results) -> dict[str, Any]:
         for climb in results.climbs
         if of
     }
+
+
+def query_pairs_document(results: Results) -> list[dict[str, Any]]:
+    """Every pair of three or more storages, for programs."""
+    return [
+        {
+            "configuration": one.climb.id,
+            "baseline": one.base.id,
+            "quantity": "speed",
+            "ratio": one.ratio,
+        }
+        for one in compared_pairs(results)
+    ]
 
 
 def megabytes(bytes_per_s: float | None) -> str:

@@ -22,7 +22,7 @@ from kneebench.campaign.expected_duration import (
 )
 from kneebench.databases.engine import LOG_HISTOGRAM, Engine, Restarts
 from kneebench.databases.several import of_each_database
-from kneebench.engine_properties import without_flushes
+from kneebench.engine_properties import engine_properties, without_flushes
 from kneebench.errors import PlanError, Refused, require_kind
 from kneebench.lab.drives import drive_of, mount_of, whole_devices
 from kneebench.lab.host import host
@@ -49,6 +49,7 @@ from kneebench.plan.study import Study
 from kneebench.plan.writer import to_toml
 from kneebench.records import Finding, Host, Watch, WholeDrive, unwatched
 from kneebench.results.logo import read_logo
+from kneebench.shelf import ENGINES
 
 
 def preflight_checks(
@@ -196,15 +197,18 @@ def _queries(study: Study, engine: Engine) -> Iterator[Finding]:
     of the plan they do not have.
     """
     workload, ladder = study.workload, study.ladder
-    if not isinstance(engine, Restarts):
-        yield Finding(
-            level="error",
-            subject="workload.type",
-            seen="queries begin cold on servers that kneebench starts; it starts none of these",
-            do="remove the url, or use an engine whose servers kneebench starts",
-        )
+    for one in study.databases.values():
+        if not one.engine.answers_queries:
+            seen = f"{one.engine.label} is not asked the queries of TPROC-H"
+            able = [name for name in ENGINES.names() if engine_properties(name).answers_queries]
+            do = f"use one of: {', '.join(able)}"
+            yield Finding(level="error", subject="workload.type", seen=seen, do=do)
+    if workload.cache == "cold" and not isinstance(engine, Restarts):
+        seen = "queries begin cold on servers that kneebench starts; it starts none of these"
+        do = 'set workload.cache = "warm", or remove the url'
+        yield Finding(level="error", subject="workload.cache", seen=seen, do=do)
     lacking = {
-        "hosts": study.hosts.apart,
+        "hosts.load": bool(study.hosts.load),
         "constraints": bool(study.saturating),
         "ladder.prove": ladder.prove != "none",
         "ladder.load_levels": bool(ladder.levels),

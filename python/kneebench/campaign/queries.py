@@ -16,10 +16,9 @@ import contextlib
 import random
 import tempfile
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, closing
 from functools import cached_property, partial
-from itertools import chain
 from pathlib import Path
 
 from kneebench.analysis.comparison import bases_of
@@ -27,7 +26,7 @@ from kneebench.analysis.query_times import precise
 from kneebench.campaign.power import measure_idle
 from kneebench.campaign.profiled import profile_storage
 from kneebench.campaign.restored import Context, disturbed_by, with_tries
-from kneebench.databases.engine import AnswersQueries, Restarting, Restarts
+from kneebench.databases.engine import Restarts, Server
 from kneebench.databases.tproc_h.answers import Reference, Rows, difference
 from kneebench.databases.tproc_h.parameters import drawn
 from kneebench.databases.tproc_h.queries import queries
@@ -36,8 +35,9 @@ from kneebench.lab.journal import Journal
 from kneebench.ladder.climb import climb, measure_orders
 from kneebench.ladder.rounds import in_turn
 from kneebench.ladder.steps import Climbed
-from kneebench.measurement.queries import AskedQuery, Streams, measure_streams
+from kneebench.measurement.queries import AskedQuery, Streams, measure_streams, texts_of
 from kneebench.measurement.rung_runner import described
+from kneebench.measurement.streams import QueryText
 from kneebench.plan.workload import Workload
 from kneebench.records import REFRESH, Climb, Configuration, Event, Order, Phase, Rung
 from kneebench.units import time
@@ -49,6 +49,24 @@ BESIDE_REFRESH = (
     " changed rows"
 )
 UNCHECKED = "answers were not compared with DuckDB's: the scale exceeds {:g}"
+
+
+class QueryServer:
+    """The server of a configuration, started again where queries begin cold."""
+
+    server: Server
+
+    def __init__(self, start: Callable[[], AbstractContextManager[Server]]) -> None:
+        self._start, self._stack = start, contextlib.ExitStack()
+
+    def again(self) -> None:
+        """Stop it, if it runs, and start it."""
+        self.close()
+        self.server = self._stack.enter_context(self._start())
+
+    def close(self) -> None:
+        """Stop it."""
+        self._stack.close()
 
 
 class QueryPasses:
@@ -78,25 +96,30 @@ class QueryPasses:
                 context.store.put_note(UNCHECKED.format(CHECKED_SCALE))
             if self._asked.unjudged:
                 context.store.put_note(BESIDE_REFRESH)
-            for one, restarting in servers.items():
-                measure_idle(context, one, restarting.server)
-            for one, restarting in servers.items():
-                profile_storage(context, one, restarting.server)
+            for one, own in servers.items():
+                measure_idle(context, one, own.server)
+            for one, own in servers.items():
+                profile_storage(context, one, own.server)
             self._passes(servers)
             knees = {one: self._climb(one, servers[one]) for one in servers}
             self._at_the_knees(knees, servers)
 
     @contextlib.contextmanager
-    def _restored(self, one: Configuration) -> Iterator[Restarting]:
+    def _restored(self, one: Configuration) -> Iterator[QueryServer]:
         """A server on a restored database, its settings kept."""
         context = self.context
-        assert isinstance(context.engine, Restarts)
         kernel, watched = context.gathering()
-        with context.engine.restarting(one, watched) as restarting:
-            context.store.put_settings(one, (*restarting.server.settings, *kernel))
-            yield restarting
+        with contextlib.ExitStack() as stack:
+            if isinstance(context.engine, Restarts):
+                start = stack.enter_context(context.engine.restarting(one, watched)).started
+            else:  # by URL: it is never started, and its cache is warm
+                start = partial(context.engine.restored, one, watched)
+            own = stack.enter_context(closing(QueryServer(start)))
+            own.again()
+            context.store.put_settings(one, (*own.server.settings, *kernel))
+            yield own
 
-    def _passes(self, servers: Mapping[Configuration, Restarting]) -> None:
+    def _passes(self, servers: Mapping[Configuration, QueryServer]) -> None:
         """Passes until the comparison is as precise as the plan wants."""
         ladder, rungs = self._plan.ladder, list[Rung]()
         every = self.context.configurations
@@ -115,7 +138,7 @@ class QueryPasses:
             if enough and repeat >= ladder.fewest_repeats:
                 return
 
-    def _climb(self, one: Configuration, restarting: Restarting) -> Climb:
+    def _climb(self, one: Configuration, own: QueryServer) -> Climb:
         """Add streams until something stops the climb, if the plan has any; then see whether all
         rows are still there.
         """
@@ -129,11 +152,9 @@ class QueryPasses:
             steps = climb(ladder, cores or 1, confirms=False, warms=False)
             found = measure_orders(
                 steps,
-                lambda step: self._rung(
-                    restarting, self._asked.streams(step.users), step.on(one.id)
-                ),
+                lambda step: self._rung(own, self._asked.streams(step.users), step.on(one.id)),
             )
-        checks = tuple(restarting.server.conditions(context.watch))
+        checks = tuple(own.server.conditions(context.watch))
         climbed = Climb(configuration=one, checks=checks, **found._asdict())
         context.store.put_climb(climbed)
         for result in climbed.reported:
@@ -143,7 +164,7 @@ class QueryPasses:
     def _at_the_knees(
         self,
         climbs: Mapping[Configuration, Climb],
-        servers: Mapping[Configuration, Restarting],
+        servers: Mapping[Configuration, QueryServer],
     ) -> None:
         """The streams of each knee once more, in turn, as often as there are passes at least."""
         knees = {one: climbed.knee_users for one, climbed in climbs.items()}
@@ -155,7 +176,7 @@ class QueryPasses:
                     )
                     self._rung(servers[one], self._asked.streams(users), order)
 
-    def _rung(self, restarting: Restarting, streams: Streams, order: Order) -> Rung:
+    def _rung(self, own: QueryServer, streams: Streams, order: Order) -> Rung:
         """The kept rung of this order, or a new one."""
         context = self.context
         kept = context.store.rung(order)
@@ -163,19 +184,18 @@ class QueryPasses:
             self._lacking[order.configuration] = streams
         elif kept and order.query == DELETE:
             del self._lacking[order.configuration]
-        rung = kept or self._measured(restarting, streams, order)
+        rung = kept or self._measured(own, streams, order)
         context.report_rung(rung, kept=kept is not None)
         return rung
 
-    def _measured(self, restarting: Restarting, streams: Streams, order: Order) -> Rung:
+    def _measured(self, own: QueryServer, streams: Streams, order: Order) -> Rung:
         """The first attempt that nothing disturbed, or the last one; a refresh function has one."""
         context, tried = self.context, list[str]()
         plan = context.with_its_cores(self._of[order.configuration])
         while True:
-            self._begin(restarting, streams, order)
-            server = restarting.server
+            self._begin(own, streams, order)
             measured = measure_streams(
-                order, plan, server, streams, context.watch, context.machines
+                order, plan, own.server, streams, context.watch, context.machines
             )
             self._latest[order.configuration] = streams
             disturbed, tries = disturbed_by(measured, (), context.store.latest)
@@ -188,28 +208,30 @@ class QueryPasses:
         context.store.put(measured._replace(rung=rung))
         return rung
 
-    def _begin(self, restarting: Restarting, streams: Streams, order: Order) -> None:
+    def _begin(self, own: QueryServer, streams: Streams, order: Order) -> None:
         """A cold query, or pass of streams, begins on a server that was started again; a second run
         behind the first, and a warm one behind all queries, also where the campaign was resumed in
         between; each with the orders of its pass.
         """
-        own, cold = order.configuration, self._workload.cache == "cold"
+        of, cold = order.configuration, self._workload.cache == "cold"
         self._asked.ready()
-        if lacking := self._lacking.pop(own, None):
-            self._ask(restarting, lacking[0])
+        if lacking := self._lacking.pop(of, None):
+            self._ask(own, lacking)
         if cold and order.phase != "warm_query":
-            restarting.again()
-        elif cold and self._latest.get(own) != streams:
-            self._ask(restarting, streams[0])
-        elif not cold and own not in self._latest:
-            self._ask(restarting, self._asked.stream(1))
+            own.again()
+        elif cold and self._latest.get(of) != streams:
+            self._ask(own, streams)
+        elif not cold and of not in self._latest:
+            self._ask(own, self._asked.streams(1)[:1])
 
-    def _ask(self, restarting: Restarting, queries: Sequence[AskedQuery]) -> None:
+    def _ask(self, own: QueryServer, streams: Streams) -> None:
         """Run queries that are not measured."""
-        assert isinstance(restarting.server, AnswersQueries)
-        with restarting.server.querying(self._workload.query_limit) as analyst:
-            for statement in chain.from_iterable(one.statements for one in queries):
-                analyst.ask(statement)
+        instruments, texts = self.context.machine.instruments, texts_of(streams)
+        with instruments.streams(own.server, texts, self._workload.query_limit) as running:
+            running.begin()
+            while running.under_way(1.0):
+                pass
+            running.answered()
 
 
 def _phases(number: int, cache: str) -> tuple[Phase, ...]:
@@ -283,13 +305,13 @@ class AskedQueries:
     def _make(self, number: int, of: int) -> AskedQuery:
         scale = self._workload.scale
         if number in REFRESH:
-            return AskedQuery(number, refresh(number, of, scale))
+            return AskedQuery(QueryText(number, refresh(number, of, scale)))
         draw = random.Random(f"{self._seed} {of} {number}")  # noqa: S311
         text = next(one for one in queries() if one.number == number)
         statement = text.statement(drawn(number, draw, scale))
         known = self.checked and (of > 0 or not self._workload.refresh)
         judge = partial(self._judge, statement, of) if known else None
-        return AskedQuery(number, (statement,), judge)
+        return AskedQuery(QueryText(number, (statement,)), judge)
 
     def _judge(self, statement: str, nth: int, found: Rows) -> str:
         """What is wrong with an answer; rows are as a pass found them."""

@@ -224,6 +224,9 @@ class AnswersQueries(Protocol):
     def querying(self, limit_s: float) -> AbstractContextManager[Analyst]:
         """A session whose queries may take so long."""
 
+    def losses_reported(self, what: str) -> AbstractContextManager[None]:
+        """DatabaseLost where the server goes away inside; its words where it refuses something."""
+
 
 class Engine(Protocol):
     """One kind of database, made from a plan for one database. Of a plan with several, its
@@ -319,13 +322,10 @@ def crashes(engine: Engine) -> Crashes:
 
 
 class Restarting(Protocol):
-    """A server over a freshly restored database that can be started again."""
+    """A freshly restored database, over which its server is started again and again."""
 
-    server: OpenedServer
-    """The one that runs."""
-
-    def again(self) -> None:
-        """Start it again with nothing of its files in memory."""
+    def started(self) -> AbstractContextManager[Server]:
+        """A server with nothing of its files in memory; stopped at the end."""
 
 
 @runtime_checkable
@@ -335,7 +335,7 @@ class Restarts(Engine, Protocol):
     def restarting(
         self, configuration: Configuration, watch: Watch
     ) -> AbstractContextManager[Restarting]:
-        """A server on the configuration's storage; stopped and removed at the end."""
+        """A database on the configuration's storage; removed at the end."""
 
 
 @runtime_checkable

@@ -36,6 +36,8 @@ class Schema(ABC, Generic[SessionOf]):
     """What the engine calls what users run."""
     filling: ClassVar[str]
     """The statement that takes a table's rows from the core."""
+    rolls_back: ClassVar[bool] = True
+    """Whether users roll back by design."""
     loaded: ClassVar[Sequence[str]] = LARGEST_FIRST
     """The tables that get rows, in the order of their bytes."""
     own: ClassVar[Sequence[str]] = LARGEST_FIRST

@@ -22,6 +22,7 @@ from kneebench.measurement.power.recorder import PowerRecorder
 from kneebench.measurement.power.recordings import OwnRecordings, Recordings
 from kneebench.measurement.profile.storage_profile import storage_profile
 from kneebench.measurement.sampler import LoadMeter, RawSeries, Sampler
+from kneebench.measurement.streams import QueryText, RunningStreams, running_streams
 from kneebench.plan.power import PowerMeter
 from kneebench.records import CountedDevice, DriveFill, RawProfile, Remark, Role, Watch
 
@@ -59,6 +60,12 @@ class Instruments:
         """
         meters = open_meters(wanted, context, real_hardware=real)
         return Sampler(meters, context.server.now_s)
+
+    def streams(
+        self, server: Server, streams: Sequence[tuple[QueryText, ...]], limit_s: float
+    ) -> AbstractContextManager[RunningStreams]:
+        """Streams of queries that run from there, each query at most so long."""
+        return running_streams(server, streams, limit_s)
 
     def power_meters(self, tables: Sequence[PowerMeter]) -> Recordings:
         """Meters of power that are read there, each in a thread. Raises PlanError for one that

@@ -140,8 +140,8 @@ class Hosts(Part):
         return bool(self.load or self.database.ssh)
 
     def check(self, storages: Mapping[str, Storage], databases: Iterable[Database]) -> None:
-        """Raise the rule's error where load hosts share a name, or users cannot reach a database
-        that kneebench starts.
+        """Raise the rule's error where load hosts share a name, or users cannot reach one of these
+        databases that kneebench starts.
         """
         names = [] if isinstance(self.load, RayHosts) else [one.called for one in self.load]
         if twice := next((name for name in names if names.count(name) > 1), ""):

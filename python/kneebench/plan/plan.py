@@ -198,7 +198,8 @@ class Plan(Part):
     def _baseline_is_a_storage(self) -> Self:
         if self.baseline and self.baseline not in self.storages:
             raise wrong("baseline", sentence=f"a storage, one of: {', '.join(self.storages)}")
-        self.hosts.check(self.storages, self.databases_by_name.values())
+        reached = self.databases_by_name.values() if self.workload.type == "tproc-c" else ()
+        self.hosts.check(self.storages, reached)
         return self
 
     @model_validator(mode="after")
@@ -208,6 +209,8 @@ class Plan(Part):
         for name, database in self.databases_by_name.items():
             with about(name):
                 database.check(self.storages)
+                if database.has_schema and self.workload.type == "tproc-h":
+                    raise wrong("database", "schema_from", sentence='not with type = "tproc-h"')
         return self
 
     @model_validator(mode="after")

@@ -182,7 +182,7 @@ def _ladder(plan: Plan) -> Ladder:
     side.
     """
     if plan.workload.type == "tproc-h":
-        update = {"users": plan.workload.streams, "rounds": "short"}
+        update = {"users": plan.workload.streams, "rounds": "short", "checkpoints": 0}
         return plan.ladder.model_copy(update=update)
     return plan.ladder
 

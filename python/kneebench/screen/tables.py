@@ -39,6 +39,8 @@ LEVELS: dict[str, Tone] = {
 
 def rungs(lines: Sequence[RungLine]) -> Table:
     """The rungs measured, as they came."""
+    if lines and all(line.took_s is not None for line in lines):
+        return _of_queries(lines)
     titles = ("storage", "phase", ">users", ">NOPM", ">mean", ">P99.9", ">log write", "note")
     found = (
         Row(
@@ -52,6 +54,16 @@ def rungs(lines: Sequence[RungLine]) -> Table:
     )
     few = not all(line.p999_certain for line in lines)
     return Table(caption=MARK_MEANS * few, columns=columns(*titles), rows=tuple(found))
+
+
+def _of_queries(lines: Sequence[RungLine]) -> Table:
+    """Those of queries and their streams, which have a time and no NOPM."""
+    rows = (
+        Row(cells=(line.name, line.called, str(line.users), _time(line.took_s), line.note))
+        for line in lines
+    )
+    titles = columns("storage", "phase", ">streams", ">time", "note")
+    return Table(caption="", columns=titles, rows=tuple(rows))
 
 
 def times_of(line: RungLine) -> Iterator[str]:

@@ -46,6 +46,7 @@ OF_QUERIES = (
     "checks",
     "missing",
     "queries",
+    "pairs",
     "cautions",
     "power_meters",
     "settings",

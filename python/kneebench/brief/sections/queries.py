@@ -43,7 +43,8 @@ from kneebench.units import NOTHING
 
 COLD = " Each query begins with none of its data in memory: its server was started again."
 ENERGY = " Energy: the mean power of each query times its time, added up."
-WARM = " In memory: the same query run once more; a dash where that still read its data."
+AGAIN = " In memory: the same query run once more; a dash where that still read its data."
+WARM = " Each query begins with what those before it left in memory."
 
 
 def section(view: ViewModel) -> Section | None:
@@ -81,7 +82,7 @@ def _speeds(view: ViewModel, of: tuple[int, ...]) -> Figure | None:
         title=title,
         caption=(
             f"Speed of each query, {bases} = 1; whiskers are 95% CIs over passes. The title has the"
-            f" geometric mean over {over}.{COLD * is_cold(view.results)}"
+            f" geometric mean over {over}.{COLD if is_cold(view.results) else WARM}"
         ),
         alt=f"Bars of speed by query. {title}.",
         spec=_grouped(view, rows, f"Speed, {bases} = 1"),
@@ -267,12 +268,12 @@ def _each(view: ViewModel, each: Sequence[tuple[Climb, QueryFigures]]) -> Table:
     """A row for each query on each configuration."""
     rows = tuple(_row(view, climb, one) for climb, one in each)
     caption = (
-        f"Time: with its 95% CI.{WARM * is_cold(view.results)} MB/s: read at the devices over its"
-        " whole time; of fio: that as a share of what fio reads there in sequence (1 MiB, 8 at a"
-        " time). Cores: that the server kept busy. Spilled: into temporary files. Limit: reads, if"
-        " it is at least 1.25 times as fast with its data in memory; or, where they never are, if"
-        " it reads at least 80% of what fio does and the cores are less than 90% busy. Only these"
-        " queries gain from a faster drive."
+        f"Time: with its 95% CI.{AGAIN if is_cold(view.results) else WARM} MB/s: read at the"
+        " devices over its whole time; of fio: that as a share of what fio reads there in sequence"
+        " (1 MiB, 8 at a time). Cores: that the server kept busy. Spilled: into temporary files."
+        " Limit: reads, if it is at least 1.25 times as fast with its data in memory; or, where"
+        " they never are, if it reads at least 80% of what fio does and the cores are less than 90%"
+        " busy. Only these queries gain from a faster drive."
     )
     return Table(caption=caption, columns=COLUMNS, rows=rows)
 

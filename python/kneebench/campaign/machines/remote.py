@@ -29,6 +29,8 @@ from kneebench.databases.engine import (
     MakesLogFiles,
     ReachedByUsers,
     RemovesImages,
+    Restarting,
+    Restarts,
     Server,
 )
 from kneebench.errors import KneebenchError
@@ -43,14 +45,17 @@ from kneebench.hosts.typed_calls import (
     unpacked_event,
 )
 from kneebench.measurement.power.recordings import Recordings
+from kneebench.measurement.streams import RunningStreams
 from kneebench.records import Watch, unwatched
 
 Given = ParamSpec("Given")
 Found = TypeVar("Found")
 
 KINDS: Mapping[Any, tuple[type, ...]] = {
-    Engine: (AdmitsUsers, RemovesImages),
+    Engine: (AdmitsUsers, RemovesImages, Restarts),
     Server: (MakesLogFiles, ReachedByUsers, EndsStuckUsers),
+    Restarting: (),
+    RunningStreams: (),
     LatestSamples: (),
     Recordings: (),
 }

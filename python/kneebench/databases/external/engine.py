@@ -191,7 +191,7 @@ class ExternalServers(ABC, Generic[TableOf, AddressOf, SessionOf, ServerOf]):
 
     def _written(self, kept: KeptDatabase | None, subject: str) -> Iterator[Finding]:
         """How much is written on the server and where, what stays, and how to remove it."""
-        footprint, warehouses = self.plan.engine.footprint, self.plan.workload.warehouses
+        footprint, warehouses = self.plan.engine.footprint, self.plan.workload.sized_as
         data_bytes, climb_bytes = (
             footprint.data_bytes(warehouses),
             footprint.climb_bytes(warehouses),

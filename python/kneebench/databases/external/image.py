@@ -60,11 +60,13 @@ class ServerImage(ABC, Generic[AddressOf, SessionOf]):
     `source` is the database to copy if it is not ours (HammerDB's); empty for our own.
     """
 
-    schema: ClassVar[type[Schema[Any]]]
+    schema_of: Callable[[Workload], type[Schema[Any]]]
+    """The tables of a workload."""
     drop_by_hand: ClassVar[str] = "DROP DATABASE IF EXISTS {}"
 
     def __init__(self, address: AddressOf, source: str, recipe: Recipe, journal: Journal) -> None:
         self.address, self.source, self.recipe, self.journal = address, source, recipe, journal
+        self.schema = self.schema_of(recipe.workload)
         self.client = self.schema.client
 
     @abstractmethod
@@ -142,8 +144,9 @@ class ServerImage(ABC, Generic[AddressOf, SessionOf]):
                 "server": self.recipe.version,
                 "bytes": str(self.size_bytes(session)),
                 "build_s": f"{seconds:.1f}",
-                "warehouses_per_min": f"{60 * workload.warehouses / seconds:.1f}",
             }
+            if workload.type == "tproc-c":
+                facts["warehouses_per_min"] = f"{60 * workload.warehouses / seconds:.1f}"
             self.finish(session, facts)
         return {**facts, "reused": "no"}
 
@@ -217,19 +220,21 @@ def refused_users(
 class ImageServers(ExternalServers[ExistingSchemaDatabase, AddressOf, SessionOf, ServerOf]):
     """Servers by URL that keep the image as a database: one per storage, or one for all."""
 
-    schema: ClassVar[type[Schema[Any]]]
     image: ClassVar[type[ServerImage[Any, Any]]]
     server: Callable[..., ServerOf]
     """What measuring asks."""
     _again: Callable[[], ServerOf]
     """Asks the database that was restored last."""
-    removal: ClassVar[str]
-    """The statements that remove what `load` made in a database of the URL's, by hand."""
 
     def __init__(self, plan: DatabasePlan, journal: Journal) -> None:
         super().__init__(plan, journal, existing_schema_table(plan.database))
+        self.schema = self.image.schema_of(plan.workload)
 
     # --- what each engine knows itself ------------------------------------------------------------
+
+    @abstractmethod
+    def removal(self, database: str) -> str:
+        """The statements that remove what `load` made in a database of the URL's, by hand."""
 
     @abstractmethod
     def recipe(self, session: SessionOf) -> Recipe:
@@ -308,9 +313,9 @@ class ImageServers(ExternalServers[ExistingSchemaDatabase, AddressOf, SessionOf,
             name, drop = image.image, f"DROP DATABASE {image.image}"
             there = image.size_bytes(session) if image.facts(session) else 0
             return KeptDatabase(name, there, place, command(self.server_of(address), drop))
-        schema, name = self.schema(session), f"nine tables of {address.database}"
+        schema, name = self.schema(session), f"the tables of {address.database}"
         there = schema.size_bytes() if schema.is_whole() else 0
-        drop = self.removal.format(address.database)
+        drop = self.removal(address.database)
         return KeptDatabase(name, there, place, command(self.server_of(address), drop))
 
     def log_untraced(self, session: SessionOf, address: AddressOf) -> str:
@@ -375,7 +380,8 @@ class ImageServers(ExternalServers[ExistingSchemaDatabase, AddressOf, SessionOf,
             pass
 
     def _asked(self, address: AddressOf, *facts: Any, before: Sequence[Check] | None) -> ServerOf:
-        return self.server(address, *facts, self.process(address), before)
+        process = self.process(address)
+        return self.server(address, *facts, process, before, schema=self.schema)
 
     def _made_ready(self, address: AddressOf) -> Sequence[str]:
         """Install what users run, unless the database is a copy of an image that has it; remarks.

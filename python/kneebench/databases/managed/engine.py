@@ -272,10 +272,9 @@ class OwnServers(ListensForUsers, ABC):
 
     @contextlib.contextmanager
     def restarting(self, configuration: Configuration, watch: Watch) -> Iterator[RestartedServer]:
-        """A server over a fresh copy of the image that can be started again with nothing cached."""
-        with self._in_place(configuration, watch) as files, RestartedServer(files) as restarted:
-            files.report(restarted.server)
-            yield restarted
+        """A fresh copy of the image, over which servers are started with nothing cached."""
+        with self._in_place(configuration, watch) as files:
+            yield RestartedServer(files)
 
     @contextlib.contextmanager
     def _in_place(self, configuration: Configuration, watch: Watch) -> Iterator[FilesInPlace]:
@@ -387,27 +386,22 @@ class FilesInPlace(NamedTuple):
 
 
 class RestartedServer:
-    """A server that can be started again over its files, none of them in memory."""
-
-    server: OpenedServer
+    """A restored database whose server is started again and again."""
 
     def __init__(self, files: FilesInPlace) -> None:
-        self._files, self._stack = files, contextlib.ExitStack()
+        self._files, self._reported = files, False
 
-    def __enter__(self) -> RestartedServer:
-        _, self.server = self._stack.enter_context(self._files.running())
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._stack.close()
-
-    def again(self) -> None:
-        """Stop it, drop its files from the page cache, and start it."""
-        self._stack.close()
+    @contextlib.contextmanager
+    def started(self) -> Iterator[OpenedServer]:
+        """A server over the files, which are dropped from the page cache before."""
         with contextlib.ExitStack() as opened:
             places = filter(None, self._files.restore.places)
             drop_caches([opened.enter_context(Folder.at(place)) for place in places])
-        _, self.server = self._stack.enter_context(self._files.running())
+        with self._files.running() as (_, server):
+            if not self._reported:
+                self._files.report(server)
+            self._reported = True
+            yield server
 
 
 Running = Callable[..., AbstractContextManager[tuple[ServerProcess, OpenedServer]]]

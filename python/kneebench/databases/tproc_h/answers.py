@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
 from kneebench._core import Dataset
+from kneebench.databases.tproc_h.rows import plain
 from kneebench.databases.tproc_h.tables import TABLES
 
 Rows = Sequence[Sequence[Any]]
@@ -57,7 +57,7 @@ def difference(found: Rows, right: Rows) -> str:
     """What is wrong with an answer, in words; empty where it is right. Rows that the query leaves
     in no order may have any.
 
-    >>> difference([(2, Decimal("0.5000")), (1, "a ")], [(1, "a"), (2, 0.5)])
+    >>> difference([(2, 0.5), (1, "a ")], [(1, "a"), (2, 0.5)])
     ''
     >>> difference([(1, "a")], [(1, "a"), (2, "b")]), difference([(1, 0.51)], [(1, 0.5)])
     ('1 row in place of 2', 'row 1: (1.0, 0.51) in place of (1.0, 0.5)')
@@ -65,19 +65,11 @@ def difference(found: Rows, right: Rows) -> str:
     if len(found) != len(right):
         rows = "1 row" if len(found) == 1 else f"{len(found)} rows"
         return f"{rows} in place of {len(right)}"
-    ordered = [sorted(map(_plain, rows), key=_order) for rows in (found, right)]
+    ordered = [sorted(map(plain, rows), key=_order) for rows in (found, right)]
     for number, (one, other) in enumerate(zip(*ordered, strict=True), 1):
         if not all(map(_same, one, other)):
             return f"row {number}: {one} in place of {other}"
     return ""
-
-
-def _plain(row: Sequence[Any]) -> tuple[str | float, ...]:
-    """Texts without padding, dates as texts, and numbers alike: whole ones are exact."""
-    return tuple(
-        float(value) if isinstance(value, int | float | Decimal) else str(value).rstrip()
-        for value in row
-    )
 
 
 def _order(row: Sequence[str | float]) -> tuple[list[str], list[float]]:

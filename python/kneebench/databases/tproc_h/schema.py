@@ -14,6 +14,7 @@ from kneebench.records import Check
 class QueryTables(Schema[SessionOf]):
     """Beside an engine's schema of TPROC-C: what else it makes, and how it counts."""
 
+    rolls_back = False
     loaded = LARGEST_FIRST
 
     @abstractmethod

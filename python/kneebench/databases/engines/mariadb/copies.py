@@ -2,7 +2,7 @@
 table.
 
 Each database of ours has a table kneebench_image with our mark; no other database is dropped,
-whatever its name. In a copy the nine tables are as their originals are, without the mark, and
+whatever its name. In a copy the tables are as their originals are, without the mark, and
 kneebench_image says of what they are a copy. Two runs on the same image would drop each other's
 work databases, so each holds a named lock (GET_LOCK) while it builds or measures.
 """
@@ -17,6 +17,7 @@ import pymysql
 
 from kneebench.databases.engine import finding_of
 from kneebench.databases.engines.mariadb.blocked import end_session
+from kneebench.databases.engines.mariadb.query_schema import schema_of
 from kneebench.databases.engines.mariadb.server_address import MariadbAddress
 from kneebench.databases.engines.mariadb.session import MariadbSession, connect, explained
 from kneebench.databases.engines.mariadb.sql_schema import (
@@ -30,6 +31,7 @@ from kneebench.databases.external.engine import KILLED_S, in_use, not_locked
 from kneebench.databases.external.image import REMOVAL_LIMIT_S, ServerImage, not_ours
 from kneebench.databases.loading import STREAMS, side_by_side
 from kneebench.databases.tproc_c.tables import LARGEST_FIRST
+from kneebench.databases.tproc_h.tables import TABLES
 from kneebench.errors import PlanError, Refused
 from kneebench.records import Event, Finding, Watch
 
@@ -47,7 +49,7 @@ COPY_OF = "copy_of"
 class Copies(ServerImage[MariadbAddress, MariadbSession]):
     """The image on one server. The address names no database."""
 
-    schema = MariadbSchema
+    schema_of = staticmethod(schema_of)
 
     def findings(self, session: MariadbSession, subject: str) -> Iterator[Finding]:
         """Databases with these names that a run would have to drop and may not."""
@@ -81,7 +83,7 @@ class Copies(ServerImage[MariadbAddress, MariadbSession]):
     def copy(self, session: MariadbSession, watch: Watch) -> None:
         if self.source:
             _require_unused(session, self.source)
-        self._create(session, self.work_database, {COPY_OF: self.image})
+        self._create(session, self.work_database, {**self.facts(session), COPY_OF: self.image})
         self._copy_tables(session, watch)
 
     def drop(self, session: MariadbSession, database: str) -> None:
@@ -116,10 +118,14 @@ class Copies(ServerImage[MariadbAddress, MariadbSession]):
                 for statement in (*FAST, WITHOUT_LOCKS):
                     stream.run(statement)
             side_by_side(
-                *(streams, [self._copying(table) for table in LARGEST_FIRST], MariadbSession.run),
+                *(
+                    streams,
+                    [self._copying(table) for table in self.schema.loaded],
+                    MariadbSession.run,
+                ),
                 cancel=lambda stream: end_session(session, stream.id),
             )
-            MariadbSchema(streams[0]).finish(address, watch)
+            self.schema(streams[0]).finish(address, watch)
 
     def _copying(self, table: str) -> Sequence[str]:
         """Invisible columns get new values: HammerDB's history may number its rows by one."""
@@ -168,7 +174,7 @@ def _require_ours(session: MariadbSession) -> None:
     """Raise Refused where the session's database is without our mark."""
     schema = MariadbSchema(session)
     there = schema.tables()
-    copied = LARGEST_FIRST if COPY_OF in schema.facts() else ()
+    copied = (*LARGEST_FIRST, *TABLES) if COPY_OF in schema.facts() else ()
     foreign = [name for name, ours in there.items() if not (ours or name in copied)]
     if foreign or (there and FACTS not in there):
         seen = "it carries no kneebench mark, or has tables that kneebench did not create"

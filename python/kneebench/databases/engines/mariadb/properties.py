@@ -69,6 +69,7 @@ measures_real_hardware = True
 packages = ("pymysql",)
 password_variable = "MYSQL_PWD"  # noqa: S105
 listens = True
+answers_queries = True
 server_program: ServerProgram | None = ServerProgram("mariadbd", stop=SIGTERM)
 """SIGTERM ends the sessions and writes all pages out."""
 own_quantities = {

@@ -19,7 +19,7 @@ from kneebench.databases.engines.mariadb.server import MariadbServer
 from kneebench.databases.engines.mariadb.server_address import MariadbAddress
 from kneebench.databases.engines.mariadb.session import LONGEST_S, MariadbSession, connect
 from kneebench.databases.engines.mariadb.settings_in_force import log_calls, values
-from kneebench.databases.engines.mariadb.sql_schema import MariadbSchema, is_whole
+from kneebench.databases.engines.mariadb.sql_schema import is_whole
 from kneebench.databases.engines.mariadb.table import PASSWORD
 from kneebench.databases.engines.mariadb.versions import Product, number, require_product, series
 from kneebench.databases.engines.mariadb.whereabouts import log_directory, whereabouts
@@ -43,8 +43,7 @@ class RemoteMariadb(ImageServers[MariadbAddress, MariadbSession, MariadbServer])
     """Servers that run already: one per storage, or one for all."""
 
     password_variable = PASSWORD
-    schema, image, server = MariadbSchema, Copies, MariadbServer
-    removal = "DROP DATABASE {}"
+    image, server = Copies, MariadbServer
 
     def __init__(
         self, plan: DatabasePlan, journal: Journal, product: Product = Product.MARIADB
@@ -91,6 +90,9 @@ class RemoteMariadb(ImageServers[MariadbAddress, MariadbSession, MariadbServer])
         )
         return {**place, "MYSQL_USER": address.user, "MYSQL_DATABASE": address.database}
 
+    def removal(self, database: str) -> str:
+        return f"DROP DATABASE {database}"
+
     def recipe(self, session: MariadbSession) -> Recipe:
         return recipe_of(number(session.version), {}, self.plan.workload, self.plan.seed)
 
@@ -120,7 +122,7 @@ class RemoteMariadb(ImageServers[MariadbAddress, MariadbSession, MariadbServer])
         loads = not self.foreign and not self._loaded(session, address)
         yield from obstacles(session, settings, subject, loads=loads, makes=makes)
         if makes:
-            warehouses = self.plan.workload.warehouses
+            warehouses = self.plan.workload.sized_as
             yield from binary_log(settings, subject, warehouses, copied=copied)
         yield from too_few_connections(session, settings, subject, self.plan)
 

@@ -252,8 +252,10 @@ class MariadbServer(ServerSessions):
         does not answer to that either is lost.
         """
         opened = connect(self.address, limit_s=limit_s + self._timeouts.reading_s)
-        with self.losses_reported("cannot run a query"), opened as session:
-            session.run(f"SET SESSION max_statement_time = {limit_s}")
+        with contextlib.ExitStack() as stack:
+            with self.losses_reported("cannot run a query"):
+                session = stack.enter_context(opened)
+                session.run(f"SET SESSION max_statement_time = {limit_s}")
 
             def ask(statement: str) -> Rows | None:
                 try:

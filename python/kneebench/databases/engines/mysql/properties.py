@@ -26,4 +26,5 @@ named_settings = (
 )
 measures_real_hardware = True
 listens = False
+answers_queries = False
 server_program = None

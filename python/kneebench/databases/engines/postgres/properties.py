@@ -63,6 +63,7 @@ measures_real_hardware = True
 packages = ("psycopg", "psycopg-binary")
 password_variable = "PGPASSWORD"  # noqa: S105
 listens = True
+answers_queries = True
 server_program = ServerProgram("postgres", stop=SIGINT)
 """SIGINT is the fast shutdown, with a checkpoint."""
 own_quantities = {

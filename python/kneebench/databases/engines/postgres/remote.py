@@ -28,13 +28,12 @@ from kneebench.databases.engines.postgres.settings_in_force import (
     log_calls,
     values,
 )
-from kneebench.databases.engines.postgres.sql_schema import PostgresSchema, quiet_rollbacks
+from kneebench.databases.engines.postgres.sql_schema import quiet_rollbacks
 from kneebench.databases.engines.postgres.table import PASSWORD
 from kneebench.databases.engines.postgres.templates import Template
 from kneebench.databases.engines.postgres.whereabouts import whereabouts
 from kneebench.databases.external.image import ImageServers
 from kneebench.databases.loading import Recipe
-from kneebench.databases.tproc_c.tables import LARGEST_FIRST
 from kneebench.records import Finding, Whereabouts
 
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -52,10 +51,7 @@ class RemotePostgres(ImageServers[PostgresAddress, Connection, PostgresServer]):
     """Servers that run already: one per storage, or one for all."""
 
     password_variable = PASSWORD
-    schema, image, server = PostgresSchema, Template, PostgresServer
-    removal = "DROP SCHEMA kneebench CASCADE; DROP TABLE " + ", ".join(
-        f"public.{name}" for name in LARGEST_FIRST
-    )
+    image, server = Template, PostgresServer
 
     def address(self, storage: str) -> PostgresAddress:
         return address_of(self.plan.urls[storage])
@@ -69,6 +65,10 @@ class RemotePostgres(ImageServers[PostgresAddress, Connection, PostgresServer]):
         """As libpq reads them; a password comes from a passfile."""
         given = parameters(address)
         return {variable: given[name] for name, variable in LIBPQ.items() if name in given}
+
+    def removal(self, database: str) -> str:
+        tables = ", ".join(f"public.{name}" for name in self.schema.loaded)
+        return f"DROP SCHEMA kneebench CASCADE; DROP TABLE {tables}"
 
     def recipe(self, session: Connection) -> Recipe:
         return recipe_of(_version(session), (), self.plan.workload, self.plan.seed)
@@ -98,7 +98,8 @@ class RemotePostgres(ImageServers[PostgresAddress, Connection, PostgresServer]):
 
     def remarks(self, session: Connection) -> list[str]:
         """Where rollbacks by design appear in the server's log; and standbys."""
-        return [*([] if quiet_rollbacks(session) else [LOGGED]), *standbys(session)]
+        logged = self.schema.rolls_back and not quiet_rollbacks(session)
+        return [*([LOGGED] if logged else []), *standbys(session)]
 
 
 def _version(connection: Connection) -> str:

@@ -148,8 +148,10 @@ class PostgresServer(ServerSessions):
         either is lost.
         """
         opened = connect(self.address, limit_s=limit_s + self._timeouts.reading_s)
-        with self.losses_reported("cannot run a query"), opened as session:
-            session.execute(f"SET statement_timeout = {round(1000 * limit_s)}".encode())
+        with contextlib.ExitStack() as stack:
+            with self.losses_reported("cannot run a query"):
+                session = stack.enter_context(opened)
+                session.execute(f"SET statement_timeout = {round(1000 * limit_s)}".encode())
 
             def ask(statement: str) -> Rows | None:
                 try:

@@ -17,8 +17,8 @@ import psycopg
 from psycopg import sql
 
 from kneebench.databases.engines.postgres.address import connect, explained
+from kneebench.databases.engines.postgres.query_schema import schema_of
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
-from kneebench.databases.engines.postgres.sql_schema import PostgresSchema
 from kneebench.databases.external.engine import KILLED_S, in_use, not_locked
 from kneebench.databases.external.image import ServerImage, not_ours
 from kneebench.lab.programs import wait_until
@@ -41,7 +41,7 @@ HOLDERS = (
 class Template(ServerImage[PostgresAddress, Connection]):
     """The image on one server."""
 
-    schema = PostgresSchema
+    schema_of = staticmethod(schema_of)
     drop_by_hand = "DROP DATABASE IF EXISTS {} WITH (FORCE)"
 
     def findings(self, connection: Connection, subject: str) -> Iterator[Finding]:

@@ -19,6 +19,7 @@ measures_real_hardware = False
 packages = ()
 password_variable = ""
 listens = False
+answers_queries = False
 server_program = None
 own_quantities = {
     "tables.dead_tuples": Quantity("rows", "gauge", heading="Dead rows"),

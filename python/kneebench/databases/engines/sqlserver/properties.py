@@ -48,6 +48,7 @@ measures_real_hardware = True
 packages = ("python-tds",)
 password_variable = "SQLCMDPASSWORD"  # noqa: S105
 listens = False
+answers_queries = False
 server_program: ServerProgram | None = None
 own_quantities = {
     "log.flush_waits": Quantity("1/s", "counter", reading="Commits that waited for the log"),
