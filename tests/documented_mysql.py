@@ -1,6 +1,6 @@
 """A MySQL 8 that answers as its reference manual shows, where MariaDB answers otherwise.
 
-No MySQL was at hand: what is tested with it was **not tried on MySQL 8**. The answers are those of
+No server of MySQL runs in the tests. The answers are those of
 the manual's pages on INFORMATION_SCHEMA.INNODB_METRICS, the server's status variables and system
 variables, the performance schema's tables, and the error messages.
 """

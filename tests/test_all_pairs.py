@@ -11,7 +11,7 @@ import pytest
 from kneebench import load
 from kneebench.analysis.comparison import all_pairs, compare, widened
 from kneebench.analysis.estimate import paired_ratio
-from kneebench.analysis.headline import subtitle
+from kneebench.analysis.headline import headline, subtitle
 from kneebench.analysis.query_times import compared_pairs, speed, step_up
 from kneebench.analysis.wording import times_with_interval
 from kneebench.brief import Brief
@@ -153,3 +153,19 @@ def test_of_queries_the_fastest_storage_is_compared_with_the_next_one_too() -> N
     assert [one["ratio"]["value"] for one in results_json(scan)["pairs"]] == [
         one.value for one in found.values()
     ]
+
+
+def test_one_pass_of_queries_shows_no_difference_however_far_apart_they_are() -> None:
+    scan = load(Path("docs/samples/scan.kneebench"))
+    climbs = tuple(
+        climb.model_copy(update={"rungs": tuple(r for r in climb.rungs if r.order.repeat == 1)})
+        for climb in scan.climbs
+    )
+    once = scan.model_copy(update={"climbs": climbs})
+    assert headline(once).endswith(
+        "Too few passes to compare 2 drives (768 MiB) and 4 drives (768 MiB) with 1 drive"
+        " (768 MiB) over queries 1 and 6"
+    )
+    assert step_up(once) is None
+    [table] = section(Brief(once), "pairs").tables
+    assert "differs" not in {row.cells[3] for row in table.rows}

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from kneebench import load
+from kneebench.analysis.proof import bottlenecks
 from kneebench.brief import Brief
-from kneebench.plan.drive_class import class_limits
+from kneebench.plan.drive_class import class_limits, device_limits
+from kneebench.plan.storage import Storage
 from kneebench.plan.volume import Volume
 from kneebench.records import RawProfile, RawRow, Results
 from tests.recordings import recorded, section, with_campaign
@@ -109,3 +113,29 @@ def test_a_storage_that_did_most_of_what_its_class_allows_is_named_with_its_shar
     [limits] = [one for one in said if "classes" in one]
     assert "4 drives did 1,600 of 1,600 writes/s (100%) and 8 drives did 2,973 of 3,200" in limits
     assert "mostly repeats the limits" in limits
+
+
+@pytest.mark.parametrize(
+    ("storage", "limits"),
+    [
+        ({"layout": "mirror"}, {"read": 3000, "write": 400}),
+        ({"layout": "mirror", "file_system": {"type": "btrfs"}}, {"read": 3000, "write": 800}),
+        ({"emulated": "cloud"}, {}),
+        ({"emulated": "nvme-fast"}, {}),
+    ],
+)
+def test_limits_are_compared_with_what_the_devices_count(
+    storage: dict[str, Any], limits: dict[str, int]
+) -> None:
+    """Where btrfs keeps the copies, each is a write of its own; a burst is beyond its limit."""
+    drive = {"emulated": storage.pop("emulated", "sata"), "size": "3GiB", "count": 2}
+    given = {"drives": [drive], "layout": "stripe", **storage}
+    assert device_limits(Storage.model_validate(given)) == limits
+
+
+def test_a_campaign_that_is_read_has_the_limits_of_its_drives() -> None:
+    """The sample of four and eight drives: their writes are at the limit."""
+    found = bottlenecks(load(Path("docs/samples/drives.kneebench")))
+    said = [found[name].sentence for name in ("4-drives", "8-drives")]
+    assert "at 1,600 of 1,600 writes/s that its class allows" in said[0]
+    assert "8 drives is limited by data reads and writes at the knee" in said[1], "proved together"

@@ -1,4 +1,4 @@
-"""MySQL 8, where it answers otherwise than MariaDB, by its manual. **Not tried on MySQL 8.**"""
+"""MySQL 8, where it answers otherwise than MariaDB, by its manual; no server of it runs here."""
 
 from __future__ import annotations
 
@@ -148,17 +148,17 @@ def test_who_keeps_a_row_is_read_from_the_performance_schema() -> None:
 def test_a_server_that_cannot_be_loaded_is_refused(settings: dict[str, str], seen: str) -> None:
     session = DocumentedMysql().answer("@@GLOBAL.performance_schema", [(1,)])
     given = {"local_infile": "ON", **settings}
-    [finding] = obstacles(session, given, "db", loads=True, makes=True)
+    [finding] = obstacles(session, given, "db", loads=True, keyless=True)
     assert (finding.level, seen in finding.seen) == ("error", True)
 
 
 def test_a_redo_log_that_is_disabled_is_refused_and_an_invisible_key_is_a_warning() -> None:
     session = DocumentedMysql().answer("@@GLOBAL.performance_schema", [(1,)])
     given = {"local_infile": "ON", "sql_generate_invisible_primary_key": "ON"}
-    [warning] = obstacles(session, given, "db", loads=True, makes=True)
+    [warning] = obstacles(session, given, "db", loads=True, keyless=True)
     assert (warning.level, "history gets a primary key" in warning.seen) == ("warning", True)
     session.answer("Innodb_redo_log_enabled", [("Innodb_redo_log_enabled", "OFF")])
-    [error] = obstacles(session, given, "db", loads=True, makes=False)
+    [error] = obstacles(session, given, "db", loads=True, keyless=False)
     assert (error.level, error.do) == ("error", "ALTER INSTANCE ENABLE INNODB REDO_LOG")
 
 

@@ -115,6 +115,20 @@ def test_a_refreshed_pass_is_judged_by_rows_that_were_refreshed_too() -> None:
     assert later == [31, 32, 0], "no order has the key 0"
 
 
+def test_a_query_that_is_drawn_again_is_judged_by_the_rows_of_its_own_pass() -> None:
+    """Query 13 has 16 pairs of words: passes 1 and 2 have the same."""
+    with AskedQueries(Workload(type="tproc-h", scale=0.02, refresh=True), 9300) as asked:
+        one, other = (asked.query(13, number) for number in (1, 2))
+        assert one.text == other.text
+        assert one.judge and other.judge
+        rows = []
+        for number in (1, 2):
+            asked._refresh(number)
+            rows.append(asked._reference.answer(one.text.statements[0]))
+        assert rows[0] != rows[1]
+        assert [one.judge(rows[0]), other.judge(rows[1])] == ["", ""]
+
+
 def test_the_brief_of_streams_draws_queries_per_hour(streamed: Any) -> None:
     page = Brief(streamed).html()
     assert "Queries per hour by streams side by side" in page

@@ -29,6 +29,8 @@ from kneebench.records import Bottleneck, Climb, Estimate, Proof, Relieved, Resu
 GAIN = 1.05
 """Least gain that counts (methods: a cheap intervention that gains 5% proves the limit)."""
 Reliefs = tuple[str, ...]
+READS_AND_WRITES, EITHER = (DATA_READS.key, DATA_WRITES.key), "data reads and writes"
+"""What one relief takes away together: its proof is of both."""
 NEXT, MOST_RELIEFS = (LOG, DATA_READS, CPU), 3
 """Candidates for the next limit, and how many resources are relieved in all."""
 LEAST_RUNS, MOST_RUNS = 3, 6
@@ -105,6 +107,9 @@ def proved(found: Bottleneck, proof: Proof | None) -> Bottleneck:
     sentence = found.sentence
     if own and own[0].verdict == "proved":
         sentence = sentence.replace(*PROBABLY, 1)
+        if found.resource in READS_AND_WRITES and resource:
+            named = found.called or resource.called
+            sentence = sentence.replace(f"{PROBABLY[1]} {named}", f"{PROBABLY[1]} {EITHER}", 1)
     return found.model_copy(update={**verdict, "sentence": sentence, "next_limit": " ".join(said)})
 
 
@@ -118,7 +123,7 @@ def status(found: Bottleneck) -> str:
     >>> status(reads.model_copy(update={"verdict": "proved"}))
     'proved for reads and writes together'
     """
-    both = found.verdict != "suspected" and found.resource in (DATA_READS.key, DATA_WRITES.key)
+    both = found.verdict != "suspected" and found.resource in READS_AND_WRITES
     return f"{found.verdict} for reads and writes together" if both else found.verdict
 
 

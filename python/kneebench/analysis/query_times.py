@@ -83,8 +83,9 @@ class QueryFigures(NamedTuple):
 
 
 def is_cold(results: Results) -> bool:
-    """Whether queries began cold, and were run once more."""
-    return any(climb.of("warm_query") for climb in results.climbs)
+    """Whether queries begin cold, and are run once more."""
+    workload = results.campaign.plan.get("workload")
+    return isinstance(workload, dict) and workload.get("cache") == "cold"
 
 
 def numbers(results: Results) -> tuple[int, ...]:
@@ -305,6 +306,9 @@ def query_name(number: int) -> str:
     return REFRESH.get(number, str(number))
 
 
+JOINT = "by an interval that holds for all pairs"
+
+
 class Compared(NamedTuple):
     """A configuration, the one that it is compared with, and its speed over that one's."""
 
@@ -313,9 +317,16 @@ class Compared(NamedTuple):
     ratio: Estimate
 
     @property
-    def includes_one(self) -> bool:
-        """Whether no difference is shown."""
-        return has_interval(self.ratio) and self.ratio.low <= 1 <= self.ratio.high
+    def differs(self) -> bool:
+        """Whether a difference is shown; not without an interval."""
+        return has_interval(self.ratio) and not self.ratio.low <= 1 <= self.ratio.high
+
+    @property
+    def turned(self) -> Compared:
+        """The other one over this one."""
+        found = self.ratio
+        ends = {"value": 1 / found.value, "low": 1 / found.high, "high": 1 / found.low}
+        return Compared(self.base, self.climb, found.model_copy(update=ends))
 
 
 def compared(results: Results) -> dict[str, Compared]:
@@ -340,15 +351,17 @@ def compared_pairs(results: Results) -> tuple[Compared, ...]:
 
 def step_up(results: Results) -> Compared | None:
     """The fastest of three or more storages over the next one, which is the step that costs money,
-    with the interval that holds for all pairs; None where that one is the baseline.
+    as it is among all pairs; None where that one is the baseline.
     """
     ahead = sorted(compared(results).values(), key=lambda one: -one.ratio.value)
     best = ahead[:1]
     beside = [one for one in ahead[1:] if one.base is best[0].base and one.ratio.value > 1]
-    if not beside or not (ratio := speed(best[0].climb, beside[0].climb)):
+    two = {one.climb.id for one in (*best, *beside[:1])}
+    pairs = (one for one in compared_pairs(results) if {one.climb.id, one.base.id} == two)
+    pair = next(pairs, None)
+    if len(two) < 2 or not pair or not has_interval(pair.ratio):
         return None
-    pairs = len([*pairs_of(results)])
-    return Compared(best[0].climb, beside[0].climb, widened(ratio, pairs))
+    return pair if pair.climb is best[0].climb else pair.turned
 
 
 def query_title(results: Results) -> str:
@@ -357,13 +370,15 @@ def query_title(results: Results) -> str:
     if not of:
         return "No query has a time on every storage"
     found = [*compared(results).values()]
-    differing = [one for one in found if not one.includes_one]
+    differing = [one for one in found if one.differs]
     if best := max(differing, key=lambda one: abs(log(one.ratio.value)), default=None):
         said = times_another(times(best.ratio.value), best.base.configuration.name, "speed")
         return f"{capital(best.climb.configuration.name)}: {said} over {of_queries(of)}"
     if found:
         names = listed([one.climb.configuration.name for one in found])
         base = found[0].base.configuration.name
+        if not all(has_interval(one.ratio) for one in found):
+            return f"Too few passes to compare {names} with {base} over {of_queries(of)}"
         return f"No difference shown between {names} and {base} over {of_queries(of)}"
     climb = results.climbs[0]
     took_s = pass_s(climb, of) or 0.0
@@ -379,7 +394,7 @@ def query_subtitle(results: Results) -> str:
     ]
     step = step_up(results)
     names = [one.configuration.name for one in (step.climb, step.base)] if step else []
-    sure += [f"{' over '.join(names)}: {times_with_interval(step.ratio)}"] if step else []
+    sure += [f"{' over '.join(names)}: {times_with_interval(step.ratio)} {JOINT}"] if step else []
     return ". ".join(capital(one) for one in (*sure, cold, *limits_said(results)) if one)
 
 

@@ -193,18 +193,20 @@ def _fio(study: Study) -> Iterator[Finding]:
 
 
 def _queries(study: Study, engine: Engine) -> Iterator[Finding]:
-    """What passes over queries need: a server that can be started again, on this machine; and what
+    """What passes over queries need: where they begin cold, servers that kneebench starts; and what
     of the plan they do not have.
     """
     workload, ladder = study.workload, study.ladder
     for one in study.databases.values():
         if not one.engine.answers_queries:
-            seen = f"{one.engine.label} is not asked the queries of TPROC-H"
+            seen = f"kneebench does not run TPROC-H queries on {one.engine.label}"
             able = [name for name in ENGINES.names() if engine_properties(name).answers_queries]
             do = f"use one of: {', '.join(able)}"
             yield Finding(level="error", subject="workload.type", seen=seen, do=do)
     if workload.cache == "cold" and not isinstance(engine, Restarts):
-        seen = "queries begin cold on servers that kneebench starts; it starts none of these"
+        by_url = [name for name, one in study.databases.items() if any(one.urls.values())]
+        those = f": {listed(by_url)}" if any(by_url) else ""
+        seen = f"queries begin cold only on servers that kneebench starts, not by URL{those}"
         do = 'set workload.cache = "warm", or remove the url'
         yield Finding(level="error", subject="workload.cache", seen=seen, do=do)
     lacking = {

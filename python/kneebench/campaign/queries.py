@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 
 from kneebench.analysis.comparison import bases_of
 from kneebench.analysis.query_times import precise
@@ -59,14 +60,18 @@ class QueryServer:
     def __init__(self, start: Callable[[], AbstractContextManager[Server]]) -> None:
         self._start, self._stack = start, contextlib.ExitStack()
 
-    def again(self) -> None:
-        """Stop it, if it runs, and start it."""
-        self.close()
-        self.server = self._stack.enter_context(self._start())
+    def __enter__(self) -> QueryServer:
+        self.restart()
+        return self
 
-    def close(self) -> None:
-        """Stop it."""
+    def __exit__(self, *error: Any) -> None:
+        """What failed reaches those who remove the database."""
+        self._stack.__exit__(*error)
+
+    def restart(self) -> None:
+        """Stop it, if it runs, and start it."""
         self._stack.close()
+        self.server = self._stack.enter_context(self._start())
 
 
 class QueryPasses:
@@ -114,8 +119,7 @@ class QueryPasses:
                 start = stack.enter_context(context.engine.restarting(one, watched)).started
             else:  # by URL: it is never started, and its cache is warm
                 start = partial(context.engine.restored, one, watched)
-            own = stack.enter_context(closing(QueryServer(start)))
-            own.again()
+            own = stack.enter_context(QueryServer(start))
             context.store.put_settings(one, (*own.server.settings, *kernel))
             yield own
 
@@ -216,15 +220,15 @@ class QueryPasses:
         of, cold = order.configuration, self._workload.cache == "cold"
         self._asked.ready()
         if lacking := self._lacking.pop(of, None):
-            self._ask(own, lacking)
+            self._run_unmeasured(own, lacking)
         if cold and order.phase != "warm_query":
-            own.again()
+            own.restart()
         elif cold and self._latest.get(of) != streams:
-            self._ask(own, streams)
+            self._run_unmeasured(own, streams)
         elif not cold and of not in self._latest:
-            self._ask(own, self._asked.streams(1)[:1])
+            self._run_unmeasured(own, self._asked.streams(1)[:1])
 
-    def _ask(self, own: QueryServer, streams: Streams) -> None:
+    def _run_unmeasured(self, own: QueryServer, streams: Streams) -> None:
         """Run queries that are not measured."""
         instruments, texts = self.context.machine.instruments, texts_of(streams)
         with instruments.streams(own.server, texts, self._workload.query_limit) as running:
@@ -253,7 +257,8 @@ class AskedQueries:
         self.unjudged = workload.refresh and workload.streams != 1
         """Whether streams run beside refresh functions."""
         self._made = dict[tuple[int, int], AskedQuery]()
-        self._right = dict[str, Rows]()
+        self._right = dict[tuple[int, str], Rows]()
+        """By the pass whose orders there are, and the statement."""
         self._stack = contextlib.ExitStack()
         self._refreshed = 0
         """The pass whose orders DuckDB's rows have, too; 0: none."""
@@ -315,10 +320,11 @@ class AskedQueries:
 
     def _judge(self, statement: str, nth: int, found: Rows) -> str:
         """What is wrong with an answer; rows are as a pass found them."""
-        if statement not in self._right:
-            self._refresh(nth if self._workload.refresh else 0)
-            self._right[statement] = self._reference.answer(statement)
-        return difference(found, self._right[statement])
+        of = (nth if self._workload.refresh else 0, statement)
+        if of not in self._right:
+            self._refresh(of[0])
+            self._right[of] = self._reference.answer(statement)
+        return difference(found, self._right[of])
 
     def _refresh(self, nth: int) -> None:
         """Have DuckDB's rows with the orders of a pass; 0: without."""

@@ -225,7 +225,9 @@ class AnswersQueries(Protocol):
         """A session whose queries may take so long."""
 
     def losses_reported(self, what: str) -> AbstractContextManager[None]:
-        """DatabaseLost where the server goes away inside; its words where it refuses something."""
+        """Raises DatabaseLost where the server goes away inside, and a KneebenchError in its words
+        where it refuses something.
+        """
 
 
 class Engine(Protocol):

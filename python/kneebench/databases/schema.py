@@ -38,6 +38,8 @@ class Schema(ABC, Generic[SessionOf]):
     """The statement that takes a table's rows from the core."""
     rolls_back: ClassVar[bool] = True
     """Whether users roll back by design."""
+    keyless: ClassVar[bool] = True
+    """Whether a table has no primary key."""
     loaded: ClassVar[Sequence[str]] = LARGEST_FIRST
     """The tables that get rows, in the order of their bytes."""
     own: ClassVar[Sequence[str]] = LARGEST_FIRST
@@ -180,6 +182,10 @@ class Schema(ABC, Generic[SessionOf]):
     def finish(self, address: ServerAddress, watch: Watch) -> dict[str, str]:
         """Run the steps on tables that have their rows; the seconds that each took."""
         return loading.take_steps(self.steps(address), watch, self.client.refused)
+
+    def finish_copy(self, address: ServerAddress, watch: Watch) -> None:
+        """The same on tables that were copied with their keys."""
+        self.finish(address, watch)
 
     def existing_facts(self, warehouses: int) -> dict[str, str]:
         """What is known of another tool's schema; changes nothing. Raises PlanError where there is

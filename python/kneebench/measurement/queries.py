@@ -40,7 +40,6 @@ from kneebench.records import (
     Tally,
     TransactionTally,
     Watch,
-    noted,
 )
 
 NOT_OF_QUERIES = (log_histogram.NAME, "log_writes", "checkpoints")
@@ -84,8 +83,7 @@ def measure_streams(
     held = window(samples.raw_series, 0, samples.last)
     cores = server.cores, plan.workload.load_generator_cores
     rung = _rung(order, started_at, ran, held, *cores, _checks(streams, ran))
-    notes = noted("server", *server.notes)
-    rung = rung.with_remarks(*samples.remarks, *_cancelled(ran, limit_s), *notes)
+    rung = rung.with_remarks(*samples.remarks, *_cancelled(ran, limit_s))
     devices = machines.instruments.counted_devices(server.paths, server.roles)
     rung = rung.model_copy(update={"devices": devices})
     whole = HeldWindow(0, held.last, rung.tally.window_s, 0.0)
@@ -98,8 +96,11 @@ def measure_streams(
 
 
 def texts_of(streams: Streams) -> list[tuple[QueryText, ...]]:
-    """What each of them asks."""
-    return [tuple(one.text for one in stream) for stream in streams]
+    """What each of them asks; an answer that nobody judges is not wanted."""
+    return [
+        tuple(one.text._replace(wanted=one.judge is not None) for one in stream)
+        for stream in streams
+    ]
 
 
 # --- under load -----------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
-"""Streams of queries that run, each in a session and a thread of its own: on the machine of their
-server, so what is there is asked there.
+"""Streams of queries that run, each in a session and a thread of its own. Those on the servers of a
+database host run on that host, so no network is within their times.
 
 The sessions are open before the clock starts.
 """
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, ExitStack
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kneebench.databases.engine import Analyst, AnswersQueries, Server
 from kneebench.databases.tproc_h.rows import PlainRow, plain
@@ -25,15 +25,19 @@ NO_LIMIT_S = 86_400.0
 
 
 class QueryText(NamedTuple):
-    """A query with its parameters, or the statements of a refresh function."""
+    """A query with its parameters, or the statements of a refresh function. `wanted`: whether its
+    answer is.
+    """
 
     number: int
     statements: tuple[str, ...]
+    wanted: bool = True
 
 
 class Answered(NamedTuple):
-    """One query that was run, from and to when on the clock of its machine; without an answer where
-    it was cancelled. `stream`: from 1. `cpu_s`: CPU time of the thread that asked it.
+    """One query that was run, from and to when on the clock of its machine. `stream`: from 1.
+    `cpu_s`: CPU time of the thread that asked it. `answer`: None where it was cancelled, and
+    without rows where they were not wanted.
     """
 
     stream: int
@@ -55,7 +59,7 @@ class RunningStreams:
     ) -> None:
         self._analysts, self._streams, self._explained = analysts, streams, explained
         self._threads = ThreadPoolExecutor(len(streams), thread_name_prefix="stream")
-        self._running: list[Future[list[Answered]]] = []
+        self._running: list[Future[list[_Ran]]] = []
 
     def begin(self) -> None:
         """Begin all of them."""
@@ -73,20 +77,28 @@ class RunningStreams:
         """
         failed = [one for one in self._running if one.done() and one.exception()]
         with self._explained("cannot run a query"):
-            return (*chain.from_iterable(one.result() for one in failed or self._running),)
+            found = chain.from_iterable(one.result() for one in failed or self._running)
+            return tuple(map(_with_plain_rows, found))
 
     def close(self) -> None:
-        """Cancel until every stream has ended: each goes on with its next query."""
+        """Cancel until every stream has ended: each goes on with its next query. One that does not
+        end is left to its session, which is closed next.
+        """
         until_s = time.monotonic() + CANCEL_S
         while wait(self._running, 0.0).not_done and time.monotonic() < until_s:
             for analyst, one in zip(self._analysts, self._running, strict=False):
                 if not one.done():
-                    analyst.cancel()
+                    with contextlib.suppress(Exception):  # the server may be out of reach
+                        analyst.cancel()
             wait(self._running, 0.2)
-        self._threads.shutdown()
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
 
-def _stream(analyst: Analyst, queries: Sequence[QueryText], number: int) -> list[Answered]:
+_Ran = tuple[Answered, Sequence[Sequence[Any]] | None]
+"""A query that was run, with its rows as they came."""
+
+
+def _stream(analyst: Analyst, queries: Sequence[QueryText], number: int) -> list[_Ran]:
     found = []
     for query in queries:
         began_s, cpu_s = time.monotonic(), time.thread_time()
@@ -94,10 +106,15 @@ def _stream(analyst: Analyst, queries: Sequence[QueryText], number: int) -> list
             if (rows := analyst.ask(statement)) is None:
                 break
         ended_s, used_s = time.monotonic(), time.thread_time() - cpu_s
-        answer = None if rows is None else tuple(map(plain, rows))
-        found.append(Answered(number, query.number, began_s, ended_s, used_s, answer))
+        ran = Answered(number, query.number, began_s, ended_s, used_s, None)
+        found.append((ran, rows if query.wanted or rows is None else ()))
         analyst.settle()
     return found
+
+
+def _with_plain_rows(ran: _Ran) -> Answered:
+    one, rows = ran
+    return one if rows is None else one._replace(answer=tuple(map(plain, rows)))
 
 
 def _refreshes(stream: Sequence[QueryText]) -> bool:

@@ -7,6 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
+from kneebench.plan.storage import Storage
 from kneebench.plan.volume import COPIES, Volume
 
 
@@ -85,3 +86,15 @@ def class_limits(volume: Volume) -> dict[str, int]:
         "write": layout.write_iops or layout.total_iops,
     }
     return {kind: limit for kind, limit in every.items() if limit}
+
+
+def device_limits(storage: Storage) -> dict[str, int]:
+    """The same of a storage's data, as its devices count them: a copy on a device of its own is one
+    more write. None where a class allows bursts, or where the log has its share of them.
+    """
+    drives = storage.emulated_drives
+    bursts = any(drive_classes()[one.emulated].burst_iops for one in drives)
+    if bursts or storage.shares_emulated_drives:
+        return {}
+    times = {"read": 1, "write": storage.copies}
+    return {kind: times[kind] * limit for kind, limit in class_limits(storage).items()}

@@ -215,8 +215,11 @@ class Plan(Part):
 
     @model_validator(mode="after")
     def _rounds_have_servers_and_drives_of_their_own(self) -> Self:
-        if self.ladder.rounds == "short" or self.workload.type == "tproc-h":
-            check_rounds(self.storages, self.servers, self._configurations_per_storage)
+        clash = clashing(self.storages, self.servers, self._configurations_per_storage)
+        if clash and self.workload.type == "tproc-h":
+            raise wrong("storages", sentence=f"a server and drives of their own: {clash}")
+        if clash and self.ladder.rounds == "short":
+            raise wrong("ladder", "rounds", sentence=f'"long": {clash}')
         return self
 
     @model_validator(mode="after")
@@ -423,24 +426,22 @@ def _check_backups(databases: Mapping[str, Database], storages: Mapping[str, Sto
             raise wrong("databases", name, "backup", sentence=sentence)
 
 
-def check_rounds(
+def clashing(
     storages: Mapping[str, Storage], urls: Sequence[str], configurations_per_storage: int
-) -> None:
-    """Raise the rule's error where the configurations of a plan cannot be up side by side, as short
-    rounds need them: on one server, or on the same drives. `urls`: of external servers, one per
-    configuration.
+) -> str:
+    """Why the configurations of a plan cannot be up side by side, as short rounds and queries need
+    them: on one server, or on the same drives; empty if they can. `urls`: of external servers, one
+    per configuration.
     """
     servers = [server_of(url) for url in urls]
     if len(set(servers)) < len(servers):
-        sentence = '"long": storages on one external server cannot be measured side by side'
-        raise wrong("ladder", "rounds", sentence=sentence)
+        return "storages on one external server cannot be measured side by side"
     volumes = [one.volumes for one in storages.values()]
     names = [
         name for some in volumes for name in {name for one in some for name in one.named_drives}
     ]
     if len(set(names)) < len(names):
-        sentence = '"long": storages that share drives cannot be measured side by side'
-        raise wrong("ladder", "rounds", sentence=sentence)
+        return "storages that share drives cannot be measured side by side"
     if any(volumes) and configurations_per_storage > 1:
-        sentence = '"long": two configurations on the same drives cannot be measured side by side'
-        raise wrong("ladder", "rounds", sentence=sentence)
+        return "two configurations on the same drives cannot be measured side by side"
+    return ""

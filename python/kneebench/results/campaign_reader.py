@@ -15,7 +15,7 @@ from kneebench.analysis.quoted_load import REPEATED, with_quoted_load
 from kneebench.directories import CAMPAIGNS
 from kneebench.errors import KneebenchError
 from kneebench.ladder.steps import of_climb
-from kneebench.plan.drive_class import class_limits
+from kneebench.plan.drive_class import device_limits
 from kneebench.plan.workload import Workload
 from kneebench.records import (
     Campaign,
@@ -200,7 +200,7 @@ def _class_limits(campaign: Campaign, configuration: Configuration) -> dict[str,
         storage = study_of(campaign).storages.get(configuration.storage)
     except KneebenchError:
         return {}
-    return class_limits(storage) if storage else {}
+    return device_limits(storage) if storage else {}
 
 
 def of_last_climb(rungs: Iterable[Rung]) -> tuple[Rung, ...]:

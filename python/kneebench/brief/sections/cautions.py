@@ -21,7 +21,7 @@ from kneebench.analysis.wording import (
 from kneebench.brief.section import Section
 from kneebench.brief.view_model import ViewModel
 from kneebench.plan.database_plan import DatabasePlan
-from kneebench.plan.drive_class import class_limits
+from kneebench.plan.drive_class import class_limits, device_limits
 from kneebench.plan.ladder import WAREHOUSES_PER_USER
 from kneebench.records import Climb, RawProfile
 
@@ -148,16 +148,19 @@ def allowed_by_class(view: ViewModel) -> str:
 
 def _reached(view: ViewModel) -> str:
     """How near the data of each storage came to these limits in the final runs."""
+    limits = {name: device_limits(one) for name, one in view.plan.storages.items()}
     near = [
         f"{view.name(climb.id)} did {units.count(did)} of {units.count(limit)} {kind}s/s"
         f" ({percent(round(did / limit, 2))})"
         for climb in view.climbs
-        for kind, limit in class_limits(view.plan.storages[climb.configuration.storage]).items()
+        for kind, limit in limits[climb.configuration.storage].items()
         if (did := _of_data(climb, f"device.{kind}s")) and did >= NEAR * limit
     ]
-    if not near:
-        return f" No storage did {percent(NEAR)} of its limit in the final runs."
-    return f" In the final runs {listed(near)}: a ratio of such figures mostly repeats the limits."
+    if near:
+        those = listed(near)
+        return f" In the final runs {those}: a ratio of such figures mostly repeats the limits."
+    known = any(limits.values())
+    return f" No storage did {percent(NEAR)} of its limit in the final runs." * known
 
 
 def _of_data(climb: Climb, quantity: str) -> float | None:

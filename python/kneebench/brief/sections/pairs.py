@@ -44,7 +44,7 @@ def _of_users(view: ViewModel) -> Iterator[Row]:
 def _of_queries(view: ViewModel) -> Iterator[Row]:
     for one in compared_pairs(view.results):
         both = (one.climb.id, one.base.id)
-        yield _row(view, both, one.ratio, differs=not one.includes_one)
+        yield _row(view, both, one.ratio, differs=one.differs)
 
 
 def _row(view: ViewModel, both: tuple[str, str], ratio: Estimate, *, differs: bool) -> Row:

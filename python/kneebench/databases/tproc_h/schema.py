@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kneebench.databases.schema import Schema, SessionOf
+from kneebench.databases.tproc_h.refresh import BLOCK, USED
 from kneebench.databases.tproc_h.tables import LARGEST_FIRST, rows_check
 from kneebench.records import Check
 
@@ -14,16 +15,16 @@ from kneebench.records import Check
 class QueryTables(Schema[SessionOf]):
     """Beside an engine's schema of TPROC-C: what else it makes, and how it counts."""
 
-    rolls_back = False
+    rolls_back = keyless = False
     loaded = LARGEST_FIRST
 
     @abstractmethod
     def count(self, table: str) -> Any:
-        """How many rows a table has."""
+        """How many rows a table has; a condition can follow its name."""
 
     def is_unused(self) -> bool:
-        """A base image is: queries run on copies."""
-        return True
+        """No order is there that a refresh function added and none removed."""
+        return int(self.count(f"orders WHERE o_orderkey % {BLOCK} >= {USED}")) == 0
 
     def install_routines(self) -> None:
         """Queries are plain SQL."""

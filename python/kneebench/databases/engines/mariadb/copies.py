@@ -125,7 +125,7 @@ class Copies(ServerImage[MariadbAddress, MariadbSession]):
                 ),
                 cancel=lambda stream: end_session(session, stream.id),
             )
-            self.schema(streams[0]).finish(address, watch)
+            self.schema(streams[0]).finish_copy(address, watch)
 
     def _copying(self, table: str) -> Sequence[str]:
         """Invisible columns get new values: HammerDB's history may number its rows by one."""

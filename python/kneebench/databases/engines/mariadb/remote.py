@@ -21,7 +21,13 @@ from kneebench.databases.engines.mariadb.session import LONGEST_S, MariadbSessio
 from kneebench.databases.engines.mariadb.settings_in_force import log_calls, values
 from kneebench.databases.engines.mariadb.sql_schema import is_whole
 from kneebench.databases.engines.mariadb.table import PASSWORD
-from kneebench.databases.engines.mariadb.versions import Product, number, require_product, series
+from kneebench.databases.engines.mariadb.versions import (
+    Product,
+    number,
+    require_product,
+    series,
+    untried,
+)
 from kneebench.databases.engines.mariadb.whereabouts import log_directory, whereabouts
 from kneebench.databases.external.engine import process_at
 from kneebench.databases.external.image import ImageServers
@@ -113,14 +119,15 @@ class RemoteMariadb(ImageServers[MariadbAddress, MariadbSession, MariadbServer])
         self, session: MariadbSession, address: MariadbAddress, subject: str
     ) -> Iterator[Finding]:
         settings, copied = values(session), self.how == "template"
-        if untried := self.product.caveat:
-            yield Finding(level="warning", subject=subject, seen=untried)
+        if words := untried(session.version):
+            yield Finding(level="warning", subject=subject, seen=words)
         ours = self.image_at(address, session).databases if copied else (address.database,)
         literally = settings.get("partial_revokes") == "ON"
         yield from rights(session, subject, ours, literally=literally)
         makes = copied or not self.foreign
         loads = not self.foreign and not self._loaded(session, address)
-        yield from obstacles(session, settings, subject, loads=loads, makes=makes)
+        keyless = makes and self.schema.keyless
+        yield from obstacles(session, settings, subject, loads=loads, keyless=keyless)
         if makes:
             warehouses = self.plan.workload.sized_as
             yield from binary_log(settings, subject, warehouses, copied=copied)
@@ -136,7 +143,7 @@ class RemoteMariadb(ImageServers[MariadbAddress, MariadbSession, MariadbServer])
         return values(session)
 
     def remarks(self, session: MariadbSession) -> list[str]:
-        return [SHARED, *filter(None, [self.product.caveat])]
+        return [SHARED, *filter(None, [untried(session.version)])]
 
     def process(self, address: MariadbAddress) -> Process:
         """With the directory of its log."""

@@ -59,17 +59,22 @@ def _listed(databases: Sequence[str]) -> str:
 
 
 def obstacles(
-    session: MariadbSession, settings: Mapping[str, str], subject: str, *, loads: bool, makes: bool
+    session: MariadbSession,
+    settings: Mapping[str, str],
+    subject: str,
+    *,
+    loads: bool,
+    keyless: bool,
 ) -> Iterator[Finding]:
     """A server that cannot be loaded, or where others would have to bear it. `loads`: whether rows
-    are loaded, or are there already. `makes`: whether tables are made.
+    are loaded, or are there already. `keyless`: whether a table without a primary key is made.
     """
 
     yield from (
         Finding(level="error", subject=subject, seen=seen, do=do)
-        for seen, do in _errors(session, settings, loads=loads, makes=makes)
+        for seen, do in _errors(session, settings, loads=loads, keyless=keyless)
     )
-    if makes and settings.get(INVISIBLE_KEY) == "ON":
+    if keyless and settings.get(INVISIBLE_KEY) == "ON":
         seen = f"{INVISIBLE_KEY} is on: the table history gets a primary key, which TPC-C has not"
         do = f"SET GLOBAL {INVISIBLE_KEY} = OFF"
         yield Finding(level="warning", subject=subject, seen=seen, do=do)
@@ -78,14 +83,14 @@ def obstacles(
 
 
 def _errors(
-    session: MariadbSession, settings: Mapping[str, str], *, loads: bool, makes: bool
+    session: MariadbSession, settings: Mapping[str, str], *, loads: bool, keyless: bool
 ) -> Iterator[tuple[str, str]]:
     """What is seen and what to do."""
     if loads and settings.get("local_infile") != "ON":
         seen = "local_infile is off: rows are loaded by LOAD DATA LOCAL INFILE"
         yield seen, "SET GLOBAL local_infile = ON"
     keyed = [name for name in KEYS_REQUIRED if settings.get(name) == "ON"]
-    if makes and keyed:
+    if keyless and keyed:
         seen = f"{keyed[0]} is on, and the table history has no primary key (TPC-C 1.3)"
         yield seen, f"SET GLOBAL {keyed[0]} = OFF"
     if settings.get("log_bin") == "ON" and settings.get("binlog_format") == "STATEMENT":

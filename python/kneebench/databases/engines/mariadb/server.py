@@ -14,6 +14,7 @@ from kneebench.databases.engines.mariadb.server_address import MariadbAddress
 from kneebench.databases.engines.mariadb.session import CLIENT, MariadbSession, connect, words_of
 from kneebench.databases.engines.mariadb.settings_in_force import in_force, log_calls, log_is_mapped
 from kneebench.databases.engines.mariadb.sql_schema import MariadbSchema
+from kneebench.databases.engines.mariadb.versions import Product, is_from
 from kneebench.databases.engines.mariadb.waits import MariadbWaits
 from kneebench.databases.managed.server_process import Process
 from kneebench.databases.server_sessions import TIMEOUTS, ServerSessions, Timeouts
@@ -176,8 +177,8 @@ FLUSH_LIMIT_S = 10.0
 STRANGERS_LIMIT_S = 0.5
 """The same of a session that was there for one question."""
 LOCK_TIMED_OUT = "1205"
-CANCELLED = (1317, 1969)
-"""Errors of a query that was killed, and of one that took too long."""
+CANCELLED = (1317, 1969, 3024)
+"""Errors of a query that was killed, and of one that took too long (MariaDB, MySQL)."""
 
 
 class MariadbServer(ServerSessions):
@@ -248,14 +249,14 @@ class MariadbServer(ServerSessions):
 
     @contextlib.contextmanager
     def querying(self, limit_s: float) -> Iterator[Analyst]:
-        """By max_statement_time, and by KILL QUERY; a server that
-        does not answer to that either is lost.
+        """By the session's own limit, and by KILL QUERY; a server that does not answer to that
+        either is lost.
         """
         opened = connect(self.address, limit_s=limit_s + self._timeouts.reading_s)
         with contextlib.ExitStack() as stack:
             with self.losses_reported("cannot run a query"):
                 session = stack.enter_context(opened)
-                session.run(f"SET SESSION max_statement_time = {limit_s}")
+                session.run(_limiting(session.version, limit_s))
 
             def ask(statement: str) -> Rows | None:
                 try:
@@ -328,6 +329,17 @@ WHERE user <> SUBSTRING_INDEX(CURRENT_USER(), '@', 1) AND id NOT IN ({})
     AND command NOT IN ('Daemon', 'Connect')
     AND user NOT IN ('system user', 'event_scheduler', 'unauthenticated user')"""
 """Of people and programs: the server has threads of its own in the list."""
+
+
+def _limiting(version: str, limit_s: float) -> str:
+    """What limits the statements of a session; MySQL limits a SELECT alone.
+
+    >>> _limiting("8.0.36", 60.0), _limiting("10.11.19-MariaDB", 60.0)
+    ('SET SESSION max_execution_time = 60000', 'SET SESSION max_statement_time = 60.0')
+    """
+    if is_from(version, Product.MYSQL, (0, 0)):
+        return f"SET SESSION max_execution_time = {round(1000 * limit_s)}"
+    return f"SET SESSION max_statement_time = {limit_s}"
 
 
 def _bound(session: MariadbSession, lock_s: float) -> None:

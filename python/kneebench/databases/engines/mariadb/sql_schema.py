@@ -146,6 +146,7 @@ class MariadbSchema(Schema[MariadbSession]):
         return making(table)
 
     def drop_tables(self, names: Sequence[str]) -> None:
+        self.session.run("SET SESSION foreign_key_checks = 0")  # one may refer to another
         for name in names:
             self.session.run(f"DROP TABLE {name}")
 

@@ -8,7 +8,8 @@ from enum import Enum
 from kneebench.errors import PlanError
 
 NOT_TRIED = (
-    "not tried on MySQL 8. Statements and readings follow its reference manual; report what fails"
+    "only MySQL 8.0.31 was tried. Statements and readings follow the reference manual; report what"
+    " fails"
 )
 
 
@@ -23,11 +24,6 @@ class Product(Enum):
         """The engine's name in a plan."""
         return self.value[0]
 
-    @property
-    def caveat(self) -> str:
-        """What a reader must know of every result on it; empty for nothing."""
-        return NOT_TRIED if self is Product.MYSQL else ""
-
 
 def series(version: str) -> str:
     """Product and version for people.
@@ -36,6 +32,16 @@ def series(version: str) -> str:
     ('MariaDB 10.11.19', 'MySQL 8.0.36')
     """
     return f"{_product(version).value[1]} {number(version)}"
+
+
+def untried(version: str) -> str:
+    """What a reader must know of every result on a server of this version; empty for nothing.
+
+    >>> untried("8.0.36"), untried("10.11.19-MariaDB"), untried("8.4.3")[:28]
+    ('', '', 'only MySQL 8.0.31 was tried.')
+    """
+    tried = _product(version) is Product.MARIADB or number(version).startswith("8.0.")
+    return "" if tried else NOT_TRIED
 
 
 def is_from(version: str, product: Product, oldest: tuple[int, int]) -> bool:

@@ -26,5 +26,5 @@ named_settings = (
 )
 measures_real_hardware = True
 listens = False
-answers_queries = False
+answers_queries = True
 server_program = None

@@ -89,7 +89,8 @@ class RemotePostgres(ImageServers[PostgresAddress, Connection, PostgresServer]):
         self, session: Connection, address: PostgresAddress, subject: str
     ) -> Iterator[Finding]:
         yield from obstacles(session, subject)
-        yield from rights(session, subject, self.how)
+        quiet = not self.schema.rolls_back
+        yield from rights(session, subject, self.how, quiet=quiet)
         yield from too_few_connections(session, subject, self.plan)
 
     def reported(self, session: Connection, address: PostgresAddress) -> dict[str, str]:

@@ -28,8 +28,12 @@ SELECT rolsuper OR rolcreatedb,
 FROM pg_roles WHERE rolname = current_user"""
 
 
-def rights(connection: Connection, subject: str, how: str) -> Iterator[Finding]:
-    """Findings on what the role lacks for databases restored in this way."""
+def rights(
+    connection: Connection, subject: str, how: str, *, quiet: bool = False
+) -> Iterator[Finding]:
+    """Findings on what the role lacks for databases restored in this way. `quiet`: users cause no
+    errors by design.
+    """
     known, user = connection.execute(RIGHTS).fetchone(), connection.info.user
     may_create, may_monitor, timed, may_add = known or (False, False, False, False)
     if how == "template" and not may_create:
@@ -40,7 +44,7 @@ def rights(connection: Connection, subject: str, how: str) -> Iterator[Finding]:
         seen = "the role has no right to create schemas in the database"
         do = f"GRANT CREATE ON DATABASE {connection.info.dbname} TO {user}"
         yield Finding(level="error", subject=subject, seen=seen, do=do)
-    if logs_errors(connection) and not may_quiet(connection):
+    if not quiet and logs_errors(connection) and not may_quiet(connection):
         grant = f"GRANT SET ON PARAMETER log_min_messages TO {user}"
         newer = connection.info.server_version >= 150000
         do = grant if newer else "to suppress them, use a superuser in the URL"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -35,6 +36,10 @@ LOG_POSITION = """
 SELECT pg_walfile_name(here), pg_wal_lsn_diff(here, '0/0') FROM pg_current_wal_insert_lsn() here"""
 CHECKSUMS = "SELECT coalesce(sum(checksum_failures), 0)::int8 FROM pg_stat_database"
 NO_CHECKPOINTS = "the role may not run CHECKPOINT, so windows do not start at one"
+
+
+CANCEL_S = 5.0
+"""How long a request to cancel may take."""
 
 
 class PostgresServer(ServerSessions):
@@ -164,7 +169,7 @@ class PostgresServer(ServerSessions):
                 if session.info.server_version >= 150000:
                     session.execute("SELECT pg_stat_force_next_flush()")
 
-            yield Analyst(ask, session.cancel, settle)
+            yield Analyst(ask, partial(session.cancel_safe, timeout=CANCEL_S), settle)
 
     def damage(self) -> str:
         """Pages with a wrong checksum that were met since the server started, where it has
