@@ -128,8 +128,8 @@ def test_a_server_that_hangs_in_mid_rung_ends_the_rung(server: PostgresServer) -
 
 
 def stalled(server: PostgresServer, stall: Callable[[], None]) -> Rung:
-    """A rung of 8 s in which something happens to the server for 5 s."""
-    ladder = {"window": "8s", "warm_up": "1s", "checkpoints": 0}
+    """A rung of 12 s in which something happens to the server for 5 s."""
+    ladder = {"window": "12s", "warm_up": "1s", "checkpoints": 0}
     short = Plan.model_validate(
         {**PLAN.model_dump(), "meters": ["log_writes", "waits"], "ladder": ladder}
     )
