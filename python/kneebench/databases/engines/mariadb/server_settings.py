@@ -140,10 +140,10 @@ def complaint(launch: Launch, settings: Mapping[str, str]) -> str:
         given = (f"--defaults-file={folder}/{SETTINGS_FILE}", "--verbose", "--help")
         command, more = launch.command(launch.build.program, *given, reach=())
         done = subprocess.run(command, capture_output=True, text=True, check=False, **more)
-    return _words(done.stderr) if done.returncode else ""
+    return words_of(done.stderr) if done.returncode else ""
 
 
-def _words(stderr: str) -> str:
+def words_of(stderr: str) -> str:
     """The server's errors, without times and thread numbers."""
     lines = [line.partition("[ERROR]")[2].strip() for line in stderr.splitlines()]
     said = [line.removeprefix("/usr/sbin/mariadbd: ") for line in lines if line]
