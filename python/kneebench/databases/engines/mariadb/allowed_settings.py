@@ -17,14 +17,18 @@ PLACES = (
     *("innodb_temp_data_file_path", "innodb_undo_directory", "log_basename", "log_bin_index"),
     *("log_error", "pid_file", "plugin_dir", "plugin_load", "plugin_load_add", "relay_log"),
     *("secure_file_priv", "slave_load_tmpdir", "slow_query_log_file", "tmpdir", "innodb_tmpdir"),
+    *("early_plugin_load", "innodb_directories", "innodb_doublewrite_dir", "replica_load_tmpdir"),
+    "innodb_temp_tablespaces_dir",
 )
-"""Where a server's files lie, and what it runs."""
+"""Where a server's files lie, and what it runs; of MySQL too."""
 DOORS = (
     *("bind_address", "port", "extra_port", "skip_networking", "socket", "user"),
-    *("skip_grant_tables", "bootstrap", "wsrep_on", "wsrep_provider"),
+    *("skip_grant_tables", "bootstrap", "wsrep_on", "wsrep_provider", "initialize"),
+    *("admin_address", "admin_port", "mysqlx", "mysqlx_bind_address", "mysqlx_port"),
+    "mysqlx_socket",
 )
 """Where it listens, and who may enter."""
-BEGINNINGS = ("general_log", "lc_messages", "log_bin", "slow_query_log")
+BEGINNINGS = ("general_log", "innodb_doublewrite", "lc_messages", "log_bin", "slow_query_log")
 """Settings of their own, although longer names of the above begin so."""
 PREFIXES = ("autoset_", "disable_", "enable_", "loose_", "maximum_", "skip_")
 """The server takes a setting's name after these too."""
@@ -47,8 +51,8 @@ def fault(settings: Mapping[str, object]) -> tuple[str, str] | None:
     >>> fault({"innodb_io_capacity": 4000})
     >>> fault({"datadir": "/srv/theirs"})[1]
     'another setting: kneebench sets the paths and the address of a managed server'
-    >>> [fault(one)[0] for one in ({"skip-networkin": 0}, {"log_bin": "../theirs"})]
-    ['skip-networkin', 'log_bin']
+    >>> [fault(one)[0] for one in ({"skip-networkin": 0}, {"log_bin": "../a"}, {"mysqlx": 1})]
+    ['skip-networkin', 'log_bin', 'mysqlx']
     """
     for name, value in settings.items():
         if not NAME.fullmatch(name):
