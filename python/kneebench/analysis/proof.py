@@ -99,9 +99,7 @@ def proved(found: Bottleneck, proof: Proof | None) -> Bottleneck:
         return found
     resource = BY_KEY.get(found.resource)
     own = [one for one in proof.relieved if resource and one.relief in resource.reliefs]
-    verdict = (
-        {"verdict": own[0].verdict, "gain": own[0].gain, "relief": own[0].relief} if own else {}
-    )
+    verdict = {"verdict": own[0].verdict, "gain": own[0].gain} if own else {}
     said = [one.sentence for one in proof.relieved]
     said += [f"Not tried: {relief} ({why})." for relief, why in proof.impossible.items()]
     sentence = found.sentence
