@@ -209,10 +209,10 @@ BAD = {
         "one of: engine, settings, restore",
     ),
     "a build of an engine that has external servers alone": (
-        'database.engine = "mysql"\ndatabase.bin_dir = "x"\nstorages.a.url = "mysql://me@db/x"',
+        'database.engine = "sqlserver"\ndatabase.bin_dir = "x"\nstorages.a.url = "mssql://a@b/x"',
         2,
         "database.bin_dir",
-        "one of: engine, settings, restore, url, restore_command",
+        "one of: engine, settings, restore",
     ),
     "a memory limit of an external server": (
         'storages.a.url = "postgresql://me@db/x"\ndatabase.memory = "1GiB"',
