@@ -376,12 +376,6 @@ def test_the_base_image_has_the_version_of_the_server_without_what_old_replicas_
     assert version.startswith(f"{recipe.version}-MariaDB")
 
 
-def test_an_engine_that_kneebench_does_not_start_needs_a_url() -> None:
-    given = {"database": {"engine": "sqlserver"}, "storages": {"here": {}}}
-    with pytest.raises(ValueError, match="a url: this engine has no managed servers"):
-        Plan.model_validate(given)
-
-
 def test_a_url_of_mysql_names_mysql() -> None:
     database = {"engine": "mysql", "url": "mariadb://me@db/x"}
     with pytest.raises(ValueError, match="mysql://user@host"):
