@@ -15,7 +15,7 @@ from math import exp, log, log1p
 
 from kneebench.analysis.drift import FLOOR
 from kneebench.analysis.estimate import scatter, student_t
-from kneebench.analysis.final_estimates import quotient, short
+from kneebench.analysis.final_estimates import inverse, quotient, short
 from kneebench.analysis.knee import knee, place
 from kneebench.analysis.knee_fit import LOWER, throughput_share, users_interval
 from kneebench.analysis.power import AT_RATE, PER_NOPM
@@ -389,8 +389,7 @@ def _turned(results: Results, found: Comparison) -> Comparison:
     ratio, both = found.ratio, (climbs[found.baseline], climbs[found.configuration])
     if ratio.low <= 0:
         return found
-    ends = {"value": 1 / ratio.value, "low": 1 / ratio.high, "high": 1 / ratio.low}
-    return stated(*both, NOPM, ratio.model_copy(update=ends), found.doubt)
+    return stated(*both, NOPM, inverse(ratio), found.doubt)
 
 
 def _ratio(results: Results, climb: Climb, against: Climb) -> Estimate | None:

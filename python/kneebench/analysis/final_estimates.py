@@ -50,6 +50,12 @@ def ratio_of_pairs(pairs: Pairs, pick: Pick) -> Estimate:
     return paired_ratio([pick(rung) for rung in of], [pick(rung) for rung in to])
 
 
+def inverse(of: Estimate) -> Estimate:
+    """The ratio the other way round; its interval is above 0."""
+    ends = {"value": 1 / of.value, "low": 1 / of.high, "high": 1 / of.low}
+    return of.model_copy(update=ends)
+
+
 def quotient(of: Estimate, to: Estimate) -> Estimate:
     """The ratio of two estimates that were not measured in turn: both half-widths count.
 

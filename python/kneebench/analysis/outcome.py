@@ -255,9 +255,9 @@ class Weight(NamedTuple):
     @property
     def matters(self) -> bool:
         """Whether it may be what the comparison shows."""
-        whole = abs(log(self.nopm_ratio))
         if self.phase == "fixed_rate":  # NOPM are the same by the plan
             return False
+        whole = abs(log(self.nopm_ratio))
         return self.quantity == LOG and log(self.times) > max(log(MOST), whole)
 
     @property

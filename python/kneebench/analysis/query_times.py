@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from kneebench.analysis.comparison import base_climbs, pairs_of, widened
 from kneebench.analysis.estimate import estimate, paired_ratio
+from kneebench.analysis.final_estimates import inverse
 from kneebench.analysis.power import power_w
 from kneebench.analysis.wording import (
     FEW_NAMES,
@@ -324,9 +325,7 @@ class Compared(NamedTuple):
     @property
     def turned(self) -> Compared:
         """The other one over this one."""
-        found = self.ratio
-        ends = {"value": 1 / found.value, "low": 1 / found.high, "high": 1 / found.low}
-        return Compared(self.base, self.climb, found.model_copy(update=ends))
+        return Compared(self.base, self.climb, inverse(self.ratio))
 
 
 def compared(results: Results) -> dict[str, Compared]:

@@ -226,7 +226,7 @@ class QueryPasses:
         elif cold and self._latest.get(of) != streams:
             self._run_unmeasured(own, streams)
         elif not cold and of not in self._latest:
-            self._run_unmeasured(own, self._asked.streams(1)[:1])
+            self._run_unmeasured(own, [self._asked.stream(1)])
 
     def _run_unmeasured(self, own: QueryServer, streams: Streams) -> None:
         """Run queries that are not measured."""

@@ -81,8 +81,8 @@ class RunningStreams:
             return tuple(map(_with_plain_rows, found))
 
     def close(self) -> None:
-        """Cancel until every stream has ended: each goes on with its next query. One that does not
-        end is left to its session, which is closed next.
+        """Cancel until every stream has ended: each goes on with its next query. Whoever opened the
+        sessions closes them next, which ends a stream that ignores this.
         """
         until_s = time.monotonic() + CANCEL_S
         while wait(self._running, 0.0).not_done and time.monotonic() < until_s:

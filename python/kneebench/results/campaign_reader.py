@@ -103,14 +103,14 @@ def with_rungs(
     require_climbs(folder, campaign, kept.values(), rungs)
     planned = _planned(plan, [*kept, *(rung.order.configuration for rung in rungs)])
     configurations = planned | {id_: climb.configuration for id_, climb in kept.items()}
-    final_checks = _conditions(folder, allowance)
+    final_checks, class_limits = _conditions(folder, allowance), _class_limits(campaign)
     climbs = tuple(
         with_quoted_load(
             _climb(kept.get(id_), configuration, rungs).model_copy(
                 update={
                     "label": campaign.label,
                     "limits": plan.storages.get(configuration.storage, PlannedStorage()).limits,
-                    "class_limits": _class_limits(campaign, configuration),
+                    "class_limits": class_limits.get(configuration.storage, {}),
                     "noise_floor": campaign.noise_floor,
                     "raw": _raw(campaign, configuration),
                     "final_checks": final_checks.get(id_, {}),
@@ -192,15 +192,17 @@ def _raw(campaign: Campaign, configuration: Configuration) -> RawStorage | None:
     )
 
 
-def _class_limits(campaign: Campaign, configuration: Configuration) -> dict[str, int]:
-    """Those of the emulated drives of the configuration's storage; none if another version wrote
-    the plan and it is no longer valid.
+def _class_limits(campaign: Campaign) -> dict[str, dict[str, int]]:
+    """Those of the emulated drives of each storage; none if another version wrote the plan and it
+    is no longer valid.
     """
+    if not campaign.emulated:
+        return {}
     try:
-        storage = study_of(campaign).storages.get(configuration.storage)
+        storages = study_of(campaign).storages
     except KneebenchError:
         return {}
-    return device_limits(storage) if storage else {}
+    return {name: device_limits(one) for name, one in storages.items()}
 
 
 def of_last_climb(rungs: Iterable[Rung]) -> tuple[Rung, ...]:

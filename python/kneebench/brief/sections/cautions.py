@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from kneebench import units
 from kneebench.analysis.answers import OUTSIDE, caveats
-from kneebench.analysis.io_evidence import of_the_data
+from kneebench.analysis.io_evidence import REACHED, of_the_data
 from kneebench.analysis.knee import quoted_rungs
 from kneebench.analysis.knee_readings import KneeReadings
 from kneebench.analysis.raw_share import NEAR
@@ -104,9 +104,6 @@ def _memory_backed(view: ViewModel) -> Iterator[str]:
 #
 # What the programs of emulated drives reach depends on the CPU. Where a volume without a database
 # stays below the limit of its class, the emulation is the limit, and the class says nothing.
-
-REACHED = 0.9
-"""Share of the class's limit from which it is reached: a throttle never lets all of it through."""
 
 
 def emulation_limits(view: ViewModel) -> Iterator[str]:

@@ -16,12 +16,11 @@ from kneebench.databases.engines.mariadb import image as images
 from kneebench.databases.engines.mariadb.allowed_settings import setting_bytes
 from kneebench.databases.engines.mariadb.builds import find_build, server_account
 from kneebench.databases.engines.mariadb.footprint import cache_bytes
-from kneebench.databases.engines.mariadb.image import DATABASE, configure
+from kneebench.databases.engines.mariadb.image import DATABASE
 from kneebench.databases.engines.mariadb.launcher import (
     KIND,
     LOG,
     TEMPORARY,
-    Launch,
     MariadbFiles,
     RunningMariadb,
     run_bootstrap,
@@ -73,25 +72,41 @@ class OwnMariadb(OwnServers):
         users_address=users_address,
         database=DATABASE,
     )
+    configure = staticmethod(images.configure)
+    """Writes the option file."""
 
-    def put_in_place(self, restored: Restore, launch: Launch) -> MariadbFiles:
+    def put_in_place(self, restored: Restore, launch: Any) -> MariadbFiles:
         """The files from the image, with a log of the size that the settings say."""
         settings = self.settings_for(restored.prepared.resources)
-        files = put_in_place(restored, self.how, settings, self.account, configure)
-        make_log(launch, files)
+        files = put_in_place(restored, self.how, settings, self.account, self.configure)
+        self.make_log(launch, files)
         with contextlib.ExitStack() as opened:
             parts = [opened.enter_context(Folder.at(place)) for place in dict.fromkeys(files)]
             source = restored.image.opened(opened)
             settle(source, parts, warm=self.table.page_cache == "warm")
         return files
 
+    def make_log(self, launch: Any, files: MariadbFiles) -> None:
+        """Have the server make its log in the size of its settings, then write every block of it
+        once.
+
+        A new log is allocated and not written: until the server has come round once, each commit
+        would also pay for a change of the file system. In memory nothing is to be paid.
+        """
+        run_bootstrap(launch, files, "", f"cannot make the log in {files.log}")
+        write_once(launch, files.log / LOG_FILE, KIND)
+
     def running(
-        self, launch: Launch, files: MariadbFiles
+        self, launch: Any, files: MariadbFiles
     ) -> contextlib.AbstractContextManager[RunningMariadb]:
         return running_server(launch, files, self.journal)
 
+    def log_of(self, files: MariadbFiles) -> Path:
+        """The directory of the log's files alone."""
+        return files.log
+
     def asked(self, files: MariadbFiles, **what: Any) -> MariadbServer:
-        process = what.pop("process")._replace(log=files.log)
+        process = what.pop("process")._replace(log=self.log_of(files))
         return MariadbServer(**what, process=process, schema=schema_of(self.plan.workload))
 
 
@@ -139,16 +154,6 @@ def _move(data: Folder, name: str, target: Folder) -> None:
     with data.inner(name) as source:
         duplicate(source, target, "copy", lambda event: None)
         empty(source)
-
-
-def make_log(launch: Launch, files: MariadbFiles) -> None:
-    """Have the server make its log in the size of its settings, then write every block of it once.
-
-    A new log is allocated and not written: until the server has come round once, each commit would
-    also pay for a change of the file system. In memory nothing is to be paid.
-    """
-    run_bootstrap(launch, files, "", f"cannot make the log in {files.log}")
-    write_once(launch, files.log / LOG_FILE, KIND)
 
 
 def write_once(launch: launching.Launch[Any], file: Path, kind: ServerKind) -> None:

@@ -103,12 +103,17 @@ def configure(data: Folder, settings: Mapping[str, str], account: Account | None
     data.put(SETTINGS_FILE, settings_text(settings), account and account.owner)
 
 
-def make_cluster(launch: Launch, data: Folder) -> None:
-    """Make an empty server in a directory of the account's that has its option file."""
+def make_directories(account: Account | None, data: Folder) -> None:
+    """Those of tables, log and temporary files, the account's."""
     for name in (FILES, LOG, TEMPORARY):
         with data.make(name) as made:
-            if launch.account:
-                launch.account.owns(made.handle)
+            if account:
+                account.owns(made.handle)
+
+
+def make_cluster(launch: Launch, data: Folder) -> None:
+    """Make an empty server in a directory of the account's that has its option file."""
+    make_directories(launch.account, data)
     statements = f"CREATE DATABASE mysql;\nUSE mysql;\n{system_tables(launch.build)}\n{ACCESS}"
     run_bootstrap(
         launch, MariadbFiles.within(data.path), statements, f"cannot make a database in {data.path}"

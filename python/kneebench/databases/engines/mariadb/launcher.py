@@ -8,9 +8,9 @@ import contextlib
 import re
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import pymysql
 
@@ -124,29 +124,59 @@ class RunningMariadb(ServerProcess):
             raise self.lost(what, str(getattr(error, "seen", error)), report) from error
 
 
+RunningOf = TypeVar("RunningOf", bound=RunningMariadb)
+
+
 @contextlib.contextmanager
 def running_server(
     launch: Launch, files: MariadbFiles, journal: Journal, *, keep: bool = False
 ) -> Iterator[RunningMariadb]:
-    """A server over these files, answering; stopped at the end.
+    """A server over these files, answering; stopped at the end. Raises what `serving` raises."""
+    more = options(launch.listening) if launch.listening else []
+    command = server_command(launch, files, *more)
+    with serving(RunningMariadb, command, launch, files, journal, keep=keep) as server:
+        yield server
+
+
+@contextlib.contextmanager
+def serving(
+    running: Callable[[subprocess.Popen[bytes], Any, Journal], RunningOf],
+    command: tuple[list[str], dict[str, Any]],
+    launch: launching.Launch[Any],
+    files: MariadbFiles,
+    journal: Journal,
+    *,
+    keep: bool,
+) -> Iterator[RunningOf]:
+    """The server of a command over these files, answering; stopped at the end. `running`: what is
+    known of its process.
 
     Raises PlanError for settings that it refuses, KneebenchError where it ends or does not answer
     in time.
     """
     socket = socket_folder(launch.runtime) / SOCKET
     require_free(files.data, socket)
-    more = options(launch.listening) if launch.listening else []
-    server = RunningMariadb(launch.start(*server_command(launch, files, *more)), launch, journal)
+    server = running(launch.start(*command), launch, journal)
     with answering(server, files.data, journal, keep=keep):
         yield server
-    socket.unlink(missing_ok=True)  # of a server that was killed
+    for left in (socket, socket.with_name(f"{SOCKET}.lock")):  # of a server that was killed
+        left.unlink(missing_ok=True)
 
 
 def run_bootstrap(launch: Launch, files: MariadbFiles, statements: str, what: str) -> None:
     """Run statements on the files: the server starts, listens nowhere, and ends in good order.
     `what`: for the error where it does not.
     """
-    command, more = server_command(launch, files, "--bootstrap")
+    run_once(server_command(launch, files, "--bootstrap"), KIND, what, statements)
+
+
+def run_once(
+    given: tuple[list[str], dict[str, Any]], kind: ServerKind, what: str, statements: str = ""
+) -> None:
+    """Run a server that ends by itself. `statements`: its input; `what`: for the error where it
+    fails.
+    """
+    command, more = given
     more.pop("stdin", None)
     done = subprocess.run(
         command, input=statements, capture_output=True, text=True, check=False, **more
@@ -154,7 +184,7 @@ def run_bootstrap(launch: Launch, files: MariadbFiles, statements: str, what: st
     if done.returncode != 0:
         words = " / ".join(done.stderr.strip().splitlines()[-6:])[-800:]
         do = "correct what the server's words name, then run again"
-        raise KIND.ended_early(what, words or f"exit code {done.returncode}", words, do)
+        raise kind.ended_early(what, words or f"exit code {done.returncode}", words, do)
 
 
 # A server that also listens for users on other machines: its options, and their accounts.

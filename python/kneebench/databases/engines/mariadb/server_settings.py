@@ -25,10 +25,12 @@ import subprocess
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from kneebench.databases.engines.mariadb.allowed_settings import named
 from kneebench.databases.engines.mariadb.footprint import GIB, MIB, cache_bytes, log_bytes
 from kneebench.databases.engines.mariadb.launcher import SETTINGS_FILE, Launch
+from kneebench.databases.managed import launching
 from kneebench.databases.managed.directory_findings import Machine
 from kneebench.lab.folder import Folder
 from kneebench.plan.database_plan import DatabasePlan
@@ -126,24 +128,28 @@ def _quoted(value: str) -> str:
 
 
 def complaint(launch: Launch, settings: Mapping[str, str]) -> str:
-    """The server's message on settings that it refuses; empty if it accepts them.
+    """The server's message on settings that it refuses; empty if it accepts them."""
+    return refused(launch, settings_text(settings), "--verbose", "--help")
 
-    Starts no server.
+
+def refused(launch: launching.Launch[Any], text: str, *checking: str) -> str:
+    """What the server says of an option file that it refuses, given options by which it looks at
+    that and starts nothing; empty where it takes it.
     """
     with (
         tempfile.TemporaryDirectory(prefix="settings-", dir=launch.runtime) as folder,
         Folder.at(Path(folder)) as opened,
     ):
-        opened.put(SETTINGS_FILE, settings_text(settings), launch.account and launch.account.owner)
+        opened.put(SETTINGS_FILE, text, launch.account and launch.account.owner)
         if launch.account:
             launch.account.passes(opened.handle)
-        given = (f"--defaults-file={folder}/{SETTINGS_FILE}", "--verbose", "--help")
-        command, more = launch.command(launch.build.program, *given, reach=())
+        given = (f"--defaults-file={folder}/{SETTINGS_FILE}", *checking)
+        command, more = launch.command(launch.build.server, *given, reach=())
         done = subprocess.run(command, capture_output=True, text=True, check=False, **more)
-    return words_of(done.stderr) if done.returncode else ""
+    return _words(done.stderr) if done.returncode else ""
 
 
-def words_of(stderr: str) -> str:
+def _words(stderr: str) -> str:
     """The server's errors, without times and thread numbers."""
     lines = [line.partition("[ERROR]")[2].strip() for line in stderr.splitlines()]
     said = [line.removeprefix("/usr/sbin/mariadbd: ") for line in lines if line]

@@ -5,27 +5,17 @@ URL, asked as MariaDB is.
 from __future__ import annotations
 
 import contextlib
-from typing import Any
+from pathlib import Path
 
 from kneebench.databases.engine import Engine
-from kneebench.databases.engines.mariadb.allowed_settings import setting_bytes
-from kneebench.databases.engines.mariadb.builds import server_account
-from kneebench.databases.engines.mariadb.engine import put_in_place, write_once
-from kneebench.databases.engines.mariadb.footprint import cache_bytes
-from kneebench.databases.engines.mariadb.image import DATABASE
-from kneebench.databases.engines.mariadb.launcher import MariadbFiles, users_address
-from kneebench.databases.engines.mariadb.query_schema import schema_of
+from kneebench.databases.engines.mariadb.engine import OwnMariadb, write_once
+from kneebench.databases.engines.mariadb.launcher import MariadbFiles
 from kneebench.databases.engines.mariadb.remote import RemoteMariadb
-from kneebench.databases.engines.mariadb.server import MariadbServer
-from kneebench.databases.engines.mariadb.server_address import SOCKET
 from kneebench.databases.engines.mariadb.versions import Product
 from kneebench.databases.engines.mysql import image as images
 from kneebench.databases.engines.mysql.builds import find_build
 from kneebench.databases.engines.mysql.launcher import KIND, Launch, RunningMysql, running_server
 from kneebench.databases.engines.mysql.server_settings import LOG, complaint, rules
-from kneebench.databases.managed.copying import settle
-from kneebench.databases.managed.engine import OwnKind, OwnServers, Restore
-from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
 from kneebench.plan.database_plan import DatabasePlan
 
@@ -40,48 +30,32 @@ def open_engine(plan: DatabasePlan, journal: Journal) -> Engine:
     return OwnMysql(plan, journal)
 
 
-class OwnMysql(OwnServers):
+class OwnMysql(OwnMariadb):
     """Servers that we start and stop."""
 
-    own = OwnKind(
-        "MySQL",
-        SOCKET,
-        LOG,
-        "innodb_buffer_pool_size",
+    own = OwnMariadb.own._replace(
+        engine="MySQL",
+        log_setting=LOG,
         find_build=find_build,
-        find_account=server_account,
         recipe_of=images.recipe_of,
         fixed=images.fixed,
         rules=rules,
-        cache_bytes=cache_bytes,
-        setting_bytes=setting_bytes,
         complaint=complaint,
         fill=images.fill,
-        users_address=users_address,
-        database=DATABASE,
     )
+    configure = staticmethod(images.configure)
 
-    def put_in_place(self, restored: Restore, launch: Launch) -> MariadbFiles:
-        """The files from the image, with a log of the size that the settings say: the server makes
-        its files and ends again, and every block of them is written once.
-        """
-        settings = self.settings_for(restored.prepared.resources)
-        files = put_in_place(restored, self.how, settings, self.account, images.configure)
+    def make_log(self, launch: Launch, files: MariadbFiles) -> None:
+        """By a start of its own: there is no --bootstrap."""
         with running_server(launch, files, self.journal):
             pass
-        for file in sorted((files.log / REDO).iterdir()):
+        for file in sorted(self.log_of(files).iterdir()):
             write_once(launch, file, KIND)
-        with contextlib.ExitStack() as opened:
-            parts = [opened.enter_context(Folder.at(place)) for place in dict.fromkeys(files)]
-            source = restored.image.opened(opened)
-            settle(source, parts, warm=self.table.page_cache == "warm")
-        return files
 
     def running(
         self, launch: Launch, files: MariadbFiles
     ) -> contextlib.AbstractContextManager[RunningMysql]:
         return running_server(launch, files, self.journal)
 
-    def asked(self, files: MariadbFiles, **what: Any) -> MariadbServer:
-        process = what.pop("process")._replace(log=files.log / REDO)
-        return MariadbServer(**what, process=process, schema=schema_of(self.plan.workload))
+    def log_of(self, files: MariadbFiles) -> Path:
+        return files.log / REDO

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from kneebench.databases.engines.mariadb.image import DATABASE
+from kneebench.databases.engines.mariadb.image import DATABASE, make_directories
 from kneebench.databases.engines.mariadb.launcher import (
-    FILES,
-    LOG,
     SETTINGS_FILE,
-    TEMPORARY,
     MariadbFiles,
 )
 from kneebench.databases.engines.mariadb.query_schema import schema_of
@@ -65,10 +62,7 @@ def fill(
     """The data directory of a server that has loaded the rows and was shut down."""
     files, hurried = MariadbFiles.within(data), loading(settings)
     with place.inner(DATA) as made:
-        for name in (FILES, LOG, TEMPORARY):
-            with made.make(name) as part:
-                if launch.account:
-                    launch.account.owns(part.handle)
+        make_directories(launch.account, made)
         configure(made, hurried, launch.account)
         initialize(launch, files, f"cannot make a database in {data}")
         with running_server(launch, files, journal, keep=True) as server:

@@ -13,11 +13,12 @@ from kneebench.databases.engines.mariadb.launcher import (
     SETTINGS_FILE,
     MariadbFiles,
     RunningMariadb,
+    run_once,
+    serving,
 )
 from kneebench.databases.engines.mariadb.server_address import SOCKET, MariadbAddress
 from kneebench.databases.engines.mysql.builds import MysqlBuild
 from kneebench.databases.managed import launching
-from kneebench.databases.managed.launching import answering, require_free
 from kneebench.databases.managed.runtime import socket_folder
 from kneebench.databases.managed.server_process import ServerKind
 from kneebench.lab.journal import Journal
@@ -67,25 +68,12 @@ class RunningMysql(RunningMariadb):
 def running_server(
     launch: Launch, files: MariadbFiles, journal: Journal, *, keep: bool = False
 ) -> Iterator[RunningMysql]:
-    """A server over these files, answering; stopped at the end.
-
-    Raises PlanError for settings that it refuses, KneebenchError where it ends or does not answer
-    in time.
-    """
-    socket = socket_folder(launch.runtime) / SOCKET
-    require_free(files.data, socket)
-    server = RunningMysql(launch.start(*server_command(launch, files)), launch, journal)
-    with answering(server, files.data, journal, keep=keep):
+    """A server over these files, answering; stopped at the end. Raises what `serving` raises."""
+    command = server_command(launch, files)
+    with serving(RunningMysql, command, launch, files, journal, keep=keep) as server:
         yield server
-    for left in (socket, socket.with_name(f"{SOCKET}.lock")):  # of a server that was killed
-        left.unlink(missing_ok=True)
 
 
 def initialize(launch: Launch, files: MariadbFiles, what: str) -> None:
     """Make an empty server: the tables of its dictionary, and its only account."""
-    command, more = server_command(launch, files, "--initialize-insecure")
-    done = subprocess.run(command, capture_output=True, text=True, check=False, **more)
-    if done.returncode != 0:
-        words = " / ".join(done.stderr.strip().splitlines()[-6:])[-800:]
-        do = "correct what the server's words name, then run again"
-        raise KIND.ended_early(what, words or f"exit code {done.returncode}", words, do)
+    run_once(server_command(launch, files, "--initialize-insecure"), KIND, what)

@@ -6,17 +6,12 @@ MariaDB; a plan that sets log_bin has it beside the tables.
 
 from __future__ import annotations
 
-import subprocess
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 
 from kneebench.databases.engines.mariadb import server_settings as mariadb
 from kneebench.databases.engines.mariadb.footprint import GIB, MIB
-from kneebench.databases.engines.mariadb.launcher import SETTINGS_FILE
 from kneebench.databases.engines.mysql.launcher import Launch
 from kneebench.databases.managed.directory_findings import Machine
-from kneebench.lab.folder import Folder
 from kneebench.plan.database_plan import DatabasePlan
 
 LOG = "innodb_redo_log_capacity"
@@ -56,17 +51,5 @@ def settings_text(settings: Mapping[str, str]) -> str:
 
 
 def complaint(launch: Launch, settings: Mapping[str, str]) -> str:
-    """The server's message on settings that it refuses; empty if it accepts them. It validates them
-    and starts nothing.
-    """
-    with (
-        tempfile.TemporaryDirectory(prefix="settings-", dir=launch.runtime) as folder,
-        Folder.at(Path(folder)) as opened,
-    ):
-        opened.put(SETTINGS_FILE, settings_text(settings), launch.account and launch.account.owner)
-        if launch.account:
-            launch.account.passes(opened.handle)
-        given = (f"--defaults-file={folder}/{SETTINGS_FILE}", "--validate-config")
-        command, more = launch.command(launch.build.program, *given, reach=())
-        done = subprocess.run(command, capture_output=True, text=True, check=False, **more)
-    return mariadb.words_of(done.stderr) if done.returncode else ""
+    """The server's message on settings that it refuses; empty if it accepts them."""
+    return mariadb.refused(launch, settings_text(settings), "--validate-config")
