@@ -13,7 +13,7 @@ from kneebench.databases.engines.mariadb.blocked import end_stuck
 from kneebench.databases.engines.mariadb.error_hints import error_hint
 from kneebench.databases.engines.mariadb.properties import error_class
 from kneebench.databases.engines.mariadb.remote import RemoteMariadb
-from kneebench.databases.engines.mariadb.rights import obstacles, rights
+from kneebench.databases.engines.mariadb.rights import NEEDED, obstacles, rights
 from kneebench.databases.engines.mariadb.server import METERS, MariadbReadings
 from kneebench.databases.engines.mariadb.session import is_lost
 from kneebench.databases.engines.mariadb.settings_in_force import in_force, log_calls, log_is_mapped
@@ -169,13 +169,13 @@ OURS = ("kneebench_image_1", "kneebench_work_1")
 def test_a_grant_with_a_pattern_is_none_where_the_server_takes_it_literally() -> None:
     process = "GRANT PROCESS ON *.* TO `bench`@`%`"
     session = DocumentedMysql().answer("SHOW GRANTS", [(PATTERN,), (process,)])
-    assert list(rights(session, "db", OURS, literally=False)) == []
-    [lacking] = rights(session, "db", OURS, literally=True)
+    assert list(rights(session, "db", OURS, NEEDED, literally=False)) == []
+    [lacking] = rights(session, "db", OURS, NEEDED, literally=True)
     assert lacking.do == "; ".join(
         f"GRANT ALL PRIVILEGES ON `{name}`.* TO 'bench'@'%'" for name in OURS
     )
     session.answer("SHOW GRANTS", [(process,)])
-    [lacking] = rights(session, "db", OURS, literally=False)
+    [lacking] = rights(session, "db", OURS, NEEDED, literally=False)
     assert lacking.do == r"GRANT ALL PRIVILEGES ON `kneebench\_%`.* TO 'bench'@'%'"
 
 

@@ -16,7 +16,7 @@ import contextlib
 import random
 import tempfile
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from functools import cached_property, partial
 from pathlib import Path
@@ -28,17 +28,18 @@ from kneebench.campaign.power import measure_idle
 from kneebench.campaign.profiled import profile_storage
 from kneebench.campaign.restored import Context, disturbed_by, with_tries
 from kneebench.databases.engine import Restarts, Server
-from kneebench.databases.tproc_h.answers import Reference, Rows, difference
+from kneebench.databases.tproc_h.answers import ADDED_UP, Reference, Rows, difference, sums
 from kneebench.databases.tproc_h.parameters import drawn
 from kneebench.databases.tproc_h.queries import queries
 from kneebench.databases.tproc_h.refresh import DELETE, INSERT, refresh
+from kneebench.databases.tproc_h.tables import TABLES
 from kneebench.lab.journal import Journal
 from kneebench.ladder.climb import climb, measure_orders
 from kneebench.ladder.rounds import in_turn
 from kneebench.ladder.steps import Climbed
 from kneebench.measurement.queries import AskedQuery, Streams, measure_streams, texts_of
 from kneebench.measurement.rung_runner import described
-from kneebench.measurement.streams import QueryText
+from kneebench.measurement.streams import Answered, QueryText
 from kneebench.plan.workload import Workload
 from kneebench.records import REFRESH, Climb, Configuration, Event, Order, Phase, Rung
 from kneebench.units import time
@@ -49,7 +50,11 @@ BESIDE_REFRESH = (
     "answers of streams were not compared: they depend on when the refresh functions beside them"
     " changed rows"
 )
+OWN_TABLES = "the tables are the user's own, with their keys, partitions and storage engine"
+OTHER_ROWS = "answers were not compared with DuckDB's: on {}, {} has other rows than dbgen's"
 UNCHECKED = "answers were not compared with DuckDB's: the scale exceeds {:g}"
+Texts = Sequence[tuple[QueryText, ...]]
+"""Of streams."""
 
 
 class QueryServer:
@@ -99,6 +104,8 @@ class QueryPasses:
             }
             if not self._asked.checked:
                 context.store.put_note(UNCHECKED.format(CHECKED_SCALE))
+            if self._plan.database.has_schema:
+                self._compare_rows(servers)
             if self._asked.unjudged:
                 context.store.put_note(BESIDE_REFRESH)
             for one, own in servers.items():
@@ -122,6 +129,14 @@ class QueryPasses:
             own = stack.enter_context(QueryServer(start))
             context.store.put_settings(one, (*own.server.settings, *kernel))
             yield own
+
+    def _compare_rows(self, servers: Mapping[Configuration, QueryServer]) -> None:
+        """Of the user's own tables: answers are compared where their rows are dbgen's."""
+        context, asked = self.context, self._asked
+        context.store.put_note(OWN_TABLES)
+        for one, own in servers.items():
+            if other := asked.other_rows(partial(self._answers, own)):
+                context.store.put_note(OTHER_ROWS.format(one.name, other))
 
     def _passes(self, servers: Mapping[Configuration, QueryServer]) -> None:
         """Passes until the comparison is as precise as the plan wants."""
@@ -230,12 +245,16 @@ class QueryPasses:
 
     def _run_unmeasured(self, own: QueryServer, streams: Streams) -> None:
         """Run queries that are not measured."""
-        instruments, texts = self.context.machine.instruments, texts_of(streams)
+        self._answers(own, texts_of(streams))
+
+    def _answers(self, own: QueryServer, texts: Texts) -> Sequence[Answered]:
+        """Those of queries that are not measured."""
+        instruments = self.context.machine.instruments
         with instruments.streams(own.server, texts, self._workload.query_limit) as running:
             running.begin()
             while running.under_way(1.0):
                 pass
-            running.answered()
+            return running.answered()
 
 
 def _phases(number: int, cache: str) -> tuple[Phase, ...]:
@@ -280,6 +299,18 @@ class AskedQueries:
         made = Journal().directory(place, "the rows that answers are compared by")
         opened = closing(Reference(self._workload.scale, self._stack.enter_context(made)))
         return self._stack.enter_context(opened)
+
+    def other_rows(self, run: Callable[[Texts], Sequence[Answered]]) -> str:
+        """The first table whose rows are not dbgen's; empty for none. Then no answer is judged."""
+        if not self.checked:
+            return ""
+        texts = tuple(QueryText(0, (sums(table),)) for table in TABLES)
+        for table, one in zip(TABLES, run([texts]), strict=True):
+            right = self._reference.answer(sums(table))
+            if one.answer is None or difference(one.answer, right, ADDED_UP):
+                self.checked = False
+                return table
+        return ""
 
     def query(self, number: int, of: int) -> AskedQuery:
         """A query as all configurations are asked it in a pass, from 1, or in a stream, from -1

@@ -38,6 +38,10 @@ class Schema(ABC, Generic[SessionOf]):
     """The statement that takes a table's rows from the core."""
     rolls_back: ClassVar[bool] = True
     """Whether users roll back by design."""
+    changed: ClassVar[str] = adopted.CHANGED
+    """What measuring does to the tables of another tool."""
+    installs: ClassVar[bool] = True
+    """Whether users run routines of ours."""
     keyless: ClassVar[bool] = True
     """Whether a table has no primary key."""
     loaded: ClassVar[Sequence[str]] = LARGEST_FIRST
@@ -187,16 +191,18 @@ class Schema(ABC, Generic[SessionOf]):
         """The same on tables that were copied with their keys."""
         self.finish(address, watch)
 
-    def existing_facts(self, warehouses: int) -> dict[str, str]:
+    def existing_facts(self, workload: Workload) -> dict[str, str]:
         """What is known of another tool's schema; changes nothing. Raises PlanError where there is
         none, or one of another size.
         """
-        return adopted.facts(self.database, self.tables(), self.count_warehouses, warehouses)
+        there, count = self.tables(), self.count_warehouses
+        return adopted.facts(self.database, there, count, workload.warehouses)
 
     def existing_findings(self, subject: str, plan: DatabasePlan) -> Iterator[Finding]:
         """What becomes of the user's tables; refused if the plan does not state it. Raises
         PlanError as `existing_facts` does.
         """
-        self.existing_facts(plan.workload.warehouses)
-        stated = plan.database.restore == plan.restore
-        yield from adopted.findings(self.existing(), subject, plan.restore, stated=stated)
+        self.existing_facts(plan.workload)
+        stated, changed = plan.database.restore == plan.restore, self.changed
+        existing, how = self.existing(), plan.restore
+        yield from adopted.findings(existing, subject, how, stated=stated, changed=changed)

@@ -260,19 +260,29 @@ class ExistingSchemaDatabase(ServerDatabase):
     """A database with servers; by URL also with a schema that is there already."""
 
     schema_from: Annotated[
-        Literal["kneebench", "hammerdb"],
+        Literal["kneebench", "hammerdb", "own"],
         Field(
             description=(
                 "Origin of the schema. hammerdb: the TPROC-C schema found at url; restore ="
-                ' "template" measures a copy, "none" changes it. SQL Server: "command" or "none"'
+                ' "template" measures a copy, "none" changes it. SQL Server: "command" or "none".'
+                " own: the TPROC-H tables found at url, whoever made them"
             )
         ),
     ] = "kneebench"
 
     @property
     def has_schema(self) -> bool:
-        """Whether HammerDB made the tables."""
-        return self.schema_from == "hammerdb"
+        """Whether another tool or the user made the tables."""
+        return self.schema_from != "kneebench"
+
+    def check_schema(self, workload: str) -> None:
+        """Raise the rule's error where tables that are there are not said to be those of the
+        workload.
+        """
+        wanted = "own" if workload == "tproc-h" else "hammerdb"
+        if self.schema_from not in ("kneebench", wanted):
+            sentence = f'"kneebench" or "{wanted}" with type = "{workload}"'
+            raise wrong("database", "schema_from", sentence=sentence)
 
     def restored_by(self, urls: Mapping[str, str]) -> str:
         """By URL "auto" is a template, or nothing over HammerDB's schema."""

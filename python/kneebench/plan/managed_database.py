@@ -106,7 +106,8 @@ class ManagedDatabase(ExistingSchemaDatabase):
         self.check_temporary(storages)
         self._check_restore()
         if self.has_schema:
-            raise wrong("database", "schema_from", sentence='"kneebench": "hammerdb" needs a url')
+            sentence = f'"kneebench": "{self.schema_from}" needs a url'
+            raise wrong("database", "schema_from", sentence=sentence)
 
     def check_bare(self, storage: str) -> None:
         """A server that kneebench starts beside one that runs already."""

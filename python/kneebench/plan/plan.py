@@ -20,7 +20,7 @@ from kneebench.engine_properties import engine_properties
 from kneebench.plan.acceptance import Accept
 from kneebench.plan.authors_words import AuthorsWords
 from kneebench.plan.constraints import Constraints, wrong_sizes
-from kneebench.plan.database import Database, kept_commands
+from kneebench.plan.database import Database, existing_schema_table, kept_commands
 from kneebench.plan.durability import Durability
 from kneebench.plan.engine_table import EngineStorage, EngineTable, default_database
 from kneebench.plan.hosts import Hosts
@@ -209,8 +209,8 @@ class Plan(Part):
         for name, database in self.databases_by_name.items():
             with about(name):
                 database.check(self.storages)
-                if database.has_schema and self.workload.type == "tproc-h":
-                    raise wrong("database", "schema_from", sentence='not with type = "tproc-h"')
+                if database.has_schema:
+                    existing_schema_table(database).check_schema(self.workload.type)
         return self
 
     @model_validator(mode="after")

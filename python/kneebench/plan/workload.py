@@ -140,6 +140,11 @@ class Workload(Part):
         return {name: value for name, value in written(self).items() if name not in others}
 
     @property
+    def writes(self) -> bool:
+        """Whether it changes rows."""
+        return self.type == "tproc-c" or self.refresh
+
+    @property
     def asked(self) -> tuple[int, ...]:
         """The numbers of the queries that are run."""
         return self.queries or tuple(range(1, 23))

@@ -28,6 +28,7 @@ from kneebench.analysis.query_times import (
 )
 from kneebench.analysis.quoted_load import climb_end
 from kneebench.analysis.wording import (
+    as_sentence,
     has_interval,
     listed,
     percent,
@@ -57,7 +58,7 @@ def section(view: ViewModel) -> Section | None:
     return Section(
         name="queries",
         title="Queries",
-        sentences=view.campaign.notes,
+        sentences=tuple(map(as_sentence, view.campaign.notes)),
         figures=tuple(drawn),
         tables=(_passes(view, of), *_knees(view), _each(view, each)),
     )

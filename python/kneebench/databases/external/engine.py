@@ -209,6 +209,8 @@ class ExternalServers(ABC, Generic[TableOf, AddressOf, SessionOf, ServerOf]):
                 about="base_image",
             )
         grows = size(climb_bytes - data_bytes)
+        if self.how == "none" and not self.plan.workload.writes:
+            return
         if self.how == "none":
             seen = f"a climb adds up to {grows} to the database, and nothing removes that"
             yield Finding(level="ok", subject=subject, seen=seen)

@@ -334,7 +334,7 @@ class ImageServers(ExternalServers[ExistingSchemaDatabase, AddressOf, SessionOf,
         with self.connected(address) as session:
             schema = self.schema(session)
             if self.foreign:
-                return schema.existing_facts(workload.warehouses)
+                return schema.existing_facts(workload)
             loaded = schema.facts()
         if self.how == "command" and loaded.get("state") == "whole":  # it restores it, used or not
             return {**loaded, "reused": "yes"}
@@ -348,7 +348,7 @@ class ImageServers(ExternalServers[ExistingSchemaDatabase, AddressOf, SessionOf,
         address, watch = restore.address, restore.watch
         if self.how == "template":
             address = stack.enter_context(self.image_at(address).work(watch))
-        elif self.foreign:
+        elif self.foreign and self.schema.installs:
             stack.enter_context(self._beside_theirs(address, watch))
         notes = [UNTOUCHED, *([LEFT] if self.how == "none" else [])]
         notes += [*self.where(restore.configuration).notes, *self._made_ready(address)]

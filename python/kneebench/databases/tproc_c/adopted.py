@@ -54,8 +54,12 @@ def facts(
     return {"reused": "yes", "schema_from": "hammerdb", "warehouses": str(there)}
 
 
-def findings(schema: Existing, subject: str, how: str, *, stated: bool) -> Iterator[Finding]:
-    """What becomes of the user's tables; refused if the plan does not state it."""
+def findings(
+    schema: Existing, subject: str, how: str, *, stated: bool, changed: str = CHANGED
+) -> Iterator[Finding]:
+    """What becomes of the user's tables; refused if the plan does not state it. `changed`: what
+    measuring does to those of a database, and whether they are restored.
+    """
 
     def finding(level: str, seen: str, do: str = "") -> Finding:
         given = {"level": level, "subject": subject, "seen": seen, "do": do}
@@ -67,13 +71,13 @@ def findings(schema: Existing, subject: str, how: str, *, stated: bool) -> Itera
     no_copy, do_for_copy = schema.no_copy
     if how == "none" and not stated:
         do = f'{instead}; or set restore = "none" if they may change'
-        yield finding("refused", CHANGED.format(database, not_restored), do)
+        yield finding("refused", changed.format(database, not_restored), do)
     elif how == "none":
-        yield finding("warning", CHANGED.format(database, not_restored), instead)
+        yield finding("warning", changed.format(database, not_restored), instead)
     elif how == "command":
         restored = "which restore_command restores before each climb, but not after the last"
         do = "run restore_command once more at the end"
-        yield finding("note", CHANGED.format(database, restored), do)
+        yield finding("note", changed.format(database, restored), do)
     elif no_copy:
         yield finding("error", no_copy, do_for_copy)
     else:

@@ -11,14 +11,18 @@ import duckdb
 
 from kneebench._core import Dataset
 from kneebench.databases.tproc_h.rows import plain
-from kneebench.databases.tproc_h.tables import TABLES
+from kneebench.databases.tproc_h.tables import MONEY, TABLES
 
 Rows = Sequence[Sequence[Any]]
+NUMBERS = ("integer", "bigint", MONEY)
+"""Types of columns that are added up."""
 MEMORY = "1GiB"
 """The rest is the measured database's."""
 WITHIN = 1e-6
 """Of two numbers, or of a unit where they are below 1: engines keep other numbers of digits of a
 mean or a share. TPC-H itself allows 1% (2.1.3.5)."""
+ADDED_UP = 1e-10
+"""The same of sums over all rows, which may be of floating point numbers."""
 
 
 class Reference:
@@ -53,9 +57,20 @@ class Reference:
         self._database.close()
 
 
-def difference(found: Rows, right: Rows) -> str:
+def sums(table: str) -> str:
+    """The query whose answer tells a table's rows from others, whatever types its columns have.
+
+    >>> sums("region")
+    'SELECT count(*), sum(r_regionkey) FROM region'
+    """
+    columns = TABLES[table].columns.items()
+    added = [f"sum({name})" for name, of in columns if of in NUMBERS]
+    return f"SELECT {', '.join(['count(*)', *added])} FROM {table}"  # noqa: S608
+
+
+def difference(found: Rows, right: Rows, within: float = WITHIN) -> str:
     """What is wrong with an answer, in words; empty where it is right. Rows that the query leaves
-    in no order may have any.
+    in no order may have any. `within`: how far apart two numbers may be, as a share.
 
     >>> difference([(2, 0.5), (1, "a ")], [(1, "a"), (2, 0.5)])
     ''
@@ -67,7 +82,7 @@ def difference(found: Rows, right: Rows) -> str:
         return f"{rows} in place of {len(right)}"
     ordered = [sorted(map(plain, rows), key=_order) for rows in (found, right)]
     for number, (one, other) in enumerate(zip(*ordered, strict=True), 1):
-        if not all(map(_same, one, other)):
+        if not all(_same(*pair, within) for pair in zip(one, other, strict=True)):
             return f"row {number}: {one} in place of {other}"
     return ""
 
@@ -78,7 +93,7 @@ def _order(row: Sequence[str | float]) -> tuple[list[str], list[float]]:
     return texts, [round(value, 2) for value in row if isinstance(value, float)]
 
 
-def _same(one: str | float, other: str | float) -> bool:
+def _same(one: str | float, other: str | float, within: float) -> bool:
     if isinstance(one, str) or isinstance(other, str):
         return one == other
-    return math.isclose(one, other, rel_tol=WITHIN, abs_tol=WITHIN)
+    return math.isclose(one, other, rel_tol=within, abs_tol=within)

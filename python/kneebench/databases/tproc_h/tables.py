@@ -147,6 +147,8 @@ TABLES = {
     ),
 }
 """In an order in which each refers to earlier ones."""
+SUPPLIERS = 10_000
+"""Rows of the table supplier for each unit of scale."""
 LARGEST_FIRST = (
     *("lineitem", "orders", "partsupp", "part"),
     *("customer", "supplier", "nation", "region"),
@@ -162,6 +164,6 @@ def rows_check(there: int, loaded: int) -> Check:
         seen=f"{there:,}",
         limit=f"{loaded:,}",
         sentence=f"The eight tables have {there:,} rows; {loaded:,} were loaded (limit: equal).",
-        value=there - loaded,
-        limit_value=0,
+        value=there,
+        limit_value=loaded,
     )

@@ -14,7 +14,7 @@ from typing import Any
 from kneebench.databases.engine import ServerAddress
 from kneebench.databases.engines.mariadb.server_address import MariadbAddress
 from kneebench.databases.engines.mariadb.session import MariadbSession
-from kneebench.databases.engines.mariadb.sql_schema import FACTS, MariadbSchema
+from kneebench.databases.engines.mariadb.sql_schema import FACTS, MariadbSchema, columns_of
 from kneebench.databases.loading import Step, take_steps
 from kneebench.databases.schema import MARK
 from kneebench.databases.tproc_h.schema import QueryTables
@@ -55,6 +55,9 @@ class MariadbQuerySchema(QueryTables[MariadbSession], MariadbSchema):
 
     def count(self, table: str) -> Any:
         return self.session.value(COUNT.format(table))
+
+    def columns(self, table: str) -> list[str]:
+        return [name.lower() for name in columns_of(self.session, table)]
 
 
 def _added(table: str) -> list[str]:

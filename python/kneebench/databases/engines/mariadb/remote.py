@@ -5,7 +5,7 @@ What is the same on PostgreSQL is in external/image.py: start reading there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kneebench import units
@@ -14,7 +14,13 @@ from kneebench.databases.engines.mariadb.address import address_of
 from kneebench.databases.engines.mariadb.copies import Copies
 from kneebench.databases.engines.mariadb.footprint import data_bytes
 from kneebench.databases.engines.mariadb.image import recipe_of
-from kneebench.databases.engines.mariadb.rights import obstacles, rights, too_few_connections
+from kneebench.databases.engines.mariadb.rights import (
+    NEEDED,
+    ON_TABLES,
+    obstacles,
+    rights,
+    too_few_connections,
+)
 from kneebench.databases.engines.mariadb.server import MariadbServer
 from kneebench.databases.engines.mariadb.server_address import MariadbAddress
 from kneebench.databases.engines.mariadb.session import LONGEST_S, MariadbSession, connect
@@ -65,7 +71,7 @@ class RemoteMariadb(ImageServers[MariadbAddress, MariadbSession, MariadbServer])
             return self.server_of(address)
         if not address.database:
             use = f'restore = "{self.how}" measures'
-            purpose = "contains HammerDB's schema" if self.foreign else use
+            purpose = "contains the schema" if self.foreign else use
             raise PlanError(
                 f"cannot read the URL {without_passwords(url)}",
                 seen=f"it names no database, which {purpose}",
@@ -123,7 +129,7 @@ class RemoteMariadb(ImageServers[MariadbAddress, MariadbSession, MariadbServer])
             yield Finding(level="warning", subject=subject, seen=words)
         ours = self.image_at(address, session).databases if copied else (address.database,)
         literally = settings.get("partial_revokes") == "ON"
-        yield from rights(session, subject, ours, literally=literally)
+        yield from rights(session, subject, ours, self._needed, literally=literally)
         makes = copied or not self.foreign
         loads = not self.foreign and not self._loaded(session, address)
         keyless = makes and self.schema.keyless
@@ -132,6 +138,15 @@ class RemoteMariadb(ImageServers[MariadbAddress, MariadbSession, MariadbServer])
             warehouses = self.plan.workload.sized_as
             yield from binary_log(settings, subject, warehouses, copied=copied)
         yield from too_few_connections(session, settings, subject, self.plan)
+
+    @property
+    def _needed(self) -> Sequence[str]:
+        """The rights on a database that is used."""
+        if self.schema.installs:
+            return NEEDED
+        if self.foreign and self.how == "none":
+            return ("SELECT", "INSERT", "DELETE") if self.plan.workload.writes else ("SELECT",)
+        return ON_TABLES
 
     def _loaded(self, session: MariadbSession, address: MariadbAddress) -> bool:
         """Whether what climbs begin with is there; one that was run on is loaded again."""

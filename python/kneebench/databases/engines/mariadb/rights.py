@@ -26,17 +26,22 @@ REPLICAS = "SELECT count(*) FROM information_schema.processlist WHERE command LI
 
 
 def rights(
-    session: MariadbSession, subject: str, databases: Sequence[str], *, literally: bool
+    session: MariadbSession,
+    subject: str,
+    databases: Sequence[str],
+    needed: Sequence[str],
+    *,
+    literally: bool,
 ) -> Iterator[Finding]:
-    """Whether the user may make and use these databases. `literally`: grants have no patterns
+    """Whether the user has these rights on these databases. `literally`: grants have no patterns
     (partial_revokes of MySQL).
     """
     lines = [str(line) for (line,) in session.rows("SHOW GRANTS")]
     grants = Grants(lines, literally)
     made = any(one.startswith(WORK) for one in databases)
     common = [DATABASES] if made and not literally else databases
-    lacking = {one for name in databases for one in {*NEEDED} - grants.on(name)}
-    if missing := [one for one in NEEDED if one in lacking]:
+    lacking = {one for name in databases for one in {*needed} - grants.on(name)}
+    if missing := [one for one in needed if one in lacking]:
         yield Finding(
             level="error",
             subject=subject,
@@ -138,10 +143,8 @@ def too_few_connections(
 
 # The rights of a user, by the lines of SHOW GRANTS.
 
-NEEDED = (
-    *("SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER", "INDEX"),
-    *("CREATE ROUTINE", "ALTER ROUTINE", "EXECUTE"),
-)
+ON_TABLES = ("SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER", "INDEX")
+NEEDED = (*ON_TABLES, "CREATE ROUTINE", "ALTER ROUTINE", "EXECUTE")
 
 
 class Grants(NamedTuple):

@@ -21,6 +21,7 @@ from kneebench.databases.tproc_c.adopted import Existing
 from kneebench.databases.tproc_c.conditions import Broken, Condition, checks, conditions_in
 from kneebench.databases.tproc_c.tables import LARGEST_FIRST
 from kneebench.errors import PlanError
+from kneebench.plan.workload import Workload
 from kneebench.records import Check
 
 HERE = Path(__file__).parent
@@ -184,7 +185,7 @@ class MariadbSchema(Schema[MariadbSession]):
         places, first, fingerprint = self.session.row(BROKEN.format(asked))
         return Broken(int(places), str(first or ""), str(fingerprint))
 
-    def existing_facts(self, warehouses: int) -> dict[str, str]:
+    def existing_facts(self, workload: Workload) -> dict[str, str]:
         """Raises PlanError for tables without transactions too."""
         if others := self.session.rows(OTHER_ENGINES, LARGEST_FIRST):
             raise PlanError(
@@ -192,7 +193,7 @@ class MariadbSchema(Schema[MariadbSession]):
                 seen=f"it has tables of the storage engine {others[0][0]}",
                 do="build the schema with HammerDB's storage engine innodb",
             )
-        return super().existing_facts(warehouses)
+        return super().existing_facts(workload)
 
     def existing(self) -> Existing:
         return Existing(self.database, self.size_bytes())

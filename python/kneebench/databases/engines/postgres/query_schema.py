@@ -19,6 +19,9 @@ from kneebench.databases.tproc_h.tables import LARGEST_FIRST, TABLES
 from kneebench.plan.workload import Workload
 
 COUNT = "SELECT count(*) FROM public.{}"
+COLUMNS = """
+SELECT column_name FROM information_schema.columns
+WHERE table_schema = 'public' AND table_name = %s"""
 
 
 class PostgresQuerySchema(QueryTables[Connection], PostgresSchema):
@@ -50,6 +53,9 @@ class PostgresQuerySchema(QueryTables[Connection], PostgresSchema):
 
     def count(self, table: str) -> Any:
         return self._value(COUNT.format(table))
+
+    def columns(self, table: str) -> list[str]:
+        return [name for (name,) in self.session.execute(COLUMNS, [table]).fetchall()]
 
 
 def _keys(table: str) -> list[str]:

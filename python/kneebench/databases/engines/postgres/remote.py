@@ -89,8 +89,8 @@ class RemotePostgres(ImageServers[PostgresAddress, Connection, PostgresServer]):
         self, session: Connection, address: PostgresAddress, subject: str
     ) -> Iterator[Finding]:
         yield from obstacles(session, subject)
-        quiet = not self.schema.rolls_back
-        yield from rights(session, subject, self.how, quiet=quiet)
+        adds, quiet = self.schema.installs or not self.foreign, not self.schema.rolls_back
+        yield from rights(session, subject, self.how, adds=adds, quiet=quiet)
         yield from too_few_connections(session, subject, self.plan)
 
     def reported(self, session: Connection, address: PostgresAddress) -> dict[str, str]:

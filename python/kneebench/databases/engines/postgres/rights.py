@@ -29,10 +29,10 @@ FROM pg_roles WHERE rolname = current_user"""
 
 
 def rights(
-    connection: Connection, subject: str, how: str, *, quiet: bool = False
+    connection: Connection, subject: str, how: str, *, adds: bool = True, quiet: bool = False
 ) -> Iterator[Finding]:
-    """Findings on what the role lacks for databases restored in this way. `quiet`: users cause no
-    errors by design.
+    """Findings on what the role lacks for databases restored in this way. `adds`: whether what is
+    ours is put into the URL's database. `quiet`: users cause no errors by design.
     """
     known, user = connection.execute(RIGHTS).fetchone(), connection.info.user
     may_create, may_monitor, timed, may_add = known or (False, False, False, False)
@@ -40,7 +40,7 @@ def rights(
         seen = "the role has no right to create databases"
         do = 'grant CREATEDB, or set restore = "command" or "none"'
         yield Finding(level="error", subject=subject, seen=seen, do=do)
-    if how != "template" and not may_add:
+    if how != "template" and adds and not may_add:
         seen = "the role has no right to create schemas in the database"
         do = f"GRANT CREATE ON DATABASE {connection.info.dbname} TO {user}"
         yield Finding(level="error", subject=subject, seen=seen, do=do)
