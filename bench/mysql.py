@@ -1,6 +1,6 @@
 """What a transaction costs the load generator over MySQL's protocol: beside PostgreSQL's, with
-procedures and functions that do nothing, and beside mariadb-slap (Debian: mariadb-client), which
-calls one such procedure. Over Unix sockets.
+procedures and functions that do nothing, on MariaDB and MySQL, and beside mariadb-slap (Debian:
+mariadb-client), which calls one such procedure. Over Unix sockets.
 """
 
 from __future__ import annotations
@@ -14,20 +14,21 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import fmean
+from typing import NamedTuple
 
-from bench.mariadb_server import mariadb_server, missing
+from bench.innodb_server import MARIADB, MYSQL, Product, innodb_server
 from bench.ratio import Ratio, Size, at_most, turns
 from bench.servers import MEMORY, loaded
 from bench.turn import generator_values, in_turn, own_turn, pinned
-from kneebench.databases.engines.mariadb import sql_schema
-from kneebench.databases.engines.mariadb.server_address import MariadbAddress
-from kneebench.databases.engines.mariadb.session import connect
-from kneebench.databases.engines.postgres.server_address import PostgresAddress
+from kneebench.databases.engine import ServerAddress
+from kneebench.databases.innodb import sql_schema
+from kneebench.databases.innodb.server_address import InnodbAddress
+from kneebench.databases.innodb.session import connect
 from kneebench.plan.workload import Workload
 
 NAME = "mysql"
 ABOUT = "load generator CPU per transaction, MySQL's protocol vs. PostgreSQL's and mariadb-slap"
-AIM, SLAP_AIM = 1.5, 1.0
+AIM, SLAP_AIM, PRODUCT_AIM = 1.5, 1.0, 1.1
 USERS = (1, 16)
 CLIENT, SERVER = (0,), (1,)
 SIGNATURE = re.compile(r"CREATE PROCEDURE (kneebench_\w+)(\(.*?\))\n", re.DOTALL)
@@ -37,7 +38,7 @@ SLAP_NOTE = f"{NOTE}; mariadb-slap has a thread for each connection and sends on
 
 def unable() -> str:
     """A server is needed."""
-    return missing()
+    return MARIADB.missing
 
 
 def measure(size: Size) -> list[Ratio]:
@@ -46,36 +47,49 @@ def measure(size: Size) -> list[Ratio]:
     with contextlib.ExitStack() as stack:
         place = MEMORY if MEMORY.is_dir() else None
         postgres = stack.enter_context(loaded(size, workload, {}, SERVER, place)).stood_in()
-        mariadb = stack.enter_context(_stood_in())
-        beside_postgres = [_row(mariadb, postgres, users, size) for users in USERS]
+        mariadb = stack.enter_context(_stood_in(MARIADB))
+        protocol, other = (
+            Side("mysql", "MySQL's protocol", mariadb),
+            Side("postgres", "PostgreSQL's", postgres),
+        )
+        rows = [_row(protocol, other, AIM, users, size) for users in USERS]
+        if not MYSQL.missing:
+            mysql = stack.enter_context(_stood_in(MYSQL))
+            products = Side("mysql", "MySQL", mysql), Side("mariadb", "MariaDB", mariadb)
+            rows += [_row(*products, PRODUCT_AIM, users, size) for users in USERS]
         if not (slap := shutil.which("mariadb-slap")):
             print(f"{NAME}: mariadb-slap skipped (Debian: mariadb-client)", file=sys.stderr)
-            return beside_postgres
-        return [*beside_postgres, *(_slap_row(slap, mariadb, users, size) for users in USERS)]
+            return rows
+        return [*rows, *(_slap_row(slap, mariadb, users, size) for users in USERS)]
 
 
-def _row(mariadb: MariadbAddress, postgres: PostgresAddress, users: int, size: Size) -> Ratio:
+class Side(NamedTuple):
+    """What a row compares: by the name of its values, and in words."""
+
+    key: str
+    name: str
+    address: ServerAddress
+
+
+def _row(ours: Side, theirs: Side, aim: float, users: int, size: Size) -> Ratio:
     seconds, values = size.count(8, 1), generator_values(users, 1)
-    ours, theirs = in_turn(
+    found = in_turn(
         size.count(8, 1),
-        lambda: own_turn(values, mariadb, seconds, CLIENT),
-        lambda: own_turn(values, postgres, seconds, CLIENT),
+        lambda: own_turn(values, ours.address, seconds, CLIENT),
+        lambda: own_turn(values, theirs.address, seconds, CLIENT),
     )
-    return at_most(
-        f"load generator CPU per transaction, MySQL's protocol vs. PostgreSQL's, {_many(users)}",
-        turns([t.cpu_us for t in ours], [t.cpu_us for t in theirs]),
-        AIM,
-        note=NOTE,
-        mysql_us=fmean(t.cpu_us for t in ours),
-        postgres_us=fmean(t.cpu_us for t in theirs),
-        mysql_switches=fmean(t.switches_each for t in ours),
-        postgres_switches=fmean(t.switches_each for t in theirs),
-        mysql_per_s=fmean(t.per_s for t in ours),
-        postgres_per_s=fmean(t.per_s for t in theirs),
-    )
+    means = {
+        f"{side.key}_{name}": fmean(getattr(one, of) for one in some)
+        for side, some in zip((ours, theirs), found, strict=True)
+        for name, of in (("us", "cpu_us"), ("switches", "switches_each"), ("per_s", "per_s"))
+    }
+    named = f"{ours.name} vs. {theirs.name}, {_many(users)}"
+    us = ([one.cpu_us for one in some] for some in found)
+    title = f"load generator CPU per transaction, {named}"
+    return at_most(title, turns(*us), aim, note=NOTE, unit="x", **means)
 
 
-def _slap_row(slap: str, mariadb: MariadbAddress, users: int, size: Size) -> Ratio:
+def _slap_row(slap: str, mariadb: InnodbAddress, users: int, size: Size) -> Ratio:
     seconds, values = size.count(8, 1), generator_values(users, 1)
     ours, theirs = in_turn(
         size.count(8, 1),
@@ -96,7 +110,7 @@ def _many(users: int) -> str:
     return "1 connection" if users == 1 else f"{users} connections"
 
 
-def _slap_us(slap: str, address: MariadbAddress, users: int, calls: int) -> float:
+def _slap_us(slap: str, address: InnodbAddress, users: int, calls: int) -> float:
     """Its CPU for each call, in microseconds, its start and its end among them."""
     given = [
         f"--socket={address.socket}",
@@ -116,14 +130,14 @@ def _slap_us(slap: str, address: MariadbAddress, users: int, calls: int) -> floa
 
 
 @contextlib.contextmanager
-def _stood_in() -> Iterator[MariadbAddress]:
+def _stood_in(product: Product) -> Iterator[InnodbAddress]:
     """A server of the benchmark's own, whose five procedures do nothing; removed at the end."""
-    with mariadb_server({"max_connections": "40"}, SERVER) as address:
+    with innodb_server(product, {"max_connections": "40"}, SERVER) as address:
         _stand_in(address)
         yield address
 
 
-def _stand_in(address: MariadbAddress) -> None:
+def _stand_in(address: InnodbAddress) -> None:
     """The signatures of the five procedures, and nothing behind them: calls that cost the server
     next to nothing.
     """

@@ -7,22 +7,21 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
-from kneebench.databases.engines.mariadb.builds import PLACES, PROGRAM, find_build, server_account
-from kneebench.databases.engines.mariadb.image import configure, make_cluster
-from kneebench.databases.engines.mariadb.launcher import (
-    USER,
-    Launch,
-    MariadbFiles,
-    server_command,
-)
-from kneebench.databases.engines.mariadb.server_address import SOCKET, MariadbAddress
-from kneebench.databases.engines.mariadb.session import answers, connect
+from kneebench.databases.engines.mariadb.builds import PLACES, PROGRAM, find_build
+from kneebench.databases.engines.mariadb.image import make_cluster
+from kneebench.databases.engines.mariadb.launcher import Launch, RunningMariadb
+from kneebench.databases.engines.mariadb.server_settings import settings_text
+from kneebench.databases.innodb.builds import InnodbBuild, server_account
+from kneebench.databases.innodb.image import configure
+from kneebench.databases.innodb.launcher import InnodbFiles, RunningInnodb
+from kneebench.databases.innodb.server_address import SOCKET, InnodbAddress
+from kneebench.databases.innodb.session import answers, connect
 from kneebench.databases.managed.ownership import home
 from kneebench.databases.managed.runtime import runtime_directory
 from kneebench.lab.folder import Folder
@@ -31,7 +30,7 @@ from kneebench.plan import Plan
 from tests.elsewhere import certify
 
 PASSWORD = "correct:horse@battery"
-INSTALLED = any((place / PROGRAM).exists() for place in PLACES)
+INSTALLED = any((place / PROGRAM.name).exists() for place in PLACES)
 WITHOUT_MARIADB = pytest.mark.skipif(not INSTALLED, reason="Debian's MariaDB is not installed")
 SMALL_LOG = {"innodb_log_file_size": "64M"}
 """Settings of a plan whose databases are restored often and used for seconds."""
@@ -44,20 +43,34 @@ USERS = (
 )
 
 
+class Product(NamedTuple):
+    """MariaDB, or MySQL: how its server is made."""
+
+    engine: str
+    build: InnodbBuild
+    running: type[RunningInnodb]
+    settings_text: Callable[[Mapping[str, str]], str]
+    make: Callable[[Launch, Folder], None]
+
+
+def mariadb() -> Product:
+    return Product("mariadb", find_build(None), RunningMariadb, settings_text, make_cluster)
+
+
 class MariadbElsewhere:
     """A server that somebody else runs."""
 
-    def __init__(
-        self, launch: Launch, files: MariadbFiles, port: int, root: Path, journal: Journal
-    ):
-        self.launch, self.files, self.journal = launch, files, journal
+    def __init__(self, product: Product, launch: Launch, port: int, root: Path, journal: Journal):
+        self.product, self.launch, self.journal = product, launch, journal
         self.port, self.root = port, root
-        self.address = MariadbAddress(host=str(launch.runtime / "socket"), user=USER)
+        self.files = InnodbFiles.within(home(launch.runtime, "data", launch.account))
+        here, user = str(launch.runtime / "socket"), product.running.user
+        self.address = InnodbAddress(host=here, user=user)
         self.start()
 
     def start(self, *before: str) -> None:
         """By a command before the server's own, if there is one."""
-        command, more = server_command(self.launch, self.files)
+        command, more = self.product.running.command(self.launch, self.files)
         command = [*before, *command]
         with (self.launch.runtime / "log").open("ab") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, **more)
@@ -75,11 +88,11 @@ class MariadbElsewhere:
     def url(self, database: str = "", *, user: str = "tester", **parameters: object) -> str:
         given = {"sslmode": "verify-full", "sslrootcert": self.root, **parameters}
         query = "&".join(f"{key}={value}" for key, value in given.items() if value)
-        return f"mariadb://{user}@localhost:{self.port}/{database}?{query}"
+        return f"{self.product.engine}://{user}@localhost:{self.port}/{database}?{query}"
 
     def plan(self, url: str, **database: Any) -> Plan:
         given = {
-            "database": {"engine": "mariadb", "url": url, **database},
+            "database": {"engine": self.product.engine, "url": url, **database},
             "workload": {"warehouses": 1},
             "ladder": {"users": (1, 64)},
             "storages": {"there": {}},
@@ -104,7 +117,9 @@ class MariadbElsewhere:
 
 
 @contextlib.contextmanager
-def another_server(folder: Path, **more: str) -> Iterator[MariadbElsewhere]:
+def another_server(
+    folder: Path, product: Product | None = None, **more: str
+) -> Iterator[MariadbElsewhere]:
     """On a port of its own, with a user that may do what is needed and nothing more, and with more
     settings.
     """
@@ -114,7 +129,8 @@ def another_server(folder: Path, **more: str) -> Iterator[MariadbElsewhere]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
         free.close()
-        launch = Launch(find_build(None), account, runtime)
+        product = product or mariadb()
+        launch = Launch(product.build, account, runtime)
         data = home(runtime, "data", account)
         settings = {
             "bind_address": "127.0.0.1",
@@ -131,9 +147,9 @@ def another_server(folder: Path, **more: str) -> Iterator[MariadbElsewhere]:
         with Folder.at(data) as made:
             for file in (certificate, key):
                 made.put(file.name, file.read_text(), account and account.owner)
-            configure(made, settings, account)
-            make_cluster(launch, made)
-        there = MariadbElsewhere(launch, MariadbFiles.within(data), port, root, journal)
+            configure(made, product.settings_text(settings), account)
+            product.make(launch, made)
+        there = MariadbElsewhere(product, launch, port, root, journal)
         try:
             there.execute(*USERS)
             yield there

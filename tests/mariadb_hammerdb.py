@@ -7,7 +7,7 @@ and half of the customers have no order. W_YTD is ten times the sum of D_YTD, as
 
 from __future__ import annotations
 
-from kneebench.databases.engines.mariadb.session import connect
+from kneebench.databases.innodb.session import connect
 from tests.mariadb_elsewhere import MariadbElsewhere
 
 

@@ -337,11 +337,22 @@ MAY_NAME_AN_ENGINE = {
 
 def test_no_code_outside_its_folder_names_an_object_of_one_database() -> None:
     """Docstrings may, for their examples."""
-    own = tuple(f"databases/engines/{name}/" for name in ENGINES.names())
+    engines = [f"databases/engines/{name}/" for name in ENGINES.names()]
+    own = (*engines, "databases/innodb/")
     files = [file for file in MODULES if not name_of(file).startswith(own)]
     assert {
         name_of(file) for file in files if re.search(ONE_DATABASE, code_of(file).lower())
     } == set(MAY_NAME_AN_ENGINE)
+
+
+def test_mariadb_and_mysql_import_nothing_from_each_others_folder() -> None:
+    others = [
+        f"{name_of(file)}: {other}"
+        for name, other in (("mariadb", "mysql"), ("mysql", "mariadb"))
+        for file in (HOUSE / "databases" / "engines" / name).rglob("*.py")
+        if f"engines.{other}" in file.read_text()
+    ]
+    assert others == []
 
 
 def code_of(file: Path) -> str:

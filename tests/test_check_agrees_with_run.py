@@ -24,15 +24,15 @@ from pydantic import SecretStr
 from kneebench._core import ConnectError, LoadGenerator
 from kneebench.campaign.preflight import preflight_checks
 from kneebench.databases.engine import LOG_HISTOGRAM, Server, core_address
-from kneebench.databases.engines.mariadb import remote
-from kneebench.databases.engines.mariadb.address import address_of
-from kneebench.databases.engines.mariadb.error_hints import CERTIFY, error_hint
-from kneebench.databases.engines.mariadb.server_address import MariadbAddress
-from kneebench.databases.engines.mariadb.session import connect as mariadb_session
 from kneebench.databases.engines.postgres.builds import find_build
 from kneebench.databases.engines.postgres.engine import server_account
 from kneebench.databases.engines.postgres.footprint import climb_bytes, data_bytes
 from kneebench.databases.engines.postgres.launcher import SOCKET, Launch, make_cluster, program
+from kneebench.databases.innodb import remote
+from kneebench.databases.innodb.address import address_of
+from kneebench.databases.innodb.error_hints import CERTIFY, error_hint
+from kneebench.databases.innodb.server_address import InnodbAddress
+from kneebench.databases.innodb.session import connect as mariadb_session
 from kneebench.databases.managed.ownership import home
 from kneebench.databases.managed.runtime import runtime_directory, socket_folder
 from kneebench.databases.several import engine_of
@@ -412,7 +412,7 @@ AT_ODDS = {
 class Mysql:
     """A MariaDB or MySQL 8 that somebody else runs, by an account that may do all there."""
 
-    def __init__(self, address: MariadbAddress, port: int, engine: str, journal: Journal) -> None:
+    def __init__(self, address: InnodbAddress, port: int, engine: str, journal: Journal) -> None:
         self.address, self.port, self.engine, self.journal = address, port, engine, journal
         self.execute(*REMOVE, *CREATE)
         with mariadb_session(self.address) as session:
@@ -521,7 +521,7 @@ def mysql(
         parts = urlsplit(MYSQL_URL)
         password = SecretStr(unquote(parts.password or ""))
         given = {"host": parts.hostname, "port": parts.port or 3306, "user": parts.username}
-        address = MariadbAddress(**given, password=password, sslmode="require", client="mysql")
+        address = InnodbAddress(**given, password=password, sslmode="require", client="mysql")
         there = Mysql(address, address.port, "mysql", Journal(folder / "journal"))
         yield there
         there.execute(*REMOVE)

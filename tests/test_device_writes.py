@@ -25,7 +25,7 @@ WRITERS = (
 )
 """Programs that can write to a device, or change what one is."""
 NAMED_IN: dict[str, set[str]] = {
-    "databases/engines/mariadb/engine.py": {"dd"},
+    "databases/innodb/engine.py": {"dd"},
     "lab/changes/drive.py": {"wipefs", "mdadm"},
     "lab/changes/mount.py": {"umount"},
     "lab/changes/table.py": {"wipefs", "partx"},

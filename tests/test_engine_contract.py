@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from kneebench.databases.engine import Engine, Server
-from kneebench.databases.engines.mariadb.server_address import MariadbAddress
-from kneebench.databases.engines.mariadb.session import connect as session
 from kneebench.databases.engines.postgres.address import connect
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
+from kneebench.databases.innodb.server_address import InnodbAddress
+from kneebench.databases.innodb.session import connect as session
 from kneebench.databases.several import engine_of
 from kneebench.errors import DatabaseLost, InvalidMeasurement
 from kneebench.lab.journal import Journal
@@ -217,7 +217,7 @@ CREATE TRIGGER conflicts BEFORE UPDATE ON warehouse FOR EACH ROW IF rand() < 0.0
 
 
 @contextlib.contextmanager
-def with_mariadb_conflicts(address: MariadbAddress) -> Iterator[None]:
+def with_mariadb_conflicts(address: InnodbAddress) -> Iterator[None]:
     with session(address) as asking:
         asking.run(WITH_MARIADB_CONFLICTS)
     yield

@@ -56,8 +56,9 @@ from kneebench.plan.hosts import DatabaseHost
 from kneebench.plan.study import Study
 from kneebench.records import Event, Finding, HostTally, Link, Order, Setting, unwatched
 from kneebench.workload import generator_spec
+from tests import mysql_build
 from tests.loaded import DEBIAN, WITHOUT_DEBIAN, shared_images
-from tests.mariadb_elsewhere import SMALL_LOG
+from tests.mariadb_elsewhere import SMALL_LOG, WITHOUT_MARIADB
 from tests.recordings import recorded
 from tests.simulated_campaign import plan as simulated_plan
 
@@ -302,6 +303,11 @@ def plan_of(hosts: dict[str, Any], **database: Any) -> Plan:
         ({"database": {"ssh": "db", "address": "db"}}, {}, "an IP address"),
         ({"database": {"ssh": "db", "address": "0.0.0.0"}}, {}, "an IP address"),
         ({"database": {"ssh": "db", "address": "192.0.2.1"}}, {"engine": "simulated"}, "by data"),
+        (
+            {"database": {"ssh": "db", "address": "192.0.2.1", "tls": False}},
+            {"engine": "mysql"},
+            "whose users log in by TLS",
+        ),
     ],
 )
 def test_hosts_that_cannot_be_are_refused(
@@ -338,14 +344,22 @@ def listening(tmp_path: Path, engine: str, **more: object) -> Plan:
     )
 
 
-@pytest.mark.skipif(not Path("/usr/sbin/mariadbd").exists(), reason="needs MariaDB")
-def test_a_mariadb_listens_for_the_hosts_of_the_plan_only(tmp_path: Path) -> None:
-    plan = listening(tmp_path, "mariadb", settings=SMALL_LOG)
-    engine = engine_of(Study(plan).databases, Journal(tmp_path / "journal"))
-    assert isinstance(engine, AdmitsUsers)
+@pytest.mark.parametrize(
+    ("engine", "given"),
+    [
+        pytest.param("mariadb", {"settings": SMALL_LOG}, marks=WITHOUT_MARIADB),
+        pytest.param("mysql", mysql_build.SMALL, marks=[pytest.mark.long, mysql_build.WITHOUT]),
+    ],
+)
+def test_a_mariadb_or_mysql_listens_for_the_hosts_of_the_plan_only(
+    engine: str, given: dict[str, Any], tmp_path: Path
+) -> None:
+    plan = listening(tmp_path, engine, **given)
+    servers = engine_of(Study(plan).databases, Journal(tmp_path / "journal"))
+    assert isinstance(servers, AdmitsUsers)
     for admitted in (["127.0.0.1"], ["192.0.2.9"]):
-        engine.admit(admitted)
-        with engine.restored(configurations(plan)[0], unwatched) as server:
+        servers.admit(admitted)
+        with servers.restored(configurations(plan)[0], unwatched) as server:
             assert isinstance(server, ReachedByUsers)
             names = ("host", "port", "user", "password", "database")
             address: dict[str, Any] = {**server.users_address()}
@@ -364,7 +378,7 @@ def test_a_mariadb_listens_for_the_hosts_of_the_plan_only(tmp_path: Path) -> Non
                 assert cursor.fetchone() == (1,)
                 with pytest.raises(pymysql.OperationalError, match="DROP command denied"):
                     cursor.execute("DROP TABLE warehouse")
-    engine.close()
+    servers.close()
 
 
 @WITHOUT_DEBIAN

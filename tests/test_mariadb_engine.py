@@ -23,8 +23,8 @@ from kneebench.databases.engine import LogCalls
 from kneebench.databases.engines.mariadb.builds import find_build
 from kneebench.databases.engines.mariadb.engine import OwnMariadb
 from kneebench.databases.engines.mariadb.image import system_tables
-from kneebench.databases.engines.mariadb.server import NOT_TIMED, MariadbServer
-from kneebench.databases.engines.mariadb.session import connect
+from kneebench.databases.innodb.server import NOT_TIMED, InnodbServer
+from kneebench.databases.innodb.session import connect
 from kneebench.databases.several import engine_of
 from kneebench.errors import DatabaseLost, PlanError, Refused
 from kneebench.lab.drives import mount_of
@@ -83,7 +83,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
 
 
 @pytest.fixture(scope="module")
-def server(bench: Bench) -> Iterator[MariadbServer]:
+def server(bench: Bench) -> Iterator[InnodbServer]:
     """One server with its log and its temporary files apart; nothing of it is left."""
     apart = {"log_path": bench.folder / "log", "temporary_path": bench.folder / "temporary"}
     with bench.engine(apart, settings={"innodb_io_capacity": 700}).restored(
@@ -95,7 +95,7 @@ def server(bench: Bench) -> Iterator[MariadbServer]:
 
 
 def test_the_settings_in_force_are_kept_and_what_storage_sees_is_marked(
-    server: MariadbServer,
+    server: InnodbServer,
 ) -> None:
     kept = {setting.name: setting for setting in server.settings}
     assert kept["innodb_flush_log_at_trx_commit"].value == "1"
@@ -107,7 +107,7 @@ def test_the_settings_in_force_are_kept_and_what_storage_sees_is_marked(
 
 
 def test_the_log_and_the_temporary_files_have_their_directories(
-    server: MariadbServer, bench: Bench
+    server: InnodbServer, bench: Bench
 ) -> None:
     names = {file.name for file in (bench.folder / "log").rglob("*")}
     assert "ib_logfile0" in names
@@ -120,7 +120,7 @@ def test_the_log_and_the_temporary_files_have_their_directories(
 
 
 def test_every_block_of_a_restored_log_on_a_drive_was_written_once(
-    server: MariadbServer, bench: Bench
+    server: InnodbServer, bench: Bench
 ) -> None:
     [log] = (bench.folder / "log").rglob("ib_logfile0")
     if mount_of(log).type == "ext4":
@@ -134,7 +134,7 @@ def unwritten_extents(file: Path) -> int:
 
 
 def test_the_server_listens_on_no_port_and_runs_without_our_rights(
-    server: MariadbServer,
+    server: InnodbServer,
 ) -> None:
     [pid] = server.processes()
     process = psutil.Process(pid)
@@ -145,7 +145,7 @@ def test_the_server_listens_on_no_port_and_runs_without_our_rights(
 
 
 def test_commits_are_counted_exactly_and_our_own_questions_are_not(
-    server: MariadbServer,
+    server: InnodbServer,
 ) -> None:
     before, flushes = server.transaction_counts(), server.readings("log_writes")
     with connect(server.address) as session:
@@ -166,14 +166,14 @@ def test_commits_are_counted_exactly_and_our_own_questions_are_not(
     assert "log.flush_time|database" not in then
 
 
-def test_every_reading_has_a_quantity_of_the_engine_or_of_all(server: MariadbServer) -> None:
+def test_every_reading_has_a_quantity_of_the_engine_or_of_all(server: InnodbServer) -> None:
     found = {name.partition("|")[0] for meter in server.measures for name in server.readings(meter)}
     assert {"cache.hits", "pages.dirty", "log.checkpoint_age", "undo.history"} <= found
     assert found <= set(READ)
 
 
 def test_a_session_of_somebody_else_that_locks_a_row_is_named_and_its_victims_are_ended(
-    server: MariadbServer,
+    server: InnodbServer,
 ) -> None:
     waiting = connect(server.address)
     with connect(server.address, "mysql") as holder:  # in another database: none of the users
@@ -213,12 +213,12 @@ def comes_true(condition: Callable[[], bool]) -> bool:
     return true
 
 
-def row_locks(server: MariadbServer) -> float:
+def row_locks(server: InnodbServer) -> float:
     """Users that wait for one."""
     return server.readings("waits").get("waits.lock|row lock", 0.0)
 
 
-def test_a_wait_that_has_just_ended_ends_no_user(server: MariadbServer) -> None:
+def test_a_wait_that_has_just_ended_ends_no_user(server: InnodbServer) -> None:
     """InnoDB shows it for a moment more."""
     with connect(server.address, "mysql") as holder, connect(server.address) as waiting:
         holder.run("START TRANSACTION")
@@ -275,7 +275,7 @@ def killed_while_it_holds_a_server(plan: Plan, journal: Journal) -> None:
 
 
 def test_a_kneebench_killed_by_kill_9_leaves_nothing_once_the_journal_is_cleaned(
-    bench: Bench, server: MariadbServer
+    bench: Bench, server: InnodbServer
 ) -> None:
     engine = bench.engine()
     engine.prepare(unwatched)

@@ -2,8 +2,6 @@
 and nothing of ours stays in it.
 """
 
-# ruff: noqa: F811 (fixtures are imported, and arguments named after them)
-
 from __future__ import annotations
 
 import re
@@ -12,25 +10,29 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kneebench.databases.engines.mariadb.remote import RemoteMariadb
-from kneebench.databases.engines.mariadb.session import connect
-from kneebench.databases.engines.mariadb.sql_schema import MariadbSchema
+from kneebench.databases.innodb.remote import RemoteInnodb
+from kneebench.databases.innodb.session import connect
+from kneebench.databases.innodb.sql_schema import InnodbSchema
+from kneebench.databases.innodb.versions import Product
 from kneebench.databases.tproc_c.tables import LARGEST_FIRST
 from kneebench.errors import PlanError, Refused
 from kneebench.plan import Plan
 from kneebench.plan.study import Study
 from kneebench.records import Check, Configuration, Event, Finding
+from tests import mysql_build
 from tests.mariadb_elsewhere import (  # noqa: F401
     PASSWORD,
     WITHOUT_MARIADB,
     MariadbElsewhere,
+    another_server,
     mariadb_elsewhere,
     no_mysql_password_around,
 )
 from tests.mariadb_hammerdb import BROKEN, make
 from tests.short_load import short_load
 
-pytestmark = [pytest.mark.mariadb, WITHOUT_MARIADB, pytest.mark.usefixtures("password")]
+pytestmark = [pytest.mark.mariadb, pytest.mark.usefixtures("password")]
+PRODUCTS = {one.engine: one for one in Product}
 CONFIGURATION = Configuration(id="there", storage="there")
 DELIVERED = """
 SELECT DISTINCT o_c_id FROM orders
@@ -63,10 +65,9 @@ class Theirs(NamedTuple):
         )
         return plan.model_copy(update={"workload": workload})
 
-    def engine(self, database: str = "tpcc", warehouses: int = 1, **given: Any) -> RemoteMariadb:
-        return RemoteMariadb(
-            Study(self.plan(database, warehouses, **given)).only_database, self.there.journal
-        )
+    def engine(self, database: str = "tpcc", warehouses: int = 1, **given: Any) -> RemoteInnodb:
+        plan = Study(self.plan(database, warehouses, **given)).only_database
+        return RemoteInnodb(plan, self.there.journal, PRODUCTS[self.there.product.engine])
 
     def found(self, database: str = "tpcc", **given: Any) -> list[Finding]:
         """What `check` finds, but for the server's place and version, and what stays there."""
@@ -89,18 +90,31 @@ class Theirs(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def theirs(mariadb_elsewhere: MariadbElsewhere, request: pytest.FixtureRequest) -> Iterator[Theirs]:
+def mysql_elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariadbElsewhere]:
+    with another_server(tmp_path_factory.mktemp("mysql"), mysql_build.mysql()) as there:
+        yield there
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param("mariadb_elsewhere", marks=WITHOUT_MARIADB),
+        pytest.param("mysql_elsewhere", marks=[pytest.mark.long, mysql_build.WITHOUT]),
+    ],
+)
+def theirs(request: pytest.FixtureRequest) -> Iterator[Theirs]:
+    elsewhere = request.getfixturevalue(request.param)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MYSQL_PWD", PASSWORD)
-        plan = Study(mariadb_elsewhere.plan(mariadb_elsewhere.url())).only_database
-        engine = RemoteMariadb(plan, mariadb_elsewhere.journal)
+        plan = Study(elsewhere.plan(elsewhere.url())).only_database
+        engine = RemoteInnodb(plan, elsewhere.journal, PRODUCTS[elsewhere.product.engine])
         engine.prepare(unwatched)
         image = engine.image_at(engine.address("there")).image
-    make(mariadb_elsewhere, "tpcc", image)
+    make(elsewhere, "tpcc", image)
     if request.config.getoption("--long"):
-        make(mariadb_elsewhere, "tpcc_options", image, options=True)
-    yield Theirs(mariadb_elsewhere, image)
-    assert mariadb_elsewhere.journal.leftovers() == []
+        make(elsewhere, "tpcc_options", image, options=True)
+    yield Theirs(elsewhere, image)
+    assert elsewhere.journal.leftovers() == []
 
 
 def failed(checks: Sequence[Check] | None) -> set[int]:
@@ -110,7 +124,7 @@ def failed(checks: Sequence[Check] | None) -> set[int]:
 def test_a_plan_needs_a_url_for_it_and_must_say_what_may_become_of_the_tables(
     theirs: Theirs,
 ) -> None:
-    managed = {"engine": "mariadb", "schema_from": "hammerdb"}
+    managed = {"engine": theirs.there.product.engine, "schema_from": "hammerdb"}
     with pytest.raises(ValueError, match='"hammerdb" needs a url'):
         Plan.model_validate({"database": managed, "storages": {"here": {"path": "/srv"}}})
     assert Study(theirs.plan()).only_database.restore == "none"
@@ -139,17 +153,15 @@ def test_check_reports_what_is_not_such_a_schema(theirs: Theirs) -> None:
         *("error", "it has 1 warehouse"),
         "set workload.warehouses = 1",
     )
-    [unnamed] = RemoteMariadb(
-        Study(theirs.plan("", restore="template")).only_database, theirs.there.journal
-    ).findings()
+    [unnamed] = theirs.engine("", restore="template").findings()
     assert "names no database, which contains the schema" in unnamed.seen
     theirs.there.execute("CREATE DATABASE kneebench_empty")
     try:
         [empty] = theirs.found("kneebench_empty", restore="template")
         assert (empty.level, "no table order_line" in empty.seen) == ("error", True)
-        theirs.there.execute("CREATE TABLE kneebench_empty.stock (s_i_id int) ENGINE = Aria")
+        theirs.there.execute("CREATE TABLE kneebench_empty.stock (s_i_id int) ENGINE = MyISAM")
         [other] = theirs.found("kneebench_empty", restore="template")
-        assert "storage engine Aria" in other.seen
+        assert "storage engine MyISAM" in other.seen
         with pytest.raises(PlanError, match="storage engine innodb"):
             theirs.engine("kneebench_empty", restore="template").prepare(unwatched)
     finally:
@@ -259,7 +271,7 @@ def test_the_procedures_go_too_where_the_server_was_killed(theirs: Theirs) -> No
 def test_a_database_that_others_use_is_not_copied(
     theirs: Theirs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kneebench.databases.engines.mariadb.copies.IDLE_LIMIT_S", 0.5)
+    monkeypatch.setattr("kneebench.databases.innodb.copies.IDLE_LIMIT_S", 0.5)
     with (
         connect(theirs.there.address, "tpcc"),
         pytest.raises(PlanError, match="sessions that use it: 1; end them"),
@@ -275,7 +287,7 @@ def test_a_copy_that_a_killed_run_left_is_dropped_by_the_next_one(theirs: Theirs
     copies = engine.image_at(engine.address("there"))
     theirs.there.execute(f"CREATE DATABASE {copies.work_database}")
     with connect(theirs.there.address, copies.work_database) as session:
-        MariadbSchema(session).note({"state": "loading", "copy_of": "tpcc"})
+        InnodbSchema(session).note({"state": "loading", "copy_of": "tpcc"})
         session.run("CREATE TABLE stock LIKE tpcc.stock")
         session.run("CREATE TABLE theirs (x int)")
         with (

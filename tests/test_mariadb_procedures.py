@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 import pymysql
 import pytest
 
-from kneebench.databases.engines.mariadb.server import MariadbServer
-from kneebench.databases.engines.mariadb.session import MariadbSession, Row, connect
+from kneebench.databases.innodb.server import InnodbServer
+from kneebench.databases.innodb.session import InnodbSession, Row, connect
 from kneebench.databases.several import engine_of
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
@@ -39,7 +39,7 @@ def unwatched(event: Event) -> None:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariadbServer]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InnodbServer]:
     """A server that the tests share; each has customers and items of its own."""
     folder = tmp_path_factory.mktemp("procedures")
     given = {"engine": "mariadb", "base_image_path": shared_images(), "settings": SMALL_LOG}
@@ -51,22 +51,22 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariadbServer]:
     }
     engine = engine_of(Study(Plan.model_validate(plan)).databases, Journal(folder / "journal"))
     with engine.restored(Configuration(id="here", storage="here"), unwatched) as running:
-        assert isinstance(running, MariadbServer)
+        assert isinstance(running, InnodbServer)
         yield running
 
 
 @pytest.fixture
-def user(server: MariadbServer) -> Iterator[MariadbSession]:
+def user(server: InnodbServer) -> Iterator[InnodbSession]:
     with connect(server.address) as session:
         yield session
 
 
-def stock(user: MariadbSession, item: int, supplier: int = 1) -> Row:
+def stock(user: InnodbSession, item: int, supplier: int = 1) -> Row:
     return user.row(f"{STOCK} AND s_w_id = {supplier}", item)
 
 
 def order(
-    user: MariadbSession,
+    user: InnodbSession,
     d: int,
     c: int,
     items: Sequence[int],
@@ -84,13 +84,13 @@ def order(
     user.run("CALL kneebench_new_order(%s, %s, %s, %s, %s, %s)", *given)
 
 
-def pay(user: MariadbSession, d: int, c: int, name: str = "", c_d: int = 0) -> int:
+def pay(user: InnodbSession, d: int, c: int, name: str = "", c_d: int = 0) -> int:
     call = "CALL kneebench_payment(1, %s, 1, %s, %s, %s, 500)"
     return int(user.value(call, d, c_d or d, c, name))
 
 
 def test_an_order_takes_its_stock_and_counts_what_comes_from_elsewhere(
-    user: MariadbSession,
+    user: InnodbSession,
 ) -> None:
     for statement in OTHER_SUPPLIER:
         user.run(statement)
@@ -107,9 +107,7 @@ def test_an_order_takes_its_stock_and_counts_what_comes_from_elsewhere(
 
 
 @pytest.mark.parametrize("quantity", [10, 9])
-def test_stock_that_would_fall_below_10_is_filled_by_91(
-    user: MariadbSession, quantity: int
-) -> None:
+def test_stock_that_would_fall_below_10_is_filled_by_91(user: InnodbSession, quantity: int) -> None:
     user.run("UPDATE stock SET s_quantity = 19 WHERE s_i_id = 15")
     before = stock(user, 15)
     order(user, 3, 6, [15], [quantity])
@@ -117,7 +115,7 @@ def test_stock_that_would_fall_below_10_is_filled_by_91(
     assert stock(user, 15)[0] == {10: 100, 9: 10}[quantity]
 
 
-def test_an_item_named_repeatedly_is_taken_each_time(user: MariadbSession) -> None:
+def test_an_item_named_repeatedly_is_taken_each_time(user: InnodbSession) -> None:
     before, (items, quantities) = stock(user, 21), REPEATED
     order(user, 4, 6, items, quantities)
     assert stock(user, 21) == after(after(after(before, 2), 3), 4)
@@ -130,19 +128,19 @@ def test_an_item_named_repeatedly_is_taken_each_time(user: MariadbSession) -> No
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_payment_by_name_takes_the_middle_one_by_first_name(
-    user: MariadbSession, name: str
+    user: InnodbSession, name: str
 ) -> None:
     customers = [int(number) for (number,) in user.rows(SAME_NAME, name)]
     assert pay(user, 1, 0, name) == middle(customers)
 
 
-def test_an_order_status_by_name_is_that_of_the_middle_one(user: MariadbSession) -> None:
+def test_an_order_status_by_name_is_that_of_the_middle_one(user: InnodbSession) -> None:
     customers = [int(number) for (number,) in user.rows(SAME_NAME, NAMES[0])]
     rows = user.rows("CALL kneebench_order_status(1, 1, 0, %s)", NAMES[0])
     assert {row[0] for row in rows} == {middle(customers)}
 
 
-def test_bad_credit_writes_down_the_payment_and_good_credit_does_not(user: MariadbSession) -> None:
+def test_bad_credit_writes_down_the_payment_and_good_credit_does_not(user: InnodbSession) -> None:
     of = "SELECT c_id, c_data FROM customer WHERE c_d_id = 6 AND c_credit = %s LIMIT 1"
     (bad, bad_data), (good, good_data) = user.row(of, "BC"), user.row(of, "GC")
     for customer in (bad, good):
@@ -152,7 +150,7 @@ def test_bad_credit_writes_down_the_payment_and_good_credit_does_not(user: Maria
     assert user.value(data, good) == good_data
 
 
-def storm(server: MariadbServer, seed: int, failures: list[str]) -> None:
+def storm(server: InnodbServer, seed: int, failures: list[str]) -> None:
     with connect(server.address) as user:
         for one in drawn(seed, calls=150):
             try:
@@ -168,7 +166,7 @@ def storm(server: MariadbServer, seed: int, failures: list[str]) -> None:
 
 
 def test_many_users_on_the_same_rows_neither_lose_updates_nor_deadlock(
-    server: MariadbServer, user: MariadbSession
+    server: InnodbServer, user: InnodbSession
 ) -> None:
     """Row locks are taken in one order by all (procedures.sql)."""
     failures = list[str]()

@@ -18,17 +18,17 @@ from pymysql.constants import COMMAND
 
 from kneebench._core import ConnectError, GeneratorSpec, LoadGenerator
 from kneebench.databases.engine import core_address
-from kneebench.databases.engines.mariadb.address import address_of
-from kneebench.databases.engines.mariadb.copies import Copies
-from kneebench.databases.engines.mariadb.error_hints import error_hint
-from kneebench.databases.engines.mariadb.remote import RemoteMariadb
-from kneebench.databases.engines.mariadb.server import MariadbServer
-from kneebench.databases.engines.mariadb.session import MariadbSession, connect
-from kneebench.databases.engines.mariadb.settings_in_force import values
-from kneebench.databases.engines.mariadb.sql_schema import MariadbSchema
-from kneebench.databases.engines.mariadb.versions import Product, require_product
-from kneebench.databases.engines.mariadb.waits import MariadbWaits
-from kneebench.databases.engines.mariadb.whereabouts import whereabouts
+from kneebench.databases.innodb.address import address_of
+from kneebench.databases.innodb.copies import Copies
+from kneebench.databases.innodb.error_hints import error_hint
+from kneebench.databases.innodb.remote import RemoteInnodb
+from kneebench.databases.innodb.server import InnodbServer
+from kneebench.databases.innodb.session import InnodbSession, connect
+from kneebench.databases.innodb.settings_in_force import values
+from kneebench.databases.innodb.sql_schema import InnodbSchema
+from kneebench.databases.innodb.versions import Product, require_product
+from kneebench.databases.innodb.waits import InnodbWaits
+from kneebench.databases.innodb.whereabouts import whereabouts
 from kneebench.databases.several import engine_of
 from kneebench.databases.tproc_c.tables import LARGEST_FIRST
 from kneebench.errors import KneebenchError, PlanError, Refused
@@ -245,7 +245,7 @@ def test_transactions_are_not_counted_while_others_are_connected(
 ) -> None:
     mariadb_elsewhere.execute("CREATE DATABASE kneebench_counted")
     address = address_of(mariadb_elsewhere.url("kneebench_counted"))
-    server = MariadbServer(address, 1, 0.0)
+    server = InnodbServer(address, 1, 0.0)
     try:
         assert server.transaction_counts() is not None
         with connect(mariadb_elsewhere.address):
@@ -270,7 +270,7 @@ def test_reads_that_the_performance_schema_does_not_show_are_a_warning_with_what
     try:
         [warning] = [one for one in found(mariadb_elsewhere, plan) if one.level == "warning"]
         with connect(mariadb_elsewhere.address, "mysql") as session:
-            assert MariadbWaits(session, [session.id]).read()["waits.reads_unseen|database"] == 1.0
+            assert InnodbWaits(session, [session.id]).read()["waits.reads_unseen|database"] == 1.0
     finally:
         mariadb_elsewhere.execute(on)
     assert "does not record events_waits_current" in warning.seen
@@ -306,7 +306,7 @@ def test_a_wait_for_a_table_is_a_lock_although_the_performance_schema_records_al
             thread = threading.Thread(target=waiting.run, args=("DROP TABLE kneebench_rows.rows",))
             thread.start()
             with connect(address) as asking:
-                waits, expected = MariadbWaits(asking, [asking.id]), {METADATA_LOCK: 1.0}
+                waits, expected = InnodbWaits(asking, [asking.id]), {METADATA_LOCK: 1.0}
                 assert wait_until(lambda: waits.read().items() >= expected.items())
                 seen = waits.read()
             holder.run("ROLLBACK")
@@ -370,7 +370,7 @@ def test_the_base_image_has_the_version_of_the_server_without_what_old_replicas_
     mariadb_elsewhere: MariadbElsewhere,
 ) -> None:
     plan = Study(mariadb_elsewhere.plan(mariadb_elsewhere.url())).only_database
-    engine = RemoteMariadb(plan, mariadb_elsewhere.journal)
+    engine = RemoteInnodb(plan, mariadb_elsewhere.journal)
     [(version,)] = mariadb_elsewhere.execute("SELECT VERSION()")
     recipe = engine.image_at(engine.address("there")).recipe
     assert version.startswith(f"{recipe.version}-MariaDB")
@@ -387,12 +387,12 @@ def test_what_a_killed_run_left_on_the_server_is_named_and_dropped_by_the_next_o
     mariadb_elsewhere: MariadbElsewhere,
 ) -> None:
     plan = mariadb_elsewhere.plan(mariadb_elsewhere.url())
-    engine = RemoteMariadb(Study(plan).only_database, mariadb_elsewhere.journal)
+    engine = RemoteInnodb(Study(plan).only_database, mariadb_elsewhere.journal)
     copies = engine.image_at(engine.address("there"))
     name = copies.work_database
     mariadb_elsewhere.execute(f"CREATE DATABASE {name}")  # as killed right after
     with connect(mariadb_elsewhere.address, name) as session:
-        MariadbSchema(session).note({"state": "loading"})
+        InnodbSchema(session).note({"state": "loading"})
     with copies.alone() as alone, pytest.raises(Refused, match="another kneebench run uses it"):
         assert alone.id
         with copies.alone():
@@ -413,7 +413,7 @@ def test_a_database_with_the_name_of_ours_and_another_table_is_not_dropped(
     mariadb_elsewhere: MariadbElsewhere,
 ) -> None:
     plan = mariadb_elsewhere.plan(mariadb_elsewhere.url())
-    engine = RemoteMariadb(Study(plan).only_database, mariadb_elsewhere.journal)
+    engine = RemoteInnodb(Study(plan).only_database, mariadb_elsewhere.journal)
     name = engine.image_at(engine.address("there")).work_database
     mariadb_elsewhere.execute(f"CREATE DATABASE {name}", f"CREATE TABLE {name}.theirs (x int)")
     try:
@@ -433,7 +433,7 @@ class Source(NamedTuple):
     there: MariadbElsewhere
     copies: Copies
 
-    def lock_drive(self, table: str) -> MariadbSession:
+    def lock_drive(self, table: str) -> InnodbSession:
         """A session that keeps others from reading a table."""
         holder = connect(self.there.address)
         holder.run(f"LOCK TABLES kneebench_source.{table} WRITE")
@@ -443,7 +443,7 @@ class Source(NamedTuple):
 @pytest.fixture
 def source(mariadb_elsewhere: MariadbElsewhere, password: None) -> Iterator[Source]:
     plan = mariadb_elsewhere.plan(mariadb_elsewhere.url())
-    copies = RemoteMariadb(Study(plan).only_database, mariadb_elsewhere.journal)
+    copies = RemoteInnodb(Study(plan).only_database, mariadb_elsewhere.journal)
     mariadb_elsewhere.execute("CREATE DATABASE kneebench_source")
     for table in LARGEST_FIRST:
         mariadb_elsewhere.execute(f"CREATE TABLE kneebench_source.{table} (x int)")
@@ -470,8 +470,8 @@ def test_a_copy_that_fails_ends_its_other_statements_and_begins_no_more(source: 
 def test_a_copy_that_somebody_uses_is_reported_and_not_waited_for(
     source: Source, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kneebench.databases.engines.mariadb.copies.REMOVAL_LIMIT_S", 1.0)
-    monkeypatch.setattr(MariadbSchema, "finish", lambda *given: {})
+    monkeypatch.setattr("kneebench.databases.innodb.copies.REMOVAL_LIMIT_S", 1.0)
+    monkeypatch.setattr(InnodbSchema, "finish", lambda *given: {})
     events: list[Event] = []
     with connect(source.there.address) as user:
         late = threading.Timer(20, user.close)
@@ -517,7 +517,7 @@ def test_a_command_of_the_plan_restores_the_urls_database(
             assert server.sum_next_order_ids() == 30_010
         assert (tmp_path / "ran").exists()
         with connect(address_of(url)) as session:
-            MariadbSchema(session).note({"warehouses": "7"})
+            InnodbSchema(session).note({"warehouses": "7"})
         with (
             pytest.raises(PlanError, match="the command left another load: warehouses = 7"),
             engine.restored(configuration, unwatched),

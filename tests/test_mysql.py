@@ -8,18 +8,18 @@ import pymysql
 import pytest
 
 from kneebench._core import system_roots
-from kneebench.databases.engines.mariadb.address import client_command
-from kneebench.databases.engines.mariadb.blocked import end_stuck
-from kneebench.databases.engines.mariadb.error_hints import error_hint
 from kneebench.databases.engines.mariadb.properties import error_class
-from kneebench.databases.engines.mariadb.remote import RemoteMariadb
-from kneebench.databases.engines.mariadb.rights import NEEDED, obstacles, rights
-from kneebench.databases.engines.mariadb.server import METERS, MariadbReadings
-from kneebench.databases.engines.mariadb.session import is_lost
-from kneebench.databases.engines.mariadb.settings_in_force import in_force, log_calls, log_is_mapped
-from kneebench.databases.engines.mariadb.versions import Product
-from kneebench.databases.engines.mariadb.waits import MariadbWaits
-from kneebench.databases.engines.mariadb.whereabouts import log_directory
+from kneebench.databases.innodb.address import client_command
+from kneebench.databases.innodb.blocked import end_stuck
+from kneebench.databases.innodb.error_hints import error_hint
+from kneebench.databases.innodb.remote import RemoteInnodb
+from kneebench.databases.innodb.rights import NEEDED, obstacles, rights
+from kneebench.databases.innodb.server import METERS, InnodbReadings
+from kneebench.databases.innodb.session import is_lost
+from kneebench.databases.innodb.settings_in_force import in_force, log_calls, log_is_mapped
+from kneebench.databases.innodb.versions import Product
+from kneebench.databases.innodb.waits import InnodbWaits
+from kneebench.databases.innodb.whereabouts import log_directory
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.plan.study import Study
@@ -30,20 +30,20 @@ DENIED = pymysql.OperationalError(1142, "SELECT command denied to user 'bench'@'
 
 
 def test_a_checkpoint_is_read_by_the_columns_that_mysql_has() -> None:
-    readings = MariadbReadings(DocumentedMysql(), {}).read("checkpoints")
+    readings = InnodbReadings(DocumentedMysql(), {}).read("checkpoints")
     assert readings["checkpoints.requested|database"] == 3.0
     assert readings["log.checkpoint_age|database"] == 4096.0
 
 
 def test_the_history_of_undo_records_is_a_metric_of_mysql() -> None:
-    assert MariadbReadings(DocumentedMysql(), {}).read("tables")["undo.history|database"] == 5.0
+    assert InnodbReadings(DocumentedMysql(), {}).read("tables")["undo.history|database"] == 5.0
     session = DocumentedMysql().answer("innodb_metrics", DENIED)
-    assert "undo.history|database" not in MariadbReadings(session, {}).read("tables")
+    assert "undo.history|database" not in InnodbReadings(session, {}).read("tables")
 
 
 def test_a_counter_that_cannot_be_read_is_left_out() -> None:
     session = DocumentedMysql().answer("innodb_metrics", DENIED)
-    readings = MariadbReadings(session, {})
+    readings = InnodbReadings(session, {})
     assert readings.timed
     assert {name for meter in METERS for name in readings.read(meter)} >= {"pages.dirty|database"}
     assert "checkpoints.requested|database" not in readings.read("checkpoints")
@@ -51,7 +51,7 @@ def test_a_counter_that_cannot_be_read_is_left_out() -> None:
 
 def test_an_instrument_that_is_not_timed_measures_no_log_writes() -> None:
     session = DocumentedMysql().answer("file_summary_by_event_name", [(500, 0, 0)])
-    readings = MariadbReadings(session, {})
+    readings = InnodbReadings(session, {})
     assert not readings.timed
     assert "log.write_time|database" not in readings.read("log_writes")
 
@@ -193,7 +193,7 @@ def test_a_session_that_mysql_ended_is_lost() -> None:
 def test_commands_for_a_person_are_those_of_mysqls_client(tmp_path: Path) -> None:
     given = {"engine": "mysql", "url": "mysql://bench@db/?sslmode=verify-full"}
     plan = Plan.model_validate({"database": given, "storages": {"there": {}}})
-    engine = RemoteMariadb(Study(plan).only_database, Journal(tmp_path), Product.MYSQL)
+    engine = RemoteInnodb(Study(plan).only_database, Journal(tmp_path), Product.MYSQL)
     command = client_command(engine.address("there"), "DROP DATABASE kneebench_work_1")
     assert command == (
         "mysql --host=db --port=3306 --user=bench --password --ssl-mode=VERIFY_IDENTITY"
@@ -206,7 +206,7 @@ def test_without_the_consumer_waits_are_read_from_the_threads_and_not_the_list()
     session = DocumentedMysql().answer("performance_schema.setup_", [("consumers", "waits")])
     session.answer("@@GLOBAL.performance_schema", [(1,)])
     session.answer("performance_schema.threads", [("executing", 2)])
-    found = MariadbWaits(session, [1]).read()
+    found = InnodbWaits(session, [1]).read()
     assert (found["waits.cpu|executing"], found["waits.reads_unseen|database"]) == (2.0, 1.0)
     assert not any("processlist " in one for one in session.sent)
 
@@ -214,7 +214,7 @@ def test_without_the_consumer_waits_are_read_from_the_threads_and_not_the_list()
 def test_a_user_who_may_not_read_the_performance_schema_measures_no_reads() -> None:
     session = DocumentedMysql().answer("performance_schema\\.setup_", DENIED)
     session.answer("@@GLOBAL.performance_schema", [(1,)]).answer("processlist", [("executing", 2)])
-    waits = MariadbWaits(session, [1])
+    waits = InnodbWaits(session, [1])
     assert waits.unseen
     assert waits.unseen.do == "GRANT SELECT ON performance_schema.* TO 'bench'@'%'"
     found = waits.read()

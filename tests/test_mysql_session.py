@@ -20,9 +20,9 @@ from typing import Any, cast
 import pytest
 from pydantic import SecretStr
 
-from kneebench.databases.engines.mariadb.address import address_of
-from kneebench.databases.engines.mariadb.server_address import MariadbAddress
-from kneebench.databases.engines.mariadb.session import MariadbSession, connect
+from kneebench.databases.innodb.address import address_of
+from kneebench.databases.innodb.server_address import InnodbAddress
+from kneebench.databases.innodb.session import InnodbSession, connect
 from kneebench.errors import PlanError
 from tests.elsewhere import certify
 from tests.mariadb_elsewhere import (  # noqa: F401
@@ -78,7 +78,7 @@ def mysql_without_tls() -> Iterator[tuple[int, list[bytes]]]:
 
 def test_an_account_of_mysql_that_requires_tls_is_told_to_set_it() -> None:
     with mysql_without_tls() as (port, received):
-        address = MariadbAddress(
+        address = InnodbAddress(
             host="127.0.0.1", port=port, sslmode="prefer", password=SecretStr("secret")
         )
         with pytest.raises(PlanError, match="set sslmode=require"):
@@ -169,11 +169,9 @@ def test_mysql_is_sent_its_own_name_for_the_limit_on_statements(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     sent = Sent()
-    session = MariadbSession(cast(Any, sent))
-    monkeypatch.setattr(
-        "kneebench.databases.engines.mariadb.session._open_session", lambda *given: session
-    )
-    connect(MariadbAddress(host="db"))
+    session = InnodbSession(cast(Any, sent))
+    monkeypatch.setattr("kneebench.databases.innodb.session._open_session", lambda *given: session)
+    connect(InnodbAddress(host="db"))
     assert sent.statements[-2:] == [
         "SET SESSION max_execution_time = 0",
         "SET SESSION information_schema_stats_expiry = 0",

@@ -11,20 +11,20 @@ from typing import Any
 import psycopg
 import pytest
 
-from kneebench.databases.engines.mariadb.session import MariadbSession
-from kneebench.databases.engines.mariadb.session import connect as mariadb_session
-from kneebench.databases.engines.mariadb.sql_schema import columns_of
 from kneebench.databases.engines.postgres.address import connect
 from kneebench.databases.engines.sqlserver.database import connect_to
 from kneebench.databases.engines.sqlserver.session import SqlServerSession
 from kneebench.databases.engines.sqlserver.sql_files import columns_of as columns_in_the_schema
+from kneebench.databases.innodb.session import InnodbSession
+from kneebench.databases.innodb.session import connect as mariadb_session
+from kneebench.databases.innodb.sql_schema import columns_of
 from kneebench.databases.several import engine_of
 from kneebench.databases.tproc_c.tables import LARGEST_FIRST
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.plan.study import Study
 from kneebench.records import Configuration, Event
-from tests import tds_server
+from tests import mysql_build, tds_server
 from tests.loaded import Servers, shared_images
 from tests.mariadb_elsewhere import SMALL_LOG, WITHOUT_MARIADB
 
@@ -64,7 +64,7 @@ def of_postgres(
     return int(rows), int(total)
 
 
-def of_mariadb(session: MariadbSession, table: str, columns: list[str]) -> tuple[int, int]:
+def of_mariadb(session: InnodbSession, table: str, columns: list[str]) -> tuple[int, int]:
     """The same; its session's times are UTC."""
     times = {
         str(name)
@@ -104,15 +104,11 @@ def as_text(value: object, kind: str) -> str:
 
 
 def sums(
-    warehouses: int, profile: str, folder: Path, servers: Servers
+    database: dict[str, Any], warehouses: int, profile: str, folder: Path, servers: Servers
 ) -> dict[str, list[tuple[int, int]]]:
     (folder / "disk").mkdir()
     given = {
-        "database": {
-            "engine": "mariadb",
-            "base_image_path": shared_images(),
-            "settings": SMALL_LOG,
-        },
+        "database": {"base_image_path": shared_images(), **database},
         "workload": {"warehouses": warehouses, "profile": profile},
         "storages": {"here": {"path": folder / "disk"}},
     }
@@ -134,12 +130,21 @@ def sums(
 
 
 @pytest.mark.mariadb
-@WITHOUT_MARIADB
+@pytest.mark.parametrize(
+    "database",
+    [
+        pytest.param({"engine": "mariadb", "settings": SMALL_LOG}, marks=WITHOUT_MARIADB),
+        pytest.param(
+            {"engine": "mysql", **mysql_build.SMALL}, marks=[pytest.mark.long, mysql_build.WITHOUT]
+        ),
+    ],
+    ids=["mariadb", "mysql"],
+)
 @LOADS
-def test_postgres_and_mariadb_hold_the_same_rows_of_all_nine_tables(
-    warehouses: int, profile: str, tmp_path: Path, servers: Servers
+def test_postgres_and_another_server_hold_the_same_rows_of_all_nine_tables(
+    database: dict[str, Any], warehouses: int, profile: str, tmp_path: Path, servers: Servers
 ) -> None:
-    found = sums(warehouses, profile, tmp_path, servers)
+    found = sums(database, warehouses, profile, tmp_path, servers)
     assert found["stock"][0][0] == 100_000 * warehouses
     assert {table: one for table, (one, _) in found.items()} == {
         table: other for table, (_, other) in found.items()

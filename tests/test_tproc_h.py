@@ -13,9 +13,9 @@ import pytest
 
 from kneebench._core import Address, Dataset, Loading, TableLoad
 from kneebench.databases.engine import core_address
-from kneebench.databases.engines.mariadb.server_address import MariadbAddress
-from kneebench.databases.engines.mariadb.session import connect as connect_mariadb
 from kneebench.databases.engines.postgres.address import connect
+from kneebench.databases.innodb.server_address import InnodbAddress
+from kneebench.databases.innodb.session import connect as connect_mariadb
 from kneebench.databases.tproc_h.answers import Reference, Rows, difference
 from kneebench.databases.tproc_h.parameters import COLORS, NATIONS, drawn, validation
 from kneebench.databases.tproc_h.queries import Query, queries
@@ -69,7 +69,7 @@ def postgres(servers: Servers) -> Iterator[Ask]:
 def mariadb(mariadb_elsewhere: MariadbElsewhere) -> Iterator[Ask]:
     mariadb_elsewhere.execute("CREATE DATABASE tproc_h")
     address = mariadb_elsewhere.address.model_copy(update={"database": "tproc_h"})
-    assert isinstance(address, MariadbAddress)
+    assert isinstance(address, InnodbAddress)
     filling = "LOAD DATA LOCAL INFILE 'rows' INTO TABLE {} CHARACTER SET ascii"
     fill(core_address(address), "CREATE TABLE {} ({}) CHARACTER SET ascii", filling)
     with closing(connect_mariadb(address)) as session:

@@ -36,6 +36,9 @@ WaitClass = Literal["log", "data_read", "data_write", "lock", "lightweight_lock"
 """
 
 
+Listens = Literal["never", "for users", "for users with TLS"]
+
+
 class Quantity(NamedTuple):
     """A thing read: `over` says how the sources combine. The sources of a histogram are its
     buckets; no series and no summary contains it.
@@ -165,8 +168,9 @@ class EngineProperties(Protocol):
     """Python packages that talk to its servers."""
     password_variable: str
     """The environment variable that a password for a server by URL may come from; empty: none."""
-    listens: bool
-    """Whether a server of it that kneebench starts can listen for users on other machines."""
+    listens: Listens
+    """Whether a server of it that kneebench starts can listen for users on other machines, and
+    whether they can log in without TLS."""
     answers_queries: bool
     """Whether its servers run the queries of TPROC-H."""
     postponed: str

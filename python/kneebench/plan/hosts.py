@@ -156,9 +156,13 @@ class Hosts(Part):
         """A server by URL is reached there; one that kneebench starts at the host's address."""
         if by_url:
             return
-        if not engine_properties(database.engine).listens:
+        listens = engine_properties(database.engine).listens
+        if listens == "never":
             sentence = f"a server of engine {database.engine} is reached by database.url only"
             raise wrong("hosts", sentence=sentence)
+        if listens == "for users with TLS" and not self.database.tls:
+            sentence = f"true with engine {database.engine}, whose users log in by TLS"
+            raise wrong("hosts", "database", "tls", sentence=sentence)
         if not self.database.address:
             sentence = "users elsewhere need hosts.database.address, or a server by database.url"
             raise wrong("hosts", "database", sentence=sentence)

@@ -28,7 +28,7 @@ const UTF8MB4_GENERAL_CI: u8 = 45;
 /// The server's code for a wrong password, and for a connection in the clear of an account that
 /// requires TLS.
 const DENIED: &str = "1045";
-/// The words of databases/engines/mariadb/error_hints.py for both, which gives the fix.
+/// The words of databases/innodb/error_hints.py for both, which gives the fix.
 const TLS_UNUSED: &str = "the connection had no TLS, which the server offers";
 const NO_TLS: &str = "the connection had no TLS: the server has no certificate";
 const OK: u8 = 0x00;

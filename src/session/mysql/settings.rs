@@ -4,7 +4,7 @@
 /// the other databases (docs/decisions/mariadb-procedures.md). No limits that are made for other
 /// work: the first is for idle users, the second exists on MariaDB only. Nothing depends on what
 /// the server sets for its sessions: mode, time zone, transactions and character set are ours. The
-/// control sessions have the same (databases/engines/mariadb/session.py).
+/// control sessions have the same (databases/innodb/session.py).
 pub const SETTINGS: [&str; 3] = [
     "SET NAMES utf8mb4",
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE",

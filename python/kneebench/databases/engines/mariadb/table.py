@@ -6,36 +6,24 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from kneebench.databases.engines.mariadb.allowed_settings import fault
-from kneebench.databases.engines.mariadb.properties import password_variable
-from kneebench.plan.managed_database import FaultOf, ManagedDatabase
+from kneebench.databases.innodb.table import KEPT_IN, InnodbDatabase, sized
 from kneebench.plan.server_url import UrlRule
 from kneebench.plan.values import Directory, Text
 
-PASSWORD = password_variable
-"""The variable that MariaDB's and MySQL's clients read the password from."""
 URL = UrlRule(
     schemes=("mariadb", "mysql"),
     example="mariadb://user@host:3306/database?sslmode=verify-full",
-    kept_in=f"{PASSWORD} or in an option file (~/.my.cnf)",
+    kept_in=KEPT_IN,
 )
 
 
-class MariadbDatabase(ManagedDatabase):
+class MariadbDatabase(InnodbDatabase):
     """Database engine and how it is provided: Debian's server or your own build (`bin_dir`), or an
     external server (`url`).
     """
 
     url_rule: ClassVar[UrlRule] = URL
-    fault_of: ClassVar[FaultOf] = fault
-    temporary_setting: ClassVar[str] = "tmpdir"
-    cache_setting: ClassVar[str] = "innodb_buffer_pool_size"
-    sized_settings: ClassVar[tuple[str, ...]] = (
-        "innodb_buffer_pool_size",
-        "innodb_log_file_size",
-        "innodb_adaptive_flushing_lwm",
-    )
-    huge_pages_setting: ClassVar[str] = "large_pages"
+    sized_settings: ClassVar[tuple[str, ...]] = sized("innodb_log_file_size")
     url: Annotated[
         Text,
         Field(

@@ -1,21 +1,25 @@
-"""The MySQL engine: servers that we run ourselves (the system's, or the user's build), or one by
-URL, asked as MariaDB is.
-"""
+"""The MySQL engine: our own servers (the system's, or the user's build), or one by URL."""
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 
 from kneebench.databases.engine import Engine
-from kneebench.databases.engines.mariadb.engine import OwnMariadb, write_once
-from kneebench.databases.engines.mariadb.launcher import MariadbFiles
-from kneebench.databases.engines.mariadb.remote import RemoteMariadb
-from kneebench.databases.engines.mariadb.versions import Product
 from kneebench.databases.engines.mysql import image as images
 from kneebench.databases.engines.mysql.builds import find_build
-from kneebench.databases.engines.mysql.launcher import KIND, Launch, RunningMysql, running_server
-from kneebench.databases.engines.mysql.server_settings import LOG, complaint, rules
+from kneebench.databases.engines.mysql.launcher import Launch, RunningMysql
+from kneebench.databases.engines.mysql.properties import label
+from kneebench.databases.engines.mysql.server_settings import (
+    LOG,
+    complaint,
+    rules,
+    settings_text,
+)
+from kneebench.databases.innodb.builds import server_account
+from kneebench.databases.innodb.engine import OwnInnodb, kind_of_server, write_once
+from kneebench.databases.innodb.launcher import InnodbFiles
+from kneebench.databases.innodb.remote import RemoteInnodb
+from kneebench.databases.innodb.versions import Product
 from kneebench.lab.journal import Journal
 from kneebench.plan.database_plan import DatabasePlan
 
@@ -26,36 +30,31 @@ REDO = "#innodb_redo"
 def open_engine(plan: DatabasePlan, journal: Journal) -> Engine:
     """The engine that the plan requires; changes nothing."""
     if any(plan.urls.values()):
-        return RemoteMariadb(plan, journal, Product.MYSQL)
+        return RemoteInnodb(plan, journal, Product.MYSQL)
     return OwnMysql(plan, journal)
 
 
-class OwnMysql(OwnMariadb):
+class OwnMysql(OwnInnodb):
     """Servers that we start and stop."""
 
-    own = OwnMariadb.own._replace(
-        engine="MySQL",
-        log_setting=LOG,
+    own = kind_of_server(
+        *("mysql", label, LOG),
         find_build=find_build,
-        recipe_of=images.recipe_of,
+        find_account=server_account,
         fixed=images.fixed,
         rules=rules,
         complaint=complaint,
         fill=images.fill,
     )
-    configure = staticmethod(images.configure)
+    process = RunningMysql
+    settings_text = staticmethod(settings_text)
 
-    def make_log(self, launch: Launch, files: MariadbFiles) -> None:
+    def make_log(self, launch: Launch, files: InnodbFiles) -> None:
         """By a start of its own: there is no --bootstrap."""
-        with running_server(launch, files, self.journal):
+        with self.running(launch, files):
             pass
         for file in sorted(self.log_of(files).iterdir()):
-            write_once(launch, file, KIND)
+            write_once(launch, file, self.process.kind)
 
-    def running(
-        self, launch: Launch, files: MariadbFiles
-    ) -> contextlib.AbstractContextManager[RunningMysql]:
-        return running_server(launch, files, self.journal)
-
-    def log_of(self, files: MariadbFiles) -> Path:
+    def log_of(self, files: InnodbFiles) -> Path:
         return files.log / REDO

@@ -5,31 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from kneebench.databases.engines.mariadb.image import DATABASE, make_directories
-from kneebench.databases.engines.mariadb.launcher import (
-    SETTINGS_FILE,
-    MariadbFiles,
-)
-from kneebench.databases.engines.mariadb.query_schema import schema_of
-from kneebench.databases.engines.mariadb.server_settings import given
-from kneebench.databases.engines.mariadb.session import connect
-from kneebench.databases.engines.mysql.builds import MysqlBuild
-from kneebench.databases.engines.mysql.launcher import Launch, initialize, running_server
+from kneebench.databases.engines.mysql.launcher import Launch, RunningMysql
 from kneebench.databases.engines.mysql.server_settings import (
     IMAGE_LOG_BYTES,
+    LOG,
     loading,
     settings_text,
 )
-from kneebench.databases.engines.mysql.server_settings import (
-    LOG as CAPACITY,
-)
+from kneebench.databases.innodb.builds import InnodbBuild
+from kneebench.databases.innodb.image import DATABASE, configure, make_directories
+from kneebench.databases.innodb.launcher import InnodbFiles
+from kneebench.databases.innodb.query_schema import schema_of
+from kneebench.databases.innodb.server_settings import given
+from kneebench.databases.innodb.session import connect
 from kneebench.databases.loading import Recipe
-from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.base_image import DATA
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
 from kneebench.plan.database_plan import DatabasePlan
-from kneebench.plan.workload import Workload
 from kneebench.records import Watch
 
 FIXED = (
@@ -39,13 +32,7 @@ FIXED = (
 """Settings that the files keep from the moment when they are made."""
 
 
-def recipe_of(version: str, fixed: Mapping[str, str], workload: Workload, seed: int) -> Recipe:
-    """What shapes the image of a server of that version; its SQL is MariaDB's."""
-    sql = Path(__file__).parent.parent / "mariadb"
-    return Recipe("mysql", version, dict(fixed), workload, seed, sql)
-
-
-def fixed(plan: DatabasePlan, build: MysqlBuild) -> dict[str, str]:
+def fixed(plan: DatabasePlan, build: InnodbBuild) -> dict[str, str]:
     """Those of a plan's settings that shape the image."""
     return {name: value for name, value in given(plan).items() if name in FIXED}
 
@@ -60,12 +47,11 @@ def fill(
     watch: Watch,
 ) -> dict[str, str]:
     """The data directory of a server that has loaded the rows and was shut down."""
-    files, hurried = MariadbFiles.within(data), loading(settings)
+    files, hurried = InnodbFiles.within(data), loading(settings)
     with place.inner(DATA) as made:
-        make_directories(launch.account, made)
-        configure(made, hurried, launch.account)
-        initialize(launch, files, f"cannot make a database in {data}")
-        with running_server(launch, files, journal, keep=True) as server:
+        configure(made, settings_text(hurried), launch.account)
+        make_cluster(launch, made)
+        with RunningMysql.started(launch, files, journal, keep=True) as server:
             with connect(server.address) as session:
                 session.run(f"CREATE DATABASE {DATABASE}")
             address = server.address.model_copy(update={"database": DATABASE})
@@ -73,10 +59,12 @@ def fill(
                 load = schema_of(recipe.workload).load
                 loaded = load(address, recipe.workload, recipe.seed, watch)
             with connect(server.address) as session:  # it shrinks before the server has ended
-                session.run(f"SET GLOBAL {CAPACITY} = {IMAGE_LOG_BYTES}")
+                session.run(f"SET GLOBAL {LOG} = {IMAGE_LOG_BYTES}")
     return loaded
 
 
-def configure(data: Folder, settings: Mapping[str, str], account: Account | None) -> None:
-    """Write the option file: the only one that is read."""
-    data.put(SETTINGS_FILE, settings_text(settings), account and account.owner)
+def make_cluster(launch: Launch, data: Folder) -> None:
+    """Make an empty server in a directory of the account's that has its option file."""
+    make_directories(launch.account, data)
+    files, what = InnodbFiles.within(data.path), f"cannot make a database in {data.path}"
+    RunningMysql.run_once(launch, files, what, "--initialize-insecure")

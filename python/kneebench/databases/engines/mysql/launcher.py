@@ -1,41 +1,27 @@
-"""Starts and stops `mysqld` itself: the process is ours from its first to its last moment."""
+"""The process of a MySQL server: `mysqld` itself."""
 
 from __future__ import annotations
 
-import contextlib
-import subprocess
-from collections.abc import Iterator
 from os.path import relpath
-from typing import Any
 
-from kneebench.databases.engines.mariadb import launcher as mariadb
-from kneebench.databases.engines.mariadb.launcher import (
+from kneebench.databases.engines.mysql.properties import label, server_program
+from kneebench.databases.innodb.builds import InnodbBuild
+from kneebench.databases.innodb.launcher import (
     SETTINGS_FILE,
-    MariadbFiles,
-    RunningMariadb,
-    run_once,
-    serving,
+    Command,
+    InnodbFiles,
+    RunningInnodb,
+    kind_of,
 )
-from kneebench.databases.engines.mariadb.server_address import SOCKET, MariadbAddress
-from kneebench.databases.engines.mysql.builds import MysqlBuild
+from kneebench.databases.innodb.server_address import SOCKET
 from kneebench.databases.managed import launching
 from kneebench.databases.managed.runtime import socket_folder
-from kneebench.databases.managed.server_process import ServerKind
-from kneebench.lab.journal import Journal
 
-USER = "root"
-"""The only account of a server of ours, without a password: who may enter the socket's directory
-comes this far, which are the server's account and root."""
-KIND = ServerKind(
-    "MySQL", mariadb.CRASH._replace(program="mysqld"), mariadb.STOPS, mariadb.REMEDIES
-)
-Launch = launching.Launch[MysqlBuild]
+Launch = launching.Launch[InnodbBuild]
 
 
-def server_command(
-    launch: Launch, files: MariadbFiles, *more: str
-) -> tuple[list[str], dict[str, Any]]:
-    """(command, Popen's further arguments) for a server over these files."""
+def server_command(launch: Launch, files: InnodbFiles, *more: str) -> Command:
+    """What starts a server over these files."""
     runtime, shared = socket_folder(launch.runtime), files.temporary / "ibtmp1"
     given = [
         f"--defaults-file={files.data / SETTINGS_FILE}",
@@ -52,28 +38,10 @@ def server_command(
     return launch.command(launch.build.program, *given, *more, reach=files)
 
 
-class RunningMysql(RunningMariadb):
+class RunningMysql(RunningInnodb):
     """A MySQL server that we started."""
 
-    kind = KIND
-
-    def __init__(self, process: subprocess.Popen[bytes], launch: Launch, journal: Journal) -> None:
-        super().__init__(process, launch, journal)  # type: ignore[arg-type]
-        self.address = MariadbAddress(
-            host=str(socket_folder(launch.runtime)), user=USER, client="mysql"
-        )
-
-
-@contextlib.contextmanager
-def running_server(
-    launch: Launch, files: MariadbFiles, journal: Journal, *, keep: bool = False
-) -> Iterator[RunningMysql]:
-    """A server over these files, answering; stopped at the end. Raises what `serving` raises."""
-    command = server_command(launch, files)
-    with serving(RunningMysql, command, launch, files, journal, keep=keep) as server:
-        yield server
-
-
-def initialize(launch: Launch, files: MariadbFiles, what: str) -> None:
-    """Make an empty server: the tables of its dictionary, and its only account."""
-    run_once(server_command(launch, files, "--initialize-insecure"), KIND, what)
+    kind = kind_of(label, server_program)
+    user = "root"
+    client = "mysql"
+    command = staticmethod(server_command)

@@ -1,4 +1,4 @@
-"""Settings of a managed server: MariaDB's rules (mariadb/server_settings.py) in MySQL's names.
+"""MySQL's names among the settings of a managed server (innodb/server_settings.py).
 
 Its log is sized by innodb_redo_log_capacity. The binary log, which is on by default, is off as on
 MariaDB; a plan that sets log_bin has it beside the tables.
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kneebench.databases.engines.mariadb import server_settings as mariadb
-from kneebench.databases.engines.mariadb.footprint import GIB, MIB
 from kneebench.databases.engines.mysql.launcher import Launch
+from kneebench.databases.innodb import server_settings as innodb
+from kneebench.databases.innodb.footprint import GIB, MIB
 from kneebench.databases.managed.directory_findings import Machine
 from kneebench.plan.database_plan import DatabasePlan
 
@@ -19,37 +19,30 @@ OWN = {
     "mysqlx": "OFF",
     "log_error_verbosity": "2",
 }
-NOT_HERE = ("log_warnings", "innodb_log_file_size")
-"""MariaDB's alone, or replaced."""
+LOAD_LOG_BYTES = 2 * GIB
 IMAGE_LOG_BYTES = 8 * MIB
-"""The least; a restore resizes it."""
+"""While the image is loaded, and in the image: the least; a restore resizes it."""
 
 
 def rules(plan: DatabasePlan, machine: Machine) -> dict[str, str]:
     """The settings of every server of the plan, by the rules, then as the plan says."""
-    ruled = mariadb.rules(plan, machine)
-    log = ruled["innodb_log_file_size"]
-    kept = {name: value for name, value in ruled.items() if name not in NOT_HERE}
-    kept |= OWN | {LOG: log} | mariadb.given(plan)
-    if "log_bin" in kept:
-        del kept["skip_log_bin"]
-    return kept
+    ruled = innodb.rules(plan, machine, OWN, LOG)
+    if "log_bin" in ruled:
+        del ruled["skip_log_bin"]
+    return ruled
 
 
 def loading(ruled: Mapping[str, str]) -> dict[str, str]:
-    """As MariaDB's, without durability until the image is complete."""
+    """Those while the image is built."""
     kept = {name: value for name, value in ruled.items() if name != "log_bin"}
-    hurried = mariadb.loading(kept)
-    del hurried["innodb_log_file_size"]
-    return hurried | {LOG: str(2 * GIB), "skip_log_bin": ""}
+    return innodb.loading(kept) | {LOG: str(LOAD_LOG_BYTES), "skip_log_bin": ""}
 
 
 def settings_text(settings: Mapping[str, str]) -> str:
     """The text of the option file. Threads of the server write the log: they are watched too."""
-    text = mariadb.settings_text(settings).replace("[mariadbd]", "[mysqld]")
-    return f"{text}performance_schema_instrument = 'thread/%=ON'\n"
+    return innodb.settings_text("mysqld", settings, "thread/%=ON")
 
 
 def complaint(launch: Launch, settings: Mapping[str, str]) -> str:
     """The server's message on settings that it refuses; empty if it accepts them."""
-    return mariadb.refused(launch, settings_text(settings), "--validate-config")
+    return innodb.refused(launch, settings_text(settings), "--validate-config")

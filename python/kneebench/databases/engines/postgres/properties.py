@@ -9,6 +9,7 @@ from signal import SIGINT
 from kneebench.databases.engines.postgres import footprint as footprint
 from kneebench.engine_properties import (
     ErrorClass,
+    Listens,
     Quantity,
     SafetySetting,
     ServerProgram,
@@ -62,7 +63,7 @@ safety_settings = (
 measures_real_hardware = True
 packages = ("psycopg", "psycopg-binary")
 password_variable = "PGPASSWORD"  # noqa: S105
-listens = True
+listens: Listens = "for users"
 answers_queries = True
 server_program = ServerProgram("postgres", stop=SIGINT)
 """SIGINT is the fast shutdown, with a checkpoint."""

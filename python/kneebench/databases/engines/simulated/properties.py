@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kneebench.databases.engines.simulated import footprint as footprint
-from kneebench.engine_properties import ErrorClass, Quantity, WaitClass
+from kneebench.engine_properties import ErrorClass, Listens, Quantity, WaitClass
 from kneebench.records import Setting
 
 label = "Simulated"
@@ -18,7 +18,7 @@ safety_settings = ()
 measures_real_hardware = False
 packages = ()
 password_variable = ""
-listens = False
+listens: Listens = "never"
 answers_queries = False
 server_program = None
 own_quantities = {

@@ -10,6 +10,7 @@ from kneebench.databases.engines.postgres.properties import wait_class as wait_c
 from kneebench.databases.engines.sqlserver import footprint as footprint
 from kneebench.engine_properties import (
     ErrorClass,
+    Listens,
     Quantity,
     SafetySetting,
     ServerProgram,
@@ -47,7 +48,7 @@ safety_settings = (
 measures_real_hardware = True
 packages = ("python-tds",)
 password_variable = "SQLCMDPASSWORD"  # noqa: S105
-listens = False
+listens: Listens = "never"
 answers_queries = False
 server_program: ServerProgram | None = None
 own_quantities = {

@@ -15,8 +15,8 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from kneebench._core import system_roots
 from kneebench.databases.engine import address_in
-from kneebench.databases.engines.mariadb.server_address import MariadbAddress
-from kneebench.databases.engines.mariadb.table import PASSWORD
+from kneebench.databases.innodb.server_address import InnodbAddress
+from kneebench.databases.innodb.table import PASSWORD
 from kneebench.errors import PlanError
 from kneebench.secrets import without_passwords
 
@@ -25,7 +25,7 @@ SECTIONS = ("client", "client-server", "client-mariadb", "kneebench")
 """Of an option file, the last one that has a password."""
 
 
-def address_of(url: str) -> MariadbAddress:
+def address_of(url: str) -> InnodbAddress:
     """The address of a running server; raises PlanError for a URL that we cannot use."""
     split, given = urlsplit(url), dict(parse_qsl(urlsplit(url).query, keep_blank_values=True))
     parts = {
@@ -36,7 +36,7 @@ def address_of(url: str) -> MariadbAddress:
         "sslmode": given.get("sslmode", "prefer"),
         "sslrootcert": given.get("sslrootcert", ""),
     }
-    address = address_in(url, MariadbAddress, parts, given, PARAMETERS)
+    address = address_in(url, InnodbAddress, parts, given, PARAMETERS)
     what = f"cannot read the URL {without_passwords(url)}"
     return address.with_password(_password(given.get("passfile", ""), what))
 
@@ -81,7 +81,7 @@ TLS = {
 """What the clients call an sslmode."""
 
 
-def _root(address: MariadbAddress) -> str:
+def _root(address: InnodbAddress) -> str:
     """The option that names the root certificates; MySQL's client has none of its own."""
     file = address.sslrootcert
     if not file and address.client == "mysql" and address.sslmode.startswith("verify-"):
@@ -91,11 +91,11 @@ def _root(address: MariadbAddress) -> str:
     return f" --ssl-ca={file}" if file else ""
 
 
-def client_command(address: MariadbAddress, statements: str = "") -> str:
+def client_command(address: InnodbAddress, statements: str = "") -> str:
     """A command of the product's client that makes the same connection, without the password; with
     statements, it runs them in the address's database.
 
-    >>> client_command(MariadbAddress(host="db", user="me"), "SELECT 1")
+    >>> client_command(InnodbAddress(host="db", user="me"), "SELECT 1")
     'mariadb --host=db --port=3306 --user=me --password --skip-ssl -e "SELECT 1"'
     """
     socket = f"--socket={address.socket}"

@@ -14,7 +14,7 @@ import pymysql
 
 from kneebench import units
 from kneebench.analysis.wording import number_of_users
-from kneebench.databases.engines.mariadb.session import MariadbSession, Row
+from kneebench.databases.innodb.session import InnodbSession, Row
 
 USERS = """
 SELECT id FROM information_schema.processlist
@@ -52,7 +52,7 @@ SELECT id, user, host, command, state, time FROM information_schema.processlist
 WHERE id IN ({}) ORDER BY id"""
 
 
-def end_stuck(session: MariadbSession, own: Sequence[int], for_s: float) -> str:
+def end_stuck(session: InnodbSession, own: Sequence[int], for_s: float) -> str:
     """Who has kept our users waiting for so long; empty where nobody has.
 
     `own` are our own sessions that are no users. Then all users that wait are ended: else what they
@@ -76,7 +76,7 @@ def end_stuck(session: MariadbSession, own: Sequence[int], for_s: float) -> str:
     return f"{number_of_users(len(waiting))} waited up to {longest} for a lock held by {seen}"
 
 
-def end_users(session: MariadbSession, own: Sequence[int]) -> int:
+def end_users(session: InnodbSession, own: Sequence[int]) -> int:
     """Kill the sessions of all users; how many there still are."""
     left = {int(one) for (one,) in session.rows(USERS)} - {*own}
     for user in left:
@@ -84,7 +84,7 @@ def end_users(session: MariadbSession, own: Sequence[int]) -> int:
     return len(left)
 
 
-def _waits(session: MariadbSession, for_s: float) -> list[tuple[int, int, float]]:
+def _waits(session: InnodbSession, for_s: float) -> list[tuple[int, int, float]]:
     """(who waits, for whom, seconds). A table's lock does not say who holds it: most likely whoever
     has had a transaction open for as long; 0 where nobody has.
     """
@@ -96,7 +96,7 @@ def _waits(session: MariadbSession, for_s: float) -> list[tuple[int, int, float]
     return [*found, *((one, holder, s) for one, s in tables for holder in holders)]
 
 
-def _row_waits(session: MariadbSession) -> list[Row]:
+def _row_waits(session: InnodbSession) -> list[Row]:
     """None are seen on MySQL without the right to read its performance schema."""
     if session.is_mariadb:
         return session.rows(ROW_WAITS)
@@ -108,7 +108,7 @@ def _row_waits(session: MariadbSession) -> list[Row]:
         return []
 
 
-def holders(session: MariadbSession, own: Sequence[int]) -> str:
+def holders(session: InnodbSession, own: Sequence[int]) -> str:
     """Sessions that are none of ours and have had a transaction open for some seconds: most likely
     one of them has the lock that was waited for.
     """
@@ -116,7 +116,7 @@ def holders(session: MariadbSession, own: Sequence[int]) -> str:
     return _described(session, sorted(found))
 
 
-def _described(session: MariadbSession, ids: Sequence[int]) -> str:
+def _described(session: InnodbSession, ids: Sequence[int]) -> str:
     if not ids:
         return ""
     rows = session.rows(SEEN.format(", ".join(map(str, ids))))
@@ -135,7 +135,7 @@ def _one(number: int, user: str, host: str, command: str, state: str | None, tim
     return f"session {number} (user {user!r} from {place}, {doing}{how_long})"
 
 
-def end_session(session: MariadbSession, number: int) -> None:
+def end_session(session: InnodbSession, number: int) -> None:
     """End a session, unless it has ended."""
     try:
         session.run(f"KILL CONNECTION {number}")

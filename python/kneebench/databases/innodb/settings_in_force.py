@@ -8,9 +8,9 @@ from pathlib import Path
 import pymysql
 
 from kneebench.databases.engine import LogCalls
-from kneebench.databases.engines.mariadb.allowed_settings import DOORS, PLACES
-from kneebench.databases.engines.mariadb.session import MariadbSession
-from kneebench.databases.engines.mariadb.versions import Product, is_from
+from kneebench.databases.innodb.allowed_settings import DOORS, PLACES
+from kneebench.databases.innodb.session import InnodbSession
+from kneebench.databases.innodb.versions import Product, is_from
 from kneebench.records import Setting
 
 MATTERS = frozenset(
@@ -108,7 +108,7 @@ SET_BY_SESSIONS = frozenset(
 global values are as before (its source: set_var::update_source_user_host_timestamp)."""
 
 
-def in_force(session: MariadbSession) -> tuple[Setting, ...]:
+def in_force(session: InnodbSession) -> tuple[Setting, ...]:
     """Every setting that is not the version's default, and all that affect storage I/O, as the
     server reports them.
     """
@@ -123,7 +123,7 @@ def in_force(session: MariadbSession) -> tuple[Setting, ...]:
     )
 
 
-def values(session: MariadbSession) -> dict[str, str]:
+def values(session: InnodbSession) -> dict[str, str]:
     """All settings of the server."""
     return {str(name): str(value) for name, value in session.rows("SHOW GLOBAL VARIABLES")}
 
@@ -144,7 +144,7 @@ def log_is_mapped(settings: Mapping[str, str]) -> bool:
     return buffer == min(log - LOG_HEADER_BYTES, LARGEST_WRITE_BYTES)
 
 
-def _given(session: MariadbSession) -> list[tuple[str, str]]:
+def _given(session: InnodbSession) -> list[tuple[str, str]]:
     """Name and source of every setting that somebody has set."""
     for query in (GIVEN, GIVEN_MYSQL):
         try:

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import pymysql
 
 from kneebench.databases.engine import Analyst, LogCalls
-from kneebench.databases.engines.mariadb.blocked import end_stuck, end_users, holders
-from kneebench.databases.engines.mariadb.server_address import MariadbAddress
-from kneebench.databases.engines.mariadb.session import CLIENT, MariadbSession, connect, words_of
-from kneebench.databases.engines.mariadb.settings_in_force import in_force, log_calls, log_is_mapped
-from kneebench.databases.engines.mariadb.sql_schema import MariadbSchema
-from kneebench.databases.engines.mariadb.versions import Product, is_from
-from kneebench.databases.engines.mariadb.waits import MariadbWaits
+from kneebench.databases.innodb.blocked import end_stuck, end_users, holders
+from kneebench.databases.innodb.server_address import InnodbAddress
+from kneebench.databases.innodb.session import CLIENT, InnodbSession, connect, words_of
+from kneebench.databases.innodb.settings_in_force import in_force, log_calls, log_is_mapped
+from kneebench.databases.innodb.sql_schema import InnodbSchema
+from kneebench.databases.innodb.versions import Product, is_from
+from kneebench.databases.innodb.waits import InnodbWaits
 from kneebench.databases.managed.server_process import Process
 from kneebench.databases.server_sessions import TIMEOUTS, ServerSessions, Timeouts
 from kneebench.databases.tproc_c.orders import Rows
@@ -66,10 +66,10 @@ NOT_TIMED = (
 )
 
 
-class MariadbReadings:
+class InnodbReadings:
     """The counters and gauges of one server."""
 
-    def __init__(self, session: MariadbSession, settings: Mapping[str, str]) -> None:
+    def __init__(self, session: InnodbSession, settings: Mapping[str, str]) -> None:
         self._session = session
         flushed = settings.get("innodb_flush_log_at_trx_commit", "1") == "1"
         self._writes_are_flushes = flushed and not log_is_mapped(settings)
@@ -195,28 +195,28 @@ CANCELLED = (1317, 1969, 3024)
 """Errors of a query that was killed, and of one that took too long (MariaDB, MySQL)."""
 
 
-class MariadbServer(ServerSessions):
+class InnodbServer(ServerSessions):
     """Answers for one database of one server.
 
     It asks from two sessions on the workload's database, one of which samples waits. Both are in
     autocommit and send no COMMIT, so none of their questions is counted as a transaction.
     """
 
-    address: MariadbAddress
+    address: InnodbAddress
     client = CLIENT
     measures = METERS | {"waits"}
 
     def __init__(
         self,
-        address: MariadbAddress,
+        address: InnodbAddress,
         warehouses: int,
         restore_s: float,
         notes: Sequence[str] = (),
         process: Process | None = None,
         before: Sequence[Check] | None = None,
         timeouts: Timeouts = TIMEOUTS,
-        users: MariadbAddress | None = None,
-        schema: type[MariadbSchema] = MariadbSchema,
+        users: InnodbAddress | None = None,
+        schema: type[InnodbSchema] = InnodbSchema,
     ) -> None:
         super().__init__(address, restore_s, process, users)
         self.warehouses, self._schema = warehouses, schema
@@ -227,8 +227,8 @@ class MariadbServer(ServerSessions):
             _bound(session, timeouts.lock_s)
         self.settings: Sequence[Setting] = in_force(self._session)
         values = {setting.name: setting.value for setting in self.settings}
-        self._readings: MariadbReadings = MariadbReadings(self._session, values)
-        self._waits: MariadbWaits = MariadbWaits(self._sampled, self._own)
+        self._readings: InnodbReadings = InnodbReadings(self._session, values)
+        self._waits: InnodbWaits = InnodbWaits(self._sampled, self._own)
         unmeasured = [] if self._readings.timed else [NOT_TIMED]
         unmeasured += [self._waits.unseen.seen] if self._waits.unseen else []
         self.notes: Sequence[str] = (*notes, *_remarks(self.settings), *unmeasured)
@@ -238,13 +238,13 @@ class MariadbServer(ServerSessions):
         self._sampled.close()
 
     @contextlib.contextmanager
-    def asking(self, what: str, limit_s: float | None = None) -> Iterator[MariadbSession]:
+    def asking(self, what: str, limit_s: float | None = None) -> Iterator[InnodbSession]:
         with self._lock, self.losses_reported(what):
             self._session.limit(limit_s or self._timeouts.reading_s)
             yield self._session
 
     @contextlib.contextmanager
-    def reaching(self, what: str) -> Iterator[MariadbSession]:
+    def reaching(self, what: str) -> Iterator[InnodbSession]:
         with (
             self.losses_reported(what),
             connect(self.address, limit_s=self._timeouts.whole_s) as session,
@@ -258,7 +258,7 @@ class MariadbServer(ServerSessions):
             return None
         return holders(self._sampled, self._own)
 
-    def rows(self, session: MariadbSession, statement: str) -> Rows:
+    def rows(self, session: InnodbSession, statement: str) -> Rows:
         return session.rows(statement)
 
     @contextlib.contextmanager
@@ -308,7 +308,7 @@ class MariadbServer(ServerSessions):
                 return None
             return self._readings.counts()
 
-    def checks(self, session: MariadbSession) -> Sequence[Check]:
+    def checks(self, session: InnodbSession) -> Sequence[Check]:
         return self._schema(session).conditions(self.warehouses, self._before)
 
     def log_calls(self) -> LogCalls | str:
@@ -356,12 +356,12 @@ def _limiting(version: str, limit_s: float) -> str:
     return f"SET SESSION max_statement_time = {limit_s}"
 
 
-def _bound(session: MariadbSession, lock_s: float) -> None:
+def _bound(session: InnodbSession, lock_s: float) -> None:
     session.run(f"SET SESSION lock_wait_timeout = {round(lock_s)}")
     session.run(f"SET SESSION innodb_lock_wait_timeout = {round(lock_s)}")
 
 
-def _await(session: MariadbSession, sessions: str, own: Sequence[int], limit_s: float) -> bool:
+def _await(session: InnodbSession, sessions: str, own: Sequence[int], limit_s: float) -> bool:
     """Wait until there are no such sessions; False if there still are."""
     counted = sessions.format(", ".join(map(str, own)))
     until = time.monotonic() + limit_s

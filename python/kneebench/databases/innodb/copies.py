@@ -16,19 +16,19 @@ from collections.abc import Iterator, Mapping, Sequence
 import pymysql
 
 from kneebench.databases.engine import finding_of
-from kneebench.databases.engines.mariadb.blocked import end_session
-from kneebench.databases.engines.mariadb.query_schema import schema_of
-from kneebench.databases.engines.mariadb.server_address import MariadbAddress
-from kneebench.databases.engines.mariadb.session import MariadbSession, connect, explained
-from kneebench.databases.engines.mariadb.sql_schema import (
+from kneebench.databases.external.engine import KILLED_S, in_use, not_locked
+from kneebench.databases.external.image import REMOVAL_LIMIT_S, ServerImage, not_ours
+from kneebench.databases.innodb.blocked import end_session
+from kneebench.databases.innodb.query_schema import schema_of
+from kneebench.databases.innodb.server_address import InnodbAddress
+from kneebench.databases.innodb.session import InnodbSession, connect, explained
+from kneebench.databases.innodb.sql_schema import (
     FACTS,
-    MariadbSchema,
+    InnodbSchema,
     is_whole,
     quoted,
     size_bytes,
 )
-from kneebench.databases.external.engine import KILLED_S, in_use, not_locked
-from kneebench.databases.external.image import REMOVAL_LIMIT_S, ServerImage, not_ours
 from kneebench.databases.loading import STREAMS, side_by_side
 from kneebench.databases.tproc_c.tables import LARGEST_FIRST
 from kneebench.databases.tproc_h.tables import TABLES
@@ -46,12 +46,12 @@ COPY_OF = "copy_of"
 """The fact that names the original."""
 
 
-class Copies(ServerImage[MariadbAddress, MariadbSession]):
+class Copies(ServerImage[InnodbAddress, InnodbSession]):
     """The image on one server. The address names no database."""
 
     schema_of = staticmethod(schema_of)
 
-    def findings(self, session: MariadbSession, subject: str) -> Iterator[Finding]:
+    def findings(self, session: InnodbSession, subject: str) -> Iterator[Finding]:
         """Databases with these names that a run would have to drop and may not."""
         for name in self.databases:
             if not _exists(session, name) or (name == self.image and is_whole(session, name)):
@@ -62,31 +62,31 @@ class Copies(ServerImage[MariadbAddress, MariadbSession]):
             except Refused as error:
                 yield finding_of(error, subject)
 
-    def facts(self, session: MariadbSession) -> dict[str, str]:
+    def facts(self, session: InnodbSession) -> dict[str, str]:
         if not _exists(session, self.image):
             return {}
         with connect(self.of(self.image)) as inside:
-            found = MariadbSchema(inside).facts()
+            found = InnodbSchema(inside).facts()
         whole = found.pop("state", "") == "whole" and "build_s" in found
         return found if whole else {}
 
-    def create(self, session: MariadbSession) -> None:
+    def create(self, session: InnodbSession) -> None:
         self._create(session, self.image)
 
-    def finish(self, session: MariadbSession, facts: Mapping[str, str]) -> None:
+    def finish(self, session: InnodbSession, facts: Mapping[str, str]) -> None:
         with connect(self.of(self.image)) as inside:
-            MariadbSchema(inside).note({**facts, "state": "whole"})
+            InnodbSchema(inside).note({**facts, "state": "whole"})
 
-    def size_bytes(self, session: MariadbSession) -> int:
+    def size_bytes(self, session: InnodbSession) -> int:
         return size_bytes(session, self.image)
 
-    def copy(self, session: MariadbSession, watch: Watch) -> None:
+    def copy(self, session: InnodbSession, watch: Watch) -> None:
         if self.source:
             _require_unused(session, self.source)
         self._create(session, self.work_database, {**self.facts(session), COPY_OF: self.image})
         self._copy_tables(session, watch)
 
-    def drop(self, session: MariadbSession, database: str) -> None:
+    def drop(self, session: InnodbSession, database: str) -> None:
         """Drop a database of ours, if it exists; raises Refused for one without our mark. One that
         is empty was made just before a run was killed.
         """
@@ -98,15 +98,15 @@ class Copies(ServerImage[MariadbAddress, MariadbSession]):
         session.run(f"DROP DATABASE {quoted(database)}")
 
     def _create(
-        self, session: MariadbSession, name: str, known: dict[str, str] | None = None
+        self, session: InnodbSession, name: str, known: dict[str, str] | None = None
     ) -> None:
         """An empty database with our mark, and what is known of it."""
         with explained(f"cannot create the database {name}", self.address):
             session.run(f"CREATE DATABASE {name} CHARACTER SET utf8mb4")
             with connect(self.of(name)) as inside:
-                MariadbSchema(inside).note({"state": "loading", **(known or {})})
+                InnodbSchema(inside).note({"state": "loading", **(known or {})})
 
-    def _copy_tables(self, session: MariadbSession, watch: Watch) -> None:
+    def _copy_tables(self, session: InnodbSession, watch: Watch) -> None:
         """All tables, a few at a time, in the order of their keys: the same pages each time. After
         an error or an interrupt `session` ends what runs.
         """
@@ -121,7 +121,7 @@ class Copies(ServerImage[MariadbAddress, MariadbSession]):
                 *(
                     streams,
                     [self._copying(table) for table in self.schema.loaded],
-                    MariadbSession.run,
+                    InnodbSession.run,
                 ),
                 cancel=lambda stream: end_session(session, stream.id),
             )
@@ -136,7 +136,7 @@ class Copies(ServerImage[MariadbAddress, MariadbSession]):
         )
 
     @contextlib.contextmanager
-    def alone(self) -> Iterator[MariadbSession]:
+    def alone(self) -> Iterator[InnodbSession]:
         """A session that holds the image's lock; raises Refused if another run holds it."""
         with connect(self.address.model_copy(update={"database": ""})) as session:
             with explained(not_locked(self.image), self.address):
@@ -150,12 +150,12 @@ class Copies(ServerImage[MariadbAddress, MariadbSession]):
                     session.run("DO RELEASE_LOCK(%s)", f"kneebench_{self.digest}")
 
 
-def _exists(session: MariadbSession, database: str) -> bool:
+def _exists(session: InnodbSession, database: str) -> bool:
     query = "SELECT count(*) FROM information_schema.schemata WHERE schema_name = %s"
     return bool(session.value(query, database))
 
 
-def _require_unused(session: MariadbSession, database: str) -> None:
+def _require_unused(session: InnodbSession, database: str) -> None:
     """Raises PlanError where other sessions use the original: its tables are copied one after
     another, and would not agree with each other.
     """
@@ -170,9 +170,9 @@ def _require_unused(session: MariadbSession, database: str) -> None:
         )
 
 
-def _require_ours(session: MariadbSession) -> None:
+def _require_ours(session: InnodbSession) -> None:
     """Raise Refused where the session's database is without our mark."""
-    schema = MariadbSchema(session)
+    schema = InnodbSchema(session)
     there = schema.tables()
     copied = (*LARGEST_FIRST, *TABLES) if COPY_OF in schema.facts() else ()
     foreign = [name for name, ours in there.items() if not (ours or name in copied)]

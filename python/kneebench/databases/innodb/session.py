@@ -20,16 +20,16 @@ from pymysql.constants import CLIENT as CAPABILITIES
 
 from kneebench._core import system_roots
 from kneebench.databases.client import Client
-from kneebench.databases.engines.mariadb.address import client_command
-from kneebench.databases.engines.mariadb.error_hints import (
+from kneebench.databases.external.engine import LIMIT_S, POLL_S
+from kneebench.databases.innodb.address import client_command
+from kneebench.databases.innodb.error_hints import (
     BY_NUMBER,
     NO_TLS,
     OUT_OF_SPACE,
     TLS_UNUSED,
     error_hint,
 )
-from kneebench.databases.engines.mariadb.server_address import MariadbAddress
-from kneebench.databases.external.engine import LIMIT_S, POLL_S
+from kneebench.databases.innodb.server_address import InnodbAddress
 from kneebench.databases.log_in import LOG_IN_S, LogIn
 from kneebench.errors import PlanError
 
@@ -68,7 +68,7 @@ LOST = ("1053", "1077", "1079", "1927", "2003", "2006", "2013", "2027", "2055", 
 Row = tuple[Any, ...]
 
 
-class MariadbSession:
+class InnodbSession:
     """A session whose answers may take so long; later ones are lost, and the session with them."""
 
     def __init__(self, connection: Connection[Any]) -> None:
@@ -147,8 +147,8 @@ class MariadbSession:
 
 
 def connect(
-    address: MariadbAddress, database: str = "", limit_s: float = LONGEST_S
-) -> MariadbSession:
+    address: InnodbAddress, database: str = "", limit_s: float = LONGEST_S
+) -> InnodbSession:
     """A session; raises PlanError with the server's words where it refuses."""
     log_in = LogIn()
     try:
@@ -167,8 +167,8 @@ def connect(
 
 
 def _connect_once(
-    address: MariadbAddress, database: str, limit_s: float, log_in: LogIn
-) -> MariadbSession:
+    address: InnodbAddress, database: str, limit_s: float, log_in: LogIn
+) -> InnodbSession:
     """With sslmode=prefer in the clear where TLS fails, never where the server refuses."""
     try:
         return _open_session(address, database, limit_s, _tls(address), log_in)
@@ -184,12 +184,12 @@ def _is_of_tls(error: pymysql.OperationalError) -> bool:
 
 
 def _open_session(
-    address: MariadbAddress,
+    address: InnodbAddress,
     database: str,
     limit_s: float,
     tls: ssl.SSLContext | None,
     log_in: LogIn,
-) -> MariadbSession:
+) -> InnodbSession:
     password = address.password.get_secret_value() if address.password else ""
     connection: Connection[Any] = Connection(
         host=address.host,
@@ -210,10 +210,10 @@ def _open_session(
     opened = _socket(address)
     with log_in.limits(opened), _tls_unused_said(connection, address, tls), _understood():
         connection.connect(opened)
-    return MariadbSession(connection)
+    return InnodbSession(connection)
 
 
-def _socket(address: MariadbAddress) -> socket.socket:
+def _socket(address: InnodbAddress) -> socket.socket:
     if not address.socket:
         opened = socket.create_connection((address.host, address.port), LOG_IN_S)
         opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -231,7 +231,7 @@ def _socket(address: MariadbAddress) -> socket.socket:
 
 @contextlib.contextmanager
 def _tls_unused_said(
-    connection: Connection[Any], address: MariadbAddress, tls: ssl.SSLContext | None
+    connection: Connection[Any], address: InnodbAddress, tls: ssl.SSLContext | None
 ) -> Iterator[None]:
     """A server says no more than "Access denied" of an account that requires TLS, also where it
     has none.
@@ -265,7 +265,7 @@ def _malformed() -> pymysql.OperationalError:
     return pymysql.OperationalError(MALFORMED, "the server's response is none of MySQL's")
 
 
-def _tls(address: MariadbAddress) -> ssl.SSLContext | None:
+def _tls(address: InnodbAddress) -> ssl.SSLContext | None:
     """What the mode requires of the server's certificate; None for a connection without TLS."""
     if address.sslmode == "disable" or address.socket:
         return None
@@ -302,7 +302,7 @@ def is_lost(error: BaseException | None) -> bool:
     return isinstance(error, pymysql.InterfaceError | OSError) or code in LOST
 
 
-def answers(address: MariadbAddress) -> bool:
+def answers(address: InnodbAddress) -> bool:
     """True where a server takes connections there."""
     try:
         _connect_once(address, "", SEND_S, LogIn()).close()
@@ -312,7 +312,7 @@ def answers(address: MariadbAddress) -> bool:
     return True
 
 
-def _once_it_answers(address: MariadbAddress, do: Callable[[], None]) -> None:
+def _once_it_answers(address: InnodbAddress, do: Callable[[], None]) -> None:
     until = time.monotonic() + LIMIT_S
     while not answers(address) and time.monotonic() < until:
         time.sleep(POLL_S)

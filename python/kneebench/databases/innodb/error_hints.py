@@ -7,8 +7,8 @@ from __future__ import annotations
 import re
 
 from kneebench.databases import log_in
-from kneebench.databases.engines.mariadb.address import client_command
-from kneebench.databases.engines.mariadb.server_address import MariadbAddress
+from kneebench.databases.innodb.address import client_command
+from kneebench.databases.innodb.server_address import InnodbAddress
 
 CREDENTIALS = (
     "correct the user in the URL, set MYSQL_PWD or the option file ~/.my.cnf, and create the user"
@@ -97,7 +97,7 @@ BY_WORDS = {
 }
 
 
-def error_hint(code: str, words: str, address: MariadbAddress | None) -> str:
+def error_hint(code: str, words: str, address: InnodbAddress | None) -> str:
     """The fix for an error; without an address (a managed server) it never suggests the client."""
     for pattern, do in BY_WORDS.items():
         if code[:1] in ("", "2") and re.search(pattern, words):

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from kneebench.databases.engines.mariadb.session import MariadbSession
-from kneebench.databases.engines.mariadb.waits import reads_unseen
 from kneebench.databases.external.image import WORK, refused_users
+from kneebench.databases.innodb.session import InnodbSession
+from kneebench.databases.innodb.waits import reads_unseen
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.records import Finding
 
@@ -26,7 +26,7 @@ REPLICAS = "SELECT count(*) FROM information_schema.processlist WHERE command LI
 
 
 def rights(
-    session: MariadbSession,
+    session: InnodbSession,
     subject: str,
     databases: Sequence[str],
     needed: Sequence[str],
@@ -64,7 +64,7 @@ def _listed(databases: Sequence[str]) -> str:
 
 
 def obstacles(
-    session: MariadbSession,
+    session: InnodbSession,
     settings: Mapping[str, str],
     subject: str,
     *,
@@ -88,7 +88,7 @@ def obstacles(
 
 
 def _errors(
-    session: MariadbSession, settings: Mapping[str, str], *, loads: bool, keyless: bool
+    session: InnodbSession, settings: Mapping[str, str], *, loads: bool, keyless: bool
 ) -> Iterator[tuple[str, str]]:
     """What is seen and what to do."""
     if loads and settings.get("local_infile") != "ON":
@@ -107,7 +107,7 @@ def _errors(
     yield from _in_use(session, settings)
 
 
-def _in_use(session: MariadbSession, settings: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _in_use(session: InnodbSession, settings: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """A server that others use or write for."""
     read_only = [name for name in READ_ONLY if settings.get(name, "OFF") not in ("OFF", "0", "NO")]
     if read_only:
@@ -127,7 +127,7 @@ def _in_use(session: MariadbSession, settings: Mapping[str, str]) -> Iterator[tu
 
 
 def too_few_connections(
-    session: MariadbSession, settings: Mapping[str, str], subject: str, plan: DatabasePlan
+    session: InnodbSession, settings: Mapping[str, str], subject: str, plan: DatabasePlan
 ) -> Iterator[Finding]:
     """Where the limits allow fewer than the plan's (external/image.py)."""
     most, of_user = int(settings["max_connections"]), int(settings["max_user_connections"])

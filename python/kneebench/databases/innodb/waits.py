@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import pymysql
 
-from kneebench.databases.engines.mariadb.properties import wait_class
-from kneebench.databases.engines.mariadb.session import MariadbSession
+from kneebench.databases.innodb.properties import wait_class
+from kneebench.databases.innodb.session import InnodbSession
 
 ROW_LOCK = "row lock"
 LOCKS = """
@@ -53,10 +53,10 @@ commit is not yet written."""
 READS_UNSEEN = "waits.reads_unseen|database"
 
 
-class MariadbWaits:
+class InnodbWaits:
     """The waits of one database's sessions, except for those with the given numbers."""
 
-    def __init__(self, session: MariadbSession, own: Sequence[int]) -> None:
+    def __init__(self, session: InnodbSession, own: Sequence[int]) -> None:
         self.unseen = reads_unseen(session)
         asked = _query_of(self.unseen)
         self._session, self._seen = session, set[str]()
@@ -130,7 +130,7 @@ class Unseen(NamedTuple):
     readable: bool = False
 
 
-def reads_unseen(session: MariadbSession) -> Unseen | None:
+def reads_unseen(session: InnodbSession) -> Unseen | None:
     """None where the reads of sessions are seen."""
     if not session.value("SELECT @@GLOBAL.performance_schema"):
         do = "set performance_schema = ON in the server's option file, and restart it"

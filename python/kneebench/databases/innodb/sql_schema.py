@@ -13,8 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from kneebench.databases.engines.mariadb.server_address import MariadbAddress
-from kneebench.databases.engines.mariadb.session import CLIENT, MariadbSession
+from kneebench.databases.innodb.server_address import InnodbAddress
+from kneebench.databases.innodb.session import CLIENT, InnodbSession
 from kneebench.databases.loading import Step
 from kneebench.databases.schema import MARK, Schema
 from kneebench.databases.tproc_c.adopted import Existing
@@ -70,7 +70,7 @@ def making(table: str) -> list[str]:
     return [f"{one} COMMENT = '{MARK}'" for one in statements("schema.sql") if wanted.match(one)]
 
 
-def is_whole(session: MariadbSession, database: str) -> bool:
+def is_whole(session: InnodbSession, database: str) -> bool:
     """Whether a load in this database came to its end; False where there is none."""
     query = "SELECT count(*) FROM information_schema.tables WHERE (table_schema, table_name) = "
     if not session.value(f"{query}(%s, %s)", database, FACTS):
@@ -79,7 +79,7 @@ def is_whole(session: MariadbSession, database: str) -> bool:
     return bool(session.value(state.format(quoted(database), FACTS)) == "whole")
 
 
-def size_bytes(session: MariadbSession, database: str) -> int:
+def size_bytes(session: InnodbSession, database: str) -> int:
     """Bytes of a database's tables and indexes, by the server's estimate."""
     query = (
         "SELECT sum(data_length + index_length) FROM information_schema.tables"
@@ -88,7 +88,7 @@ def size_bytes(session: MariadbSession, database: str) -> int:
     return int(session.value(query, database) or 0)
 
 
-def columns_of(session: MariadbSession, table: str) -> Sequence[str]:
+def columns_of(session: InnodbSession, table: str) -> Sequence[str]:
     """The names of a table's columns, in their order."""
     rows = session.rows(
         "SELECT column_name FROM information_schema.columns"
@@ -98,7 +98,7 @@ def columns_of(session: MariadbSession, table: str) -> Sequence[str]:
     return [str(name) for (name,) in rows]
 
 
-class MariadbSchema(Schema[MariadbSession]):
+class InnodbSchema(Schema[InnodbSession]):
     """The tables in a session's database.
 
     The rows come from the core by LOAD DATA LOCAL INFILE, in the order of each table's primary key,
@@ -151,7 +151,7 @@ class MariadbSchema(Schema[MariadbSession]):
         for name in names:
             self.session.run(f"DROP TABLE {name}")
 
-    def steps(self, address: MariadbAddress) -> list[Step]:
+    def steps(self, address: InnodbAddress) -> list[Step]:
         analyze = f"ANALYZE NO_WRITE_TO_BINLOG TABLE {', '.join(LARGEST_FIRST)}"
         return [
             Step("statistics_s", "gathering statistics", partial(self.session.run, analyze)),

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import psutil
 
-from kneebench.databases.engines.mariadb.session import MariadbSession
-from kneebench.databases.engines.mariadb.settings_in_force import CAPACITY
 from kneebench.databases.external.engine import ELSEWHERE, NO_PERMISSION, ends_here, found_here
+from kneebench.databases.innodb.session import InnodbSession
+from kneebench.databases.innodb.settings_in_force import CAPACITY
 from kneebench.lab.drives import mount_of
 from kneebench.records import Role, Whereabouts
 
@@ -36,7 +36,7 @@ ELSEWHERE_BY = (
 PROGRAMS = ("mariadbd", "mysqld")
 
 
-def whereabouts(session: MariadbSession, settings: Mapping[str, str]) -> Whereabouts:
+def whereabouts(session: InnodbSession, settings: Mapping[str, str]) -> Whereabouts:
     """Of the server at the other end."""
     if not ends_here(session.peer):
         return Whereabouts(seen=f"on another machine ({session.host})")

@@ -9,7 +9,7 @@ from kneebench.databases.engine import ServerAddress
 SOCKET = "mysqld.sock"
 
 
-class MariadbAddress(ServerAddress):
+class InnodbAddress(ServerAddress):
     """Address of a server. A host that begins with "/" is the directory of the server's socket."""
 
     protocol: ClassVar[Literal["mysql"]] = "mysql"

@@ -10,33 +10,33 @@ from pathlib import Path
 
 from kneebench import units
 from kneebench.databases.engine import LogCalls
-from kneebench.databases.engines.mariadb.address import address_of
-from kneebench.databases.engines.mariadb.copies import Copies
-from kneebench.databases.engines.mariadb.footprint import data_bytes
-from kneebench.databases.engines.mariadb.image import recipe_of
-from kneebench.databases.engines.mariadb.rights import (
+from kneebench.databases.external.engine import process_at
+from kneebench.databases.external.image import ImageServers
+from kneebench.databases.innodb.address import address_of
+from kneebench.databases.innodb.copies import Copies
+from kneebench.databases.innodb.footprint import data_bytes
+from kneebench.databases.innodb.image import recipe_of
+from kneebench.databases.innodb.rights import (
     NEEDED,
     ON_TABLES,
     obstacles,
     rights,
     too_few_connections,
 )
-from kneebench.databases.engines.mariadb.server import MariadbServer
-from kneebench.databases.engines.mariadb.server_address import MariadbAddress
-from kneebench.databases.engines.mariadb.session import LONGEST_S, MariadbSession, connect
-from kneebench.databases.engines.mariadb.settings_in_force import log_calls, values
-from kneebench.databases.engines.mariadb.sql_schema import is_whole
-from kneebench.databases.engines.mariadb.table import PASSWORD
-from kneebench.databases.engines.mariadb.versions import (
+from kneebench.databases.innodb.server import InnodbServer
+from kneebench.databases.innodb.server_address import InnodbAddress
+from kneebench.databases.innodb.session import LONGEST_S, InnodbSession, connect
+from kneebench.databases.innodb.settings_in_force import log_calls, values
+from kneebench.databases.innodb.sql_schema import is_whole
+from kneebench.databases.innodb.table import PASSWORD
+from kneebench.databases.innodb.versions import (
     Product,
     number,
     require_product,
     series,
     untried,
 )
-from kneebench.databases.engines.mariadb.whereabouts import log_directory, whereabouts
-from kneebench.databases.external.engine import process_at
-from kneebench.databases.external.image import ImageServers
+from kneebench.databases.innodb.whereabouts import log_directory, whereabouts
 from kneebench.databases.loading import Recipe
 from kneebench.databases.managed.server_process import Process
 from kneebench.errors import KneebenchError, PlanError
@@ -51,11 +51,11 @@ SHARED = (
 )
 
 
-class RemoteMariadb(ImageServers[MariadbAddress, MariadbSession, MariadbServer]):
+class RemoteInnodb(ImageServers[InnodbAddress, InnodbSession, InnodbServer]):
     """Servers that run already: one per storage, or one for all."""
 
     password_variable = PASSWORD
-    image, server = Copies, MariadbServer
+    image, server = Copies, InnodbServer
 
     def __init__(
         self, plan: DatabasePlan, journal: Journal, product: Product = Product.MARIADB
@@ -63,7 +63,7 @@ class RemoteMariadb(ImageServers[MariadbAddress, MariadbSession, MariadbServer])
         super().__init__(plan, journal)
         self.product = product
 
-    def address(self, storage: str) -> MariadbAddress:
+    def address(self, storage: str) -> InnodbAddress:
         """That of the URL; without a database where all databases are ours."""
         url = self.plan.urls[storage]
         address = address_of(url).model_copy(update={"client": self.product.engine})
@@ -79,7 +79,7 @@ class RemoteMariadb(ImageServers[MariadbAddress, MariadbSession, MariadbServer])
             )
         return address
 
-    def connected(self, address: MariadbAddress, limit_s: float | None = None) -> MariadbSession:
+    def connected(self, address: InnodbAddress, limit_s: float | None = None) -> InnodbSession:
         """A session with a server of the right product and a version that is not too old."""
         session = connect(address, limit_s=limit_s or LONGEST_S)
         try:
@@ -89,11 +89,11 @@ class RemoteMariadb(ImageServers[MariadbAddress, MariadbSession, MariadbServer])
             raise
         return session
 
-    def server_of(self, address: MariadbAddress) -> MariadbAddress:
+    def server_of(self, address: InnodbAddress) -> InnodbAddress:
         """Without a database."""
         return address.model_copy(update={"database": ""})
 
-    def variables(self, address: MariadbAddress) -> dict[str, str]:
+    def variables(self, address: InnodbAddress) -> dict[str, str]:
         """As the clients read host, port and socket; they read no user and no database."""
         place = (
             {"MYSQL_UNIX_PORT": address.socket}
@@ -105,24 +105,25 @@ class RemoteMariadb(ImageServers[MariadbAddress, MariadbSession, MariadbServer])
     def removal(self, database: str) -> str:
         return f"DROP DATABASE {database}"
 
-    def recipe(self, session: MariadbSession) -> Recipe:
-        return recipe_of(number(session.version), {}, self.plan.workload, self.plan.seed)
+    def recipe(self, session: InnodbSession) -> Recipe:
+        version, plan = number(session.version), self.plan
+        return recipe_of(self.product.engine, version, {}, plan.workload, plan.seed)
 
-    def name_of(self, session: MariadbSession) -> str:
+    def name_of(self, session: InnodbSession) -> str:
         return series(session.version)
 
-    def place_of(self, session: MariadbSession) -> str:
+    def place_of(self, session: InnodbSession) -> str:
         return str(session.value("SELECT @@GLOBAL.datadir"))
 
-    def whereabouts(self, session: MariadbSession) -> Whereabouts:
+    def whereabouts(self, session: InnodbSession) -> Whereabouts:
         return whereabouts(session, values(session))
 
-    def log_calls(self, session: MariadbSession, found: Whereabouts) -> LogCalls | str:
+    def log_calls(self, session: InnodbSession, found: Whereabouts) -> LogCalls | str:
         settings = values(session)
         return log_calls(settings, found.process, _log_apart(settings))
 
     def obstacles(
-        self, session: MariadbSession, address: MariadbAddress, subject: str
+        self, session: InnodbSession, address: InnodbAddress, subject: str
     ) -> Iterator[Finding]:
         settings, copied = values(session), self.how == "template"
         if words := untried(session.version):
@@ -148,19 +149,19 @@ class RemoteMariadb(ImageServers[MariadbAddress, MariadbSession, MariadbServer])
             return ("SELECT", "INSERT", "DELETE") if self.plan.workload.writes else ("SELECT",)
         return ON_TABLES
 
-    def _loaded(self, session: MariadbSession, address: MariadbAddress) -> bool:
+    def _loaded(self, session: InnodbSession, address: InnodbAddress) -> bool:
         """Whether what climbs begin with is there; one that was run on is loaded again."""
         if self.how == "template":
             return is_whole(session, self.image_at(address, session).image)
         return self.how == "command" and is_whole(session, address.database)
 
-    def reported(self, session: MariadbSession, address: MariadbAddress) -> dict[str, str]:
+    def reported(self, session: InnodbSession, address: InnodbAddress) -> dict[str, str]:
         return values(session)
 
-    def remarks(self, session: MariadbSession) -> list[str]:
+    def remarks(self, session: InnodbSession) -> list[str]:
         return [SHARED, *filter(None, [untried(session.version)])]
 
-    def process(self, address: MariadbAddress) -> Process:
+    def process(self, address: InnodbAddress) -> Process:
         """With the directory of its log."""
         with connect(address) as session:
             return process_at(self.whereabouts(session), _log_apart(values(session)))

@@ -12,9 +12,9 @@ from functools import partial
 from typing import Any
 
 from kneebench.databases.engine import ServerAddress
-from kneebench.databases.engines.mariadb.server_address import MariadbAddress
-from kneebench.databases.engines.mariadb.session import MariadbSession
-from kneebench.databases.engines.mariadb.sql_schema import FACTS, MariadbSchema, columns_of
+from kneebench.databases.innodb.server_address import InnodbAddress
+from kneebench.databases.innodb.session import InnodbSession
+from kneebench.databases.innodb.sql_schema import FACTS, InnodbSchema, columns_of
 from kneebench.databases.loading import Step, take_steps
 from kneebench.databases.schema import MARK
 from kneebench.databases.tproc_h.schema import QueryTables
@@ -26,7 +26,7 @@ COUNT = "SELECT count(*) FROM {}"
 KIND = "ENGINE = InnoDB DEFAULT CHARACTER SET ascii COLLATE ascii_bin"
 
 
-class MariadbQuerySchema(QueryTables[MariadbSession], MariadbSchema):
+class InnodbQuerySchema(QueryTables[InnodbSession], InnodbSchema):
     """What is made of them."""
 
     own = (*LARGEST_FIRST, FACTS)
@@ -36,7 +36,7 @@ class MariadbQuerySchema(QueryTables[MariadbSession], MariadbSchema):
         columns = f"{shape.declaration}, PRIMARY KEY ({', '.join(shape.key)})"
         return [f"CREATE TABLE {table} ({columns}) {KIND} COMMENT = '{MARK}'"]
 
-    def steps(self, address: MariadbAddress) -> list[Step]:
+    def steps(self, address: InnodbAddress) -> list[Step]:
         return [Step("keys_s", "creating keys", self._refer), self._analyze()]
 
     def finish_copy(self, address: ServerAddress, watch: Watch) -> None:
@@ -74,6 +74,6 @@ def _foreign_key(own: Sequence[str], other: str) -> str:
     return f"ADD FOREIGN KEY ({', '.join(own)}) REFERENCES {other} ({key})"
 
 
-def schema_of(workload: Workload) -> type[MariadbSchema]:
+def schema_of(workload: Workload) -> type[InnodbSchema]:
     """The tables of a workload."""
-    return MariadbQuerySchema if workload.type == "tproc-h" else MariadbSchema
+    return InnodbQuerySchema if workload.type == "tproc-h" else InnodbSchema

@@ -1,0 +1,1 @@
+"""What MariaDB and MySQL have in common: one protocol, one storage engine, nearly one SQL."""
