@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::iter;
 use std::path::Path;
 
 use crate::address::ServerAddress;
@@ -9,8 +10,10 @@ use crate::dataset::Table;
 use crate::generator_spec::GeneratorSpec;
 use crate::load_generator::{LoadGenerator, ThreadedLoadGenerator};
 use crate::loading::{Load, LoadProgress, LoadingSpec};
+use crate::session::Connector;
 use crate::session::mysql::{Lines, MysqlConnector};
 use crate::session::postgres::PostgresConnector;
+use crate::session::spread::Spread;
 use crate::session::tds::TdsConnector;
 
 /// The address of a database, by the wire protocol of its server.
@@ -37,19 +40,20 @@ impl Address {
         }
     }
 
-    /// A load generator for this database; nothing is opened before ready().
-    pub fn load_generator(self, spec: GeneratorSpec) -> Box<dyn LoadGenerator> {
+    /// A load generator for this database and others by the same protocol, over which its sessions
+    /// are spread; nothing is opened before ready().
+    pub fn load_generator(&self, beside: &[&Self], spec: GeneratorSpec) -> Box<dyn LoadGenerator> {
+        let servers = iter::once(self).chain(beside.iter().copied()).map(Self::server).cloned();
         match self {
-            Address::Mysql(server) => {
-                Box::new(ThreadedLoadGenerator::new(spec, MysqlConnector::new(server)))
-            }
-            Address::Postgres(server) => {
-                Box::new(ThreadedLoadGenerator::new(spec, PostgresConnector::new(server)))
-            }
-            Address::Tds(server) => {
-                Box::new(ThreadedLoadGenerator::new(spec, TdsConnector::new(server)))
-            }
+            Address::Mysql(_) => spread(spec, servers.map(MysqlConnector::new)),
+            Address::Postgres(_) => spread(spec, servers.map(PostgresConnector::new)),
+            Address::Tds(_) => spread(spec, servers.map(TdsConnector::new)),
         }
+    }
+
+    fn server(&self) -> &ServerAddress {
+        let (Address::Mysql(server) | Address::Postgres(server) | Address::Tds(server)) = self;
+        server
     }
 
     /// A load of this database; nothing is opened before start().
@@ -60,6 +64,13 @@ impl Address {
             Address::Tds(server) => Box::new(Load::new(spec, TdsConnector::new(server))),
         }
     }
+}
+
+fn spread<C: Connector + Send + Sync + 'static>(
+    spec: GeneratorSpec,
+    databases: impl Iterator<Item = C>,
+) -> Box<dyn LoadGenerator> {
+    Box::new(ThreadedLoadGenerator::new(spec, Spread::over(databases)))
 }
 
 /// Write a table's rows to a file, in the text that LOAD DATA reads; returns their number.

@@ -516,8 +516,9 @@ def test_a_page_whose_connection_was_cut_finds_back_and_shows_what_it_missed(
         with (copy / FILE).open("a") as file:
             file.writelines(rest)
         with served(copy, url.removeprefix("http://").strip("/")):
-            tab.wait_until(f"{CONNECTION} === ''")
-            tab.wait_until("document.getElementById('position').textContent.startsWith('final ')")
+            tab.wait_until(f"{CONNECTION} === ''", limit_s=60)
+            final = "document.getElementById('position').textContent.startsWith('final ')"
+            tab.wait_until(final, limit_s=60)
             rungs = len([*(folder / "rungs").iterdir()])
             assert tab.evaluate("state.rungs.length") == rungs
 

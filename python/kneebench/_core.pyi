@@ -214,7 +214,9 @@ class Report(TypedDict):
 class LoadGenerator:
     """Many terminals on one server, from the first connection to the last response."""
 
-    def __init__(self, spec: GeneratorSpec, address: Address) -> None: ...
+    def __init__(self, spec: GeneratorSpec, address: Address, *beside: Address) -> None:
+        """`beside`: other databases by the same protocol; sessions are opened in each in turn."""
+
     def ready(self) -> None:
         """Open every connection and prepare every statement.
 

@@ -10,6 +10,7 @@ use super::errors::generator_error;
 use crate::generator_spec::GeneratorSpec;
 use crate::ledger::Entry;
 use crate::load_generator::{self, GeneratorError, KeepWaiting};
+use crate::protocols;
 use crate::shared_state::Tick;
 use crate::tally::report::Report;
 
@@ -48,8 +49,10 @@ impl LoadGenerator {
 #[pymethods]
 impl LoadGenerator {
     #[new]
-    fn new(spec: &GeneratorSpec, address: &Address) -> Self {
-        Self(address.0.clone().load_generator(spec.clone()))
+    #[pyo3(signature = (spec, address, *beside))]
+    fn new(spec: &GeneratorSpec, address: &Address, beside: Vec<PyRef<'_, Address>>) -> Self {
+        let beside: Vec<&protocols::Address> = beside.iter().map(|one| &one.0).collect();
+        Self(address.0.load_generator(&beside, spec.clone()))
     }
 
     fn ready(&self, py: Python<'_>) -> PyResult<()> {

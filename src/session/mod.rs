@@ -9,6 +9,7 @@ pub mod postgres;
 mod receive_timestamp;
 pub mod simulated;
 pub mod socket;
+pub mod spread;
 mod stream;
 pub mod tds;
 pub mod tls;

@@ -20,7 +20,7 @@ from kneebench.analysis.query_streams import streams_said
 from kneebench.analysis.query_times import query_line, query_subtitle, query_title
 from kneebench.analysis.rounds import half_width
 from kneebench.analysis.still_warming import first_warming
-from kneebench.analysis.sweep import Sweep, sweeps
+from kneebench.analysis.sweep import COUNTED, Sweep, sweeps
 from kneebench.analysis.undecided import (
     is_wide,
     not_shown,
@@ -449,7 +449,8 @@ def at_every_size(results: Results, main: _Main) -> str:
     )
     shown = sum(one.differs for one in found)
     doubt = "" if shown == len(found) else f"; a difference shown at {shown} of them"
-    steps = "numbers of cores" if swept[0].resource == "cores" else "sizes"
+    counted = COUNTED.get(swept[0].resource)
+    steps = f"numbers of {counted}s" if counted else "sizes"
     return (
         f"{capital(of)}: {times_another(f'{least} to {most}', to, 'NOPM')} at each of {len(found)}"
         f" {steps} (95% CIs within {low} to {high}, n={min(one.n for one in every)}{doubt})"

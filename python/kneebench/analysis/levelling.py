@@ -31,7 +31,14 @@ from kneebench.analysis.estimate import RESAMPLES, SEED
 from kneebench.analysis.final_estimates import by_restore, short
 from kneebench.analysis.knee import quoted_rungs
 from kneebench.analysis.rounds import unit_rounds
-from kneebench.analysis.sweep import Sweep, SweptConfiguration, ratio_between, took_turns, value_of
+from kneebench.analysis.sweep import (
+    COUNTED,
+    Sweep,
+    SweptConfiguration,
+    ratio_between,
+    took_turns,
+    value_of,
+)
 from kneebench.records import Climb, Estimate
 
 if TYPE_CHECKING:
@@ -93,8 +100,8 @@ class Levelling(NamedTuple):
 
     @property
     def unit(self) -> int:
-        """The bytes or cores that steps are given for."""
-        if self.sweep.resource == "cores":
+        """The bytes, cores or databases that steps are given for."""
+        if self.sweep.resource in COUNTED:
             return 1
         return GIB if self.sweep.values[-1] >= LARGE else GIB // 8
 

@@ -11,6 +11,7 @@ from kneebench import units
 from kneebench.analysis.bottleneck import BY_KEY, bottleneck
 from kneebench.analysis.levelling import WITHIN, Levelling, Warming, levelling
 from kneebench.analysis.sweep import (
+    COUNTED,
     Need,
     Resource,
     Sweep,
@@ -36,11 +37,13 @@ WHAT: dict[Resource, str] = {
     "memory_bytes": "memory",
     "cores": "cores",
     "engine_memory_bytes": "memory for the database's own cache",
+    "databases": "databases",
 }
 OF_WHAT: dict[Resource, str] = {
     "memory_bytes": " of memory",
     "cores": "",
     "engine_memory_bytes": " for the database's own cache",
+    "databases": "",
 }
 FEW = "fewer than two configurations with two runs each can be compared"
 
@@ -48,7 +51,7 @@ FEW = "fewer than two configurations with two runs each can be compared"
 def finding(of: Levelling) -> str:
     """The answer as a title, without its confidence."""
     resource, name = of.sweep.resource, capital(of.sweep.name)
-    what, s = WHAT[resource], "" if resource == "cores" else "s"
+    what, s = WHAT[resource], "" if resource in COUNTED else "s"
     if of.at is None:
         return _between(of) or _cannot_say(of)
     here = _amount(of.at, resource)
@@ -144,7 +147,7 @@ def needed(need: Need, resource: Resource) -> tuple[str, str, str]:
     if need.value is None:
         end = f"the {'least' if high else 'most'} measured"
         return nopm, _around(low, high), end if need.outside else "the runs scatter"
-    whole = ceil(need.value) if resource == "cores" else round(need.value)
+    whole = ceil(need.value) if resource in COUNTED else round(need.value)
     return nopm, amount(whole, resource), f"between {low} and {high}"
 
 
@@ -270,13 +273,13 @@ def _between(of: Levelling) -> str:
     if first is None or last is None or (first is every[0] and last is every[-1]):
         return ""
     low, high = (_amount(one, of.sweep.resource) for one in (first, last))
-    what, s = WHAT[of.sweep.resource], "" if of.sweep.resource == "cores" else "s"
+    what, s = WHAT[of.sweep.resource], "" if of.sweep.resource in COUNTED else "s"
     name = capital(of.sweep.name)
     return f"{name}: more {what} stop{s} paying somewhere from {low} to {high}"
 
 
 def _cannot_say(of: Levelling) -> str:
-    s = "" if of.sweep.resource == "cores" else "s"
+    s = "" if of.sweep.resource in COUNTED else "s"
     return (
         f"{capital(of.sweep.name)}: cannot say where more {WHAT[of.sweep.resource]} stop{s} paying"
     )
@@ -304,8 +307,8 @@ def _line(of: Levelling) -> str:
 
 
 def per_unit(of: Levelling) -> str:
-    """What a step is given for: "GiB", "128 MiB", "core"."""
-    return "core" if of.sweep.resource == "cores" else units.size(of.unit).removeprefix("1 ")
+    """What a step is given for: "GiB", "128 MiB", "core", "database"."""
+    return COUNTED.get(of.sweep.resource) or units.size(of.unit).removeprefix("1 ")
 
 
 def _amount(one: SweptConfiguration, resource: Resource) -> str:

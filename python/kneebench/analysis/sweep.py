@@ -1,7 +1,8 @@
-"""Sweeps: one storage measured with more and more memory, or with more and more cores.
+"""Sweeps: one storage measured with more and more memory, cores, or databases with users.
 
 A sweep is the climbs of one storage whose configurations differ in exactly one resource: the
-database's memory with its page cache, its number of cores, or the memory of its own setting. A
+database's memory with its page cache, its number of cores, the memory of its own setting, or how
+many databases of the server have users. A
 reference configuration, which has no constraint, is apart. The throughput of each configuration is
 compared with that of the largest, paired by repeat if the runs were interleaved. A configuration
 that was still warming (still_warming.py) has at least the throughput that was measured, and its
@@ -23,10 +24,12 @@ from kneebench.analysis.still_warming import colder, still_warming
 from kneebench.analysis.wording import capital, plural
 from kneebench.records import Climb, Configuration, Estimate, Results
 
-Resource = Literal["memory_bytes", "cores", "engine_memory_bytes"]
+Resource = Literal["memory_bytes", "cores", "engine_memory_bytes", "databases"]
 Bound = Literal["", "at least", "at most", "either"]
 """What the true ratio is beside the measured one; "": the same, but for noise."""
-RESOURCES: tuple[Resource, ...] = ("memory_bytes", "cores", "engine_memory_bytes")
+RESOURCES: tuple[Resource, ...] = ("memory_bytes", "cores", "engine_memory_bytes", "databases")
+COUNTED: dict[Resource, str] = {"cores": "core", "databases": "database"}
+"""Resources that are counted, by the word for one."""
 
 
 class SweptConfiguration(NamedTuple):
@@ -78,7 +81,7 @@ class Sweep(NamedTuple):
 
     @property
     def values(self) -> tuple[int, ...]:
-        """The sizes (bytes) or numbers of cores, as `configurations` has them."""
+        """The sizes (bytes) or numbers, as `configurations` has them."""
         return tuple(value_of(one.configuration, self.resource) or 0 for one in self.configurations)
 
 
@@ -108,12 +111,12 @@ def swept_configurations(results: Results) -> dict[str, SweptConfiguration]:
 
 
 def amount(value: int, resource: Resource) -> str:
-    """A size or a number of cores for people.
+    """A size or a number for people.
 
     >>> amount(2**29, "memory_bytes"), amount(1, "cores")
     ('512 MiB', '1 core')
     """
-    return plural(value, "core") if resource == "cores" else units.size(value)
+    return plural(value, COUNTED[resource]) if resource in COUNTED else units.size(value)
 
 
 def value_of(configuration: Configuration, resource: Resource) -> int | None:
@@ -176,7 +179,7 @@ def rising_reads(results: Results) -> Iterator[str]:
     """
     for sweep in sweeps(results):
         steady = [one for one in sweep.configurations if not one.warming]
-        for less, more in pairwise(steady if sweep.resource != "cores" else ()):
+        for less, more in pairwise(() if sweep.resource in COUNTED else steady):
             if said := colder(more.climb, less.climb):
                 yield (
                     f"{capital(more.configuration.name)}: {said}. Reads should fall as memory"

@@ -28,6 +28,7 @@ class SweepRow(NamedTuple):
     memory_bytes: int | None
     engine_memory_bytes: int | None
     cores: int | None
+    databases: int | None
     users: float | None
     nopm: float | None
     nopm_low: float | None
@@ -79,6 +80,7 @@ def _row(one: SweptConfiguration, sweep: Sweep) -> SweepRow:
         memory_bytes=configuration.memory_bytes,
         engine_memory_bytes=configuration.engine_memory_bytes,
         cores=configuration.cores,
+        databases=configuration.databases,
         users=_value(one.users),
         nopm=_value(nopm),
         nopm_low=nopm.low if nopm else None,

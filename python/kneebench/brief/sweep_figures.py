@@ -39,6 +39,7 @@ TITLES = {
     "memory_bytes": "Memory of the database, with its page cache",
     "cores": "Cores of the database",
     "engine_memory_bytes": "Memory of the database's own cache",
+    "databases": "Databases with users",
 }
 
 

@@ -83,6 +83,9 @@ def for_cuts(study: Study, level: Level) -> dict[str, DatabasePlan]:
     """
     if not study.measures_real_hardware:
         raise PlanError("durability.level", seen="a model has nothing to lose", do="leave it out")
+    if study.workload.databases > 1:
+        seen = "a ledger of orders is of one database, and the server has several"
+        raise PlanError("durability.level", seen=seen, do="leave it out, or use one database")
     by_url = [bool(url) for one in study.databases.values() for url in one.urls.values()]
     if level == "cut" and not all(by_url):
         do = "name the servers by URL, each with database.cut_command"

@@ -230,14 +230,15 @@ def _queries(study: Study, engine: Engine) -> Iterator[Finding]:
 
 def _users(study: Study, machine: Host) -> Iterator[Finding]:
     ladder = study.ladder
-    enough = study.workload.warehouses // WAREHOUSES_PER_USER
+    warehouses = study.workload.all_warehouses
+    enough = warehouses // WAREHOUSES_PER_USER
     climb = number_of_users(ladder.last)
     if not ladder.fixed:
         climb = f"up to {climb}, about {rungs(ladder, machine.cores)} rungs per climb"
     if ladder.last > enough:
         enough_for = f"enough for {number_of_users(enough)}" if enough else "too few for any user"
-        are = "are" if study.workload.warehouses > 1 else "is"
-        seen = f"{climb}; {plural(study.workload.warehouses, 'warehouse')} {are} {enough_for}"
+        are = "are" if warehouses > 1 else "is"
+        seen = f"{climb}; {plural(warehouses, 'warehouse')} {are} {enough_for}"
         do = (
             f"the brief warns if a knee exceeds that; {WAREHOUSES_PER_USER} warehouses per user"
             " avoid it"

@@ -125,6 +125,14 @@ class OpenedServer(Server, Protocol):
 
 
 @runtime_checkable
+class HasDatabases(Protocol):
+    """A server with several databases of the workload."""
+
+    def next_order_ids(self) -> tuple[int, ...]:
+        """What `sum_next_order_ids` adds up, of each database."""
+
+
+@runtime_checkable
 class WritesLogHere(Protocol):
     """A server that may write its log on this machine, where its system calls can be timed."""
 

@@ -45,6 +45,19 @@ def shape_of(workload: Workload, seed: int) -> dict[str, str]:
     }
 
 
+SESSIONS_EACH = 4
+"""Sessions beside the users' that each of several databases needs."""
+
+
+def databases_of(workload: Workload, first: str) -> list[str]:
+    """The names of its databases on a server of ours.
+
+    >>> databases_of(Workload(databases=3), "kneebench")
+    ['kneebench', 'kneebench_2', 'kneebench_3']
+    """
+    return [first, *(f"{first}_{number}" for number in range(2, workload.databases + 1))]
+
+
 def dataset_of(workload: Workload, seed: int) -> Dataset:
     """The rows that the core makes for it."""
     if workload.type == "tproc-h":
@@ -231,6 +244,8 @@ class Recipe(NamedTuple):
         workload = self.workload
         of: list[object] = [workload.warehouses, workload.profile, self.seed]
         short = f"{workload.warehouses}w-{workload.profile}"
+        if workload.databases > 1:
+            of, short = [*of, workload.databases], f"{workload.databases}x{short}"
         if workload.type == "tproc-h":
             of = [workload.type, workload.scale, str(TABLES)]
             short = f"h{workload.scale:g}"

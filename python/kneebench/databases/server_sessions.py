@@ -68,6 +68,8 @@ class ServerSessions(ABC):
     """
 
     client: ClassVar[Client]
+    own_readings: ClassVar[tuple[str, ...]] = ()
+    """How the names of quantities begin that are read of one database, not of the server."""
     schema: ClassVar[str] = ""
     """What stands before a table's name, where a login's path may lead elsewhere."""
 
@@ -120,8 +122,11 @@ class ServerSessions(ABC):
         """What to do about the error by which it refused connections."""
         return self.client.hint(code, message, None)
 
-    def load_generator(self, spec: GeneratorSpec) -> LoadGenerator:
-        return LoadGenerator(spec, core_address(self.address))
+    def load_generator(
+        self, spec: GeneratorSpec, beside: Sequence[ServerAddress] = ()
+    ) -> LoadGenerator:
+        """Users of this database, or spread over it and others of the same server."""
+        return LoadGenerator(spec, *map(core_address, (self.address, *beside)))
 
     def users_address(self) -> WireAddress:
         return wire_address(self._users)

@@ -247,16 +247,26 @@ function connected(words, lost) {
   by("connection").className = lost ? "lost" : "";
 }
 
-const source = new EventSource("events");
-source.addEventListener("open", () => connected("", false));
-source.addEventListener("error", () => connected("connection lost, trying again", true));
-source.addEventListener("state", (event) => {
-  state = JSON.parse(event.data);
-  now = state.now;
-  showAll();
-});
-source.addEventListener("second", (event) => {
-  now = JSON.parse(event.data);
-  if (now.second) state.seconds = [...state.seconds, now.second].slice(-MOST_SECONDS);
-  showNow();
-});
+const AGAIN_MS = 2000;
+
+// A browser tries a lost connection again by itself, and gives up one that was answered by an error.
+function listen() {
+  const source = new EventSource("events");
+  source.addEventListener("open", () => connected("", false));
+  source.addEventListener("error", () => {
+    connected("connection lost, trying again", true);
+    if (source.readyState === EventSource.CLOSED) setTimeout(listen, AGAIN_MS);
+  });
+  source.addEventListener("state", (event) => {
+    state = JSON.parse(event.data);
+    now = state.now;
+    showAll();
+  });
+  source.addEventListener("second", (event) => {
+    now = JSON.parse(event.data);
+    if (now.second) state.seconds = [...state.seconds, now.second].slice(-MOST_SECONDS);
+    showNow();
+  });
+}
+
+listen();

@@ -285,9 +285,9 @@ def few_warehouses(order: Order, workload: Workload, tally: Tally) -> tuple[Rema
     users: float = order.users
     if order.rate_per_s and tally.latency:
         users = min(users, tally.throughput_per_s * tally.latency.mean_s)
-    if workload.warehouses >= WAREHOUSES_PER_USER * users:
+    if workload.all_warehouses >= WAREHOUSES_PER_USER * users:
         return ()
-    per_user, least = workload.warehouses / users, WAREHOUSES_PER_USER
+    per_user, least = workload.all_warehouses / users, WAREHOUSES_PER_USER
     words = f"{per_user:.1f} warehouses per user; at least {least} are recommended"
     few = Remark(kind="few_warehouses", severity="caveat", words=words, value=per_user, limit=least)
     return (few,)

@@ -13,6 +13,8 @@ class Idle(NamedTuple):
     next_order_ids: int
     commits: int | None = None
     rollbacks: int | None = None
+    by_database: tuple[int, ...] = ()
+    """Next order ids of each database, where there are several."""
 
     @property
     def transactions(self) -> int | None:
@@ -28,6 +30,7 @@ def rise(before: Idle, after: Idle) -> Idle:
         after.next_order_ids - before.next_order_ids,
         difference(before.commits, after.commits),
         difference(before.rollbacks, after.rollbacks),
+        tuple(b - a for a, b in zip(before.by_database, after.by_database, strict=True)),
     )
 
 

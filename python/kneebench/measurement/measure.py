@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from kneebench._core import ConnectError
 from kneebench.analysis.wording import number_of_users
-from kneebench.databases.engine import ReachedByUsers, Server
+from kneebench.databases.engine import HasDatabases, ReachedByUsers, Server
 from kneebench.errors import InvalidMeasurement
 from kneebench.hosts.load_hosts import LoadHosts
 from kneebench.measurement.held_window import HeldWindow, hold_window, moved_at_last
@@ -139,7 +139,10 @@ def load_of(
 
 
 def _idle(server: Server) -> Idle:
-    return Idle(server.sum_next_order_ids(), *(server.transaction_counts() or (None, None)))
+    each = server.next_order_ids() if isinstance(server, HasDatabases) else ()
+    ids = sum(each) if each else server.sum_next_order_ids()
+    commits, rollbacks = server.transaction_counts() or (None, None)
+    return Idle(ids, commits, rollbacks, each)
 
 
 def _connect(generator: LoadGenerators, order: Order, server: Server) -> None:

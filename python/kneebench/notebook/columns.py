@@ -187,7 +187,7 @@ _SWEPT: dict[str, Kind] = {
     "DOUBLE": "number",
 }
 _ABOUT_SWEEP = {
-    "sweep": "Resource that grows: memory_bytes, cores or engine_memory_bytes",
+    "sweep": "Resource that grows: memory_bytes, cores, engine_memory_bytes or databases",
     "storage": "Storage, as the plan names it",
     "database": "Database, where the plan has several; else empty",
     "configuration": "Configuration as people read it",
@@ -195,6 +195,7 @@ _ABOUT_SWEEP = {
     "memory_bytes": "Limit of the memory with the page cache; missing: not limited",
     "engine_memory_bytes": "Limit of the database's own cache; missing: not limited",
     "cores": "Number of cores; missing: not limited",
+    "databases": "Number of databases with users; missing: all",
     "users": "Virtual users",
     "nopm": "New-Orders per minute",
     "nopm_low": "lower end of its 95% CI",

@@ -87,6 +87,7 @@ def largest_beside(
         key=lambda configuration: (
             configuration.memory_bytes or 0,
             configuration.engine_memory_bytes or 0,
+            configuration.databases or 0,
             configuration.cores or 0,
         ),
     )

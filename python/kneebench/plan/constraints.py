@@ -71,13 +71,17 @@ class NamedConstraint(Part):
         Amount | None,
         Field(description="Size of the database's own cache (a setting), or its share of the data"),
     ] = None
+    databases: Annotated[
+        Whole | None,
+        Field(ge=1, le=64, description="Number of the server's databases that have users"),
+    ] = None
     io: Annotated[
         IoConstraint | None, Field(description="Limits of reads and writes (needs cgroup v2)")
     ] = None
 
     @model_validator(mode="after")
     def _limits_something(self) -> Self:
-        limits = ("cores", "numa_node", "memory", "engine_memory", "io")
+        limits = ("cores", "numa_node", "memory", "engine_memory", "databases", "io")
         if all(getattr(self, key) is None for key in limits):
             raise wrong(sentence=f"at least one of: {', '.join(limits)}")
         if not self.siblings and self.cores is None and self.numa_node is None:
@@ -88,8 +92,8 @@ class NamedConstraint(Part):
 class Constraints(Part):
     """What each database may use of this machine. Each storage is measured under each of them.
 
-    Sweeps (`memory`, `cores`, `engine_memory`) are crossed with each other. Any other key is a
-    table with a name of your choice: one constraint.
+    Sweeps (`memory`, `cores`, `engine_memory`, `databases`) are crossed with each other. Any other
+    key is a table with a name of your choice: one constraint.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -124,6 +128,15 @@ class Constraints(Part):
             )
         ),
     ] = ()
+    databases: Annotated[
+        tuple[Annotated[Whole, Field(ge=1, le=64)], ...],
+        Field(
+            description=(
+                "Numbers of databases with users on one server, a configuration for each; the"
+                " server has as many as the largest"
+            )
+        ),
+    ] = ()
     siblings: Annotated[Switch, Field(description=SIBLINGS)] = True
     numa_node: Annotated[Whole | None, Field(ge=0, description=NODE)] = None
     reference: Annotated[
@@ -138,7 +151,13 @@ class Constraints(Part):
     @property
     def sweeps(self) -> bool:
         """Whether there is any sweep."""
-        return bool(self.memory or self.cores or self.engine_memory)
+        return bool(self.memory or self.cores or self.engine_memory or self.databases)
+
+    @property
+    def most_databases(self) -> int:
+        """The largest number of databases that any of them asks for; 0 where none does."""
+        named = (one.databases or 0 for one in self.named.values())
+        return max([*self.databases, *named], default=0)
 
     @property
     def saturating(self) -> frozenset[str]:
@@ -168,17 +187,20 @@ class Constraints(Part):
     def _swept(self, data_bytes: int) -> Iterator[tuple[str, Configuration]]:
         saturating = self.cores == SATURATING_KEY
         numbers: tuple[int, ...] = () if isinstance(self.cores, str) else self.cores
-        every = product(numbers or (None,), self.memory or (None,), self.engine_memory or (None,))
-        for cores, memory, cache in every:
+        none = (None,)
+        every = product(numbers or none, self.memory or none, self.engine_memory or none)
+        for (cores, memory, cache), databases in product(every, self.databases or none):
             words = [
                 SATURATING if saturating else f"{cores} core{'s' * (cores != 1)}" if cores else "",
                 amount_text(memory),
                 f"{amount_text(cache)} cache" if cache else "",
+                f"{databases} database{'s' * (databases != 1)}" if databases else "",
             ]
             one = NamedConstraint.model_construct(
                 cores=cores,
                 memory=memory,
                 engine_memory=cache,
+                databases=databases,
                 siblings=self.siblings,
                 numa_node=self.numa_node,
             )
@@ -197,7 +219,7 @@ class Constraints(Part):
 
     @model_validator(mode="after")
     def _sweeps_are_clear(self) -> Self:
-        for key in ("memory", "cores", "engine_memory"):
+        for key in ("memory", "cores", "engine_memory", "databases"):
             values = getattr(self, key)
             if len(set(values)) < len(values) and values != SATURATING_KEY:
                 raise wrong(key, sentence="each value once")
@@ -225,6 +247,7 @@ def _limits(one: NamedConstraint, data_bytes: int) -> Configuration:
         cores=one.cores,
         memory_bytes=amount_bytes(one.memory, data_bytes),
         engine_memory_bytes=amount_bytes(one.engine_memory, data_bytes),
+        databases=one.databases,
         siblings=one.siblings,
         numa_node=one.numa_node,
         io=IoLimits(**one.io.model_dump()) if one.io else None,

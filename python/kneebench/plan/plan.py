@@ -240,6 +240,20 @@ class Plan(Part):
         return self
 
     @model_validator(mode="after")
+    def _several_databases_are_on_servers_that_are_started_here(self) -> Self:
+        if self.loaded.databases == 1:
+            return self
+        if self.workload.type == "tproc-h":
+            raise wrong("constraints", "databases", sentence='no value with type = "tproc-h"')
+        if self.hosts.apart:
+            raise wrong("workload", "databases", sentence="1 with users on other machines")
+        for one in self.databases_by_name.values():
+            if any(one.urls(self.storages).values()) or one.engine == "simulated":
+                sentence = "1, unless kneebench starts the server"
+                raise wrong("workload", "databases", sentence=sentence)
+        return self
+
+    @model_validator(mode="after")
     def _brief_is_of_the_plan(self) -> Self:
         self.brief.check(self.storages, self.base, self.constraint_names)
         return self
@@ -247,6 +261,14 @@ class Plan(Part):
     def _repr_html_(self) -> str:
         """What is compared, on which databases and under which load."""
         return html_table((), _facts(self), self.question)
+
+    @property
+    def loaded(self) -> Workload:
+        """The workload with as many databases as a server has: the most that a constraint asks
+        for.
+        """
+        databases = max(self.workload.databases, self.constraints.most_databases)
+        return self.workload.model_copy(update={"databases": databases})
 
     @property
     def databases_by_name(self) -> dict[str, Database]:
@@ -285,7 +307,7 @@ class Plan(Part):
         """0 for an engine that does not exist, which the reader reports."""
         if database.engine not in ENGINES.names():
             return 0
-        return engine_properties(database.engine).footprint.data_bytes(self.workload.sized_as)
+        return engine_properties(database.engine).footprint.data_bytes(self.loaded.sized_as)
 
     @property
     def most_restores(self) -> int:
@@ -354,7 +376,7 @@ def _facts(plan: Plan) -> Iterator[tuple[str, str]]:
         yield "Storage", f"{name} ({places})" if places else name
     for name, database in databases.items():
         yield "Database", f"{name} ({database.engine})" if name else database.engine
-    yield "Warehouses", f"{plan.workload.warehouses:,}"
+    yield "Warehouses", f"{plan.loaded.all_warehouses:,}"
     if names := plan.constraint_names:
         yield "Constraints", ", ".join(names)
     first = ladder.first or "the number of cores"

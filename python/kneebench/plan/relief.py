@@ -121,7 +121,7 @@ def _data_in_memory(study: Study, configuration: Configuration, spare: Spare) ->
     storage = study.storages[configuration.storage]
     if _is_in_memory(storage, storage.path):
         raise ReliefError(IN_MEMORY)
-    needed = study.only_database.engine.footprint.climb_bytes(study.workload.warehouses)
+    needed = study.only_database.engine.footprint.climb_bytes(study.workload.sized_as)
     volume = _in_memory(round(TIMES_NEEDED * needed), spare)
     if _may_be_files(study, configuration):
         change: dict[str, object] = {"path": MEMORY}

@@ -57,7 +57,7 @@ class Study:
     emulated_path = _own(lambda plan: plan.emulated_path)
     erase = _own(lambda plan: plan.erase)
     servers = _own(lambda plan: plan.servers)
-    workload = _own(lambda plan: plan.workload)
+    workload = _own(lambda plan: plan.loaded)
     ladder = _own(lambda plan: _ladder(plan))
     saturating = _own(lambda plan: plan.constraints.saturating)
     kept_commands = _own(lambda plan: plan.kept_commands)
@@ -117,7 +117,7 @@ class Study:
                 database=database,
                 storages=dict(plan.storages),
                 configurations=tuple(one for one in every if one.database == name),
-                workload=plan.workload,
+                workload=self.workload,
                 ladder=self.ladder,
                 seed=plan.seed,
                 meters=plan.meters,
@@ -145,7 +145,9 @@ class Study:
 
     def rungs(self, configuration: Configuration) -> RungPlan:
         """The rules of a configuration's rungs."""
-        return self.database(configuration).rungs_on(configuration.storage)
+        rungs, used = self.database(configuration).rungs_on(configuration.storage), configuration
+        databases = used.databases or self.workload.databases
+        return rungs._replace(workload=rungs.workload.model_copy(update={"databases": databases}))
 
     @cached_property
     def resolved(self) -> ResolvedPlan:
@@ -164,7 +166,7 @@ class Study:
             },
             workload=workload.type,
             scale=workload.scale if workload.type == "tproc-h" else 0.0,
-            warehouses=workload.warehouses,
+            warehouses=workload.all_warehouses,
             home=workload.home,
             connections=workload.connections,
             fixed_load=ladder.fixed,

@@ -41,6 +41,17 @@ class Workload(Part):
             ),
         ),
     ] = 20
+    databases: Annotated[
+        Whole,
+        Field(
+            ge=1,
+            le=64,
+            description=(
+                "Number of databases on one server, each with the warehouses; the users are"
+                " spread over them"
+            ),
+        ),
+    ] = 1
     profile: Annotated[
         Literal["spec", "hammerdb"],
         Field(
@@ -155,21 +166,29 @@ class Workload(Part):
 
         >>> Workload(warehouses=8).size, Workload(type="tproc-h", scale=0.5).size
         ('8 warehouses', 'TPROC-H at scale 0.5')
+        >>> Workload(warehouses=8, databases=4).size
+        '4 databases of 8 warehouses'
         """
         if self.type == "tproc-h":
             return f"TPROC-H at scale {self.scale:g}"
-        return f"{self.warehouses:,} warehouse{'s' * (self.warehouses > 1)}"
+        each = f"{self.warehouses:,} warehouse{'s' * (self.warehouses > 1)}"
+        return each if self.databases == 1 else f"{self.databases} databases of {each}"
 
     @property
     def sized_as(self) -> int:
         """As many warehouses as its data are worth, for what they take of a machine."""
         if self.type == "tproc-h":
             return math.ceil(self.scale * WAREHOUSES_PER_SCALE)
-        return self.warehouses
+        return self.all_warehouses
+
+    @property
+    def all_warehouses(self) -> int:
+        """Those of all databases."""
+        return self.warehouses * self.databases
 
 
 WAREHOUSES_PER_SCALE = 18
 """PostgreSQL 18 and MariaDB 10.11 take as much room for the one as for the other."""
-TPROC_C = ("warehouses", "profile", "home", "think_times", "connections", "retries")
+TPROC_C = ("warehouses", "databases", "profile", "home", "think_times", "connections", "retries")
 TPROC_H = ("scale", "queries", "streams", "cache", "refresh", "query_limit")
 """Keys that only one workload has."""

@@ -35,8 +35,8 @@ class Configuration(Record):
     """One storage with one database under one constraint: the subject of a climb.
 
     `cores`, `memory_bytes`, `engine_memory_bytes`, `numa_node` and `io` are what the constraint
-    allows the database; None: not limited by it. The number of saturating cores is found when the
-    campaign begins: a climb has it, the plan does not.
+    allows the database, and `databases` how many have users; None: not limited by it. The number of
+    saturating cores is found when the campaign begins: a climb has it, the plan does not.
     """
 
     id: str
@@ -51,6 +51,8 @@ class Configuration(Record):
     """Memory of the database with the page cache."""
     engine_memory_bytes: int | None = None
     """Size of the database's own cache, by its own setting."""
+    databases: int | None = None
+    """Number of the server's databases that have users."""
     reference: bool = False
     """Whether it has no constraint and is shown apart from a sweep."""
     siblings: bool = True
@@ -71,7 +73,8 @@ class Configuration(Record):
         >>> Configuration(id="a", storage="a", cores=1, siblings=False).limited
         {'cores': 1, 'siblings': False}
         """
-        fields = ("cores", "memory_bytes", "engine_memory_bytes", "siblings", "numa_node", "io")
+        sizes = ("cores", "memory_bytes", "engine_memory_bytes", "databases")
+        fields = (*sizes, "siblings", "numa_node", "io")
         values = ((name, getattr(self, name)) for name in fields)
         return {name: value for name, value in values if value is not None and value is not True}
 

@@ -141,6 +141,8 @@ class Counted(Record):
     """Rise of its count of commits."""
     rollbacks: int | None = None
     """Rise of its count of rollbacks, those before a retry included."""
+    by_database: tuple[int, ...] = ()
+    """New-Orders of each database of the server; empty where it has one."""
 
 
 class Moved(Record):

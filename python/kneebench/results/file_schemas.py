@@ -48,6 +48,7 @@ SWEEP = {
     "memory_bytes": "BIGINT",
     "engine_memory_bytes": "BIGINT",
     "cores": "INTEGER",
+    "databases": "INTEGER",
     "users": "DOUBLE",
     "nopm": "DOUBLE",
     "nopm_low": "DOUBLE",

@@ -13,6 +13,7 @@ CONTENTS = (
     "cautions",
     "each_configuration",
     "databases",
+    "server_databases",
     "relative",
     "latency",
     "knee_latency",

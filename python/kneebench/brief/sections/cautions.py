@@ -77,8 +77,12 @@ def _cloned(database: str, plan: DatabasePlan) -> str:
 
 
 def _crowded(view: ViewModel) -> Iterator[str]:
-    warehouses = view.plan.workload.warehouses
-    per_user = {id_: warehouses / knee.users.value for id_, knee in view.knees.items()}
+    workload, found = view.plan.workload, {one.id: one.configuration for one in view.climbs}
+    databases = {id_: one.databases or workload.databases for id_, one in found.items()}
+    per_user = {
+        id_: workload.warehouses * databases[id_] / knee.users.value
+        for id_, knee in view.knees.items()
+    }
     crowded = {id_: one for id_, one in per_user.items() if one < WAREHOUSES_PER_USER}
     if crowded:
         ends = [units.rounded(one(crowded.values())) for one in (min, max)]

@@ -136,7 +136,7 @@ def _schema(view: ViewModel, database: str, plan: DatabasePlan) -> str:
 
 def _workload(view: ViewModel) -> str:
     workload = view.plan.workload
-    size = plural(workload.warehouses, "warehouse")
+    size = workload.size
     profile = {
         "spec": "45/43/4/4/4 from a deck of 100, NURand picks",
         "hammerdb": "10/10/1/1/1 of 23 cards, uniform picks",

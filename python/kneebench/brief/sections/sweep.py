@@ -23,6 +23,7 @@ TITLES: dict[Resource, str] = {
     "memory_bytes": "Memory",
     "cores": "Cores",
     "engine_memory_bytes": "Database cache",
+    "databases": "Databases",
 }
 AT_LEAST = " At least, at most: bounds, as a configuration was still warming."
 COLUMNS = (

@@ -5,14 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from kneebench.databases.innodb.launcher import FILES, LOG, SETTINGS_FILE, TEMPORARY
-from kneebench.databases.loading import Recipe
+from kneebench.databases.innodb.launcher import (
+    FILES,
+    LOG,
+    SETTINGS_FILE,
+    TEMPORARY,
+    RunningInnodb,
+)
+from kneebench.databases.innodb.query_schema import schema_of
+from kneebench.databases.innodb.session import connect
+from kneebench.databases.loading import Recipe, databases_of
 from kneebench.databases.managed.account import Account
 from kneebench.lab.folder import Folder
 from kneebench.plan.workload import Workload
+from kneebench.records import Watch
 
 DATABASE = "kneebench"
-"""The workload's database on every server of ours."""
+"""The workload's database on every server of ours; others are numbered."""
 
 
 def recipe_of(
@@ -20,6 +29,18 @@ def recipe_of(
 ) -> Recipe:
     """What shapes the image of a server of that version."""
     return Recipe(engine, version, dict(fixed), workload, seed, Path(__file__).parent)
+
+
+def load_databases(server: RunningInnodb, recipe: Recipe, watch: Watch) -> dict[str, str]:
+    """Make the workload's databases on a server, and fill them; what is known of the first."""
+    load, facts = schema_of(recipe.workload).load, list[dict[str, str]]()
+    for name in databases_of(recipe.workload, DATABASE):
+        with connect(server.address) as session:
+            session.run(f"CREATE DATABASE {name}")
+        address = server.address.model_copy(update={"database": name})
+        with server.with_crash_report():
+            facts.append(load(address, recipe.workload, recipe.seed, watch))
+    return facts[0]
 
 
 def configure(data: Folder, text: str, account: Account | None) -> None:

@@ -204,6 +204,7 @@ class InnodbServer(ServerSessions):
 
     address: InnodbAddress
     client = CLIENT
+    own_readings = ("waits.",)
     measures = METERS | {"waits"}
 
     def __init__(

@@ -30,6 +30,7 @@ from typing import Any
 from kneebench.databases.innodb.allowed_settings import named
 from kneebench.databases.innodb.footprint import MIB, cache_bytes, log_bytes
 from kneebench.databases.innodb.launcher import SETTINGS_FILE
+from kneebench.databases.loading import SESSIONS_EACH
 from kneebench.databases.managed import launching
 from kneebench.databases.managed.directory_findings import Machine
 from kneebench.lab.folder import Folder
@@ -79,6 +80,7 @@ def rules(
     """
     users = plan.ladder.most_users
     connections = min(users, plan.workload.connections or users)
+    sessions = connections + 24 + SESSIONS_EACH * (plan.workload.databases - 1)
     short = plan.ladder.rounds == "short"
     quick = plan.ladder.quick and not short
     log = log_bytes(machine.cores, machine.log_space_bytes, quick=quick) // MIB
@@ -89,8 +91,8 @@ def rules(
         "innodb_buffer_pool_size": f"{pool}M",
         log_setting: f"{log}M",
         **({"innodb_adaptive_flushing_lwm": LATEST_FLUSHING} if short else {}),
-        "max_connections": str(connections + 24),
-        "thread_cache_size": str(connections + 24),
+        "max_connections": str(sessions),
+        "thread_cache_size": str(sessions),
         **({"large_pages": "OFF"} if machine.limited else {}),
     }
     cache = machine.cache_bytes

@@ -71,7 +71,7 @@ def _building(
     watch(Event(kind="end", doing="building the database", share=1.0))
     known = {"server": recipe.version, "build_s": f"{seconds:.1f}"}
     if workload.type == "tproc-c":
-        known["warehouses_per_min"] = f"{60 * workload.warehouses / seconds:.1f}"
+        known["warehouses_per_min"] = f"{60 * workload.all_warehouses / seconds:.1f}"
     return {**known, **loaded, "bytes": str(tree_bytes(data))}
 
 

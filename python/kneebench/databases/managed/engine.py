@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from kneebench.databases.engine import OpenedServer, finding_of, safety_findings
-from kneebench.databases.loading import Recipe
+from kneebench.databases.loading import Recipe, databases_of
 from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.base_image import BaseImage, prepare
 from kneebench.databases.managed.copying import drop_caches
@@ -34,6 +34,7 @@ from kneebench.databases.managed.launching import Binaries, Launch
 from kneebench.databases.managed.listening import Listening, ListensForUsers, listening_findings
 from kneebench.databases.managed.runtime import runtime_directory
 from kneebench.databases.managed.server_process import START_LIMIT_S, Process, ServerProcess
+from kneebench.databases.server_of_several import ServerOfSeveral
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
@@ -363,20 +364,30 @@ class FilesInPlace(NamedTuple):
         own, prepared, listening = self.servers.own, self.restore.prepared, self.launch.listening
         launch = self.launch._replace(start_limit_s=start_limit_s)
         with self.servers.running(launch, self.files) as process:
-            address = process.address.model_copy(update={"database": own.database})
-            server = self.servers.asked(
-                self.files,
-                address=address,
-                users=listening and own.users_address(address, listening),
-                warehouses=self.servers.plan.workload.warehouses,
-                restore_s=time.monotonic() - self.began,
-                notes=[CLONED] if self.servers.how == "clone" else [],
-                process=processes_of(process, prepared),
-            )
+            servers = [
+                self.servers.asked(
+                    self.files,
+                    address=address,
+                    users=listening and own.users_address(address, listening),
+                    warehouses=self.servers.plan.workload.warehouses,
+                    restore_s=time.monotonic() - self.began,
+                    notes=[CLONED] if self.servers.how == "clone" else [],
+                    process=processes_of(process, prepared),
+                )
+                for address in self._addresses(process.address)
+            ]
+            server: Any = servers[0] if len(servers) == 1 else ServerOfSeveral(servers)
             with contextlib.closing(server):
                 if prepared.limits and prepared.configuration.constraint:
                     server.settings = (*server.settings, *prepared.limits.settings)
                 yield process, server
+
+    def _addresses(self, of_server: Any) -> list[Any]:
+        """Of the databases that have users."""
+        plan, one = self.servers.plan, self.restore.prepared.configuration
+        names = databases_of(plan.workload, self.servers.own.database)
+        used = names[: one.databases or len(names)]
+        return [of_server.model_copy(update={"database": name}) for name in used]
 
     def report(self, server: OpenedServer) -> None:
         """The restore is over: a server runs."""

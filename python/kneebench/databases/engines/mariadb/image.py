@@ -18,9 +18,8 @@ from kneebench.databases.engines.mariadb.server_settings import (
     settings_text,
 )
 from kneebench.databases.innodb.builds import InnodbBuild
-from kneebench.databases.innodb.image import DATABASE, configure, make_directories
+from kneebench.databases.innodb.image import configure, load_databases, make_directories
 from kneebench.databases.innodb.launcher import InnodbFiles
-from kneebench.databases.innodb.query_schema import schema_of
 from kneebench.databases.innodb.server_settings import given
 from kneebench.databases.loading import Recipe
 from kneebench.databases.managed.base_image import DATA
@@ -57,10 +56,7 @@ def fill(
         configure(made, settings_text(hurried), launch.account)
         make_cluster(launch, made)
         with RunningMariadb.started(launch, files, journal, keep=True) as server:
-            address = server.address.model_copy(update={"database": DATABASE})
-            with server.with_crash_report():
-                load = schema_of(recipe.workload).load
-                loaded = load(address, recipe.workload, recipe.seed, watch)
+            loaded = load_databases(server, recipe, watch)
         small = {**hurried, LOG: str(IMAGE_LOG_BYTES)}
         configure(made, settings_text(small), launch.account)
         what = "cannot make the log of the base image"
@@ -72,7 +68,6 @@ ACCESS = f"""
 FLUSH PRIVILEGES;
 CREATE USER {RunningMariadb.user}@localhost;
 GRANT ALL ON *.* TO {RunningMariadb.user}@localhost WITH GRANT OPTION;
-CREATE DATABASE {DATABASE};
 """
 
 

@@ -13,9 +13,8 @@ from kneebench.databases.engines.mysql.server_settings import (
     settings_text,
 )
 from kneebench.databases.innodb.builds import InnodbBuild
-from kneebench.databases.innodb.image import DATABASE, configure, make_directories
+from kneebench.databases.innodb.image import configure, load_databases, make_directories
 from kneebench.databases.innodb.launcher import InnodbFiles
-from kneebench.databases.innodb.query_schema import schema_of
 from kneebench.databases.innodb.server_settings import given
 from kneebench.databases.innodb.session import connect
 from kneebench.databases.loading import Recipe
@@ -52,12 +51,7 @@ def fill(
         configure(made, settings_text(hurried), launch.account)
         make_cluster(launch, made)
         with RunningMysql.started(launch, files, journal, keep=True) as server:
-            with connect(server.address) as session:
-                session.run(f"CREATE DATABASE {DATABASE}")
-            address = server.address.model_copy(update={"database": DATABASE})
-            with server.with_crash_report():
-                load = schema_of(recipe.workload).load
-                loaded = load(address, recipe.workload, recipe.seed, watch)
+            loaded = load_databases(server, recipe, watch)
             with connect(server.address) as session:  # it shrinks before the server has ended
                 session.run(f"SET GLOBAL {LOG} = {IMAGE_LOG_BYTES}")
     return loaded

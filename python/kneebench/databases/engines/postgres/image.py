@@ -16,7 +16,7 @@ from kneebench.databases.engines.postgres.launcher import (
 from kneebench.databases.engines.postgres.query_schema import schema_of
 from kneebench.databases.engines.postgres.server_address import DATABASE
 from kneebench.databases.engines.postgres.server_settings import loading, settings_text
-from kneebench.databases.loading import Recipe
+from kneebench.databases.loading import Recipe, databases_of
 from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.base_image import DATA
 from kneebench.databases.managed.copying import duplicate
@@ -24,7 +24,7 @@ from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
 from kneebench.lab.removal import empty
 from kneebench.plan.workload import Workload
-from kneebench.records import Watch
+from kneebench.records import Event, Watch
 
 
 def recipe_of(version: str, fixed: Sequence[str], workload: Workload, seed: int) -> Recipe:
@@ -51,7 +51,12 @@ def fill(
         address = server.address.model_copy(update={"database": DATABASE})
         with server.with_crash_report():
             load = schema_of(recipe.workload).load
-            return load(address, recipe.workload, recipe.seed, watch)
+            loaded = load(address, recipe.workload, recipe.seed, watch)
+            with connect(server.address) as connection:
+                for more in databases_of(recipe.workload, DATABASE)[1:]:
+                    watch(Event(kind="progress", doing=f"copying the database: {more}", share=0.0))
+                    connection.execute(f"CREATE DATABASE {more} TEMPLATE {DATABASE}".encode())
+            return loaded
 
 
 # A data directory that is ours from its first file: made by initdb, or put in place from an

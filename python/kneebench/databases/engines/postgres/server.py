@@ -58,6 +58,8 @@ class PostgresServer(ServerSessions):
     schema = "public."
     measures = METERS | {"waits"}
 
+    own_readings = ("database.", "cache.", "tables.", "waits.")
+
     def __init__(
         self,
         address: PostgresAddress,

@@ -38,6 +38,7 @@ from kneebench.databases.engines.postgres.footprint import (
     log_bytes,
 )
 from kneebench.databases.engines.postgres.launcher import Launch, program
+from kneebench.databases.loading import SESSIONS_EACH
 from kneebench.databases.managed.directory_findings import Machine
 from kneebench.errors import PlanError
 from kneebench.lab.folder import Folder
@@ -81,7 +82,7 @@ def rules(plan: DatabasePlan, machine: Machine) -> dict[str, str]:
     log_mib = log_bytes(machine.cores, machine.log_space_bytes, quick=quick and not late) // MIB
     ruled = {
         "shared_buffers": f"{cache_bytes(machine.memory_bytes, plan.workload.sized_as) // MIB}MB",
-        "max_connections": str(connections + 24),
+        "max_connections": str(connections + 24 + SESSIONS_EACH * (plan.workload.databases - 1)),
         "max_wal_size": f"{log_mib}MB",
         "min_wal_size": f"{log_mib // 2}MB",
         "checkpoint_timeout": LATE if late else f"{checkpoint_timeout_s(quick=quick)}s",
