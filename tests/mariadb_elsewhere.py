@@ -63,7 +63,7 @@ class MariadbElsewhere:
     def __init__(self, product: Product, launch: Launch, port: int, root: Path, journal: Journal):
         self.product, self.launch, self.journal = product, launch, journal
         self.port, self.root = port, root
-        self.files = InnodbFiles.within(home(launch.runtime, "data", launch.account))
+        self.files = InnodbFiles.within(launch.runtime / "data")
         here, user = str(launch.runtime / "socket"), product.running.user
         self.address = InnodbAddress(host=here, user=user)
         self.start()

@@ -91,7 +91,8 @@ class Theirs(NamedTuple):
 
 @pytest.fixture(scope="module")
 def mysql_elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariadbElsewhere]:
-    with another_server(tmp_path_factory.mktemp("mysql"), mysql_build.mysql()) as there:
+    folder, own = tmp_path_factory.mktemp("mysql"), {"local_infile": "ON", "skip_log_bin": ""}
+    with another_server(folder, mysql_build.mysql(), **own) as there:
         yield there
 
 

@@ -176,6 +176,6 @@ def users_address(server: InnodbAddress, listening: Listening) -> InnodbAddress:
     with connect(server) as session:
         for host in listening.admitted:
             account = f"'{USERS}'@'{host}'"
-            session.run(f"CREATE USER {account} IDENTIFIED BY '{listening.password}'")
-            session.run(f"GRANT {RIGHTS} ON {server.database}.* TO {account}{demand}")
+            session.run(f"CREATE USER {account} IDENTIFIED BY '{listening.password}'{demand}")
+            session.run(f"GRANT {RIGHTS} ON {server.database}.* TO {account}")
     return server.model_copy(update=listening.log_in)
