@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import subprocess
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -26,6 +26,7 @@ from kneebench.databases.innodb.launcher import (
 from kneebench.databases.innodb.query_schema import schema_of
 from kneebench.databases.innodb.server import InnodbServer
 from kneebench.databases.innodb.server_address import SOCKET
+from kneebench.databases.innodb.server_settings import binary_log
 from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.copying import duplicate, settle
 from kneebench.databases.managed.engine import OwnKind, OwnServers, Places, Restore
@@ -78,8 +79,8 @@ class OwnInnodb(OwnServers):
 
     def put_in_place(self, restored: Restore, launch: Any) -> InnodbFiles:
         """The files from the image, with a log of the size that the settings say."""
-        options = self.settings_text(self.settings_for(restored.prepared.resources))
-        files = put_in_place(restored, self.how, options, self.account)
+        settings = self.settings_for(restored.prepared.resources)
+        files = put_in_place(restored, self.how, settings, self.settings_text, self.account)
         self.make_log(launch, files)
         with contextlib.ExitStack() as opened:
             parts = [opened.enter_context(Folder.at(place)) for place in dict.fromkeys(files)]
@@ -105,13 +106,18 @@ class OwnInnodb(OwnServers):
 # log.md).
 
 
+BINARY_LOG = "binary-log"
+"""The directory of its files within that of the log, whose own files are traced."""
+
+
 def put_in_place(
     restored: Restore,
     how: Literal["copy", "clone"],
-    options: str,
+    settings: Mapping[str, str],
+    settings_text: Callable[[Mapping[str, str]], str],
     account: Account | None,
 ) -> InnodbFiles:
-    """The image's files in their places, the account's at the end. `options`: the text of the
+    """The image's files in their places, the account's at the end. `settings_text`: the text of the
     option file.
     """
     with contextlib.ExitStack() as opened:
@@ -125,7 +131,11 @@ def put_in_place(
                 _move(target, name, part)
             parts.append(part)
             found = found._replace(**{name: part.path})
-        configure(target, options, account)
+        if name := binary_log(settings):
+            log = opened.enter_context(Folder.at(found.log))
+            made = opened.enter_context(log.make(BINARY_LOG))
+            settings = {**settings, "log_bin": str(made.path / name)}
+        configure(target, settings_text(settings), account)
         give(parts, [data, *apart], account)
     return found
 

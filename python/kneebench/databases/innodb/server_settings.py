@@ -14,7 +14,8 @@ storage differs between them:
 - With short rounds pages wait to be written until the log is 70% full: an idle server must not
   write into the window of another.
 - Durable: every commit is flushed (innodb_flush_log_at_trx_commit = 1), pages are written twice
-  (innodb_doublewrite), no binary log. Log and data bypass the page cache (O_DIRECT).
+  (innodb_doublewrite). No binary log, unless the plan has log_bin; its files are with the log's, so
+  on log_path where there is one. Log and data bypass the page cache (O_DIRECT).
 - Statistics of the tables are those of the load: counting them again would change plans in a run.
 - The performance schema watches the reads and writes of files and nothing else.
 """
@@ -96,7 +97,25 @@ def rules(
         **({"large_pages": "OFF"} if machine.limited else {}),
     }
     cache = machine.cache_bytes
-    return ruled | given(plan) | ({"innodb_buffer_pool_size": f"{cache // MIB}M"} if cache else {})
+    ruled |= given(plan) | ({"innodb_buffer_pool_size": f"{cache // MIB}M"} if cache else {})
+    return without(ruled, "skip_log_bin" if binary_log(ruled) else "log_bin")
+
+
+def binary_log(settings: Mapping[str, str]) -> str:
+    """The base name of the binary log's files; empty where it is off.
+
+    >>> binary_log({"log_bin": "ON"}), binary_log({"log_bin": "mine"}), binary_log({})
+    ('binlog', 'mine', '')
+    """
+    given = settings.get("log_bin", "OFF")
+    if given.upper() in ("OFF", "0"):
+        return ""
+    return "binlog" if given.upper() in ("ON", "1", "") else given
+
+
+def without(settings: Mapping[str, str], name: str) -> dict[str, str]:
+    """All settings but one."""
+    return {one: value for one, value in settings.items() if one != name}
 
 
 def loading(ruled: Mapping[str, str]) -> dict[str, str]:
@@ -104,7 +123,8 @@ def loading(ruled: Mapping[str, str]) -> dict[str, str]:
     be durable before it is complete; its shutdown leaves nothing to be purged.
     """
     return {
-        **ruled,
+        **without(ruled, "log_bin"),
+        "skip_log_bin": "",
         "innodb_flush_log_at_trx_commit": "0",
         "innodb_doublewrite": "OFF",
         "innodb_fast_shutdown": "0",

@@ -1,7 +1,7 @@
 """MySQL's names among the settings of a managed server (innodb/server_settings.py).
 
 Its log is sized by innodb_redo_log_capacity. The binary log, which is on by default, is off as on
-MariaDB; a plan that sets log_bin has it beside the tables.
+MariaDB.
 """
 
 from __future__ import annotations
@@ -26,16 +26,12 @@ IMAGE_LOG_BYTES = 8 * MIB
 
 def rules(plan: DatabasePlan, machine: Machine) -> dict[str, str]:
     """The settings of every server of the plan, by the rules, then as the plan says."""
-    ruled = innodb.rules(plan, machine, OWN, LOG)
-    if "log_bin" in ruled:
-        del ruled["skip_log_bin"]
-    return ruled
+    return innodb.rules(plan, machine, OWN, LOG)
 
 
 def loading(ruled: Mapping[str, str]) -> dict[str, str]:
     """Those while the image is built."""
-    kept = {name: value for name, value in ruled.items() if name != "log_bin"}
-    return innodb.loading(kept) | {LOG: str(LOAD_LOG_BYTES), "skip_log_bin": ""}
+    return innodb.loading(ruled) | {LOG: str(LOAD_LOG_BYTES)}
 
 
 def settings_text(settings: Mapping[str, str]) -> str:
