@@ -137,10 +137,8 @@ def settings_text(group: str, settings: Mapping[str, str], *watched: str) -> str
     """The text of the option file, in the group that the program reads. `watched`: what the
     performance schema watches beside files.
 
-    >>> print(settings_text("mysqld", {"innodb_io_capacity": "200", "skip_log_bin": ""})[:49])
-    [mysqld]
-    innodb_io_capacity = "200"
-    skip_log_bin
+    >>> settings_text("mysqld", {"innodb_io_capacity": "200", "skip_log_bin": ""}).splitlines()[:3]
+    ['[mysqld]', 'innodb_io_capacity = "200"', 'skip_log_bin']
     """
     lines = [f"{name} = {_quoted(value)}" if value else name for name, value in settings.items()]
     lines += [f"loose_{name} = {value}" for name, value in OPTIONAL.items() if name not in settings]
