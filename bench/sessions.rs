@@ -85,6 +85,7 @@ impl Values {
             first_user: 0,
             all_users: 0,
             warehouses: self.warehouses,
+            databases: 1,
             profile: Profile::Hammerdb,
             home: Home::All,
             think_times: false,

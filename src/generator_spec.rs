@@ -19,6 +19,8 @@ pub struct GeneratorSpec {
     /// Users of all load generators on the database; 0: no other one follows.
     pub all_users: u32,
     pub warehouses: u32,
+    /// Databases of so many warehouses each; user n is in database n modulo their number.
+    pub databases: u32,
     pub profile: Profile,
     pub home: Home,
     pub think_times: bool,
@@ -68,6 +70,7 @@ impl GeneratorSpec {
             in_range("all_users", self.all_users, self.first_user + self.users, 1_100_000)?;
         }
         in_range("warehouses", self.warehouses, 1, 100_000)?;
+        in_range("databases", self.databases, 1, 1_000)?;
         in_range("retries", self.retries, 0, 1_000)?;
         in_range("connections", self.connections, 0, 100_000)?;
         in_range("workers", self.workers, 1, 1_024)?;
@@ -93,6 +96,13 @@ impl GeneratorSpec {
         }
     }
 
+    /// The parameters of a user's inputs, and its number among the users of its database.
+    pub fn of_user(&self, user: u32) -> (Workload, i32) {
+        let (database, number) = (user % self.databases, user / self.databases);
+        let users = (self.all_users + self.databases - 1 - database) / self.databases;
+        (Workload { users: users as i32, ..self.workload() }, number as i32)
+    }
+
     pub fn terminal_options(&self) -> TerminalOptions {
         TerminalOptions {
             think_times: self.think_times,
@@ -106,9 +116,9 @@ impl GeneratorSpec {
         self.part(self.users, worker)
     }
 
-    /// Connections of one worker: at least one, never more than its users.
-    pub fn connections_of(&self, worker: u32) -> u32 {
-        self.part(self.connections, worker).len() as u32
+    /// Numbers of one worker's connections: at least one, never more than its users.
+    pub fn connections_of(&self, worker: u32) -> std::ops::Range<u32> {
+        self.part(self.connections, worker)
     }
 
     fn part(&self, whole: u32, worker: u32) -> std::ops::Range<u32> {
@@ -141,6 +151,7 @@ mod tests {
             first_user: 0,
             all_users: 0,
             warehouses: 4,
+            databases: 1,
             profile: Profile::Spec,
             home: Home::All,
             think_times: false,
@@ -205,6 +216,26 @@ mod tests {
     }
 
     #[test]
+    fn users_of_several_databases_share_all_warehouses_of_each() {
+        use crate::input_generator::InputGenerator;
+        use crate::inputs::Transaction;
+        use crate::random::Stream;
+        let spec = GeneratorSpec { databases: 4, warehouses: 5, ..spec() }.resolved();
+        let mut homes = vec![BTreeSet::new(); 4];
+        for user in 0..spec.users {
+            let (workload, number) = spec.of_user(user);
+            assert_eq!(workload.users, if user % 4 < 2 { 3 } else { 2 });
+            let mut inputs = InputGenerator::new(workload, number, Stream::new(1, u64::from(user)));
+            let at = (0..5_000).filter_map(|_| match inputs.draw() {
+                Transaction::StockLevel { warehouse, .. } => Some(warehouse),
+                _ => None,
+            });
+            homes[user as usize % 4].extend(at);
+        }
+        assert_eq!(homes, vec![(1..=5).collect::<BTreeSet<_>>(); 4]);
+    }
+
+    #[test]
     fn there_are_never_more_workers_than_users() {
         assert_eq!(GeneratorSpec { users: 3, ..spec() }.resolved().workers, 3);
     }
@@ -213,7 +244,7 @@ mod tests {
     fn every_worker_has_its_part_of_the_connections_and_at_least_one() {
         let with = |connections| GeneratorSpec { connections, ..spec() }.resolved();
         let parts = |spec: &GeneratorSpec| {
-            (0..spec.workers).map(|worker| spec.connections_of(worker)).collect::<Vec<_>>()
+            (0..spec.workers).map(|worker| spec.connections_of(worker).len()).collect::<Vec<_>>()
         };
         assert_eq!((parts(&with(7)), with(7).queued()), (vec![1, 2, 2, 2], true));
         assert_eq!(parts(&with(2)), [1, 1]);

@@ -148,7 +148,8 @@ impl<C: Connector> WorkerSpec<C> {
 
     /// Open every connection of this worker, a few at a time.
     async fn open(&self) -> Result<Vec<C::Session>, Error> {
-        let sessions = (0..self.spec.connections_of(self.number)).map(|_| self.connector.open());
+        let numbers = self.spec.connections_of(self.number);
+        let sessions = numbers.map(|number| self.connector.open_nth(number));
         stream::iter(sessions).buffered(MAX_CONCURRENT_OPENS).try_collect().await
     }
 
@@ -159,14 +160,13 @@ impl<C: Connector> WorkerSpec<C> {
     }
 
     fn inputs(&self) -> Vec<InputGenerator> {
-        let workload = self.spec.workload();
         let share = self.spec.share(self.number);
         let first = (self.spec.first_user + share.start) as usize;
         let streams = Stream::new(self.spec.seed, self.spec.stream).jumps().skip(first);
-        let numbers = share.map(|user| (self.spec.first_user + user) as i32);
-        numbers
+        let users = share.map(|user| self.spec.of_user(self.spec.first_user + user));
+        users
             .zip(streams)
-            .map(|(number, stream)| InputGenerator::new(workload, number, stream))
+            .map(|((workload, number), stream)| InputGenerator::new(workload, number, stream))
             .collect()
     }
 

@@ -4,6 +4,7 @@ axis of a plan.
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,13 @@ import pytest
 from kneebench.analysis.sweep import sweeps
 from kneebench.brief import Brief
 from kneebench.campaign.durability import for_cuts
-from kneebench.databases.engine import HasDatabases, KeepsOrders
+from kneebench.databases.engine import HasDatabases, KeepsOrders, MakesLogFiles, WritesLogHere
 from kneebench.databases.several import engine_of
 from kneebench.errors import PlanError
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.plan.configurations import configurations
+from kneebench.plan.relief import as_it_was
 from kneebench.plan.study import Study
 from kneebench.records import Counted, Event, Results
 from tests import mysql_build
@@ -67,6 +69,10 @@ def test_users_are_spread_over_the_databases_of_one_server(
     with engine.restored(two, unwatched) as server:
         assert isinstance(server, HasDatabases)
         assert not isinstance(server, KeepsOrders), "a ledger is of one database"
+        assert isinstance(server, WritesLogHere)
+        assert isinstance(server, MakesLogFiles) is (database == {})
+        for name in ("log_calls", *(["ready_log"] if database == {} else [])):
+            assert inspect.getattr_static(server, name, None), "a protocol looks no further"
         before, counts = server.next_order_ids(), server.transaction_counts()
         assert len(before) == 2
         tally = short_load(server, study.only_database, two.id)
@@ -79,7 +85,7 @@ def test_users_are_spread_over_the_databases_of_one_server(
         assert after[0] - counts[0] >= tally.whole.committed
         checks = server.conditions(unwatched)
         assert (len(checks), all(one.passed for one in checks)) == (12, True)
-        assert "in each of 2 databases" in checks[0].sentence
+        assert checks[0].sentence.startswith("In kneebench: ")
         assert {"log_writes", "tables"} <= server.measures
         assert server.readings("log_writes")["database.commits|database"] >= after[0]
         assert server.alive() == ""
@@ -102,6 +108,9 @@ def test_the_number_of_databases_is_an_axis_of_a_plan() -> None:
     assert used == [1, 4]
     with pytest.raises(PlanError, match="a ledger of orders is of one database"):
         for_cuts(study, "server")
+    sides = [as_it_was(study, one, 8).study for one in study.configurations]
+    assert [side.workload.databases for side in sides] == [4, 4]
+    assert [side.configurations[0].databases for side in sides] == [1, 4]
 
 
 @pytest.mark.parametrize(
@@ -114,15 +123,25 @@ def test_the_number_of_databases_is_an_axis_of_a_plan() -> None:
             {"hosts": {"database": {"address": "192.0.2.1"}, "load": [{"here": True}]}},
             "users on other machines",
         ),
+        ({}, {"workload": {"type": "tproc-h"}}, "not with type|no value with type"),
     ],
 )
 def test_several_databases_where_there_can_be_none_are_refused(
     database: dict[str, Any], keys: dict[str, Any], words: str
 ) -> None:
-    for more in ({"workload": {"databases": 2}}, {"constraints": {"databases": [1, 2]}}):
-        storages: dict[str, Any] = {"disk": {} if "url" in database else {"path": "."}}
+    storages: dict[str, Any] = {"disk": {} if "url" in database else {"path": "."}}
+    own = {**keys.get("workload", {}), "databases": 2}
+    for more in ({"workload": own}, {"constraints": {"databases": [1, 2]}}):
         with pytest.raises(ValueError, match=words):
-            plan_of(database, **keys, **more, storages=storages)
+            plan_of(database, **{**keys, **more}, storages=storages)
+
+
+def test_axes_that_say_nothing_beside_each_other_are_refused() -> None:
+    axis = {"databases": [1, 2]}
+    with pytest.raises(ValueError, match="saturating"):
+        plan_of({}, constraints={**axis, "cores": "saturating"}, ladder={"users": 8})
+    with pytest.raises(ValueError, match="true together with a sweep of memory or cores"):
+        plan_of({}, constraints={**axis, "reference": True})
 
 
 def with_databases(results: Results) -> Results:
@@ -149,6 +168,8 @@ def test_the_brief_has_the_throughput_of_each_database_and_how_even_it_is() -> N
     one, four = section(Brief(results), "server-databases").tables[0].rows
     assert one.cells[1] == "1"
     assert four.cells[1] == "4"
+    users = {rung.users for rung in results.climbs[1].of("final_run")}
+    assert all(one % 4 == 0 for one in users), "so many users in each database"
     assert four.cells[-1] == "85.0%"
     in_all, each_of = (float(cell.split()[0].replace(",", "")) for cell in four.cells[2:4])
     assert each_of == pytest.approx(in_all / 4, rel=0.01)

@@ -42,7 +42,8 @@ class GeneratorSpec:
     rungs of one `seed`. `rate_per_s` is None for a closed loop. `drain_s` is the time that a queue
     (of an open loop, or for a connection) may take to empty after the window. `connections` are
     shared by the users; 0: one per user. Workers are pinned to `cores` in turn; empty: not pinned.
-    `ledger`: keep what tells each order, for what a crash loses.
+    `ledger`: keep what tells each order, for what a crash loses. Of several `databases` each has so
+    many warehouses; user n is in that of number n modulo their number.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class GeneratorSpec:
         first_user: int = 0,
         all_users: int = 0,
         warehouses: int,
+        databases: int = 1,
         profile: Literal["spec", "hammerdb"],
         home: Literal["all", "one"],
         think_times: bool = False,
@@ -73,6 +75,8 @@ class GeneratorSpec:
     def all_users(self) -> int: ...
     @property
     def warehouses(self) -> int: ...
+    @property
+    def databases(self) -> int: ...
     @property
     def profile(self) -> str: ...
     @property
@@ -215,7 +219,9 @@ class LoadGenerator:
     """Many terminals on one server, from the first connection to the last response."""
 
     def __init__(self, spec: GeneratorSpec, address: Address, *beside: Address) -> None:
-        """`beside`: other databases by the same protocol; sessions are opened in each in turn."""
+        """`beside`: other databases by the same protocol; session n is in that of number n modulo
+        their number.
+        """
 
     def ready(self) -> None:
         """Open every connection and prepare every statement.

@@ -13,7 +13,7 @@ use crate::inputs::{Home, Profile};
 impl GeneratorSpec {
     #[new]
     #[pyo3(signature = (
-        *, users, first_user = 0, all_users = 0, warehouses, profile, home,
+        *, users, first_user = 0, all_users = 0, warehouses, databases = 1, profile, home,
         think_times = false, retries = 0, seed, stream, rate_per_s = None, drain_s = 10.0,
         connections = 0, workers, cores = Vec::new(), ledger = false
     ))]
@@ -23,6 +23,7 @@ impl GeneratorSpec {
         first_user: u32,
         all_users: u32,
         warehouses: u32,
+        databases: u32,
         profile: &str,
         home: &str,
         think_times: bool,
@@ -43,6 +44,7 @@ impl GeneratorSpec {
             first_user,
             all_users,
             warehouses,
+            databases,
             profile,
             home,
             think_times,

@@ -26,6 +26,11 @@ pub trait Connector {
 
     /// Open a session that is ready for the five transactions.
     fn open(&self) -> impl Future<Output = Result<Self::Session, Error>>;
+
+    /// Open the session of this number, by which a connector of several databases chooses one.
+    fn open_nth(&self, _number: u32) -> impl Future<Output = Result<Self::Session, Error>> {
+        self.open()
+    }
 }
 
 /// One user's connection to a database that has the five transactions installed.

@@ -230,7 +230,8 @@ def _queries(study: Study, engine: Engine) -> Iterator[Finding]:
 
 def _users(study: Study, machine: Host) -> Iterator[Finding]:
     ladder = study.ladder
-    warehouses = study.workload.all_warehouses
+    used = [one.databases or study.workload.databases for one in study.configurations]
+    warehouses = study.workload.warehouses * min(used)
     enough = warehouses // WAREHOUSES_PER_USER
     climb = number_of_users(ladder.last)
     if not ladder.fixed:
@@ -246,6 +247,10 @@ def _users(study: Study, machine: Host) -> Iterator[Finding]:
         yield Finding(level="note", subject="users", seen=seen, do=do)
     else:
         yield Finding(level="ok", subject="users", seen=climb)
+    if max(used) > ladder.first > 0:
+        seen = f"{number_of_users(ladder.first)} leave some of {max(used)} databases without any"
+        do = f"begin with as many: set ladder.users = [{max(used)}, ...]"
+        yield Finding(level="note", subject="users", seen=seen, do=do)
 
 
 def _load_levels(study: Study) -> Iterator[Finding]:

@@ -33,13 +33,14 @@ from kneebench.databases.tproc_h.parameters import drawn
 from kneebench.databases.tproc_h.queries import queries
 from kneebench.databases.tproc_h.refresh import DELETE, INSERT, refresh
 from kneebench.databases.tproc_h.tables import TABLES
+from kneebench.errors import KneebenchError
 from kneebench.lab.journal import Journal
 from kneebench.ladder.climb import climb, measure_orders
 from kneebench.ladder.rounds import in_turn
 from kneebench.ladder.steps import Climbed
 from kneebench.measurement.queries import AskedQuery, Streams, measure_streams, texts_of
 from kneebench.measurement.rung_runner import described
-from kneebench.measurement.streams import Answered, QueryText
+from kneebench.measurement.streams import NO_LIMIT_S, Answered, QueryText
 from kneebench.plan.workload import Workload
 from kneebench.records import REFRESH, Climb, Configuration, Event, Order, Phase, Rung
 from kneebench.units import time
@@ -51,7 +52,9 @@ BESIDE_REFRESH = (
     " changed rows"
 )
 OWN_TABLES = "the tables are the user's own, with their keys, partitions and storage engine"
-OTHER_ROWS = "answers were not compared with DuckDB's: on {}, {} has other rows than dbgen's"
+OTHER_ROWS = "answers were not compared with DuckDB's: on {}, {}"
+SUMS = tuple(QueryText(0, (sums(table),)) for table in TABLES)
+"""Of the rows of all tables."""
 UNCHECKED = "answers were not compared with DuckDB's: the scale exceeds {:g}"
 Texts = Sequence[tuple[QueryText, ...]]
 """Of streams."""
@@ -135,7 +138,11 @@ class QueryPasses:
         context, asked = self.context, self._asked
         context.store.put_note(OWN_TABLES)
         for one, own in servers.items():
-            if other := asked.other_rows(partial(self._answers, own)):
+            try:
+                other = asked.other_rows(self._answers(own, [SUMS], NO_LIMIT_S))
+            except KneebenchError as error:
+                other = asked.unknown(error.seen)
+            if other:
                 context.store.put_note(OTHER_ROWS.format(one.name, other))
 
     def _passes(self, servers: Mapping[Configuration, QueryServer]) -> None:
@@ -245,12 +252,12 @@ class QueryPasses:
 
     def _run_unmeasured(self, own: QueryServer, streams: Streams) -> None:
         """Run queries that are not measured."""
-        self._answers(own, texts_of(streams))
+        self._answers(own, texts_of(streams), self._workload.query_limit)
 
-    def _answers(self, own: QueryServer, texts: Texts) -> Sequence[Answered]:
+    def _answers(self, own: QueryServer, texts: Texts, limit_s: float) -> Sequence[Answered]:
         """Those of queries that are not measured."""
         instruments = self.context.machine.instruments
-        with instruments.streams(own.server, texts, self._workload.query_limit) as running:
+        with instruments.streams(own.server, texts, limit_s) as running:
             running.begin()
             while running.under_way(1.0):
                 pass
@@ -300,17 +307,21 @@ class AskedQueries:
         opened = closing(Reference(self._workload.scale, self._stack.enter_context(made)))
         return self._stack.enter_context(opened)
 
-    def other_rows(self, run: Callable[[Texts], Sequence[Answered]]) -> str:
-        """The first table whose rows are not dbgen's; empty for none. Then no answer is judged."""
-        if not self.checked:
-            return ""
-        texts = tuple(QueryText(0, (sums(table),)) for table in TABLES)
-        for table, one in zip(TABLES, run([texts]), strict=True):
-            right = self._reference.answer(sums(table))
-            if one.answer is None or difference(one.answer, right, ADDED_UP):
+    def other_rows(self, found: Sequence[Answered]) -> str:
+        """What tells a database's rows from dbgen's, by the answers to SUMS, if answers are
+        compared; empty for nothing. Then no answer is judged.
+        """
+        for table, one in zip(TABLES, found, strict=True):
+            right = self._reference.answer(sums(table)) if self.checked else None
+            if right and difference(one.answer or (), right, ADDED_UP):
                 self.checked = False
-                return table
+                return f"{table} has other rows than dbgen's"
         return ""
+
+    def unknown(self, seen: str) -> str:
+        """What is said where SUMS cannot be asked: no answer is judged."""
+        self.checked = False
+        return f"the columns of numbers cannot be added up ({seen})"
 
     def query(self, number: int, of: int) -> AskedQuery:
         """A query as all configurations are asked it in a pass, from 1, or in a stream, from -1

@@ -100,7 +100,7 @@ class Context(NamedTuple):
         """The plan of a configuration's rungs, with the cores that its load generator has."""
         database = self.database(configuration)
         cores = Shares(database).load_generator_cores(configuration)
-        plan = database.rungs_on(configuration.storage)
+        plan = database.rungs_of(configuration)
         return plan._replace(workload=on_cores(plan.workload, cores))
 
     def gathering(self) -> tuple[list[Setting], Watch]:

@@ -38,6 +38,8 @@ class Schema(ABC, Generic[SessionOf]):
     """The statement that takes a table's rows from the core."""
     rolls_back: ClassVar[bool] = True
     """Whether users roll back by design."""
+    theirs: ClassVar[str] = "hammerdb"
+    """What a plan calls tables that are there already."""
     changed: ClassVar[str] = adopted.CHANGED
     """What measuring does to the tables of another tool."""
     installs: ClassVar[bool] = True
@@ -146,7 +148,7 @@ class Schema(ABC, Generic[SessionOf]):
             raise Refused(
                 f"cannot load the database {self.database}",
                 seen=f"it contains tables that kneebench did not create: {', '.join(foreign)}",
-                do='use an empty database, or set schema_from = "hammerdb"',
+                do=f'use an empty database, or set schema_from = "{self.theirs}"',
             )
         return [*there]
 

@@ -68,8 +68,8 @@ class ServerSessions(ABC):
     """
 
     client: ClassVar[Client]
-    own_readings: ClassVar[tuple[str, ...]] = ()
-    """How the names of quantities begin that are read of one database, not of the server."""
+    counts_by_database: ClassVar[bool] = False
+    """Whether `transaction_counts` are of the database, not of the whole server."""
     schema: ClassVar[str] = ""
     """What stands before a table's name, where a login's path may lead elsewhere."""
 
@@ -160,6 +160,10 @@ class ServerSessions(ABC):
                 return self._waits.read()
         with self.asking(f"cannot read {meter}"):
             return self._readings.read(meter)
+
+    def database_readings(self, meter: str) -> dict[str, float]:
+        """Those of the meter's readings that are of the database, not of the whole server."""
+        return {}
 
     def conditions(self, watch: Watch) -> Sequence[Check]:
         """The twelve consistency conditions. They need more memory than transactions do: a limit is

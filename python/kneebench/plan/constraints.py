@@ -133,7 +133,7 @@ class Constraints(Part):
         Field(
             description=(
                 "Numbers of databases with users on one server, a configuration for each; the"
-                " server has as many as the largest"
+                " server has the largest of them, or workload.databases if that is more"
             )
         ),
     ] = ()
@@ -223,8 +223,10 @@ class Constraints(Part):
             values = getattr(self, key)
             if len(set(values)) < len(values) and values != SATURATING_KEY:
                 raise wrong(key, sentence="each value once")
-        if self.reference and not (self.named or self.sweeps):
-            raise wrong("reference", sentence="true together with a sweep or a named constraint")
+        limits = self.named or self.memory or self.cores or self.engine_memory
+        if self.reference and not limits:
+            sentence = "true together with a sweep of memory or cores, or a named constraint"
+            raise wrong("reference", sentence=sentence)
         if not self.cores and (not self.siblings or self.numa_node is not None):
             key = "siblings" if not self.siblings else "numa_node"
             raise wrong(key, sentence="a value together with a sweep of cores")

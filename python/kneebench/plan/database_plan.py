@@ -66,10 +66,11 @@ class DatabasePlan(NamedTuple):
         """The ladder with the stop conditions of a storage."""
         return self.ladder.on(self.storages[storage].stops)
 
-    def rungs_on(self, storage: str) -> RungPlan:
-        """The rules of the rungs on a storage."""
-        ladder = self.ladder_on(storage)
-        return RungPlan(self.engine, ladder, self.workload, self.seed, self.meters)
+    def rungs_of(self, one: Configuration) -> RungPlan:
+        """The rules of a configuration's rungs, with the databases that have users."""
+        ladder, databases = self.ladder_on(one.storage), one.databases or self.workload.databases
+        workload = self.workload.model_copy(update={"databases": databases})
+        return RungPlan(self.engine, ladder, workload, self.seed, self.meters)
 
     @property
     def drains(self) -> bool:

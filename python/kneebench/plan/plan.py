@@ -243,14 +243,17 @@ class Plan(Part):
     def _several_databases_are_on_servers_that_are_started_here(self) -> Self:
         if self.loaded.databases == 1:
             return self
+        given = "databases" in self.workload.model_fields_set
+        key = ("workload" if given else "constraints", "databases")
         if self.workload.type == "tproc-h":
-            raise wrong("constraints", "databases", sentence='no value with type = "tproc-h"')
+            raise wrong(*key, sentence='no value with type = "tproc-h"')
         if self.hosts.apart:
-            raise wrong("workload", "databases", sentence="1 with users on other machines")
+            raise wrong(*key, sentence="no value with users on other machines")
+        if self.constraints.databases and self.constraints.cores == "saturating":
+            raise wrong(*key, sentence='no value with cores = "saturating"')
         for one in self.databases_by_name.values():
             if any(one.urls(self.storages).values()) or one.engine == "simulated":
-                sentence = "1, unless kneebench starts the server"
-                raise wrong("workload", "databases", sentence=sentence)
+                raise wrong(*key, sentence="no value, unless kneebench starts the server")
         return self
 
     @model_validator(mode="after")

@@ -77,6 +77,7 @@ def as_it_was(
     changed = alone.changed(
         database=database.database.model_copy(update={"settings": given}),
         storages={configuration.storage: study.storages[configuration.storage]},
+        workload=study.workload,
         constraints=named(configuration.constraint, configuration),
         ladder=ladder,
         baseline="",

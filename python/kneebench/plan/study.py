@@ -145,9 +145,7 @@ class Study:
 
     def rungs(self, configuration: Configuration) -> RungPlan:
         """The rules of a configuration's rungs."""
-        rungs, used = self.database(configuration).rungs_on(configuration.storage), configuration
-        databases = used.databases or self.workload.databases
-        return rungs._replace(workload=rungs.workload.model_copy(update={"databases": databases}))
+        return self.database(configuration).rungs_of(configuration)
 
     @cached_property
     def resolved(self) -> ResolvedPlan:

@@ -35,6 +35,7 @@ def joinable(campaign: Campaign, requested: Study) -> bool:
     before = study_of(campaign)
     return (
         before.base == requested.base
+        and before.workload == requested.workload
         and {*before.configurations} < {*requested.configurations}
         and before.saturating <= requested.saturating
         and all(_several(requested).get(name) == one for name, one in _several(before).items())

@@ -75,6 +75,7 @@ def generator_spec(
     return GeneratorSpec(
         users=order.users,
         warehouses=workload.warehouses,
+        databases=workload.databases,
         profile=workload.profile,
         home=workload.home,
         think_times=workload.think_times,

@@ -18,8 +18,8 @@ def section(view: ViewModel) -> Section | None:
         return None
     caption = (
         f"At the {view.point}. Users are spread over the databases, one after the other. NOPM each:"
-        " of all, over their number. Slowest over mean: 100% if all databases had the same NOPM,"
-        " by each database's own count of New-Orders."
+        " of all, over their number. Slowest over mean: 100% if the users of all databases had the"
+        " same NOPM per user, by each database's own count of New-Orders."
     )
     titles = ("Storage", ">Databases", ">NOPM in all", ">NOPM each", ">Slowest over mean")
     table = Table(
@@ -49,9 +49,11 @@ def each_of(rung: Rung) -> tuple[int, ...]:
 
 
 def fairness(rung: Rung) -> float:
-    """The slowest database's New-Orders over the mean of all; 1 for one database."""
-    each = each_of(rung)
-    return min(each) * len(each) / sum(each) if sum(each) else 1.0
+    """New-Orders per user of the slowest database over the mean of those with users; 1 for one."""
+    each, users = each_of(rung), rung.users
+    own = [(users - nth + len(each) - 1) // len(each) for nth in range(len(each))]
+    rates = [orders / there for orders, there in zip(each, own, strict=True) if there]
+    return min(rates) * len(rates) / sum(rates) if sum(rates) else 1.0
 
 
 def _cells(climb: Climb, runs: tuple[Rung, ...]) -> tuple[str, ...]:

@@ -350,7 +350,8 @@ class ImageServers(ExternalServers[ExistingSchemaDatabase, AddressOf, SessionOf,
             address = stack.enter_context(self.image_at(address).work(watch))
         elif self.foreign and self.schema.installs:
             stack.enter_context(self._beside_theirs(address, watch))
-        notes = [UNTOUCHED, *([LEFT] if self.how == "none" else [])]
+        left = self.how == "none" and self.plan.workload.writes
+        notes = [UNTOUCHED, *([LEFT] if left else [])]
         notes += [*self.where(restore.configuration).notes, *self._made_ready(address)]
         restore_s, warehouses = restore.seconds, self.plan.workload.warehouses
         with self.explained("cannot open the restored database", address):

@@ -34,12 +34,13 @@ def recipe_of(
 def load_databases(server: RunningInnodb, recipe: Recipe, watch: Watch) -> dict[str, str]:
     """Make the workload's databases on a server, and fill them; what is known of the first."""
     load, facts = schema_of(recipe.workload).load, list[dict[str, str]]()
+    workload = recipe.workload.model_copy(update={"databases": 1})
     for name in databases_of(recipe.workload, DATABASE):
         with connect(server.address) as session:
             session.run(f"CREATE DATABASE {name}")
         address = server.address.model_copy(update={"database": name})
         with server.with_crash_report():
-            facts.append(load(address, recipe.workload, recipe.seed, watch))
+            facts.append(load(address, workload, recipe.seed, watch))
     return facts[0]
 
 

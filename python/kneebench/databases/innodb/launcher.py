@@ -44,7 +44,7 @@ REMEDIES = {
         "allow the server's account to write to that directory, or use another in the plan"
     ),
     "error while loading shared libraries|Can't find messagefile": (
-        "install the missing files of that MariaDB, or correct database.bin_dir"
+        "install the missing files of that build, or correct database.bin_dir"
     ),
 }
 """What to do, by the words of `mariadbd` where the plan, or what it names, must be changed."""

@@ -145,7 +145,7 @@ class RemoteInnodb(ImageServers[InnodbAddress, InnodbSession, InnodbServer]):
         """The rights on a database that is used."""
         if self.schema.installs:
             return NEEDED
-        if self.foreign and self.how == "none":
+        if self.foreign and self.how != "template":
             return ("SELECT", "INSERT", "DELETE") if self.plan.workload.writes else ("SELECT",)
         return ON_TABLES
 

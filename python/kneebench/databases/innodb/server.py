@@ -204,7 +204,6 @@ class InnodbServer(ServerSessions):
 
     address: InnodbAddress
     client = CLIENT
-    own_readings = ("waits.",)
     measures = METERS | {"waits"}
 
     def __init__(
@@ -233,6 +232,10 @@ class InnodbServer(ServerSessions):
         unmeasured = [] if self._readings.timed else [NOT_TIMED]
         unmeasured += [self._waits.unseen.seen] if self._waits.unseen else []
         self.notes: Sequence[str] = (*notes, *_remarks(self.settings), *unmeasured)
+
+    def sample_waits_of(self, databases: Sequence[str]) -> None:
+        """Of all sessions in these databases."""
+        self._waits = InnodbWaits(self._sampled, self._own, databases)
 
     def close(self) -> None:
         self._session.close()

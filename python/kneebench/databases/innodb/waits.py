@@ -54,14 +54,20 @@ READS_UNSEEN = "waits.reads_unseen|database"
 
 
 class InnodbWaits:
-    """The waits of one database's sessions, except for those with the given numbers."""
+    """The waits of one database's sessions, or of those of several of ours, except for those with
+    the given numbers.
+    """
 
-    def __init__(self, session: InnodbSession, own: Sequence[int]) -> None:
+    def __init__(
+        self, session: InnodbSession, own: Sequence[int], databases: Sequence[str] = ()
+    ) -> None:
         self.unseen = reads_unseen(session)
         asked = _query_of(self.unseen)
         self._session, self._seen = session, set[str]()
         stateless = AFTER_THE_END if session.is_mariadb else "running"
         asked = asked.format(own=", ".join(map(str, own)), stateless=stateless)
+        if names := ", ".join(f"'{name}'" for name in databases):
+            asked = asked.replace("= DATABASE()", f"IN ({names})")
         self._query = f"{asked}{LOCKS}"
 
     def read(self) -> dict[str, float]:

@@ -34,7 +34,7 @@ from kneebench.databases.managed.launching import Binaries, Launch
 from kneebench.databases.managed.listening import Listening, ListensForUsers, listening_findings
 from kneebench.databases.managed.runtime import runtime_directory
 from kneebench.databases.managed.server_process import START_LIMIT_S, Process, ServerProcess
-from kneebench.databases.server_of_several import ServerOfSeveral
+from kneebench.databases.server_of_several import server_of
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
@@ -361,26 +361,28 @@ class FilesInPlace(NamedTuple):
         self, start_limit_s: float = START_LIMIT_S
     ) -> Iterator[tuple[ServerProcess, OpenedServer]]:
         """A server over the files, and its process; stopped at the end."""
-        own, prepared, listening = self.servers.own, self.restore.prepared, self.launch.listening
+        prepared = self.restore.prepared
         launch = self.launch._replace(start_limit_s=start_limit_s)
-        with self.servers.running(launch, self.files) as process:
-            servers = [
-                self.servers.asked(
-                    self.files,
-                    address=address,
-                    users=listening and own.users_address(address, listening),
-                    warehouses=self.servers.plan.workload.warehouses,
-                    restore_s=time.monotonic() - self.began,
-                    notes=[CLONED] if self.servers.how == "clone" else [],
-                    process=processes_of(process, prepared),
-                )
-                for address in self._addresses(process.address)
-            ]
-            server: Any = servers[0] if len(servers) == 1 else ServerOfSeveral(servers)
-            with contextlib.closing(server):
-                if prepared.limits and prepared.configuration.constraint:
-                    server.settings = (*server.settings, *prepared.limits.settings)
-                yield process, server
+        with contextlib.ExitStack() as opened:
+            process = opened.enter_context(self.servers.running(launch, self.files))
+            asked = (self._asked(process, one) for one in self._addresses(process.address))
+            server = server_of([opened.enter_context(contextlib.closing(one)) for one in asked])
+            if prepared.limits and prepared.configuration.constraint:
+                server.settings = (*server.settings, *prepared.limits.settings)
+            yield process, server
+
+    def _asked(self, process: Any, address: Any) -> OpenedServer:
+        """What asks the server of a process in the database at an address."""
+        own, listening = self.servers.own, self.launch.listening
+        return self.servers.asked(
+            self.files,
+            address=address,
+            users=listening and own.users_address(address, listening),
+            warehouses=self.servers.plan.workload.warehouses,
+            restore_s=time.monotonic() - self.began,
+            notes=[CLONED] if self.servers.how == "clone" else [],
+            process=processes_of(process, self.restore.prepared),
+        )
 
     def _addresses(self, of_server: Any) -> list[Any]:
         """Of the databases that have users."""

@@ -11,21 +11,22 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kneebench.databases.schema import Schema, SessionOf
-from kneebench.databases.tproc_h.refresh import BLOCK, USED
+from kneebench.databases.tproc_h.refresh import BLOCK, OF_ORDERS, USED
 from kneebench.databases.tproc_h.tables import LARGEST_FIRST, SUPPLIERS, TABLES, rows_check
 from kneebench.errors import PlanError
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.workload import Workload
 from kneebench.records import Check, Finding
 
-ADDED = f"orders WHERE o_orderkey % {BLOCK} >= {USED}"
-"""Orders that a refresh function added."""
+ADDED = {table: f"{table} WHERE mod({key}, {BLOCK}) >= {USED}" for table, key in OF_ORDERS.items()}
+"""What a refresh function added to a table."""
 
 
 class QueryTables(Schema[SessionOf]):
     """Beside an engine's schema of TPROC-C: what else it makes, and how it counts."""
 
     rolls_back = keyless = installs = False
+    theirs = "own"
     changed = "RF1 adds orders to the tables in {}, and RF2 removes them, {}"
     loaded = LARGEST_FIRST
 
@@ -39,7 +40,7 @@ class QueryTables(Schema[SessionOf]):
 
     def is_unused(self) -> bool:
         """No order is there that a refresh function added and none removed."""
-        return int(self.count(ADDED)) == 0
+        return int(self.count(ADDED["orders"])) == 0
 
     def install_routines(self) -> None:
         """Queries are plain SQL."""
@@ -62,10 +63,11 @@ class QueryTables(Schema[SessionOf]):
         if rows != wanted:
             seen = f"supplier has {rows:,} rows, and at scale {workload.scale:g} {wanted:,}"
             raise PlanError(what, seen=seen, do=f"set workload.scale = {rows / SUPPLIERS:g}")
-        if workload.refresh and not self.is_unused():
-            seen = "orders that a refresh function added, or in keys that dbgen leaves free"
-            do = f"remove them ({ADDED}) and their lines, or set refresh = false"
-            raise PlanError(what, seen=seen, do=do)
+        for table, added in ADDED.items() if workload.refresh else ():
+            if rows := int(self.count(added)):
+                seen = f"{table} has {rows:,} rows in keys that dbgen leaves free"
+                do = f"remove what a refresh function added ({added}), or set refresh = false"
+                raise PlanError(what, seen=seen, do=do)
         return {"reused": "yes", "schema_from": "own", "scale": f"{workload.scale:g}"}
 
     def existing_findings(self, subject: str, plan: DatabasePlan) -> Iterator[Finding]:

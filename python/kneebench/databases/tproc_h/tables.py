@@ -163,7 +163,7 @@ def rows_check(there: int, loaded: int) -> Check:
         passed=there == loaded,
         seen=f"{there:,}",
         limit=f"{loaded:,}",
-        sentence=f"The eight tables have {there:,} rows; {loaded:,} were loaded (limit: equal).",
+        sentence=f"The eight tables have {there:,} rows; {loaded:,} at first (limit: equal).",
         value=there,
         limit_value=loaded,
     )

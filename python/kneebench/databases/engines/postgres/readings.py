@@ -106,7 +106,6 @@ class PostgresReadings:
         )
         if self._each_write_syncs:  # the server counts no syncs: every write is one
             syncs = writes
-        commits, rollbacks, *_ = self._counts()
         log = {
             "bytes": size_bytes,
             "records": records,
@@ -118,10 +117,16 @@ class PostgresReadings:
             log["new_segments"] = self._made()
         if self._timed:
             log |= {"write_time": write_ms / 1e3, "flush_time": sync_ms / 1e3}
-        return {f"log.{name}|database": value for name, value in log.items()} | {
-            "database.commits|database": commits,
-            "database.rollbacks|database": rollbacks,
-        }
+        return {f"log.{name}|database": value for name, value in log.items()} | self._transactions()
+
+    def _transactions(self) -> dict[str, float]:
+        commits, rollbacks, *_ = self._counts()
+        return {"database.commits|database": commits, "database.rollbacks|database": rollbacks}
+
+    def of_database(self, meter: str) -> dict[str, float]:
+        """Those that are of the database alone."""
+        read = {"log_writes": self._transactions, "tables": self._tables}.get(meter)
+        return read() if read else {}
 
     def _made(self) -> float:
         """Log segments made since the first reading: more of them than at the reading before. A
@@ -168,24 +173,33 @@ SAMPLE = """
 SELECT pg_stat_clear_snapshot();
 SELECT coalesce(wait_event_type || ':' || wait_event, 'running'), count(*)
 FROM pg_stat_get_activity(NULL)
-WHERE datid = %s AND backend_type = 'client backend' AND state = 'active' AND pid <> ALL(%s)
+WHERE datid = ANY(%s) AND backend_type = 'client backend' AND state = 'active' AND pid <> ALL(%s)
 GROUP BY 1"""
-DATABASE_ID = "SELECT oid FROM pg_database WHERE datname = current_database()"
+DATABASE_IDS = """
+SELECT array_agg(oid) FROM pg_database
+WHERE datname = ANY(%s) OR cardinality(%s::text[]) = 0 AND datname = current_database()"""
 
 
 class PostgresWaits:
-    """The waits of one database's sessions, except for those with the given process ids."""
+    """The waits of one database's sessions, or of those of several, except for those with the given
+    process ids.
+    """
 
-    def __init__(self, connection: psycopg.Connection[tuple[Any, ...]], own: Sequence[int]) -> None:
-        self._connection, self._own = connection, [*own]
-        self._database = (connection.execute(DATABASE_ID).fetchone() or (0,))[0]
+    def __init__(
+        self,
+        connection: psycopg.Connection[tuple[Any, ...]],
+        own: Sequence[int],
+        databases: Sequence[str] = (),
+    ) -> None:
+        self._connection, self._own, names = connection, [*own], [*databases]
+        [self._databases] = connection.execute(DATABASE_IDS, [names, names]).fetchone() or ([],)
         self._seen: set[str] = set()
 
     def read(self) -> dict[str, float]:
         """Sessions at work at this moment, by what they wait for; a wait seen once is read as 0
         when no session waits for it any more.
         """
-        sample = self._connection.execute(SAMPLE, [self._database, self._own])
+        sample = self._connection.execute(SAMPLE, [self._databases, self._own])
         sample.nextset()
         found = {name: float(count) for name, count in sample}
         self._seen |= set(found)

@@ -58,7 +58,7 @@ class PostgresServer(ServerSessions):
     schema = "public."
     measures = METERS | {"waits"}
 
-    own_readings = ("database.", "cache.", "tables.", "waits.")
+    counts_by_database = True
 
     def __init__(
         self,
@@ -81,8 +81,8 @@ class PostgresServer(ServerSessions):
         self._sampled = connect(address, limit_s=timeouts.reading_s)
         of_users = schema.users_settings
         self.settings: Sequence[Setting] = with_users_session(in_force(self._session), of_users)
-        self._readings = PostgresReadings(self._session, address.database)
-        self._waits = PostgresWaits(self._sampled, self._own)
+        self._readings: PostgresReadings = PostgresReadings(self._session, address.database)
+        self._waits: PostgresWaits = PostgresWaits(self._sampled, self._own)
         self._may_checkpoint = _may_checkpoint(self._session)
         self.notes: Sequence[str] = (
             *notes,
@@ -142,6 +142,15 @@ class PostgresServer(ServerSessions):
             _await_idle(session, self._own)
         seen = self.readings("log_writes")
         return round(seen["database.commits|database"]), round(seen["database.rollbacks|database"])
+
+    def database_readings(self, meter: str) -> dict[str, float]:
+        """Commits and rollbacks; all of its tables."""
+        with self.asking(f"cannot read {meter}"):
+            return self._readings.of_database(meter)
+
+    def sample_waits_of(self, databases: Sequence[str]) -> None:
+        """Of all sessions in these databases."""
+        self._waits = PostgresWaits(self._sampled, self._own, databases)
 
     def checks(self, session: psycopg.Connection[tuple[Any, ...]]) -> Sequence[Check]:
         return self._schema(session).conditions(self.warehouses, self._before)
