@@ -389,6 +389,7 @@ CASES: dict[str, tuple[dict[str, Any], str, bool]] = {
 @pytest.mark.root
 @needs_emulation
 @WITHOUT_MARIADB
+@pytest.mark.timeout(900)
 def test_ten_cases_by_a_secret_seed_are_judged_as_they_are(tmp_path: Path) -> None:
     seed = int.from_bytes(os.urandom(4))
     print(f"seed {seed}")

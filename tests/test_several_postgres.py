@@ -49,7 +49,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Results]:
                 "storages": {"memory": {"path": memory}},
             }
         )
-        for _ in range(3):  # a busy machine disturbs windows of a second
+        for _ in range(6):  # a busy machine disturbs windows of a second
             results = run(plan, tmp_path_factory.mktemp("results"))
             if all(climb.stopped_by != "invalid" for climb in results.climbs):
                 break
