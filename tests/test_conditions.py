@@ -204,14 +204,14 @@ def add_broken_warehouse(connection: psycopg.Connection[tuple[object, ...]], num
 
 
 @pytest.mark.parametrize(
-    ("engine", "listed"),
+    ("folder", "listed"),
     [
-        ("postgres", "%(warehouses)s"),
-        ("mariadb", "%(warehouses)s"),
-        ("sqlserver", "{warehouses}"),
+        ("engines/postgres", "%(warehouses)s"),
+        ("innodb", "%(warehouses)s"),
+        ("engines/sqlserver", "{warehouses}"),
     ],
 )
-def test_the_twelve_queries_of_an_engine_name_what_they_ask_for(engine: str, listed: str) -> None:
-    asked = conditions_in(Path(databases.__file__).parent / "engines" / engine)
+def test_the_twelve_queries_of_an_engine_name_what_they_ask_for(folder: str, listed: str) -> None:
+    asked = conditions_in(Path(databases.__file__).parent / folder)
     assert [one.number for one in asked] == list(range(1, 13))
     assert all(listed in one.query and one.holds for one in asked)
