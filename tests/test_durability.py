@@ -15,7 +15,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
-from itertools import zip_longest
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -87,19 +86,24 @@ class Watching:
     def crashing(self, configuration: Configuration, watch: Watch) -> Iterator[Crashing]:
         assert isinstance(self.engine, Crashes)
         with self.engine.crashing(configuration, watch) as crashing:
-            begin, recover = crashing.begin, crashing.recover
+            begin, cut, recover = crashing.begin, crashing.cut, crashing.recover
 
             def began() -> None:
                 self.before = crashing.server.sum_next_order_ids()
                 begin()
 
+            def was_cut(at_s: float | None = None) -> None:
+                self.given.append(0)  # until it has come back, and can be read
+                cut(at_s)
+
             def recovered() -> float:
                 took_s = recover()
-                with contextlib.suppress(KneebenchError):  # it cannot be read
-                    self.given.append(crashing.server.sum_next_order_ids() - self.before)
+                with contextlib.suppress(KneebenchError):
+                    self.given[-1] = crashing.server.sum_next_order_ids() - self.before
                 return took_s
 
-            crashing.begin, crashing.recover = began, recovered  # type: ignore[method-assign]
+            crashing.begin, crashing.cut = began, was_cut  # type: ignore[method-assign]
+            crashing.recover = recovered  # type: ignore[method-assign]
             yield crashing
 
 
@@ -132,7 +136,7 @@ def cut_plan(plan: Plan, place: Path, level: CutLevel, times: int = 1) -> list[C
         watching, [one] = Watching(engine), study.configurations
         cuts = cut_off(watching, databases, one, Cuts(level, times, USERS), unwatched)
         found = list(cuts)
-    return [Counted(*both) for both in zip_longest(found, watching.given, fillvalue=0)]
+    return [Counted(*both) for both in zip(found, watching.given, strict=True)]
 
 
 def agree(counted: Counted) -> None:

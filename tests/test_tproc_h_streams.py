@@ -40,7 +40,12 @@ def streamed(tmp_path_factory: pytest.TempPathFactory) -> Any:
     meter = {"name": "wall", "type": "command", "scope": "wall", "unit": "W", "command": command}
     power = Power.model_validate({"idle": "5s", "meters": [{**meter, "covers": ["all of it"]}]})
     ladder = plan.ladder.model_copy(update={"step": 2.0})
-    return run(plan.model_copy(update={"ladder": ladder, "power": power}), folder=place)
+    plan = plan.model_copy(update={"ladder": ladder, "power": power})
+    for number in range(3):  # a host that takes the cores away makes rungs invalid
+        results = run(plan, folder=place / str(number))
+        if not any(rung.invalid for climb in results.climbs for rung in climb.rungs):
+            break
+    return results
 
 
 def test_streams_are_added_until_the_plan_has_no_more_and_the_knee_is_measured_again(
