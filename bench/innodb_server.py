@@ -10,17 +10,17 @@ from typing import Any, NamedTuple
 from bench.servers import usable
 from kneebench.databases.engines.mariadb import builds as mariadb_builds
 from kneebench.databases.engines.mariadb import image as mariadb_image
-from kneebench.databases.engines.mariadb import server_settings as mariadb_settings
 from kneebench.databases.engines.mariadb.launcher import RunningMariadb
+from kneebench.databases.engines.mariadb.server_settings import SETTINGS as OF_MARIADB
 from kneebench.databases.engines.mysql import builds as mysql_builds
 from kneebench.databases.engines.mysql import image as mysql_image
-from kneebench.databases.engines.mysql import server_settings as mysql_settings
 from kneebench.databases.engines.mysql.launcher import RunningMysql
+from kneebench.databases.engines.mysql.server_settings import SETTINGS as OF_MYSQL
 from kneebench.databases.innodb.builds import InnodbBuild, server_account
 from kneebench.databases.innodb.image import DATABASE, configure
 from kneebench.databases.innodb.launcher import InnodbFiles, RunningInnodb
 from kneebench.databases.innodb.server_address import SOCKET, InnodbAddress
-from kneebench.databases.innodb.server_settings import ALWAYS
+from kneebench.databases.innodb.server_settings import ALWAYS, ProductSettings
 from kneebench.databases.innodb.session import connect
 from kneebench.databases.managed.launching import Launch
 from kneebench.databases.managed.ownership import home
@@ -33,13 +33,12 @@ FETCHED = Path(__file__).parent.parent / ".tools" / "mysql" / "bin"
 
 
 class Product(NamedTuple):
-    """MariaDB or MySQL: its build, its server, the setting of its log, and how it is made."""
+    """MariaDB or MySQL: its build, its server, its settings, and how it is made."""
 
     name: str
     find_build: Callable[[], InnodbBuild]
     running: type[RunningInnodb]
-    log_setting: str
-    settings_text: Callable[[Mapping[str, str]], str]
+    settings: ProductSettings
     make: Callable[[Launch[Any], Folder], None]
 
     @property
@@ -54,11 +53,11 @@ class Product(NamedTuple):
 
 MARIADB = Product(
     *("MariaDB", lambda: mariadb_builds.find_build(None), RunningMariadb),
-    *(mariadb_settings.LOG, mariadb_settings.settings_text, mariadb_image.make_cluster),
+    *(OF_MARIADB, mariadb_image.make_cluster),
 )
 MYSQL = Product(
     *("MySQL", lambda: mysql_builds.find_build(FETCHED), RunningMysql),
-    *(mysql_settings.LOG, mysql_settings.settings_text, mysql_image.make_cluster),
+    *(OF_MYSQL, mysql_image.make_cluster),
 )
 """What `make debian` fetches."""
 
@@ -73,7 +72,7 @@ def innodb_server(
         launch = Launch(product.find_build(), account, runtime, usable(cores))
         data = home(runtime, "data", account)
         with Folder.at(data) as made:
-            text = product.settings_text({**ALWAYS, "local_infile": "ON", **settings})
+            text = product.settings.text({**ALWAYS, "local_infile": "ON", **settings})
             configure(made, text, account)
             product.make(launch, made)
         with product.running.started(launch, InnodbFiles.within(data), journal) as server:

@@ -48,7 +48,7 @@ def measure(size: Size) -> list[Ratio]:
 
 def _row(product: Product, size: Size) -> Ratio:
     warehouses, pairs = (1, 1) if size.quick else (10, 5)
-    settings = {"innodb_buffer_pool_size": "2G", product.log_setting: "2G"}
+    settings = {"innodb_buffer_pool_size": "2G", product.settings.log: "2G"}
     with innodb_server(product, settings) as server, tempfile.TemporaryDirectory() as place:
         folder = _made(Path(place), warehouses)
         ours, floor = in_turn(

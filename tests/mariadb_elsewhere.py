@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,11 +16,12 @@ import pytest
 from kneebench.databases.engines.mariadb.builds import PLACES, PROGRAM, find_build
 from kneebench.databases.engines.mariadb.image import make_cluster
 from kneebench.databases.engines.mariadb.launcher import Launch, RunningMariadb
-from kneebench.databases.engines.mariadb.server_settings import settings_text
+from kneebench.databases.engines.mariadb.server_settings import SETTINGS
 from kneebench.databases.innodb.builds import InnodbBuild, server_account
 from kneebench.databases.innodb.image import configure
 from kneebench.databases.innodb.launcher import InnodbFiles, RunningInnodb
 from kneebench.databases.innodb.server_address import SOCKET, InnodbAddress
+from kneebench.databases.innodb.server_settings import ProductSettings
 from kneebench.databases.innodb.session import answers, connect
 from kneebench.databases.managed.ownership import home
 from kneebench.databases.managed.runtime import runtime_directory
@@ -49,12 +50,12 @@ class Product(NamedTuple):
     engine: str
     build: InnodbBuild
     running: type[RunningInnodb]
-    settings_text: Callable[[Mapping[str, str]], str]
+    settings: ProductSettings
     make: Callable[[Launch, Folder], None]
 
 
 def mariadb() -> Product:
-    return Product("mariadb", find_build(None), RunningMariadb, settings_text, make_cluster)
+    return Product("mariadb", find_build(None), RunningMariadb, SETTINGS, make_cluster)
 
 
 class MariadbElsewhere:
@@ -147,7 +148,7 @@ def another_server(
         with Folder.at(data) as made:
             for file in (certificate, key):
                 made.put(file.name, file.read_text(), account and account.owner)
-            configure(made, product.settings_text(settings), account)
+            configure(made, product.settings.text(settings), account)
             product.make(launch, made)
         there = MariadbElsewhere(product, launch, port, root, journal)
         try:

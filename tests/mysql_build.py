@@ -9,7 +9,7 @@ import pytest
 from kneebench.databases.engines.mysql.builds import find_build
 from kneebench.databases.engines.mysql.image import make_cluster
 from kneebench.databases.engines.mysql.launcher import RunningMysql
-from kneebench.databases.engines.mysql.server_settings import settings_text
+from kneebench.databases.engines.mysql.server_settings import SETTINGS
 from tests.mariadb_elsewhere import Product
 
 BIN = Path(__file__).parent.parent / ".tools" / "mysql" / "bin"
@@ -21,4 +21,4 @@ SMALL = {"bin_dir": str(BIN), "settings": {"innodb_redo_log_capacity": "64M"}}
 
 
 def mysql() -> Product:
-    return Product("mysql", find_build(BIN), RunningMysql, settings_text, make_cluster)
+    return Product("mysql", find_build(BIN), RunningMysql, SETTINGS, make_cluster)

@@ -8,12 +8,13 @@ from __future__ import annotations
 import contextlib
 import subprocess
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from kneebench.databases.innodb.allowed_settings import setting_bytes
+from kneebench.databases.innodb.builds import server_account
 from kneebench.databases.innodb.footprint import cache_bytes
 from kneebench.databases.innodb.image import DATABASE, configure, recipe_of
 from kneebench.databases.innodb.launcher import (
@@ -26,7 +27,7 @@ from kneebench.databases.innodb.launcher import (
 from kneebench.databases.innodb.query_schema import schema_of
 from kneebench.databases.innodb.server import InnodbServer
 from kneebench.databases.innodb.server_address import SOCKET
-from kneebench.databases.innodb.server_settings import binary_log
+from kneebench.databases.innodb.server_settings import ProductSettings, binary_log
 from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.copying import duplicate, settle
 from kneebench.databases.managed.engine import OwnKind, OwnServers, Places, Restore
@@ -38,14 +39,18 @@ from kneebench.lab.folder import Folder
 from kneebench.lab.removal import empty, ours
 
 
-def kind_of_server(engine: str, label: str, log_setting: str, **own: Any) -> OwnKind:
+def kind_of_server(engine: str, label: str, product: ProductSettings, **own: Any) -> OwnKind:
     """What the servers of a product are, beside what both have."""
     return OwnKind(
         label,
         SOCKET,
-        log_setting,
+        product.log,
         "innodb_buffer_pool_size",
+        find_account=server_account,
         recipe_of=partial(recipe_of, engine),
+        fixed=product.of_image,
+        rules=product.rules,
+        complaint=product.complaint,
         cache_bytes=cache_bytes,
         setting_bytes=setting_bytes,
         users_address=users_address,
@@ -58,11 +63,7 @@ class OwnInnodb(OwnServers):
     """Servers that we start and stop."""
 
     process: ClassVar[type[RunningInnodb]]
-
-    @staticmethod
-    @abstractmethod
-    def settings_text(settings: Mapping[str, str]) -> str:
-        """The text of the option file."""
+    product: ClassVar[ProductSettings]
 
     @abstractmethod
     def make_log(self, launch: Any, files: InnodbFiles) -> None:
@@ -80,7 +81,7 @@ class OwnInnodb(OwnServers):
     def put_in_place(self, restored: Restore, launch: Any) -> InnodbFiles:
         """The files from the image, with a log of the size that the settings say."""
         settings = self.settings_for(restored.prepared.resources)
-        files = put_in_place(restored, self.how, settings, self.settings_text, self.account)
+        files = put_in_place(restored, self.how, settings, self.product, self.account)
         self.make_log(launch, files)
         with contextlib.ExitStack() as opened:
             parts = [opened.enter_context(Folder.at(place)) for place in dict.fromkeys(files)]
@@ -114,12 +115,10 @@ def put_in_place(
     restored: Restore,
     how: Literal["copy", "clone"],
     settings: Mapping[str, str],
-    settings_text: Callable[[Mapping[str, str]], str],
+    product: ProductSettings,
     account: Account | None,
 ) -> InnodbFiles:
-    """The image's files in their places, the account's at the end. `settings_text`: the text of the
-    option file.
-    """
+    """The image's files in their places, the account's at the end."""
     with contextlib.ExitStack() as opened:
         data, *apart = [opened.enter_context(ours(place)) for place in restored.places if place]
         target, image = opened.enter_context(data.make("data")), restored.image.opened(opened)
@@ -135,7 +134,7 @@ def put_in_place(
             log = opened.enter_context(Folder.at(found.log))
             made = opened.enter_context(log.make(BINARY_LOG))
             settings = {**settings, "log_bin": str(made.path / name)}
-        configure(target, settings_text(settings), account)
+        configure(target, product.text(settings), account)
         give(parts, [data, *apart], account)
     return found
 

@@ -24,16 +24,17 @@ from __future__ import annotations
 
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from kneebench.databases.innodb.allowed_settings import named
+from kneebench.databases.innodb.builds import InnodbBuild
 from kneebench.databases.innodb.footprint import MIB, cache_bytes, log_bytes
 from kneebench.databases.innodb.launcher import SETTINGS_FILE
 from kneebench.databases.loading import SESSIONS_EACH
-from kneebench.databases.managed import launching
 from kneebench.databases.managed.directory_findings import Machine
+from kneebench.databases.managed.launching import Launch
 from kneebench.lab.folder import Folder
 from kneebench.plan.database_plan import DatabasePlan
 
@@ -73,32 +74,90 @@ def given(plan: DatabasePlan) -> dict[str, str]:
     return {named(name): _text(value) for name, value in plan.database.settings.items()}
 
 
-def rules(
-    plan: DatabasePlan, machine: Machine, own: Mapping[str, str], log_setting: str
-) -> dict[str, str]:
-    """The settings of every server of the plan, by the rules, then as the plan says. `own`: the
-    product's; `log_setting`: what sizes its log.
+class ProductSettings(NamedTuple):
+    """What a product calls things among the settings, and the rules in these names.
+
+    `group`: of the option file, which its program reads; `log`: what sizes its log; `own`: settings
+    that the other product has not; `load_log_bytes`, `image_log_bytes`: the log while an image is
+    loaded, and in the image (a restore makes its own); `fixed`: settings that the files keep from
+    the moment when they are made; `checking`: options by which the program looks at its settings
+    and starts nothing; `watched`: what the performance schema watches beside files.
     """
-    users = plan.ladder.most_users
-    connections = min(users, plan.workload.connections or users)
-    sessions = connections + 24 + SESSIONS_EACH * (plan.workload.databases - 1)
-    short = plan.ladder.rounds == "short"
-    quick = plan.ladder.quick and not short
-    log = log_bytes(machine.cores, machine.log_space_bytes, quick=quick) // MIB
-    pool = cache_bytes(machine.memory_bytes, plan.workload.sized_as) // MIB
-    ruled = {
-        **ALWAYS,
-        **own,
-        "innodb_buffer_pool_size": f"{pool}M",
-        log_setting: f"{log}M",
-        **({"innodb_adaptive_flushing_lwm": LATEST_FLUSHING} if short else {}),
-        "max_connections": str(sessions),
-        "thread_cache_size": str(sessions),
-        **({"large_pages": "OFF"} if machine.limited else {}),
-    }
-    cache = machine.cache_bytes
-    ruled |= given(plan) | ({"innodb_buffer_pool_size": f"{cache // MIB}M"} if cache else {})
-    return without(ruled, "skip_log_bin" if binary_log(ruled) else "log_bin")
+
+    group: str
+    log: str
+    own: Mapping[str, str]
+    load_log_bytes: int
+    image_log_bytes: int
+    fixed: Sequence[str]
+    checking: Sequence[str]
+    watched: Sequence[str] = ()
+
+    def rules(self, plan: DatabasePlan, machine: Machine) -> dict[str, str]:
+        """The settings of every server of the plan, by the rules, then as the plan says."""
+        users = plan.ladder.most_users
+        connections = min(users, plan.workload.connections or users)
+        sessions = connections + 24 + SESSIONS_EACH * (plan.workload.databases - 1)
+        short = plan.ladder.rounds == "short"
+        quick = plan.ladder.quick and not short
+        log = log_bytes(machine.cores, machine.log_space_bytes, quick=quick) // MIB
+        pool = cache_bytes(machine.memory_bytes, plan.workload.sized_as) // MIB
+        ruled = {
+            **ALWAYS,
+            **self.own,
+            "innodb_buffer_pool_size": f"{pool}M",
+            self.log: f"{log}M",
+            **({"innodb_adaptive_flushing_lwm": LATEST_FLUSHING} if short else {}),
+            "max_connections": str(sessions),
+            "thread_cache_size": str(sessions),
+            **({"large_pages": "OFF"} if machine.limited else {}),
+        }
+        cache = machine.cache_bytes
+        ruled |= given(plan) | ({"innodb_buffer_pool_size": f"{cache // MIB}M"} if cache else {})
+        return _without(ruled, "skip_log_bin" if binary_log(ruled) else "log_bin")
+
+    def of_image(self, plan: DatabasePlan, build: InnodbBuild) -> dict[str, str]:
+        """Those of a plan's settings that shape the image."""
+        return {name: value for name, value in given(plan).items() if name in self.fixed}
+
+    def loading(self, ruled: Mapping[str, str]) -> dict[str, str]:
+        """The settings while the image is built. A half-built image is never used, so nothing needs
+        to be durable before it is complete; its shutdown leaves nothing to be purged.
+        """
+        return {
+            **_without(ruled, "log_bin"),
+            "skip_log_bin": "",
+            "innodb_flush_log_at_trx_commit": "0",
+            "innodb_doublewrite": "OFF",
+            self.log: str(self.load_log_bytes),
+            "innodb_fast_shutdown": "0",
+            "local_infile": "ON",
+            "max_connections": "100",
+        }
+
+    def text(self, settings: Mapping[str, str]) -> str:
+        """The text of the option file."""
+        lines = [f"{one} = {_quoted(value)}" if value else one for one, value in settings.items()]
+        optional = (one for one in OPTIONAL.items() if one[0] not in settings)
+        lines += [f"loose_{name} = {value}" for name, value in optional]
+        watched = (*INSTRUMENTS, *self.watched)
+        lines += [f"performance_schema_instrument = '{one}'" for one in watched]
+        return "\n".join([f"[{self.group}]", *lines, ""])
+
+    def complaint(self, launch: Launch[Any], settings: Mapping[str, str]) -> str:
+        """What the server says of settings that it refuses; empty if it accepts them."""
+        with (
+            tempfile.TemporaryDirectory(prefix="settings-", dir=launch.runtime) as folder,
+            Folder.at(Path(folder)) as opened,
+        ):
+            owner = launch.account and launch.account.owner
+            opened.put(SETTINGS_FILE, self.text(settings), owner)
+            if launch.account:
+                launch.account.passes(opened.handle)
+            given = (f"--defaults-file={folder}/{SETTINGS_FILE}", *self.checking)
+            command, more = launch.command(launch.build.server, *given, reach=())
+            done = subprocess.run(command, capture_output=True, text=True, check=False, **more)
+        return _words(done.stderr) if done.returncode else ""
 
 
 def binary_log(settings: Mapping[str, str]) -> str:
@@ -113,58 +172,12 @@ def binary_log(settings: Mapping[str, str]) -> str:
     return "binlog" if given.upper() in ("ON", "1", "") else given
 
 
-def without(settings: Mapping[str, str], name: str) -> dict[str, str]:
-    """All settings but one."""
+def _without(settings: Mapping[str, str], name: str) -> dict[str, str]:
     return {one: value for one, value in settings.items() if one != name}
-
-
-def loading(ruled: Mapping[str, str]) -> dict[str, str]:
-    """The settings while the image is built. A half-built image is never used, so nothing needs to
-    be durable before it is complete; its shutdown leaves nothing to be purged.
-    """
-    return {
-        **without(ruled, "log_bin"),
-        "skip_log_bin": "",
-        "innodb_flush_log_at_trx_commit": "0",
-        "innodb_doublewrite": "OFF",
-        "innodb_fast_shutdown": "0",
-        "local_infile": "ON",
-        "max_connections": "100",
-    }
-
-
-def settings_text(group: str, settings: Mapping[str, str], *watched: str) -> str:
-    """The text of the option file, in the group that the program reads. `watched`: what the
-    performance schema watches beside files.
-
-    >>> settings_text("mysqld", {"innodb_io_capacity": "200", "skip_log_bin": ""}).splitlines()[:3]
-    ['[mysqld]', 'innodb_io_capacity = "200"', 'skip_log_bin']
-    """
-    lines = [f"{name} = {_quoted(value)}" if value else name for name, value in settings.items()]
-    lines += [f"loose_{name} = {value}" for name, value in OPTIONAL.items() if name not in settings]
-    lines += [f"performance_schema_instrument = '{one}'" for one in (*INSTRUMENTS, *watched)]
-    return "\n".join([f"[{group}]", *lines, ""])
 
 
 def _quoted(value: str) -> str:
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def refused(launch: launching.Launch[Any], text: str, *checking: str) -> str:
-    """What the server says of an option file that it refuses, given options by which it looks at
-    that and starts nothing; empty where it takes it.
-    """
-    with (
-        tempfile.TemporaryDirectory(prefix="settings-", dir=launch.runtime) as folder,
-        Folder.at(Path(folder)) as opened,
-    ):
-        opened.put(SETTINGS_FILE, text, launch.account and launch.account.owner)
-        if launch.account:
-            launch.account.passes(opened.handle)
-        given = (f"--defaults-file={folder}/{SETTINGS_FILE}", *checking)
-        command, more = launch.command(launch.build.server, *given, reach=())
-        done = subprocess.run(command, capture_output=True, text=True, check=False, **more)
-    return _words(done.stderr) if done.returncode else ""
 
 
 def _words(stderr: str) -> str:

@@ -7,13 +7,7 @@ from kneebench.databases.engines.mariadb import image as images
 from kneebench.databases.engines.mariadb.builds import find_build
 from kneebench.databases.engines.mariadb.launcher import Launch, RunningMariadb
 from kneebench.databases.engines.mariadb.properties import label
-from kneebench.databases.engines.mariadb.server_settings import (
-    LOG,
-    complaint,
-    rules,
-    settings_text,
-)
-from kneebench.databases.innodb.builds import server_account
+from kneebench.databases.engines.mariadb.server_settings import SETTINGS
 from kneebench.databases.innodb.engine import OwnInnodb, kind_of_server, write_once
 from kneebench.databases.innodb.launcher import InnodbFiles
 from kneebench.databases.innodb.remote import RemoteInnodb
@@ -34,17 +28,8 @@ def open_engine(plan: DatabasePlan, journal: Journal) -> Engine:
 class OwnMariadb(OwnInnodb):
     """Servers that we start and stop."""
 
-    own = kind_of_server(
-        *("mariadb", label, LOG),
-        find_build=find_build,
-        find_account=server_account,
-        fixed=images.fixed,
-        rules=rules,
-        complaint=complaint,
-        fill=images.fill,
-    )
-    process = RunningMariadb
-    settings_text = staticmethod(settings_text)
+    own = kind_of_server("mariadb", label, SETTINGS, find_build=find_build, fill=images.fill)
+    process, product = RunningMariadb, SETTINGS
 
     def make_log(self, launch: Launch, files: InnodbFiles) -> None:
         self.process.run_once(launch, files, f"cannot make the log in {files.log}", "--bootstrap")

@@ -11,34 +11,15 @@ from kneebench.databases.engines.mariadb.builds import (
     first_of,
 )
 from kneebench.databases.engines.mariadb.launcher import Launch, RunningMariadb
-from kneebench.databases.engines.mariadb.server_settings import (
-    IMAGE_LOG_BYTES,
-    LOG,
-    loading,
-    settings_text,
-)
+from kneebench.databases.engines.mariadb.server_settings import SETTINGS
 from kneebench.databases.innodb.builds import InnodbBuild
 from kneebench.databases.innodb.image import configure, load_databases, make_directories
 from kneebench.databases.innodb.launcher import InnodbFiles
-from kneebench.databases.innodb.server_settings import given
 from kneebench.databases.loading import Recipe
 from kneebench.databases.managed.base_image import DATA
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
-from kneebench.plan.database_plan import DatabasePlan
 from kneebench.records import Watch
-
-FIXED = (
-    *("innodb_page_size", "innodb_checksum_algorithm", "innodb_undo_tablespaces"),
-    *("innodb_compression_default", "innodb_encrypt_tables", "innodb_file_per_table"),
-    *("innodb_default_row_format", "innodb_compression_algorithm", "innodb_fill_factor"),
-)
-"""Settings that the files keep from the moment when they are made."""
-
-
-def fixed(plan: DatabasePlan, build: InnodbBuild) -> dict[str, str]:
-    """Those of a plan's settings that shape the image."""
-    return {name: value for name, value in given(plan).items() if name in FIXED}
 
 
 def fill(
@@ -51,14 +32,14 @@ def fill(
     watch: Watch,
 ) -> dict[str, str]:
     """The data directory of a server that has loaded the rows and was shut down."""
-    files, hurried = InnodbFiles.within(data), loading(settings)
+    files, hurried = InnodbFiles.within(data), SETTINGS.loading(settings)
     with place.inner(DATA) as made:
-        configure(made, settings_text(hurried), launch.account)
+        configure(made, SETTINGS.text(hurried), launch.account)
         make_cluster(launch, made)
         with RunningMariadb.started(launch, files, journal, keep=True) as server:
             loaded = load_databases(server, recipe, watch)
-        small = {**hurried, LOG: str(IMAGE_LOG_BYTES)}
-        configure(made, settings_text(small), launch.account)
+        small = {**hurried, SETTINGS.log: str(SETTINGS.image_log_bytes)}
+        configure(made, SETTINGS.text(small), launch.account)
         what = "cannot make the log of the base image"
         RunningMariadb.run_once(launch, files, what, "--bootstrap")
     return loaded

@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from kneebench.databases.engines.mariadb.launcher import Launch
-from kneebench.databases.innodb import server_settings as innodb
 from kneebench.databases.innodb.footprint import GIB, MIB
-from kneebench.databases.managed.directory_findings import Machine
-from kneebench.plan.database_plan import DatabasePlan
+from kneebench.databases.innodb.server_settings import ProductSettings
 
-LOG = "innodb_log_file_size"
-OWN = {"log_warnings": "1"}
-LOAD_LOG_BYTES = GIB
-IMAGE_LOG_BYTES = 16 * MIB
-"""While the image is loaded, and in the image: a restore makes its own."""
-
-
-def rules(plan: DatabasePlan, machine: Machine) -> dict[str, str]:
-    """The settings of every server of the plan, by the rules, then as the plan says."""
-    return innodb.rules(plan, machine, OWN, LOG)
-
-
-def loading(ruled: Mapping[str, str]) -> dict[str, str]:
-    """Those while the image is built."""
-    return innodb.loading(ruled) | {LOG: str(LOAD_LOG_BYTES)}
-
-
-def settings_text(settings: Mapping[str, str]) -> str:
-    """The text of the option file."""
-    return innodb.settings_text("mariadbd", settings)
-
-
-def complaint(launch: Launch, settings: Mapping[str, str]) -> str:
-    """The server's message on settings that it refuses; empty if it accepts them."""
-    return innodb.refused(launch, settings_text(settings), "--verbose", "--help")
+SETTINGS = ProductSettings(
+    group="mariadbd",
+    log="innodb_log_file_size",
+    own={"log_warnings": "1"},
+    load_log_bytes=GIB,
+    image_log_bytes=16 * MIB,
+    fixed=(
+        *("innodb_page_size", "innodb_checksum_algorithm", "innodb_undo_tablespaces"),
+        *("innodb_compression_default", "innodb_encrypt_tables", "innodb_file_per_table"),
+        *("innodb_default_row_format", "innodb_compression_algorithm", "innodb_fill_factor"),
+    ),
+    checking=("--verbose", "--help"),
+)

@@ -9,13 +9,7 @@ from kneebench.databases.engines.mysql import image as images
 from kneebench.databases.engines.mysql.builds import find_build
 from kneebench.databases.engines.mysql.launcher import Launch, RunningMysql
 from kneebench.databases.engines.mysql.properties import label
-from kneebench.databases.engines.mysql.server_settings import (
-    LOG,
-    complaint,
-    rules,
-    settings_text,
-)
-from kneebench.databases.innodb.builds import server_account
+from kneebench.databases.engines.mysql.server_settings import SETTINGS
 from kneebench.databases.innodb.engine import OwnInnodb, kind_of_server, write_once
 from kneebench.databases.innodb.launcher import InnodbFiles
 from kneebench.databases.innodb.remote import RemoteInnodb
@@ -37,17 +31,8 @@ def open_engine(plan: DatabasePlan, journal: Journal) -> Engine:
 class OwnMysql(OwnInnodb):
     """Servers that we start and stop."""
 
-    own = kind_of_server(
-        *("mysql", label, LOG),
-        find_build=find_build,
-        find_account=server_account,
-        fixed=images.fixed,
-        rules=rules,
-        complaint=complaint,
-        fill=images.fill,
-    )
-    process = RunningMysql
-    settings_text = staticmethod(settings_text)
+    own = kind_of_server("mysql", label, SETTINGS, find_build=find_build, fill=images.fill)
+    process, product = RunningMysql, SETTINGS
 
     def make_log(self, launch: Launch, files: InnodbFiles) -> None:
         """By a start of its own: there is no --bootstrap."""

@@ -6,34 +6,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kneebench.databases.engines.mysql.launcher import Launch, RunningMysql
-from kneebench.databases.engines.mysql.server_settings import (
-    IMAGE_LOG_BYTES,
-    LOG,
-    loading,
-    settings_text,
-)
-from kneebench.databases.innodb.builds import InnodbBuild
+from kneebench.databases.engines.mysql.server_settings import SETTINGS
 from kneebench.databases.innodb.image import configure, load_databases, make_directories
 from kneebench.databases.innodb.launcher import InnodbFiles
-from kneebench.databases.innodb.server_settings import given
 from kneebench.databases.innodb.session import connect
 from kneebench.databases.loading import Recipe
 from kneebench.databases.managed.base_image import DATA
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
-from kneebench.plan.database_plan import DatabasePlan
 from kneebench.records import Watch
-
-FIXED = (
-    *("innodb_page_size", "innodb_file_per_table", "innodb_default_row_format"),
-    *("innodb_fill_factor", "default_table_encryption", "lower_case_table_names"),
-)
-"""Settings that the files keep from the moment when they are made."""
-
-
-def fixed(plan: DatabasePlan, build: InnodbBuild) -> dict[str, str]:
-    """Those of a plan's settings that shape the image."""
-    return {name: value for name, value in given(plan).items() if name in FIXED}
 
 
 def fill(
@@ -46,14 +27,14 @@ def fill(
     watch: Watch,
 ) -> dict[str, str]:
     """The data directory of a server that has loaded the rows and was shut down."""
-    files, hurried = InnodbFiles.within(data), loading(settings)
+    files, hurried = InnodbFiles.within(data), SETTINGS.loading(settings)
     with place.inner(DATA) as made:
-        configure(made, settings_text(hurried), launch.account)
+        configure(made, SETTINGS.text(hurried), launch.account)
         make_cluster(launch, made)
         with RunningMysql.started(launch, files, journal, keep=True) as server:
             loaded = load_databases(server, recipe, watch)
             with connect(server.address) as session:  # it shrinks before the server has ended
-                session.run(f"SET GLOBAL {LOG} = {IMAGE_LOG_BYTES}")
+                session.run(f"SET GLOBAL {SETTINGS.log} = {SETTINGS.image_log_bytes}")
     return loaded
 
 
