@@ -47,14 +47,14 @@ def measure(size: Size) -> list[Ratio]:
     with contextlib.ExitStack() as stack:
         place = MEMORY if MEMORY.is_dir() else None
         postgres = stack.enter_context(loaded(size, workload, {}, SERVER, place)).stood_in()
-        mariadb = stack.enter_context(_stood_in(MARIADB))
+        mariadb = stack.enter_context(stood_in(MARIADB))
         protocol, other = (
             Side("mysql", "MySQL's protocol", mariadb),
             Side("postgres", "PostgreSQL's", postgres),
         )
         rows = [_row(protocol, other, AIM, users, size) for users in USERS]
         if not MYSQL.missing:
-            mysql = stack.enter_context(_stood_in(MYSQL))
+            mysql = stack.enter_context(stood_in(MYSQL))
             products = Side("mysql", "MySQL", mysql), Side("mariadb", "MariaDB", mariadb)
             rows += [_row(*products, PRODUCT_AIM, users, size) for users in USERS]
         if not (slap := shutil.which("mariadb-slap")):
@@ -130,7 +130,7 @@ def _slap_us(slap: str, address: InnodbAddress, users: int, calls: int) -> float
 
 
 @contextlib.contextmanager
-def _stood_in(product: Product) -> Iterator[InnodbAddress]:
+def stood_in(product: Product) -> Iterator[InnodbAddress]:
     """A server of the benchmark's own, whose five procedures do nothing; removed at the end."""
     with innodb_server(product, {"max_connections": "40"}, SERVER) as address:
         _stand_in(address)

@@ -21,6 +21,7 @@ from bench.servers import SEED, Loaded, usable
 from kneebench._core import SESSION_SETTINGS
 from kneebench.databases.engine import ServerAddress, wire_address
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
+from kneebench.databases.odbc.session import OdbcAddress
 
 SETTLED_S = 1
 """Seconds at the start that do not count: connecting and preparing are no part of a transaction's
@@ -150,7 +151,10 @@ def resident_bytes(values: dict[str, Any], address: ServerAddress, seconds: int)
 def _command(
     program: Sequence[str], values: dict[str, Any], address: ServerAddress, seconds: int
 ) -> list[str]:
-    given = json.dumps({**values, "address": {**wire_address(address), "password": None}})
+    if isinstance(address, OdbcAddress):
+        given = json.dumps({**values, "address": {"odbc": address.string}})
+    else:
+        given = json.dumps({**values, "address": {**wire_address(address), "password": None}})
     return [*program, given, str(seconds)]
 
 
@@ -236,6 +240,8 @@ def _told_by_us(lines: Iterator[str], pid: int) -> Iterator[Mark]:
             yield Mark(at_s, transactions, new_orders, rolled_back, *_used(pid))
         elif line.startswith("end"):
             return
+        else:
+            print(line, end="", file=sys.stderr)
 
 
 def _told_by_pgbench(lines: Iterator[str], pid: int) -> Iterator[Mark]:

@@ -136,6 +136,21 @@ impl NewOrder {
         &self.quantities[..self.lines]
     }
 
+    /// The lines as (item, supplier, quantity), by supplier and item: databases lock stock in this
+    /// order, which is that of its key.
+    pub fn lines_by_stock(&self) -> impl Iterator<Item = (i32, i32, i32)> {
+        let mut numbers: [usize; MOST_LINES] = std::array::from_fn(|number| number);
+        numbers[..self.lines]
+            .sort_unstable_by_key(|&line| (self.suppliers[line], self.items[line]));
+        let line = |line: usize| (self.items[line], self.suppliers[line], self.quantities[line]);
+        numbers.into_iter().take(self.lines).map(line)
+    }
+
+    /// Lines that another warehouse than the order's supplies.
+    pub fn remote_lines(&self) -> usize {
+        self.suppliers().iter().filter(|&&one| one != self.warehouse).count()
+    }
+
     /// It names an item that does not exist, so the database must roll back.
     pub fn rolls_back(&self) -> bool {
         self.items().last().is_some_and(|&item| item > ITEMS)

@@ -3,7 +3,9 @@
 
 pub mod address;
 pub mod arrivals;
+pub mod calendar;
 pub mod clock;
+pub mod cpu;
 pub mod dataset;
 pub mod deck;
 pub mod executor;

@@ -9,13 +9,14 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
+use crate::cpu::Cpu;
 use crate::generator_spec::GeneratorSpec;
 use crate::ledger::Ledger;
 use crate::session::{Connector, Error};
 use crate::shared_state::{SECOND_NS, SharedState, Tick};
 use crate::tally::Tally;
 use crate::tally::report::{Report, Rung};
-use crate::worker::{self, Cpu, RESPONSE_LIMIT, Signal};
+use crate::worker::{self, RESPONSE_LIMIT, Signal};
 
 /// Interval at which a long wait checks for Ctrl-C.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -64,11 +65,14 @@ pub struct ThreadedLoadGenerator<C> {
 #[derive(Default)]
 struct State {
     workers: Vec<JoinHandle<Result<Tally, Error>>>,
+    /// Workers whose connections are open.
+    ready: u32,
+    /// The threads of the workers, and of sessions that have their own.
     cpus: Vec<Cpu>,
     started_at: Option<Instant>,
     /// Seconds reported so far.
     reported_s: u64,
-    /// CPU time of the workers at the two marks.
+    /// CPU time of these threads at the two marks.
     cpu_s: [f64; 2],
     ledger: Ledger,
 }
@@ -90,7 +94,7 @@ impl<C: Connector + Send + Sync + 'static> ThreadedLoadGenerator<C> {
     fn spawn_workers(
         &self,
         state: &mut State,
-    ) -> Result<Receiver<Result<Cpu, Error>>, GeneratorError> {
+    ) -> Result<Receiver<Result<Vec<Cpu>, Error>>, GeneratorError> {
         let (report, reports) = channel();
         for number in 0..self.spec.workers {
             let worker_spec = worker::WorkerSpec {
@@ -138,8 +142,9 @@ impl<C: Connector + Send + Sync + 'static> ThreadedLoadGenerator<C> {
                 (window.end - window.start) as f64 / 1e9
             },
             whole_s,
-            load_generator_cpu_s: state.cpu_s[1] - state.cpu_s[0],
-            load_generator_threads: self.spec.workers as usize,
+            // the clock of a thread that ended with its connection is 0
+            load_generator_cpu_s: (state.cpu_s[1] - state.cpu_s[0]).max(0.0),
+            load_generator_threads: state.cpus.len(),
             load_generator_cores: self.spec.available_cores(),
             queued: self.spec.queued(),
         }
@@ -153,10 +158,11 @@ impl<C: Connector + Send + Sync + 'static> LoadGenerator for ThreadedLoadGenerat
             return Err(GeneratorError::Broken("the load generator is ready already".into()));
         }
         let reports = self.spawn_workers(&mut state)?;
-        while state.cpus.len() < self.spec.workers as usize {
+        while state.ready < self.spec.workers {
             let failure = match reports.recv_timeout(POLL_INTERVAL) {
-                Ok(Ok(cpu)) => {
-                    state.cpus.push(cpu);
+                Ok(Ok(threads)) => {
+                    state.ready += 1;
+                    state.cpus.extend(threads);
                     continue;
                 }
                 Err(RecvTimeoutError::Timeout) if keep_waiting() => continue,
@@ -176,7 +182,7 @@ impl<C: Connector + Send + Sync + 'static> LoadGenerator for ThreadedLoadGenerat
 
     fn go(&self) -> Result<(), GeneratorError> {
         let mut state = self.state();
-        if state.cpus.len() < self.spec.workers as usize || state.started_at.is_some() {
+        if state.ready < self.spec.workers || state.started_at.is_some() {
             return Err(GeneratorError::Broken("go comes once, after ready".into()));
         }
         let started = Instant::now();

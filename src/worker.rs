@@ -2,6 +2,7 @@
 //! on one event loop cost 6-7 us of load generator CPU per call, a blocking thread per connection
 //! 10-15 us.)
 
+use std::iter;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -14,12 +15,13 @@ use tokio::task::JoinSet;
 
 use crate::arrivals::Arrivals;
 use crate::clock::{Clock, RealClock};
+use crate::cpu::Cpu;
 use crate::generator_spec::GeneratorSpec;
 use crate::input_generator::InputGenerator;
 use crate::pool::ConnectionSource;
 use crate::random::Stream;
 use crate::response_arrival;
-use crate::session::{Connector, Error};
+use crate::session::{Connector, Error, Session};
 use crate::shared_state::{HEARTBEAT_NS, SharedState};
 use crate::tally::Tally;
 use crate::terminal::terminal;
@@ -46,43 +48,14 @@ pub struct WorkerSpec<C> {
     pub number: u32,
     pub shared: Arc<SharedState>,
     pub signal: watch::Receiver<Signal>,
-    /// Ready, or the reason why not.
-    pub report: Sender<Result<Cpu, Error>>,
-}
-
-/// A thread's CPU time; other threads may read it.
-#[derive(Clone, Copy, Debug)]
-pub struct Cpu(libc::clockid_t);
-
-impl Cpu {
-    fn of_this_thread() -> Result<Self, Error> {
-        let mut clock = 0;
-        // SAFETY: the thread is the caller's own; the clock's id is written to a local variable.
-        match unsafe { libc::pthread_getcpuclockid(libc::pthread_self(), &mut clock) } {
-            0 => Ok(Self(clock)),
-            code => Err(Error::other(format!(
-                "a thread's CPU clock: {}",
-                std::io::Error::from_raw_os_error(code)
-            ))),
-        }
-    }
-
-    /// 0 when the thread has ended.
-    pub fn used_s(&self) -> f64 {
-        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: the time is written to a local variable; the clock of an ended thread gives an
-        // error, not a fault.
-        match unsafe { libc::clock_gettime(self.0, &mut time) } {
-            0 => time.tv_sec as f64 + time.tv_nsec as f64 / 1e9,
-            _ => 0.0,
-        }
-    }
+    /// Ready, with the threads that do the work; or the reason why not.
+    pub report: Sender<Result<Vec<Cpu>, Error>>,
 }
 
 /// The whole life of a worker, on its own thread.
 pub fn run<C: Connector>(worker: WorkerSpec<C>) -> Result<Tally, Error> {
     let report = worker.report.clone();
-    let built = pin(&worker.spec.cores, worker.number).and_then(|()| {
+    let built = stay_on(&worker.spec.cores).and_then(|()| {
         Builder::new_current_thread()
             .enable_all()
             .on_thread_unpark(response_arrival::woke)
@@ -101,20 +74,20 @@ pub fn run<C: Connector>(worker: WorkerSpec<C>) -> Result<Tally, Error> {
     ended
 }
 
-/// Pin this thread to its core; cores are assigned in turn.
-fn pin(cores: &[usize], number: u32) -> Result<(), Error> {
-    let Some(&core) = cores.get(number as usize % cores.len().max(1)) else { return Ok(()) };
-    // SAFETY: a zeroed set is empty; the spec guarantees that the core fits into it.
+/// Pin this thread to these cores, and the threads that it starts from now on; none: not pinned.
+fn stay_on(cores: &[usize]) -> Result<(), Error> {
+    if cores.is_empty() {
+        return Ok(());
+    }
+    // SAFETY: a zeroed set is empty; the spec guarantees that the cores fit into it.
     let pinned = unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(core, &mut set);
+        cores.iter().for_each(|&core| libc::CPU_SET(core, &mut set));
         libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set)
     };
     let failed = || {
-        Error::other(format!(
-            "pinning worker {number} to core {core}: {}",
-            std::io::Error::last_os_error()
-        ))
+        let error = std::io::Error::last_os_error();
+        Error::other(format!("pinning a worker to cores {cores:?}: {error}"))
     };
     if pinned == 0 { Ok(()) } else { Err(failed()) }
 }
@@ -125,7 +98,11 @@ impl<C: Connector> WorkerSpec<C> {
             opened = self.open() => opened?,
             () = closed(self.signal.clone()) => return Ok(Tally::default()),
         };
-        let _ = self.report.send(Cpu::of_this_thread());
+        stay_on(self.core())?;
+        let theirs = sessions.iter().filter_map(Session::thread);
+        let own = Cpu::of_this_thread().map_err(|error| Error::other(error.to_string()));
+        let threads = own.map(|own| iter::once(own).chain(theirs).collect());
+        let _ = self.report.send(threads);
         let Some(go) = self.go().await else { return Ok(Tally::default()) };
         let clock = RealClock::new(go)
             .map_err(|error| Error::other(format!("a worker's clock: {error}")))?;
@@ -157,6 +134,14 @@ impl<C: Connector> WorkerSpec<C> {
     async fn go(&mut self) -> Option<Instant> {
         let signal = *self.signal.wait_for(|signal| *signal != Signal::Wait).await.ok()?;
         if let Signal::Go(go) = signal { Some(go) } else { None }
+    }
+
+    /// This worker's core: they are assigned in turn, once sessions that have threads of their own
+    /// have started them on all of them.
+    fn core(&self) -> &[usize] {
+        let cores = &self.spec.cores;
+        let place = self.number as usize % cores.len().max(1);
+        cores.get(place..=place).unwrap_or_default()
     }
 
     fn inputs(&self) -> Vec<InputGenerator> {

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kneebench._core import ConnectError, GeneratorSpec
+from kneebench._core import GeneratorSpec
+from kneebench.core_errors import ConnectError
 from kneebench.records import (
     TRANSACTIONS,
     Check,
@@ -144,9 +145,7 @@ class FormulaLoad:
 
     def ready(self) -> None:
         if self.server.refuses:
-            error = ConnectError(self.server.refuses)
-            error.message = self.server.refuses
-            raise error
+            raise ConnectError(self.server.refuses)
 
     def go(self) -> None:
         self.start_s = self.server.clock_s

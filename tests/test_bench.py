@@ -16,7 +16,17 @@ from tests.loaded import shared_images
 
 PERFORMANCE = Path(__file__).parent.parent / "docs" / "performance.md"
 SLOW = {
-    *("brief", "clients", "contended", "flat", "loading", "mariadb_loading", "mysql", "orders"),
+    *(
+        "brief",
+        "clients",
+        "contended",
+        "flat",
+        "loading",
+        "mariadb_loading",
+        "mysql",
+        "odbc",
+        "orders",
+    ),
     *("answer", "hosts", "meters", "real", "restore"),
 }
 """Benchmarks whose quick form takes long, too."""

@@ -21,8 +21,9 @@ import psycopg
 import pytest
 from pydantic import SecretStr
 
-from kneebench._core import ConnectError, LoadGenerator
+from kneebench._core import LoadGenerator
 from kneebench.campaign.preflight import preflight_checks
+from kneebench.core_errors import ConnectError
 from kneebench.databases.engine import LOG_HISTOGRAM, Server, core_address
 from kneebench.databases.engines.postgres.builds import find_build
 from kneebench.databases.engines.postgres.engine import server_account

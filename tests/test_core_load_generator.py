@@ -18,7 +18,8 @@ from typing import Any
 import psutil
 import pytest
 
-from kneebench._core import ConnectError, GeneratorSpec, LoadGenerator, merge_histograms
+from kneebench._core import GeneratorSpec, LoadGenerator, merge_histograms
+from kneebench.core_errors import ConnectError
 from kneebench.lab.programs import wait_until
 from kneebench.records import TRANSACTIONS, Tally, Tick
 from tests import leftovers

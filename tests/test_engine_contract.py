@@ -351,7 +351,9 @@ def subject(
 
 
 def test_the_contract_runs_over_every_engine_on_the_shelf() -> None:
-    assert {"simulated", "postgres", "mariadb", "mysql", "sqlserver"} == set(ENGINES.names())
+    here = {"simulated", "postgres", "mariadb", "mysql", "sqlserver"}
+    by_driver = {"odbc", "oracle", "db2"}  # one engine with dialects: tests/test_odbc.py
+    assert here | by_driver == {*ENGINES.names()}
 
 
 def test_the_toy_engine_has_fewer_than_300_lines() -> None:

@@ -11,7 +11,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from kneebench._core import ConnectError, GeneratorSpec
+from kneebench._core import GeneratorSpec
+from kneebench.core_errors import ConnectError
 from kneebench.databases.engines.postgres.address import connect, parameters
 from kneebench.databases.engines.postgres.error_hints import error_hint
 from kneebench.databases.engines.postgres.server import PostgresServer

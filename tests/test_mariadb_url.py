@@ -16,7 +16,8 @@ import pytest
 from pymysql.connections import Connection
 from pymysql.constants import COMMAND
 
-from kneebench._core import ConnectError, GeneratorSpec, LoadGenerator
+from kneebench._core import GeneratorSpec, LoadGenerator
+from kneebench.core_errors import ConnectError
 from kneebench.databases.engine import core_address
 from kneebench.databases.innodb.address import address_of
 from kneebench.databases.innodb.copies import Copies

@@ -19,7 +19,8 @@ import psutil
 import psycopg
 import pytest
 
-from kneebench._core import ConnectError, GeneratorSpec
+from kneebench._core import GeneratorSpec
+from kneebench.core_errors import ConnectError
 from kneebench.databases.engine import Engine
 from kneebench.databases.engines.postgres.address import answers, connect, explained
 from kneebench.databases.engines.postgres.builds import find_build

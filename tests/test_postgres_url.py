@@ -18,7 +18,8 @@ import psutil
 import pytest
 from pydantic import SecretStr
 
-from kneebench._core import ConnectError, GeneratorSpec, LoadGenerator, system_roots
+from kneebench._core import GeneratorSpec, LoadGenerator, system_roots
+from kneebench.core_errors import ConnectError
 from kneebench.databases.engine import core_address
 from kneebench.databases.engines.postgres.address import (
     address_of,

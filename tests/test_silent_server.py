@@ -15,8 +15,9 @@ from typer.testing import CliRunner, Result
 
 import kneebench
 from kneebench._core import Address as CoreAddress
-from kneebench._core import ConnectError, GeneratorSpec, LoadGenerator
+from kneebench._core import GeneratorSpec, LoadGenerator
 from kneebench.cli import app
+from kneebench.core_errors import ConnectError
 from kneebench.databases.engines.postgres.address import connect
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
 from kneebench.errors import PlanError

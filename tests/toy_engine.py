@@ -13,7 +13,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from kneebench import records
-from kneebench._core import ConnectError, GeneratorSpec
+from kneebench._core import GeneratorSpec
+from kneebench.core_errors import ConnectError
 from kneebench.engine_properties import ErrorClass, Quantity, ServerProgram, WaitClass
 from kneebench.lab.journal import Journal
 from kneebench.plan.database import Database as TABLE  # noqa: F401
@@ -167,9 +168,7 @@ class Load:
 
     def ready(self) -> None:
         if self.spec.users > self.server.most_users:
-            error = ConnectError(f"the toy lets in {self.server.most_users} users")
-            error.error_class, error.code, error.message = "full", "full", str(error)
-            raise error
+            raise ConnectError(f"the toy lets in {self.server.most_users} users", "full", "full")
 
     def go(self) -> None: ...
 

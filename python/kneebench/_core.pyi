@@ -16,22 +16,6 @@ NO_LIMITS: str
 """The statement that lifts a PostgreSQL server's, role's or database's time limits for a session.
 """
 
-ErrorClass = Literal["retry", "rolled_back", "full", "refused", "lost", "other"]
-
-class ConnectError(ConnectionError):
-    """Connections cannot be opened. `code` is the database's own code, empty if there is none."""
-
-    error_class: ErrorClass
-    code: str
-    message: str
-
-class LoadError(RuntimeError):
-    """A load failed. `code` is the database's own code, empty if there is none."""
-
-    error_class: ErrorClass
-    code: str
-    message: str
-
 @final
 class GeneratorSpec:
     """The specification of a load generator; raises ValueError for a value out of range.
@@ -226,7 +210,7 @@ class LoadGenerator:
     def ready(self) -> None:
         """Open every connection and prepare every statement.
 
-        Raises ConnectError with the server's message.
+        Raises core_errors.ConnectError with the server's message.
         """
 
     def go(self) -> None:
@@ -292,6 +276,10 @@ class Dataset:
     def tproc_h(*, scale: float) -> Dataset:
         """Rows as dbgen makes them: the same scale gives the same rows."""
 
+    @property
+    def shape(self) -> tuple[int, str, int] | None:
+        """Warehouses, profile and seed of TPROC-C; None of TPROC-H."""
+
     def write(self, table: str, path: Path) -> int:
         """Write a table's rows to a file; their number. A line has a row, its values separated by
         tabs; no text contains one.
@@ -305,6 +293,12 @@ class TableLoad:
     """
 
     def __init__(self, *, name: str, before: Sequence[str], fill: str) -> None: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def before(self) -> list[str]: ...
+    @property
+    def fill(self) -> str: ...
 
 @final
 class Loading:
@@ -325,7 +319,7 @@ class Loading:
     def wait(self, timeout_s: float) -> bool:
         """True once all is loaded.
 
-        Raises LoadError with the server's message if a stream failed.
+        Raises core_errors.LoadError with the server's message if a stream failed.
         """
 
     def cancel(self) -> None: ...

@@ -18,10 +18,10 @@ _URL = re.compile(r"://([^\s\"']*)")
 _COLLAPSED = re.compile(r"([A-Za-z]:/[^\s:@/\"']*):[^\s\"']*@")
 """Of a URL that was read as a path, which has no double slash."""
 _NAME = (
-    r"(?:(?:pg)?(?:ssl)?pass(?:word|phrase|wd)|secret|token|credential"
+    r"(?:(?:pg)?(?:ssl)?pass(?:word|phrase|wd)|pwd|secret|token|credential"
     r"|(?:access|account|api|private)[_-]?key)[\w-]{0,40}"
 )
-_VALUE = r"('(?:[^'\\]|\\.)*'|[^\s&;\"']+)"
+_VALUE = r"('(?:[^'\\]|\\.)*'|\{[^}]*\}|[^\s&;\"']+)"
 _KEY = re.compile(rf"(?i)((?:^|[?&\s;\"'_-]){_NAME}\s*=\s*){_VALUE}")
 _OPTION = re.compile(rf"(?i)((?:^|\s)--(?:\w{{1,20}}-){{0,4}}{_NAME}\s+(?!-)){_VALUE}")
 _IN_COMMANDS = (

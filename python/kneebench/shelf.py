@@ -32,7 +32,7 @@ class Shelf(NamedTuple):
         """The names of all components, sorted.
 
         >>> ENGINES.names()
-        ['mariadb', 'mysql', 'postgres', 'simulated', 'sqlserver']
+        ['db2', 'mariadb', 'mysql', 'odbc', 'oracle', 'postgres', 'simulated', 'sqlserver']
         """
         path = tuple(import_module(self.package).__path__)
         return [name for name in _modules(path) if name not in self.no_components]

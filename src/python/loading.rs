@@ -32,6 +32,17 @@ impl Dataset {
         checked(dataset::Dataset::TprocH { scale })
     }
 
+    /// Warehouses, profile and seed of TPROC-C; None of TPROC-H.
+    #[getter]
+    fn shape(&self) -> Option<(i32, &'static str, u64)> {
+        match self.0 {
+            dataset::Dataset::TprocC { warehouses, profile, seed } => {
+                Some((warehouses, profile.name(), seed))
+            }
+            dataset::Dataset::TprocH { .. } => None,
+        }
+    }
+
     fn write(&self, py: Python<'_>, table: &str, path: PathBuf) -> PyResult<u64> {
         let table = self.0.table(table).map_err(PyValueError::new_err)?;
         Ok(py.detach(|| write_lines(table, &path))?)
@@ -44,7 +55,7 @@ fn checked(dataset: dataset::Dataset) -> PyResult<Dataset> {
 }
 
 /// One table of a load.
-#[pyclass(frozen, module = "kneebench._core")]
+#[pyclass(frozen, get_all, module = "kneebench._core")]
 #[derive(Clone)]
 pub struct TableLoad {
     name: String,
@@ -72,6 +83,12 @@ impl TableLoad {
 /// One load on its own threads.
 #[pyclass(frozen, module = "kneebench._core")]
 pub struct Loading(Box<dyn LoadProgress>);
+
+impl Loading {
+    pub fn wrap(load: Box<dyn LoadProgress>) -> Self {
+        Self(load)
+    }
+}
 
 #[pymethods]
 impl Loading {

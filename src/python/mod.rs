@@ -1,10 +1,10 @@
 //! The Python border: each file is what Python sees of the module of the same name.
 
 mod address;
-mod errors;
+pub mod errors;
 mod generator_spec;
-mod load_generator;
-mod loading;
+pub mod load_generator;
+pub mod loading;
 mod simulated;
 
 use pyo3::exceptions::PyValueError;
@@ -70,6 +70,5 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(sum_histograms, module)?)?;
     module.add_function(wrap_pyfunction!(merged_quantiles, module)?)?;
     module.add_function(wrap_pyfunction!(system_roots, module)?)?;
-    errors::register(module)?;
     protocols::register(module)
 }

@@ -114,7 +114,8 @@ pub async fn all_lost<C: Connector>(
     transaction: &Transaction,
 ) {
     for mut session in sessions {
-        assert_eq!(session.execute(transaction).await.class(), Some(ErrorClass::Lost));
+        let outcome = session.execute(transaction).await;
+        assert_eq!(outcome.class(), Some(ErrorClass::Lost), "{outcome:?}");
     }
     opens_nothing(connector, ErrorClass::Lost).await;
 }

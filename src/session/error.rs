@@ -1,5 +1,9 @@
 //! Errors of a database, by class: what they mean to a load generator, whatever the protocol.
 
+use std::str::FromStr;
+
+use crate::inputs::named;
+
 /// An error with the database's own code and message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -31,6 +35,17 @@ pub enum ErrorClass {
 impl ErrorClass {
     pub fn name(self) -> &'static str {
         ["retry", "rolled_back", "full", "refused", "lost", "other"][self as usize]
+    }
+
+    const ALL: [Self; 6] =
+        [Self::Retry, Self::RolledBack, Self::Full, Self::Refused, Self::Lost, Self::Other];
+}
+
+impl FromStr for ErrorClass {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        named(name, "error class", &Self::ALL, Self::name)
     }
 }
 

@@ -4,7 +4,7 @@
 pub mod error;
 mod exchange;
 pub mod mysql;
-mod opening;
+pub mod opening;
 pub mod postgres;
 mod receive_timestamp;
 pub mod simulated;
@@ -18,6 +18,7 @@ mod transport;
 use std::future::Future;
 
 pub use self::error::{Error, ErrorClass};
+use crate::cpu::Cpu;
 use crate::inputs::Transaction;
 
 /// Opens sessions of one database.
@@ -42,13 +43,19 @@ pub trait Session {
     fn delay(&self) -> Option<Delay> {
         None
     }
+
+    /// The session's own thread, where it has one: its driver waits for responses.
+    fn thread(&self) -> Option<Cpu> {
+        None
+    }
 }
 
 /// Delay between the arrival of a response and its reading by the load generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delay {
     pub ns: u64,
-    /// From the kernel's receive timestamp; else from the scheduler (response_arrival.rs).
+    /// Measured: by the kernel's receive timestamp, or by the session's own thread; else estimated
+    /// from the scheduler (response_arrival.rs).
     pub stamped: bool,
 }
 
@@ -87,5 +94,5 @@ impl Outcome {
 
 #[cfg(test)]
 mod certificate;
-#[cfg(test)]
+#[cfg(any(test, feature = "contract"))]
 pub mod contract;

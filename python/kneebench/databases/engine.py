@@ -14,7 +14,7 @@ from pydantic import SecretStr, ValidationError
 from typing_extensions import TypedDict
 
 from kneebench._core import Address as CoreAddress
-from kneebench._core import GeneratorSpec, LoadGenerator
+from kneebench._core import Dataset, GeneratorSpec, LoadGenerator, Loading, TableLoad
 from kneebench.databases.tproc_c.orders import KeptOrder, NextNumbers
 from kneebench.engine_properties import EngineProperties, less_safe
 from kneebench.errors import KneebenchError, PlanError, Refused
@@ -377,7 +377,7 @@ class WireAddress(TypedDict):
 class ServerAddress(Record):
     """Address of a server. It is never stored: results contain only the engine's settings."""
 
-    protocol: ClassVar[Literal["postgres", "mysql", "tds"]]
+    protocol: ClassVar[Literal["postgres", "mysql", "tds", "odbc"]]
     host: str
     port: int
     user: str = "kneebench"
@@ -390,6 +390,15 @@ class ServerAddress(Record):
     def place(self) -> str:
         """Where it listens, for messages."""
         return f"{self.host}:{self.port}"
+
+    def load_generator(self, spec: GeneratorSpec, *beside: Self) -> LoadGenerator:
+        """Users of this database, or spread over it and others of the same server."""
+        return LoadGenerator(spec, *map(core_address, (self, *beside)))
+
+    def loading(self, dataset: Dataset, streams: int, tables: Sequence[TableLoad]) -> Loading:
+        """A load of its tables; nothing is opened before it starts."""
+        address = core_address(self)
+        return Loading(address=address, dataset=dataset, streams=streams, tables=tables)
 
     def with_password(self, password: str) -> Self:
         """The same with a password, or without one where it is empty."""
@@ -427,6 +436,7 @@ def core_address(address: ServerAddress) -> CoreAddress:
 
 def wire_address(address: ServerAddress) -> WireAddress:
     """The address as plain data, which also goes to other hosts."""
+    assert address.protocol != "odbc", "a driver has its own"
     return WireAddress(
         protocol=address.protocol,
         host=address.host,

@@ -16,7 +16,9 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from kneebench._core import Address, Dataset, LoadError, Loading, TableLoad
+from kneebench._core import Dataset, Loading, TableLoad
+from kneebench.core_errors import LoadError
+from kneebench.databases.engine import ServerAddress
 from kneebench.databases.tproc_h.tables import TABLES
 from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.plan.workload import Workload
@@ -96,7 +98,7 @@ def require_restored(found: Mapping[str, str], shape: Mapping[str, str], databas
 class TableRows(NamedTuple):
     """What to fill: the tables' statements, and the workload that the rows are for."""
 
-    address: Address
+    address: ServerAddress
     workload: Workload
     seed: int
     tables: Sequence[TableLoad]
@@ -110,12 +112,7 @@ def load_rows(
     Raises what `refusal` makes of "cannot load the tables" and the server's error.
     """
     began = time.monotonic()
-    loading = Loading(
-        address=rows.address,
-        dataset=dataset_of(rows.workload, rows.seed),
-        streams=STREAMS,
-        tables=list(rows.tables),
-    )
+    loading = rows.address.loading(dataset_of(rows.workload, rows.seed), STREAMS, [*rows.tables])
     loading.start()
     try:
         while not loading.wait(0.5):

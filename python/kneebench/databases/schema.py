@@ -11,10 +11,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
-from kneebench._core import LoadError, TableLoad
+from kneebench._core import TableLoad
+from kneebench.core_errors import LoadError
 from kneebench.databases import loading
 from kneebench.databases.client import Client
-from kneebench.databases.engine import ServerAddress, core_address
+from kneebench.databases.engine import ServerAddress
 from kneebench.databases.loading import Step, TableRows
 from kneebench.databases.tproc_c import adopted
 from kneebench.databases.tproc_c.adopted import Existing
@@ -39,7 +40,7 @@ class Schema(ABC, Generic[SessionOf]):
     rolls_back: ClassVar[bool] = True
     """Whether users roll back by design."""
     theirs: ClassVar[str] = "hammerdb"
-    """What a plan calls tables that are there already."""
+    """What a plan calls tables that are there already; empty where it cannot name them."""
     changed: ClassVar[str] = adopted.CHANGED
     """What measuring does to the tables of another tool."""
     installs: ClassVar[bool] = True
@@ -145,10 +146,11 @@ class Schema(ABC, Generic[SessionOf]):
         """Our tables that are there; raises Refused where one of those names is another's."""
         there = {name: ours for name, ours in self.tables().items() if name in self.own}
         if foreign := sorted(name for name, ours in there.items() if not ours):
+            instead = f', or set schema_from = "{self.theirs}"' if self.theirs else ""
             raise Refused(
                 f"cannot load the database {self.database}",
                 seen=f"it contains tables that kneebench did not create: {', '.join(foreign)}",
-                do=f'use an empty database, or set schema_from = "{self.theirs}"',
+                do=f"use an empty database{instead}",
             )
         return [*there]
 
@@ -169,7 +171,7 @@ class Schema(ABC, Generic[SessionOf]):
                 return {**found, "reused": "yes"}
             schema.drop_tables(schema.require_ours())
             schema.note({"state": "loading", **shape})
-            rows = TableRows(core_address(address), workload, seed, schema._fillings())
+            rows = TableRows(address, workload, seed, schema._fillings())
             loaded = loading.load_rows(rows, watch, cls._refusal)
             known = {**shape, **loaded, **schema.finish(address, watch)}
             schema.note({**known, "state": "whole"})

@@ -19,7 +19,6 @@ from kneebench.databases.engine import (
     UNLOCK,
     ServerAddress,
     WireAddress,
-    core_address,
     wire_address,
 )
 from kneebench.databases.managed.crash_report import seen_of_its_end
@@ -126,7 +125,7 @@ class ServerSessions(ABC):
         self, spec: GeneratorSpec, beside: Sequence[ServerAddress] = ()
     ) -> LoadGenerator:
         """Users of this database, or spread over it and others of the same server."""
-        return LoadGenerator(spec, *map(core_address, (self.address, *beside)))
+        return self.address.load_generator(spec, *beside)
 
     def users_address(self) -> WireAddress:
         return wire_address(self._users)

@@ -15,7 +15,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from kneebench._core import Address, ConnectError, GeneratorSpec, LoadGenerator
+from kneebench._core import Address, GeneratorSpec, LoadGenerator
+from kneebench.core_errors import ConnectError
 from kneebench.hosts.bandwidth import connected_in, family_of, measured
 from kneebench.hosts.interfaces import carried, way_to
 from kneebench.hosts.pipe import Message, Pipe

@@ -12,7 +12,8 @@ from itertools import accumulate
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from kneebench._core import ConnectError, GeneratorSpec, sum_histograms
+from kneebench._core import GeneratorSpec, sum_histograms
+from kneebench.core_errors import ConnectError
 from kneebench.hosts.connection import HostLine, HostLost
 from kneebench.hosts.pipe import Message
 from kneebench.records import Counts
@@ -219,12 +220,10 @@ def _nothing(host: HostLine, share: HostShare) -> Message:
     return {}
 
 
-def _connect_error(host: str, refused: Mapping[str, str]) -> ConnectError:
+def _connect_error(host: str, refused: Mapping[str, Any]) -> ConnectError:
     """As the core raises it, with the host's name."""
-    error = ConnectError(f"host {host}: {refused['message']}")
-    error.error_class = refused["error_class"]  # type: ignore[assignment]
-    error.code, error.message = refused["code"], f"host {host}: {refused['message']}"
-    return error
+    message = f"host {host}: {refused['message']}"
+    return ConnectError(message, refused["code"], refused["error_class"])
 
 
 # Reports of several load generators as one: counts and histograms are added, never averaged.

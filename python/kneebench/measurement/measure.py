@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from kneebench._core import ConnectError
 from kneebench.analysis.wording import number_of_users
+from kneebench.core_errors import ConnectError
 from kneebench.databases.engine import HasDatabases, ReachedByUsers, Server
 from kneebench.errors import InvalidMeasurement
 from kneebench.hosts.load_hosts import LoadHosts

@@ -35,6 +35,8 @@ class Database(Part):
     """Server settings that the sizing rules set by machine, storages and ladder."""
     restores: ClassVar[tuple[str, ...]] = ("auto", "copy", "clone", "template", "command", "none")
     """The values of `restore` that the engine has."""
+    users_elsewhere: ClassVar[bool] = True
+    """Whether users on other machines can reach its servers."""
     cannot_limit: ClassVar[tuple[str, ...]] = ("siblings", "numa_node", "io")
     """Keys of a constraint that the engine has no use for."""
     engine: Annotated[

@@ -154,6 +154,9 @@ class Hosts(Part):
 
     def _check_reached(self, database: Database, by_url: bool) -> None:
         """A server by URL is reached there; one that kneebench starts at the host's address."""
+        if not database.users_elsewhere:
+            sentence = f"no users elsewhere with engine {database.engine}: its driver is here"
+            raise wrong("hosts", sentence=sentence)
         if by_url:
             return
         listens = engine_properties(database.engine).listens

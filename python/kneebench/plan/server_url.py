@@ -66,11 +66,14 @@ class UrlRule(NamedTuple):
 
 
 def server_of(url: str) -> str:
-    """Host and port, as the URL has them; empty for the default socket.
+    """Host and port, as the URL has them; empty for the default socket. The connection string of a
+    driver is a whole.
 
-    >>> server_of("sql://me@db1:5432/x?a=b"), server_of("sql:///x")
-    ('db1:5432', '')
+    >>> server_of("sql://me@db1:5432/x?a=b"), server_of("sql:///x"), server_of("odbc:DSN=x")
+    ('db1:5432', '', 'odbc:DSN=x')
     """
+    if "://" not in url:
+        return url
     return re.split(r"[/?#]", url.partition("://")[2], maxsplit=1)[0].rpartition("@")[2]
 
 

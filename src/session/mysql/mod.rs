@@ -113,6 +113,8 @@ impl Drop for MysqlSession {
     }
 }
 
+#[cfg(any(test, feature = "contract"))]
+pub mod contract_server;
 #[cfg(test)]
 mod contract_tests;
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use super::decimal::integer;
 use super::packets::{HEADER_BYTES, header};
-use crate::inputs::{Kind, MOST_LINES, NewOrder, Payment, Transaction};
+use crate::inputs::{Kind, NewOrder, Payment, Transaction};
 
 const PREPARE: u8 = 0x16;
 const EXECUTE: u8 = 0x17;
@@ -56,9 +56,8 @@ fn parameters(out: &mut Vec<u8>, transaction: &Transaction) {
     match transaction {
         Transaction::NewOrder(order) => {
             let NewOrder { warehouse, district, customer, .. } = order;
-            let remote = order.suppliers().iter().filter(|&&one| one != *warehouse).count();
-            let lines = order.items().len();
-            ints(out, &[*warehouse, *district, *customer, lines as i32, remote as i32]);
+            let (lines, remote) = (order.items().len() as i32, order.remote_lines() as i32);
+            ints(out, &[*warehouse, *district, *customer, lines, remote]);
             text(out, |out| order_lines(out, order));
         }
         Transaction::Payment(Payment {
@@ -99,20 +98,15 @@ fn text(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     out[start - 2..start].copy_from_slice(&length.to_le_bytes());
 }
 
-/// The lines as JSON, `[[item,supplier,quantity],...]`, by supplier and item: the procedure locks
-/// stock in this order, which is that of its key.
+/// The lines as JSON, `[[item,supplier,quantity],...]`.
 fn order_lines(out: &mut Vec<u8>, order: &NewOrder) {
-    let (items, suppliers, quantities) = (order.items(), order.suppliers(), order.quantities());
-    let mut numbers: [usize; MOST_LINES] = std::array::from_fn(|number| number);
-    let numbers = &mut numbers[..items.len()];
-    numbers.sort_unstable_by_key(|&line| (suppliers[line], items[line]));
-    for (place, &line) in numbers.iter().enumerate() {
+    for (place, (item, supplier, quantity)) in order.lines_by_stock().enumerate() {
         out.extend_from_slice(if place == 0 { b"[[" } else { b",[" });
-        integer(out, i64::from(items[line]));
+        integer(out, i64::from(item));
         out.push(b',');
-        integer(out, i64::from(suppliers[line]));
+        integer(out, i64::from(supplier));
         out.push(b',');
-        integer(out, i64::from(quantities[line]));
+        integer(out, i64::from(quantity));
         out.push(b']');
     }
     out.push(b']');

@@ -4,13 +4,8 @@
 
 use super::decimal::{integer, padded};
 use super::packets::HEADER_BYTES;
+use crate::calendar::{DAY_S, date};
 use crate::row_sink::RowWriter;
-
-const DAY_S: i64 = 86_400;
-/// Days from 0000-03-01, where the years of the calculation begin, to 1970-01-01; and days of 400
-/// years.
-const EPOCH_DAYS: i64 = 719_468;
-const ERA_DAYS: i64 = 146_097;
 
 /// A packet of rows, its header still free.
 pub struct Page(Vec<u8>);
@@ -131,20 +126,6 @@ impl RowWriter for Page {
     fn ten_thousandths(&mut self, value: i32) {
         self.fixed_point::<4>(i64::from(value));
     }
-}
-
-/// Year, month and day of a day since 1970-01-01, in the Gregorian calendar. Years begin in March,
-/// so that the day that only some years have is their last.
-fn date(days: i64) -> (u64, u64, u64) {
-    let days = days + EPOCH_DAYS;
-    let (era, day) = (days.div_euclid(ERA_DAYS), days.rem_euclid(ERA_DAYS));
-    let year = (day - day / 1_460 + day / 36_524 - day / (ERA_DAYS - 1)) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    // months from March: 153 days in five of them
-    let month = (5 * day + 2) / 153;
-    let calendar_month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year + era * 400 + i64::from(calendar_month <= 2);
-    (year as u64, calendar_month as u64, (day - (153 * month + 2) / 5 + 1) as u64)
 }
 
 #[cfg(test)]

@@ -1,20 +1,12 @@
 //! The session contract over Debian's PostgreSQL 15; skipped if it is not installed.
 
-use std::fs;
-use std::os::unix::fs::chown;
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-
 use tokio::runtime::{Builder, LocalOptions};
 
 use super::PostgresConnector;
-use crate::address::{Secret, ServerAddress, TlsMode};
 use crate::inputs::Transaction;
+use crate::session::postgres::contract_server::{PASSWORD, PostgresServer, is_there};
 use crate::session::{Connector, ErrorClass, contract};
 
-const BIN: &str = "/usr/lib/postgresql/15/bin";
-const PASSWORD: &str = "secret-word";
 /// Carriers and thresholds at which the functions below fail.
 const RETRY: i32 = 40;
 const DIVISION: i32 = 22;
@@ -46,137 +38,12 @@ CREATE FUNCTION kneebench.stock_level(w int4, d int4, threshold int4)
     RETURNS int4 LANGUAGE sql AS 'SELECT threshold';
 ";
 
-/// A PostgreSQL 15 in its own directory, with functions that fail on request.
-struct Server {
-    folder: PathBuf,
-    account: Option<(u32, u32)>,
-}
-
 fn delivery(carrier: i32) -> Transaction {
     Transaction::Delivery { warehouse: 1, carrier }
 }
 
-/// The unprivileged account for a server started by root.
-fn account() -> Option<(u32, u32)> {
-    let number = |flag| {
-        String::from_utf8(Command::new("id").args([flag, "postgres"]).output().unwrap().stdout)
-            .unwrap()
-            .trim()
-            .parse()
-    };
-    // SAFETY: no arguments, no effects.
-    let root = unsafe { libc::geteuid() } == 0;
-    root.then(|| (number("-u").unwrap(), number("-g").unwrap()))
-}
-
-impl Server {
-    fn start() -> Self {
-        let folder =
-            std::env::temp_dir().join(format!("kneebench-contract-{}", std::process::id()));
-        let server = Self { folder, account: account() };
-        fs::create_dir_all(&server.folder).unwrap();
-        fs::write(server.folder.join("password"), PASSWORD).unwrap();
-        if let Some((user, group)) = server.account {
-            chown(&server.folder, Some(user), Some(group)).unwrap();
-        }
-        let (data, folder) = (server.data(), server.folder.display().to_string());
-        server.run(
-            "initdb",
-            &[
-                "-D",
-                &data,
-                "-U",
-                "kneebench",
-                "-A",
-                "scram-sha-256",
-                "--pwfile",
-                &format!("{folder}/password"),
-            ],
-        );
-        let options = format!(
-            "-c listen_addresses='' -c unix_socket_directories={folder} \
-             -c fsync=off -c max_connections=12"
-        );
-        server.run(
-            "pg_ctl",
-            &["-D", &data, "-l", &format!("{folder}/log"), "-o", &options, "-w", "start"],
-        );
-        server.run(
-            "psql",
-            &[
-                "-X",
-                "-q",
-                "-v",
-                "ON_ERROR_STOP=1",
-                "-h",
-                &folder,
-                "-U",
-                "kneebench",
-                "-d",
-                "postgres",
-                "-c",
-                FUNCTIONS,
-            ],
-        );
-        server
-    }
-
-    fn data(&self) -> String {
-        self.folder.join("data").display().to_string()
-    }
-
-    fn run(&self, program: &str, arguments: &[&str]) {
-        let done = self.output(program, arguments);
-        assert!(
-            done.status.success(),
-            "{program}: {}{}",
-            String::from_utf8_lossy(&done.stdout),
-            String::from_utf8_lossy(&done.stderr)
-        );
-    }
-
-    fn output(&self, program: &str, arguments: &[&str]) -> Output {
-        let mut command = Command::new(Path::new(BIN).join(program));
-        command.args(arguments).env("PGPASSWORD", PASSWORD).current_dir(&self.folder);
-        if let Some((user, group)) = self.account {
-            command.uid(user).gid(group);
-        }
-        // a server keeps the streams that it inherits: files end, pipes would not
-        let (out, log) = (
-            self.folder.join(format!("{program}.out")),
-            self.folder.join(format!("{program}.err")),
-        );
-        command.stdout(fs::File::create(&out).unwrap()).stderr(fs::File::create(&log).unwrap());
-        let status = command.status().unwrap();
-        Output { status, stdout: fs::read(out).unwrap(), stderr: fs::read(log).unwrap() }
-    }
-
-    fn stop(&self) {
-        self.output("pg_ctl", &["-D", &self.data(), "-m", "immediate", "-w", "stop"]);
-    }
-
-    fn connector(&self, password: &str) -> PostgresConnector {
-        PostgresConnector::new(ServerAddress {
-            host: self.folder.display().to_string(),
-            port: 5432,
-            user: "kneebench".into(),
-            password: Some(Secret(password.into())),
-            database: "postgres".into(),
-            tls: TlsMode::Disable,
-            root_certificate: String::new(),
-        })
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.stop();
-        let _ = fs::remove_dir_all(&self.folder);
-    }
-}
-
-async fn every_clause(server: &Server) {
-    let connector = server.connector(PASSWORD);
+async fn every_clause(server: &PostgresServer) {
+    let connector = PostgresConnector::new(server.address(PASSWORD));
     contract::the_five_transactions_commit(&connector).await;
     contract::a_missing_item_is_a_rollback_by_design(&connector).await;
     for (carrier, class) in [(RETRY, ErrorClass::Retry), (DIVISION, ErrorClass::Other)] {
@@ -185,7 +52,8 @@ async fn every_clause(server: &Server) {
         );
     }
     contract::stays_lost(&mut connector.open().await.unwrap(), &delivery(TERMINATE)).await;
-    contract::opens_nothing(&server.connector("not-this-one"), ErrorClass::Refused).await;
+    let wrong = PostgresConnector::new(server.address("not-this-one"));
+    contract::opens_nothing(&wrong, ErrorClass::Refused).await;
     let sessions = contract::until_full(&connector, "53300").await;
     server.stop();
     contract::all_lost(&connector, sessions, &delivery(4)).await;
@@ -193,11 +61,10 @@ async fn every_clause(server: &Server) {
 
 #[test]
 fn a_postgres_session_keeps_every_clause_of_the_contract() {
-    if !Path::new(BIN).exists() {
-        eprintln!("skipped: needs Debian's PostgreSQL 15");
+    if !is_there() {
         return;
     }
-    let server = Server::start();
+    let server = PostgresServer::start(FUNCTIONS);
     let runtime =
         Builder::new_current_thread().enable_all().build_local(LocalOptions::default()).unwrap();
     runtime.block_on(every_clause(&server));

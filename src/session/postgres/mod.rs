@@ -97,5 +97,7 @@ impl Drop for PostgresSession {
     }
 }
 
+#[cfg(any(test, feature = "contract"))]
+pub mod contract_server;
 #[cfg(test)]
 mod contract_tests;

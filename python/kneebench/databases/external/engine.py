@@ -27,7 +27,7 @@ from kneebench.databases.managed.server_process import Process
 from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.lab.journal import Journal
 from kneebench.lab.processes import family
-from kneebench.plan.database import ExistingSchemaDatabase
+from kneebench.plan.database import ServerDatabase
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.records import Configuration, Event, Finding, Role, Watch, Whereabouts
 from kneebench.secrets import redacted_output, without_passwords
@@ -42,7 +42,7 @@ LEFT = "the database was not restored: each climb started from the state the pre
 AddressOf = TypeVar("AddressOf")
 SessionOf = TypeVar("SessionOf")
 ServerOf = TypeVar("ServerOf", bound=OpenedServer)
-TableOf = TypeVar("TableOf", bound=ExistingSchemaDatabase)
+TableOf = TypeVar("TableOf", bound=ServerDatabase)
 
 
 class ExternalRestore(NamedTuple, Generic[AddressOf]):
@@ -217,6 +217,10 @@ class ExternalServers(ABC, Generic[TableOf, AddressOf, SessionOf, ServerOf]):
         elif self.how == "command":
             seen = f"a climb adds up to {grows} to the database, until restore_command restores it"
             yield Finding(level="ok", subject=subject, seen=seen)
+        elif self.how == "load":
+            seen = f"a climb adds up to {grows}, and the next one loads the database again"
+            added = climb_bytes - data_bytes
+            yield Finding(level="ok", subject=subject, seen=seen, writes_bytes=added)
         else:
             seen = f"a copy for each climb: up to {size(climb_bytes)}, dropped after it"
             yield Finding(level="ok", subject=subject, seen=seen, writes_bytes=climb_bytes)

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import psycopg
 
-from kneebench._core import ConnectError, LoadError
+from kneebench.core_errors import ConnectError, LoadError
 from kneebench.databases import log_in
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
 

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 
-from kneebench._core import LoadError, TableLoad
+from kneebench._core import TableLoad
+from kneebench.core_errors import LoadError
 from kneebench.databases import loading
-from kneebench.databases.engine import core_address
 from kneebench.databases.engines.sqlserver.address import explained
 from kneebench.databases.engines.sqlserver.database import connect_to, facts, note
 from kneebench.databases.engines.sqlserver.error_hints import refusal
@@ -65,7 +65,7 @@ def _rows(
         TableLoad(name=table, before=[making(table)], fill=filling(table, babelfish=babelfish))
         for table in LARGEST_FIRST
     ]
-    return TableRows(core_address(address), workload, seed, tables)
+    return TableRows(address, workload, seed, tables)
 
 
 def _refusal(address: SqlServerAddress, what: str, error: LoadError) -> KneebenchError:
