@@ -23,6 +23,8 @@ class OdbcDatabase(ServerDatabase):
     """A running database that a driver of unixODBC reaches."""
 
     url_rule: ClassVar[UrlRule] = DriverUrl(("odbc",), EXAMPLE, PASSWORD)
+    folder: ClassVar[Path]
+    """That of the dialect, where the engine has its own."""
     restores: ClassVar[tuple[str, ...]] = ("auto", "load", "command", "none")
     users_elsewhere: ClassVar[bool] = False
     url: Annotated[
@@ -41,7 +43,7 @@ class OdbcDatabase(ServerDatabase):
     @property
     def dialect_folder(self) -> Path:
         """Where that is written."""
-        raise NotImplementedError
+        return self.folder
 
     def restored_by(self, urls: Mapping[str, str]) -> str:
         return "load" if self.restore == "auto" else self.restore

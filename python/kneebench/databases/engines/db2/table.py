@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, ClassVar
-
-from pydantic import Field
+from typing import ClassVar
 
 from kneebench.databases.odbc.properties import PASSWORD
 from kneebench.databases.odbc.table import OdbcDatabase
 from kneebench.databases.odbc.url import DriverUrl
 from kneebench.plan.server_url import UrlRule
-from kneebench.plan.values import Text
 
 EXAMPLE = "odbc:Driver={Db2};Hostname=host;Port=50000;Database=name;Protocol=TCPIP;UID=user"
 
@@ -20,18 +17,7 @@ class Db2Database(OdbcDatabase):
     """Db2 by its maker's ODBC driver. Not tried on a real one."""
 
     url_rule: ClassVar[UrlRule] = DriverUrl(("odbc",), EXAMPLE, PASSWORD)
-    url: Annotated[
-        Text,
-        Field(
-            description=(
-                f"The driver's connection string, {EXAMPLE}; the password comes from {PASSWORD}"
-            )
-        ),
-    ] = ""
-
-    @property
-    def dialect_folder(self) -> Path:
-        return Path(__file__).parent
+    folder: ClassVar[Path] = Path(__file__).parent
 
 
 TABLE = Db2Database
