@@ -59,13 +59,13 @@ def ignored(event: Event) -> None:
     """Nobody watches."""
 
 
-def plan(seed: int = 1, **changes: Any) -> Plan:
+def plan(seed: int = 1, warehouses: int = 50, **changes: Any) -> Plan:
     table = {"simulated": storage(**changes).model_dump()}
     return Plan.model_validate(
         {
             "seed": seed,
             "database": {"engine": "simulated"},
-            "workload": {"warehouses": 50},
+            "workload": {"warehouses": warehouses},
             "storages": {"drive": table},
         }
     )
@@ -114,7 +114,8 @@ def measured(users: int, seed: int = 1, restore: int = 0, **changes: Any) -> See
     ours = {
         name: changes.pop(name) for name in list(changes) if name in SimulatedStorage.model_fields
     }
-    opened = engine_of(Study(plan(seed, **ours)).databases, Journal())
+    planned = plan(seed, changes.get("warehouses", 50), **ours)
+    opened = engine_of(Study(planned).databases, Journal())
     with opened.restored(CONFIGURATION, ignored, restore) as server:
         assert isinstance(server, Simulated)
         return rung(server, users, **changes)
@@ -410,6 +411,56 @@ def test_the_cache_is_cold_after_a_restore_and_warms_with_the_transactions_done(
 
 
 # --- trouble --------------------------------------------------------------------------------------
+
+
+def flush_waits(warehouses: int, *, row_locks: bool) -> float:
+    """How many flushes a transaction waits for: what its latency grows by over what a flush does,
+    with cores to spare.
+    """
+    seen = [
+        measured(
+            32,
+            warehouses=warehouses,
+            cores=16,
+            cpu_per_transaction=0.0001,
+            row_locks=row_locks,
+            log_latency=log_s,
+            log_time_per_commit=0.0,
+            reads_per_transaction=0.0,
+            cold_reads_per_transaction=0.0,
+            checkpoint_every=0.0,
+            noise=0.0,
+            restore_noise=0.0,
+        )
+        for log_s in (0.001, 0.002)
+    ]
+    return (mean_s(seen[1]) - mean_s(seen[0])) / 0.001
+
+
+def test_rows_that_are_held_until_the_flush_ends_cost_more_than_two_flushes() -> None:
+    """A commit alone waits for two flushes at most: the one under way, and its own. Users of one
+    warehouse wait for each other's too, the more the fewer warehouses there are.
+    """
+    alone = [flush_waits(warehouses, row_locks=False) for warehouses in (4, 10)]
+    assert all(1.5 < waits < 2.0 for waits in alone)
+    few, more, many = (flush_waits(warehouses, row_locks=True) for warehouses in (4, 10, 50))
+    assert few > 5 and 2.5 < more < 3.5 and many < 2.3
+
+
+def test_users_that_wait_for_a_row_are_counted_among_the_waits() -> None:
+    planned = plan(warehouses=2, row_locks=True, log_latency=0.002)
+    opened = engine_of(Study(planned).databases, Journal())
+    with opened.restored(CONFIGURATION, ignored) as server:
+        generator = server.load_generator(spec(32, warehouses=2))
+        generator.ready()
+        generator.go()
+        waiting = []
+        for _ in range(10):
+            generator.tick()
+            waiting.append(server.readings("waits")["waits.lock|Lock:transactionid"])
+        generator.stop()
+    assert sum(waiting) / len(waiting) > 20
+    assert "waits.lock|Lock:transactionid" not in measured(32, log_latency=0.002).counted
 
 
 def test_deadlocks_are_retried_and_counted_by_class() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
 CoreErrorClass = Literal["retry", "rolled_back", "full", "refused", "lost", "other"]
 
@@ -10,16 +10,20 @@ CoreErrorClass = Literal["retry", "rolled_back", "full", "refused", "lost", "oth
 class CoreError(Exception):
     """An error of a database. `code` is the database's own, empty if there is none."""
 
+    def __new__(cls, message: str, code: str = "", error_class: CoreErrorClass = "other") -> Self:
+        """With the message alone: OSError takes a second value for the file's name."""
+        return super().__new__(cls, message)
+
     def __init__(self, message: str, code: str = "", error_class: CoreErrorClass = "other") -> None:
         super().__init__(message)
         self.message, self.code, self.error_class = message, code, error_class
 
 
-class ConnectError(CoreError):
+class ConnectError(CoreError, ConnectionError):
     """Connections cannot be opened."""
 
 
-class LoadError(CoreError):
+class LoadError(CoreError, RuntimeError):
     """A load failed."""
 
 

@@ -12,17 +12,24 @@
 //! Service times are exponential, from a seeded stream; their means vary a little from second to
 //! second (`noise`) and from restore to restore (`restore_noise`). The cache is cold after a
 //! restore and warms with the transactions done.
+//!
+//! With `row_locks`, New-Orders and payments also hold their rows until their flush ends
+//! (locks.rs).
 
 pub mod connection;
 pub mod ledger;
+mod locks;
 pub mod log;
 pub mod model;
 pub mod readings;
 pub mod station;
 
+use std::rc::Rc;
+
 use crate::inputs::Transaction;
 use crate::session::{Error, ErrorClass, Outcome};
 use ledger::Ledger;
+use locks::RowLocks;
 use log::Log;
 use model::{Model, Rng, SECOND_NS, Storage};
 use station::QueueingStation;
@@ -40,6 +47,8 @@ pub struct Database {
     cores: QueueingStation,
     device: QueueingStation,
     log: Log,
+    /// None: transactions hold no rows.
+    locks: Option<Rc<RowLocks>>,
     ledger: Ledger,
     checkpoints: Checkpoints,
     active: usize,
@@ -80,6 +89,7 @@ impl Database {
             cores: QueueingStation::new(storage.cores),
             device: QueueingStation::new(storage.read_channels),
             log: Log::default(),
+            locks: storage.row_locks.then(|| Rc::new(RowLocks::new(*warehouses))),
             ledger: Ledger::new(*warehouses),
             checkpoints: Checkpoints::default(),
             active: 0,

@@ -3,15 +3,19 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use super::locks::{Held, RowLocks};
 use super::log::FlushTicket;
 use super::model::SECOND_NS;
-use super::{Database, PlannedOutcome};
+use super::{Database, PlannedOutcome, TransactionPlan};
 use crate::executor::Timeline;
 use crate::inputs::{Kind, Transaction};
 use crate::session::{Connector, Error, Outcome, Session};
 
 /// CPU time of a refusal, so that a client that retries at once cannot stop the clock.
 const REFUSAL_NS: f64 = 100_000.0;
+/// Share of a payment's last slice before it locks its district and its warehouse, which the
+/// procedures of all engines change last.
+const UNTIL_LOCKED: f64 = 2.0 / 3.0;
 
 /// Opens sessions of a simulated database.
 #[derive(Clone)]
@@ -67,6 +71,24 @@ impl SimulatedSession {
         self.database.borrow_mut().cores.leave(arrived_ns, end_ns);
     }
 
+    /// The last slice of computing; a payment locks its rows on the way.
+    async fn last_slice(
+        &self,
+        plan: &TransactionPlan,
+        locks: Option<&RowLocks>,
+        transaction: &Transaction,
+    ) -> Option<[Held; 2]> {
+        let (Some(locks), Transaction::Payment(payment)) = (locks, transaction) else {
+            self.compute(plan.slice_ns).await;
+            return None;
+        };
+        self.compute(plan.slice_ns * UNTIL_LOCKED).await;
+        let district = locks.district(payment.warehouse, payment.district).held().await;
+        let warehouse = locks.warehouse(payment.warehouse).held().await;
+        self.compute(plan.slice_ns * (1.0 - UNTIL_LOCKED)).await;
+        Some([district, warehouse])
+    }
+
     async fn read(&self) {
         let arrived_ns = self.timeline.now_ns();
         let end_ns = {
@@ -112,15 +134,27 @@ impl Session for SimulatedSession {
                 return refusal;
             }
         };
+        let locks = self.database.borrow().locks.clone();
+        let _district = first_row(locks.as_deref(), transaction).await;
         for _ in 0..plan.misses {
             self.compute(plan.slice_ns).await;
             self.read().await;
         }
-        self.compute(plan.slice_ns).await;
+        let _rows = self.last_slice(&plan, locks.as_deref(), transaction).await;
         if plan.outcome == PlannedOutcome::Commit && writes(transaction.kind()) {
             self.flush().await;
         }
         self.database.borrow_mut().end(transaction, &plan, self.timeline.now_ns())
+    }
+}
+
+/// A New-Order locks its district first.
+async fn first_row(locks: Option<&RowLocks>, transaction: &Transaction) -> Option<Held> {
+    match (locks, transaction) {
+        (Some(locks), Transaction::NewOrder(order)) => {
+            Some(locks.district(order.warehouse, order.district).held().await)
+        }
+        _ => None,
     }
 }
 

@@ -36,6 +36,7 @@ pub struct Storage {
     pub restore_noise: f64,
     pub full_after_users: usize,
     pub deadlocks: f64,
+    pub row_locks: bool,
     #[cfg_attr(feature = "python", pyo3(attribute("dies_after")))]
     pub dies_after_s: f64,
 }
@@ -158,6 +159,7 @@ pub mod tests {
             restore_noise: 0.0,
             full_after_users: 0,
             deadlocks: 0.0,
+            row_locks: false,
             dies_after_s: 0.0,
         };
         Model { storage, warehouses: 20, profile: Profile::Spec, seed: 1 }

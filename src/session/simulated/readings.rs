@@ -152,5 +152,9 @@ impl Database {
             ]
             .map(|(name, value)| (name.into(), value)),
         );
+        if let Some(locks) = &self.locks {
+            let waiting = locks.waiting() as f64;
+            readings.insert("waits.sessions|Lock:transactionid".into(), waiting);
+        }
     }
 }

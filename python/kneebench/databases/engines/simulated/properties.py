@@ -29,7 +29,12 @@ CHECKPOINT_EVERY = "simulated.checkpoint_every"
 NO_CHECKPOINTS_S = 300.0
 """How long a checkpoint is waited for where the model makes none."""
 _ERRORS: dict[str, ErrorClass] = {"40P01": "retry", "53300": "full"}
-_WAITS: dict[str, WaitClass] = {"CPU": "cpu", "IO:DataFileRead": "data_read", "IO:WalSync": "log"}
+_WAITS: dict[str, WaitClass] = {
+    "CPU": "cpu",
+    "IO:DataFileRead": "data_read",
+    "IO:WalSync": "log",
+    "Lock:transactionid": "lock",
+}
 
 
 def major_version(settings: Sequence[Setting]) -> str:

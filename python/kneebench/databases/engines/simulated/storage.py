@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from kneebench.plan.storage import Storage
-from kneebench.plan.values import MONTH_S, Number, Part, Whole
+from kneebench.plan.values import MONTH_S, Number, Part, Switch, Whole
 from kneebench.records import Configuration
 from kneebench.units import Seconds, Watts
 
@@ -104,6 +104,15 @@ class SimulatedStorage(Part):
             description="Fraction of transactions that end in a deadlock and are retried",
         ),
     ] = 0.0
+    row_locks: Annotated[
+        Switch,
+        Field(
+            description=(
+                "New-Orders and payments hold their district's row, payments their warehouse's too,"
+                " until their log flush ends"
+            )
+        ),
+    ] = False
     dies_after: Annotated[
         Seconds,
         Field(
