@@ -40,7 +40,7 @@ CREATE FUNCTION kneebench_stock_level(w int, d int, threshold int)
     RETURNS int LANGUAGE sql AS 'SELECT 0';
 """
 """As those of our own sessions: calls that cost the server next to nothing."""
-NOTE = "Unix socket, closed loop; a thread per connection over ODBC, one for all of ours"
+NOTE = "Unix socket, closed loop; a thread per connection over ODBC, one thread without"
 
 
 class Pair(NamedTuple):

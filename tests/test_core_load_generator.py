@@ -539,7 +539,7 @@ def test_workers_are_pinned_where_the_order_says(fresh: Postgres) -> None:
         for name, t in tasks.items()
     }
     assert (allowed["terminals-0"], allowed["terminals-1"]) == ("1", "0")
-    with pytest.raises(ConnectionError, match=r"pinning worker \d to core 999"):
+    with pytest.raises(ConnectionError, match=r"pinning a worker to cores \[999\]"):
         fresh.load_generator(cores=[999]).ready()
 
 

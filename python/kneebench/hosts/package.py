@@ -21,6 +21,7 @@ ROOT = Path(kneebench.__file__).parent
 LOAD_PARTS = (
     "__init__.py",
     "_core.abi3.so",
+    "core_errors.py",
     "hosts/__init__.py",
     "hosts/pipe.py",
     "hosts/bandwidth.py",
@@ -37,7 +38,8 @@ NEEDED = (
     "typing-inspection",
 )
 """Packages that a database host needs beside kneebench itself, and those of its engines."""
-LEFT_OUT = ("__pycache__", ".pyc")
+LEFT_OUT = ("__pycache__", ".pyc", "_odbc.abi3.so")
+"""Of the whole house: what is compiled there, and what needs drivers of this machine."""
 
 
 class Package(NamedTuple):
