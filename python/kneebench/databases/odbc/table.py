@@ -49,7 +49,7 @@ class OdbcDatabase(ServerDatabase):
         return "load" if self.restore == "auto" else self.restore
 
     def trial_url(self, url: str) -> str:
-        """The same: a trial loads only where no tables are, or unused ones of its own size."""
+        """The same: a trial is refused where tables of another size are."""
         return url
 
     def check_temporary(self, storages: Mapping[str, Storage]) -> None:
