@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import final
 
-from kneebench._core import GeneratorSpec, LoadGenerator, Loading
+from kneebench._core import LoadGenerator, Loading
 
 @final
 class Target:
@@ -24,7 +24,9 @@ class Target:
         calls: Mapping[str, str],
         errors: Sequence[tuple[str, str]],
     ) -> None: ...
-    def load_generator(self, spec: GeneratorSpec) -> LoadGenerator: ...
+    def load_generator(self, spec: Mapping[str, object]) -> LoadGenerator:
+        """Users; `spec`: the values of a GeneratorSpec of the core, by name."""
+
     def loading(
         self,
         shape: tuple[int, str, int],

@@ -52,7 +52,8 @@ class Database(Part):
                 "Source of each climb's fresh database. auto: copy, or template with a url;"
                 ' required with schema_from = "hammerdb". copy and clone (reflink; the run includes'
                 " its copy-on-write) need a managed server, the others a url. SQL Server: backup,"
-                " load (again), command or none"
+                " load (again), command or none. By a driver (oracle, db2, odbc): load (auto),"
+                " command or none"
             )
         ),
     ] = "auto"

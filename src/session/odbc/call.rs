@@ -70,11 +70,11 @@ fn run_payment(
     statement: &mut Prepared<StatementImpl<'_>>,
     payment: &Payment,
 ) -> Result<(), odbc_api::Error> {
-    let Payment { warehouse, district, customer_warehouse, customer_district, .. } = payment;
+    let Payment {
+        warehouse: w, district: d, customer_warehouse: c_w, customer_district: c_d, ..
+    } = payment;
     let (id, name) = payment.customer.id_and_name();
     let name = LastName::new(name.as_bytes());
-    let place = (warehouse, district, customer_warehouse, customer_district);
-    let (w, d, c_w, c_d) = place;
     finish(statement.execute((w, d, c_w, c_d, &id, &name, &payment.amount_cents)))
 }
 

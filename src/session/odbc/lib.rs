@@ -13,8 +13,7 @@ mod session;
 
 pub use connection::Target;
 pub use errors::Classes;
-pub use load::InsertSink;
-pub use session::{OdbcConnector, OdbcSession};
+pub use session::OdbcConnector;
 
 #[cfg(test)]
 mod contract_tests;

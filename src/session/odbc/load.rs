@@ -63,7 +63,7 @@ impl Loader for OdbcConnector {
     type Sink = InsertSink;
 
     async fn open(&self) -> Result<InsertSink, Error> {
-        let target = Arc::clone(self.target());
+        let target = Arc::clone(&self.target);
         let link = target.connect().map_err(|error| error.during(&target.place))?;
         let failed = |error| target.classes.error(&error);
         link.set_autocommit(false).map_err(failed)?;

@@ -15,6 +15,7 @@ use kneebench::session::{Error, ErrorClass};
 use odbc_api::{Cursor, DataType, ResultSetMetadata};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::call::standard;
 use crate::connection::{self, Link};
@@ -49,10 +50,12 @@ impl Target {
         Ok(Self(connection::Target { connection_string, place, settings, calls, classes }))
     }
 
-    /// Users; `spec` is that of the core, read by its attributes.
-    fn load_generator(&self, spec: SpecOf) -> LoadGenerator {
+    /// Users; `spec`: the values of a GeneratorSpec of the core, by name.
+    fn load_generator(&self, spec: &Bound<'_, PyDict>) -> PyResult<LoadGenerator> {
+        let ours = spec.py().get_type::<GeneratorSpec>().call((), Some(spec))?;
+        let spec = ours.cast::<GeneratorSpec>()?.get().clone();
         let connector = OdbcConnector::new(self.0.clone());
-        LoadGenerator::wrap(Box::new(ThreadedLoadGenerator::new(spec.0, connector)))
+        Ok(LoadGenerator::wrap(Box::new(ThreadedLoadGenerator::new(spec, connector))))
     }
 
     /// `shape`: warehouses, profile and seed. `tables`: name, statements before the rows, and the
@@ -83,36 +86,6 @@ impl Target {
     fn connect(&self, py: Python<'_>) -> PyResult<Session> {
         let opened = py.detach(|| self.0.connect()).map_err(session_error)?;
         Ok(Session { target: self.0.clone(), link: Mutex::new(Some(opened)) })
-    }
-}
-
-/// The specification of a load generator, out of the core's: a class of another module.
-struct SpecOf(GeneratorSpec);
-
-impl<'py> FromPyObject<'_, 'py> for SpecOf {
-    type Error = PyErr;
-
-    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let text = |name| -> PyResult<String> { given.getattr(name)?.extract() };
-        Ok(Self(GeneratorSpec {
-            users: given.getattr("users")?.extract()?,
-            first_user: given.getattr("first_user")?.extract()?,
-            all_users: given.getattr("all_users")?.extract()?,
-            warehouses: given.getattr("warehouses")?.extract()?,
-            databases: given.getattr("databases")?.extract()?,
-            profile: text("profile")?.parse().map_err(PyValueError::new_err::<String>)?,
-            home: text("home")?.parse().map_err(PyValueError::new_err::<String>)?,
-            think_times: given.getattr("think_times")?.extract()?,
-            retries: given.getattr("retries")?.extract()?,
-            seed: given.getattr("seed")?.extract()?,
-            stream: given.getattr("stream")?.extract()?,
-            rate_per_s: given.getattr("rate_per_s")?.extract()?,
-            drain_s: given.getattr("drain_s")?.extract()?,
-            connections: given.getattr("connections")?.extract()?,
-            workers: given.getattr("workers")?.extract()?,
-            cores: given.getattr("cores")?.extract()?,
-            ledger: given.getattr("ledger")?.extract()?,
-        }))
     }
 }
 

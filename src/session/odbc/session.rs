@@ -16,16 +16,12 @@ use crate::connection::{Link, Shared, Target};
 
 /// Opens sessions of one database.
 pub struct OdbcConnector {
-    target: Shared,
+    pub(crate) target: Shared,
 }
 
 impl OdbcConnector {
     pub fn new(target: Target) -> Self {
         Self { target: Arc::new(target) }
-    }
-
-    pub fn target(&self) -> &Shared {
-        &self.target
     }
 }
 

@@ -11,6 +11,7 @@ import re
 import shlex
 import time
 from collections.abc import Callable, Iterator
+from inspect import signature
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -78,7 +79,8 @@ class OdbcAddress(ServerAddress):
 
     def load_generator(self, spec: GeneratorSpec, *beside: ServerAddress) -> LoadGenerator:
         assert not beside, "a dialect has one database"
-        return self.target().load_generator(spec)
+        values = {name: getattr(spec, name) for name in signature(GeneratorSpec).parameters}
+        return self.target().load_generator(values)
 
     def loading(self, dataset: Dataset, streams: int, tables: Any) -> Loading:
         assert dataset.shape, "a dialect has no tables of TPROC-H"
