@@ -86,6 +86,9 @@ class RemoteOdbc(ExternalServers[OdbcDatabase, OdbcAddress, OdbcSession, OdbcSer
     def reported(self, session: OdbcSession, address: OdbcAddress) -> dict[str, str]:
         return {setting.name: setting.value for setting in in_force(session)}
 
+    def log_untraced(self, session: OdbcSession, address: OdbcAddress) -> str:
+        return "a driver does not show where the server writes its log"
+
     def locate(self, address: OdbcAddress) -> Whereabouts:
         """Taken for another machine: neither its processes nor its files are to be seen."""
         return Whereabouts(seen="by its own views only")
