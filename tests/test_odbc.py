@@ -205,7 +205,7 @@ def test_a_database_that_is_not_reached_is_an_error_with_what_to_do(
         ("dialect.toml", ("label =", "name ="), "label: Field required"),
         ("dialect.toml", ("[readings]", "[readings"), "Expected"),
         ("dialect.toml", ("checkpoints = [", "cheques = ["), "readings of cheques"),
-        ("tables.sql", ("CREATE TABLE stock", "CREATE TABLE stuck"), "no CREATE TABLE stock"),
+        ("schema.sql", ("CREATE TABLE stock", "CREATE TABLE stuck"), "no CREATE TABLE stock"),
     ],
 )
 def test_a_dialect_that_cannot_be_used_says_why(

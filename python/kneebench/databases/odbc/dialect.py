@@ -1,7 +1,7 @@
 """A dialect: what kneebench must know of a database that it reaches by a driver, as a folder.
 
 - dialect.toml: queries, calls, errors, readings (`Dialect` below; docs/odbc.md)
-- tables.sql: a CREATE TABLE for each of the nine tables, with TPROC-C's columns in our order
+- schema.sql: a CREATE TABLE for each of the nine tables, with TPROC-C's columns in our order
 - keys.sql: keys and indexes, which are made over the rows; it may be empty
 - procedures.sql: the five transactions, a statement each, ended by a line with "/"
 - removal.sql: what drops them
@@ -27,7 +27,7 @@ from kneebench.errors import PlanError
 from kneebench.records import Record
 
 HERE = Path(__file__).parent
-FILE, TABLES, KEYS = "dialect.toml", "tables.sql", "keys.sql"
+FILE, SCHEMA, KEYS = "dialect.toml", "schema.sql", "keys.sql"
 PROCEDURES, REMOVAL, CONDITIONS = "procedures.sql", "removal.sql", "conditions.sql"
 WRITE = "see docs/odbc.md: a database that kneebench does not know"
 METERS = ("log_writes", "checkpoints", "tables", "data_files")
@@ -98,9 +98,9 @@ class Dialect(Record):
     def making(self, table: str) -> str:
         """The statement that makes a table. Raises PlanError where there is none."""
         wanted = re.compile(rf"(?i)CREATE TABLE (\w+\.)?{table}\b")
-        found = [one for one in statements(self.folder / TABLES) if wanted.match(one)]
+        found = [one for one in statements(self.folder / SCHEMA) if wanted.match(one)]
         if not found:
-            raise _unfit(self.folder / TABLES, f"it has no CREATE TABLE {table}")
+            raise _unfit(self.folder / SCHEMA, f"it has no CREATE TABLE {table}")
         return found[0]
 
 
@@ -120,7 +120,7 @@ def dialect_in(folder: Path) -> Dialect:
         raise _unfit(file, seen) from None
     if unknown := sorted(found.readings.keys() - {*METERS}):
         raise _unfit(file, f"readings of {unknown[0]}: the meters are {', '.join(METERS)}")
-    for name in (TABLES, KEYS, PROCEDURES, REMOVAL):
+    for name in (SCHEMA, KEYS, PROCEDURES, REMOVAL):
         if not (folder / name).exists():
             raise _unfit(folder / name, "there is no such file")
     for table in LARGEST_FIRST:
