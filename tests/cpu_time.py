@@ -16,8 +16,9 @@ from typing import NamedTuple
 import psutil
 import pytest
 
-LIMIT_S = 90.0
-"""Of one file in `make test`. The aim is 60 s at rest; a busy machine takes half as much again."""
+LIMIT_S = 120.0
+"""Of one file in `make test`. The aim is 60 s at rest; a host that is throttled takes twice as much:
+the same file took 22 and 48 s of CPU here."""
 SHOWN = 30
 EVERY_S = 0.5
 
