@@ -17,8 +17,8 @@ import psutil
 import pytest
 
 LIMIT_S = 120.0
-"""Of one file in `make test`. The aim is 60 s at rest; a host that is throttled takes twice as much:
-the same file took 22 and 48 s of CPU here."""
+"""Of one file in `make test`. The aim is 60 s at rest; a throttled host takes twice as much: one
+file took 22 and 48 s of CPU here."""
 SHOWN = 30
 EVERY_S = 0.5
 
