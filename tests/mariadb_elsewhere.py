@@ -1,4 +1,4 @@
-"""A MariaDB that somebody else runs, with TLS and passwords."""
+"""A MariaDB that somebody else runs, with TLS and passwords; and one of ours, with a warehouse."""
 
 from __future__ import annotations
 
@@ -20,15 +20,20 @@ from kneebench.databases.engines.mariadb.server_settings import SETTINGS
 from kneebench.databases.innodb.builds import InnodbBuild, server_account
 from kneebench.databases.innodb.image import configure
 from kneebench.databases.innodb.launcher import InnodbFiles, RunningInnodb
+from kneebench.databases.innodb.server import InnodbServer
 from kneebench.databases.innodb.server_address import SOCKET, InnodbAddress
 from kneebench.databases.innodb.server_settings import ProductSettings
 from kneebench.databases.innodb.session import answers, connect
 from kneebench.databases.managed.ownership import home
 from kneebench.databases.managed.runtime import runtime_directory
+from kneebench.databases.several import engine_of
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
+from kneebench.plan.study import Study
+from kneebench.records import Configuration
 from tests.elsewhere import certify
+from tests.loaded import shared_images, unwatched
 
 PASSWORD = "correct:horse@battery"
 INSTALLED = any((place / PROGRAM.name).exists() for place in PLACES)
@@ -170,3 +175,19 @@ def mariadb_elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mari
 def no_mysql_password_around(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("MYSQL_PWD", raising=False)
+
+
+@contextlib.contextmanager
+def restored_mariadb(folder: Path) -> Iterator[InnodbServer]:
+    """A server of ours with one warehouse, restored in a folder."""
+    given = {"engine": "mariadb", "base_image_path": shared_images(), "settings": SMALL_LOG}
+    plan = {
+        "database": given,
+        "workload": {"warehouses": 1},
+        "ladder": {"users": (1, 16)},
+        "storages": {"here": {"path": folder}},
+    }
+    engine = engine_of(Study(Plan.model_validate(plan)).databases, Journal(folder / "journal"))
+    with engine.restored(Configuration(id="here", storage="here"), unwatched) as running:
+        assert isinstance(running, InnodbServer)
+        yield running

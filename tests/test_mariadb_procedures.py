@@ -10,13 +10,8 @@ import pytest
 
 from kneebench.databases.innodb.server import InnodbServer
 from kneebench.databases.innodb.session import InnodbSession, Row, connect
-from kneebench.databases.several import engine_of
-from kneebench.lab.journal import Journal
-from kneebench.plan import Plan
-from kneebench.plan.study import Study
-from kneebench.records import Configuration, Event
-from tests.loaded import shared_images
-from tests.mariadb_elsewhere import SMALL_LOG, WITHOUT_MARIADB
+from tests.loaded import unwatched
+from tests.mariadb_elsewhere import WITHOUT_MARIADB, restored_mariadb
 from tests.procedure_cases import NAMES, REPEATED, after, bad_credit, drawn, middle
 
 pytestmark = [pytest.mark.mariadb, WITHOUT_MARIADB]
@@ -34,24 +29,10 @@ OTHER_SUPPLIER = (
 """An item in the stock of a second warehouse."""
 
 
-def unwatched(event: Event) -> None:
-    """Nobody looks."""
-
-
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InnodbServer]:
     """A server that the tests share; each has customers and items of its own."""
-    folder = tmp_path_factory.mktemp("procedures")
-    given = {"engine": "mariadb", "base_image_path": shared_images(), "settings": SMALL_LOG}
-    plan = {
-        "database": given,
-        "workload": {"warehouses": 1},
-        "ladder": {"users": (1, 16)},
-        "storages": {"here": {"path": folder}},
-    }
-    engine = engine_of(Study(Plan.model_validate(plan)).databases, Journal(folder / "journal"))
-    with engine.restored(Configuration(id="here", storage="here"), unwatched) as running:
-        assert isinstance(running, InnodbServer)
+    with restored_mariadb(tmp_path_factory.mktemp("procedures")) as running:
         yield running
 
 

@@ -18,14 +18,8 @@ from kneebench.databases.engines import db2, oracle
 from kneebench.databases.innodb.server import InnodbServer
 from kneebench.databases.innodb.session import InnodbSession, connect
 from kneebench.databases.odbc.dialect import Dialect, dialect_in
-from kneebench.databases.several import engine_of
-from kneebench.lab.journal import Journal
-from kneebench.plan import Plan
-from kneebench.plan.study import Study
-from kneebench.records import Configuration, Event
 from tests.hsqldb import WITHOUT_HSQLDB, Hsqldb
-from tests.loaded import shared_images
-from tests.mariadb_elsewhere import SMALL_LOG, WITHOUT_MARIADB
+from tests.mariadb_elsewhere import WITHOUT_MARIADB, restored_mariadb
 from tests.procedure_cases import (
     NAMES,
     REPEATED,
@@ -89,18 +83,7 @@ def oracle_session(server: InnodbServer) -> InnodbSession:
 
 @pytest.fixture(scope="module")
 def oracle_mode(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
-    folder = tmp_path_factory.mktemp("bodies")
-    given = {"engine": "mariadb", "base_image_path": shared_images(), "settings": SMALL_LOG}
-    plan = {
-        "database": given,
-        "workload": {"warehouses": 1},
-        "ladder": {"users": (1, 16)},
-        "storages": {"here": {"path": folder}},
-    }
-    engine = engine_of(Study(Plan.model_validate(plan)).databases, Journal(folder / "journal"))
-    configuration = Configuration(id="here", storage="here")
-    with engine.restored(configuration, unwatched) as running:
-        assert isinstance(running, InnodbServer)
+    with restored_mariadb(tmp_path_factory.mktemp("bodies")) as running:
         yield OracleMode(running)
 
 
@@ -120,10 +103,6 @@ def sql_pl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
 def database(request: pytest.FixtureRequest) -> Database:
     found: Database = request.getfixturevalue(request.param)
     return found
-
-
-def unwatched(event: Event) -> None:
-    """Nobody looks."""
 
 
 def order(

@@ -17,6 +17,7 @@ from kneebench.databases.innodb.server_address import InnodbAddress
 from kneebench.databases.innodb.session import CLIENT, InnodbSession
 from kneebench.databases.loading import Step
 from kneebench.databases.schema import MARK, Schema
+from kneebench.databases.sql_files import statements
 from kneebench.databases.tproc_c.adopted import Existing
 from kneebench.databases.tproc_c.conditions import Broken, Condition, checks, conditions_in
 from kneebench.databases.tproc_c.tables import LARGEST_FIRST
@@ -54,20 +55,12 @@ def quoted(name: str) -> str:
     return f"`{name.replace('`', '``')}`"
 
 
-def statements(file: str, end: str = ";") -> list[str]:
-    """The statements of a file, each up to `end`, without its comments.
-
-    >>> len(statements("schema.sql"))
-    9
-    """
-    text = re.sub(r"(?m)^\s*--.*$", "", (HERE / file).read_text())
-    return [statement.strip() for statement in text.split(end) if statement.strip()]
-
-
 def making(table: str) -> list[str]:
     """What makes a table of ours."""
     wanted = re.compile(rf"CREATE TABLE {table}\b")
-    return [f"{one} COMMENT = '{MARK}'" for one in statements("schema.sql") if wanted.match(one)]
+    return [
+        f"{one} COMMENT = '{MARK}'" for one in statements(HERE / "schema.sql") if wanted.match(one)
+    ]
 
 
 def is_whole(session: InnodbSession, database: str) -> bool:
@@ -160,12 +153,12 @@ class InnodbSchema(Schema[InnodbSession]):
 
     def install_routines(self) -> None:
         """The five procedures."""
-        for statement in statements("procedures.sql", PROCEDURES_END):
+        for statement in statements(HERE / "procedures.sql", PROCEDURES_END):
             self.session.run(statement)
 
     @staticmethod
     def routines_removal() -> list[str]:
-        every = statements("procedures.sql", PROCEDURES_END)
+        every = statements(HERE / "procedures.sql", PROCEDURES_END)
         return [statement for statement in every if statement.startswith("DROP PROCEDURE")]
 
     def remove_routines(self, limit_s: float) -> None:

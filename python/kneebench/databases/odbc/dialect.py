@@ -20,6 +20,7 @@ from typing import Literal
 from pydantic import Field, ValidationError
 
 from kneebench.core_errors import CoreErrorClass
+from kneebench.databases.sql_files import statements
 from kneebench.databases.tproc_c.conditions import Condition, conditions_in
 from kneebench.databases.tproc_c.tables import LARGEST_FIRST
 from kneebench.engine_properties import ErrorClass
@@ -130,12 +131,6 @@ def dialect_in(folder: Path) -> Dialect:
 
 def _unfit(file: Path, seen: str) -> PlanError:
     return PlanError(f"cannot read the dialect's {file.name}", seen=seen, do=f"{WRITE} ({file})")
-
-
-def statements(file: Path, end: str = ";") -> list[str]:
-    """The statements of a file, each up to `end` (a pattern), without its comments' lines."""
-    text = re.sub(r"(?m)^\s*--.*\n?", "", file.read_text())
-    return [one.strip() for one in re.split(end, text) if one.strip()]
 
 
 STATES: Mapping[ErrorClass, tuple[str, ...]] = {

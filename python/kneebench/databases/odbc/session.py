@@ -51,7 +51,7 @@ def module() -> ModuleType:
 
 
 class OdbcAddress(ServerAddress):
-    """A database as its driver is told of it, without the password: that is the environment's."""
+    """A database as its driver knows it. The password is not in it: the environment has it."""
 
     protocol: ClassVar[Literal["odbc"]] = "odbc"
     host: str = ""

@@ -23,6 +23,7 @@ from kneebench.databases.engines.postgres.address import CLIENT, connect
 from kneebench.databases.engines.postgres.server_address import PostgresAddress
 from kneebench.databases.loading import Step
 from kneebench.databases.schema import MARK, Schema
+from kneebench.databases.sql_files import statements
 from kneebench.databases.tproc_c.adopted import Existing
 from kneebench.databases.tproc_c.conditions import Broken, Condition, checks, conditions_in
 from kneebench.databases.tproc_c.tables import LARGEST_FIRST
@@ -66,21 +67,11 @@ QUIET = [(level,) for level in ("log", "fatal", "panic")]
 """What log_min_messages says where a server writes no errors into its log."""
 
 
-def statements(file: str) -> list[str]:
-    """The statements of a file that holds no semicolon within one, without its comments.
-
-    >>> len(statements("schema.sql")), len(statements("keys.sql"))
-    (9, 10)
-    """
-    text = re.sub(r"--.*", "", (HERE / file).read_text())
-    return [statement.strip() for statement in text.split(";") if statement.strip()]
-
-
 def making(table: str) -> list[str]:
     """What makes a table of ours, to be run in the transaction that loads it."""
     wanted = re.compile(rf"CREATE TABLE public\.{table}\b")
     return [
-        *(one for one in statements("schema.sql") if wanted.match(one)),
+        *(one for one in statements(HERE / "schema.sql") if wanted.match(one)),
         f"COMMENT ON TABLE public.{table} IS '{MARK}'",
     ]
 
@@ -88,7 +79,7 @@ def making(table: str) -> list[str]:
 def keys_of(table: str) -> list[str]:
     """What makes a table's keys and indexes."""
     wanted = re.compile(rf"\b(?:TABLE|ON) public\.{table}\b")
-    return [one for one in statements("keys.sql") if wanted.search(one)]
+    return [one for one in statements(HERE / "keys.sql") if wanted.search(one)]
 
 
 def may_quiet(connection: Connection) -> bool:

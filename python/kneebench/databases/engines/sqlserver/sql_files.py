@@ -6,18 +6,9 @@ import re
 from pathlib import Path
 
 from kneebench.databases.engines.sqlserver.session import SqlServerSession
+from kneebench.databases.sql_files import statements
 
 HERE = Path(__file__).parent
-
-
-def statements(file: str) -> list[str]:
-    """The statements of a file that holds no semicolon within one, without its comments.
-
-    >>> len(statements("schema.sql")), len(statements("keys.sql"))
-    (9, 10)
-    """
-    text = re.sub(r"--.*", "", (HERE / file).read_text())
-    return [statement.strip() for statement in text.split(";") if statement.strip()]
 
 
 def batches(file: str) -> list[str]:
@@ -32,12 +23,12 @@ def batches(file: str) -> list[str]:
 
 def making(table: str) -> str:
     """What makes a table."""
-    return next(one for one in statements("schema.sql") if _is_about(table, one))
+    return next(one for one in statements(HERE / "schema.sql") if _is_about(table, one))
 
 
 def keys_of(table: str) -> list[str]:
     """What makes a table's keys and indexes, the clustered one first."""
-    return [one for one in statements("keys.sql") if _is_about(table, one)]
+    return [one for one in statements(HERE / "keys.sql") if _is_about(table, one)]
 
 
 def _is_about(table: str, statement: str) -> bool:
