@@ -12,7 +12,7 @@ use kneebench::python::errors::session_error;
 use kneebench::python::load_generator::LoadGenerator;
 use kneebench::python::loading::Loading;
 use kneebench::session::{Error, ErrorClass};
-use odbc_api::{Cursor, DataType, ResultSetMetadata};
+use odbc_api::{Cursor, DataType};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -143,9 +143,7 @@ impl Session {
     }
 }
 
-fn all_rows(
-    mut found: impl Cursor + ResultSetMetadata,
-) -> Result<Vec<Vec<Option<Value>>>, odbc_api::Error> {
+fn all_rows(mut found: impl Cursor) -> Result<Vec<Vec<Option<Value>>>, odbc_api::Error> {
     let columns = 1..=found.num_result_cols()? as u16;
     let kinds = columns.map(|column| found.col_data_type(column)).collect::<Result<Vec<_>, _>>()?;
     let (mut rows, mut text) = (Vec::new(), Vec::new());
