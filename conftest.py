@@ -7,6 +7,11 @@ from collections.abc import Callable
 
 import pytest
 from _pytest.doctest import DoctestItem
+from hypothesis import HealthCheck, settings
+
+# A machine that stands still for a second is no slow strategy.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 # Nothing that is imported and collected is garbage: searching it takes a third of that time.
 gc.disable()

@@ -115,7 +115,7 @@ def cut(
     times: int = 1,
 ) -> list[Counted]:
     """The cuts of a small database on one storage."""
-    (place / "data").mkdir(exist_ok=True)
+    (place / "data").mkdir(parents=True, exist_ok=True)
     plan = {
         "database": {"base_image_path": str(shared_images()), **database},
         "storages": {"here": storage or {"path": str(place / "data")}},
@@ -177,12 +177,13 @@ def test_a_power_cut_loses_orders_only_where_the_drive_ignores_flushes(
     tmp_path: Path, flushes: str
 ) -> None:
     volume = {"drives": [{**DRIVE, "flushes": flushes}]}
-    [counted] = cut(tmp_path, {}, volume, "drive")
+    cuts = (cut(tmp_path / str(n), {}, volume, "drive")[0] for n in range(3))
     if flushes == "obeyed":
+        counted = next(cuts)
         agree(counted)
         assert counted.cut.kept
-    else:
-        assert not counted.cut.kept, "a part of all that was written since the load began is gone"
+    else:  # a part of all that was written is gone, and of few orders it may contain none
+        assert any(not counted.cut.kept for counted in cuts)
 
 
 @WITHOUT_DEBIAN
