@@ -29,13 +29,13 @@ def measured(folder: Path, seed: int, **changed: object) -> kneebench.Results:
 def campaigns(tmp_path_factory: pytest.TempPathFactory) -> dict[int, kneebench.Results]:
     """The same model with three seeds; all three have the same id, in folders of their own."""
     folder = tmp_path_factory.mktemp("apart")
-    return {seed: measured(folder, seed) for seed in (1, 3, 119)}
+    return {seed: measured(folder, seed) for seed in (1, 3, 13)}
 
 
 def test_the_same_storage_does_not_differ_where_its_knee_moved(
     campaigns: dict[int, kneebench.Results],
 ) -> None:
-    one, other = campaigns[1], campaigns[119]
+    one, other = campaigns[1], campaigns[13]
     assert (one.climbs[0].knee_users, other.climbs[0].knee_users) == (18, 12)
     compared = kneebench.compare(one, other)
     _, row = compared.rows

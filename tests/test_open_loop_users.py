@@ -120,7 +120,7 @@ def test_a_rate_near_the_knee_is_measured_again_with_more_users_while_it_waits(
     slow = measured.climbs[0]
     first = [rung for rung in slow.superseded if rung.order.repeat == 1]
     quoted = slow.of("fixed_rate")[0]
-    assert [rung.users for rung in (*first, quoted)] == [20, 40, 64]
+    assert [rung.users for rung in (*first, quoted)] == [16, 32, 64]
     assert measured.folder
     assert load(measured.folder).climbs == measured.climbs
 

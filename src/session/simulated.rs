@@ -111,6 +111,24 @@ impl Database {
         self.log.abandon();
     }
 
+    /// A core works so long for something that nobody waits for.
+    fn occupy_core(&mut self, now_ns: u64, beside_s: f64) {
+        if beside_s > 0.0 {
+            let factor = self.rng.factors(now_ns).cores * SECOND_NS as f64;
+            self.cores.occupy(now_ns, self.rng.exponential_ns(beside_s * factor));
+        }
+    }
+
+    /// The data device writes pages that a transaction changed; nobody waits for that.
+    fn write_pages(&mut self, weight: f64, now_ns: u64) {
+        let pages = self.rng.rounded(weight * self.storage.writes_per_transaction);
+        for _ in 0..pages {
+            let factor = self.rng.factors(now_ns).device * SECOND_NS as f64;
+            let write_ns = self.rng.exponential_ns(self.storage.read_latency_s * factor);
+            self.device.occupy(now_ns, write_ns);
+        }
+    }
+
     /// The reason of the server's end, once it has ended.
     pub fn dead(&self, now_ns: u64) -> Option<String> {
         let Storage { dies_after_s, .. } = self.storage;
@@ -190,6 +208,7 @@ impl Database {
             return Outcome::Failed(Error::lost(message));
         }
         self.done += 1;
+        self.write_pages(self.weights[transaction.kind() as usize], now_ns);
         match plan.outcome {
             PlannedOutcome::Commit => self.ledger.commit(transaction),
             PlannedOutcome::RollBack | PlannedOutcome::Deadlock => {

@@ -4,7 +4,6 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::locks::{Held, RowLocks};
-use super::log::FlushTicket;
 use super::model::SECOND_NS;
 use super::{Database, PlannedOutcome, TransactionPlan};
 use crate::executor::Timeline;
@@ -63,9 +62,14 @@ impl SimulatedSession {
     async fn compute(&self, slice_ns: f64) {
         let arrived_ns = self.timeline.now_ns();
         let end_ns = {
-            let Database { rng, cores, .. } = &mut *self.database.borrow_mut();
+            let Database { rng, cores, storage, .. } = &mut *self.database.borrow_mut();
             let factor = rng.factors(arrived_ns).cores;
-            cores.enter(arrived_ns, rng.exponential_ns(slice_ns * factor))
+            let service_ns = rng.exponential_ns(slice_ns * factor);
+            if rng.chance(storage.affinity) {
+                cores.enter_at(rng.below(cores.servers()), arrived_ns, service_ns)
+            } else {
+                cores.enter(arrived_ns, service_ns)
+            }
         };
         self.timeline.sleep_until(end_ns).await;
         self.database.borrow_mut().cores.leave(arrived_ns, end_ns);
@@ -100,27 +104,54 @@ impl SimulatedSession {
             )
         };
         self.timeline.sleep_until(end_ns).await;
-        self.database.borrow_mut().device.leave(arrived_ns, end_ns);
+        let mut database = self.database.borrow_mut();
+        database.device.leave(arrived_ns, end_ns);
+        let beside_s = database.storage.cpu_beside_read_s;
+        database.occupy_core(end_ns, beside_s);
     }
 
-    /// Wait for the flush that contains this commit. It may grow until it begins: check again at
-    /// its first end.
+    /// Flush the log, or wait for the flush that contains this commit.
     async fn flush(&self) {
-        let ticket = self.join_flush(self.timeline.now_ns());
-        let mut end_ns = ticket.end_ns;
-        while self.timeline.now_ns() < end_ns {
-            self.timeline.sleep_until(end_ns).await;
-            end_ns = self.database.borrow().log.end_of(ticket);
+        let (commit, turn) = self.database.borrow_mut().log.arrive();
+        // the log is never closed
+        let turn = turn.acquire_owned().await.expect("turns stay open");
+        let flush = self.database.borrow().log.begin(commit, self.timeline.now_ns());
+        if let Some(flush) = &flush {
+            self.write_log(flush.commits).await;
+            let now_ns = self.timeline.now_ns();
+            let mut database = self.database.borrow_mut();
+            database.log.end(flush, now_ns);
+            let beside_s = database.storage.cpu_beside_flush_s;
+            database.occupy_core(now_ns, beside_s);
         }
+        drop(turn);
         self.database.borrow_mut().log.leave();
+        let cpu_s = self.database.borrow().storage.cpu_after_flush_s;
+        if flush.is_some() && cpu_s > 0.0 {
+            self.compute(cpu_s * SECOND_NS as f64).await;
+        }
     }
 
-    fn join_flush(&self, now_ns: u64) -> FlushTicket {
-        let Database { rng, log, storage, .. } = &mut *self.database.borrow_mut();
-        let factor = rng.factors(now_ns).log * SECOND_NS as f64;
-        log.join(now_ns, (storage.log_time_per_commit_s * factor) as u64, || {
-            rng.flush_ns(storage.log_latency_s * factor)
-        })
+    /// The drive's time for so many commits, then a core's: the flush ends once its process ran.
+    async fn write_log(&self, commits: u64) {
+        let now_ns = self.timeline.now_ns();
+        let (end_ns, cpu_ns) = {
+            let Database { rng, storage, device, .. } = &mut *self.database.borrow_mut();
+            let factor = rng.factors(now_ns).log * SECOND_NS as f64;
+            let flush_ns = rng.flush_ns(storage.log_latency_s * factor);
+            let commits_ns = commits as f64 * storage.log_time_per_commit_s * factor;
+            let drive_ns = flush_ns + commits_ns as u64;
+            let end_ns = if storage.log_on_data_drive {
+                device.occupy(now_ns, drive_ns)
+            } else {
+                now_ns + drive_ns
+            };
+            (end_ns, storage.cpu_per_flush_s * SECOND_NS as f64)
+        };
+        self.timeline.sleep_until(end_ns).await;
+        if cpu_ns > 0.0 {
+            self.compute(cpu_ns).await;
+        }
     }
 }
 

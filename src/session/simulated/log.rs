@@ -1,109 +1,82 @@
 //! The log: one flush at a time; all commits that arrive during a flush share the next one (group
 //! commit).
 //!
-//! A commit that finds the log idle flushes at once (as a server without a commit delay). The next
-//! flush begins when the current one ends, and each commit that joins makes it a little longer, so
-//! its end is final only once it has begun.
+//! A commit that finds the log idle flushes at once (as a server without a commit delay). The
+//! others wait for their turn; the first one whose turn comes flushes for all that wait by then.
 
-/// A flush; waiting commits refer to it by its number.
-#[derive(Clone, Copy, Default)]
-struct Flush {
-    number: u64,
-    begin_ns: u64,
-    end_ns: u64,
-}
+use std::sync::Arc;
 
-/// The current and the next flush of the log, and the totals so far.
-#[derive(Default)]
+use tokio::sync::Semaphore;
+
+/// Commits and flushes so far, and whose turn it is to flush.
 pub struct Log {
-    current: Flush,
-    next: Option<Flush>,
+    turn: Arc<Semaphore>,
+    arrived: u64,
+    flushed: u64,
     flushes: u64,
     flush_time_ns: u64,
     waiting: u64,
 }
 
-/// A commit's flush. Check `end_ns` again: others may have joined since.
-#[derive(Clone, Copy)]
-pub struct FlushTicket {
-    number: u64,
-    pub end_ns: u64,
+/// A flush that begins: of the commits up to this one, so many.
+pub struct Flush {
+    last: u64,
+    pub commits: u64,
+    began_ns: u64,
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        Self {
+            turn: Arc::new(Semaphore::new(1)),
+            arrived: 0,
+            flushed: 0,
+            flushes: 0,
+            flush_time_ns: 0,
+            waiting: 0,
+        }
+    }
 }
 
 impl Log {
-    /// A commit arrives. A flush that it begins takes `flush_ns()`; each commit adds `commit_ns`.
-    pub fn join(
-        &mut self,
-        now_ns: u64,
-        commit_ns: u64,
-        flush_ns: impl FnOnce() -> u64,
-    ) -> FlushTicket {
-        self.roll(now_ns);
+    /// A commit arrives: its number, and what it waits for.
+    pub fn arrive(&mut self) -> (u64, Arc<Semaphore>) {
+        self.arrived += 1;
         self.waiting += 1;
-        let number = self.current.number + 1;
-        let flush = if now_ns >= self.current.end_ns {
-            self.retire();
-            self.current = Flush { number, begin_ns: now_ns, end_ns: now_ns + flush_ns() };
-            &mut self.current
-        } else {
-            let begin_ns = self.current.end_ns;
-            self.next.get_or_insert_with(|| Flush {
-                number,
-                begin_ns,
-                end_ns: begin_ns + flush_ns(),
-            })
-        };
-        flush.end_ns += commit_ns;
-        FlushTicket { number: flush.number, end_ns: flush.end_ns }
+        (self.arrived, self.turn.clone())
     }
 
-    /// The end of the ticket's flush, as far as is known; in the past once it is over.
-    pub fn end_of(&self, ticket: FlushTicket) -> u64 {
-        let upcoming =
-            self.next.iter().chain([&self.current]).find(|flush| flush.number == ticket.number);
-        upcoming.map_or(0, |flush| flush.end_ns)
+    /// The turn of a commit has come: the flush that it begins, for all that have arrived; None if
+    /// an earlier one contained it.
+    pub fn begin(&self, commit: u64, now_ns: u64) -> Option<Flush> {
+        let (last, commits) = (self.arrived, self.arrived - self.flushed);
+        (commit > self.flushed).then_some(Flush { last, commits, began_ns: now_ns })
     }
 
-    /// A commit that joined is flushed.
+    pub fn end(&mut self, flush: &Flush, now_ns: u64) {
+        self.flushed = flush.last;
+        self.flushes += 1;
+        self.flush_time_ns += now_ns - flush.began_ns;
+    }
+
+    /// A commit that arrived is flushed.
     pub fn leave(&mut self) {
         self.waiting -= 1;
     }
 
-    /// All waiting commits are aborted; their flushes still run.
+    /// All waiting commits are aborted.
     pub fn abandon(&mut self) {
         self.waiting = 0;
     }
 
     /// Flushes that have ended, and the time they took.
-    pub fn flushed(&mut self, now_ns: u64) -> (u64, u64) {
-        self.roll(now_ns);
-        let Flush { number, begin_ns, end_ns } = self.current;
-        let over = number > 0 && end_ns <= now_ns;
-        (
-            self.flushes + u64::from(over),
-            self.flush_time_ns + if over { end_ns - begin_ns } else { 0 },
-        )
+    pub fn flushed(&self) -> (u64, u64) {
+        (self.flushes, self.flush_time_ns)
     }
 
     /// Commits that wait for the log now.
     pub fn waiting(&self) -> u64 {
         self.waiting
-    }
-
-    /// If the current flush has ended and another is due, that one becomes current. If none is due,
-    /// the ended one stays current (and is counted once it is replaced).
-    fn roll(&mut self, now_ns: u64) {
-        while now_ns >= self.current.end_ns {
-            let Some(next) = self.next.take() else { return };
-            self.retire();
-            self.current = next;
-        }
-    }
-
-    /// Count the current flush, except the one before the first.
-    fn retire(&mut self) {
-        self.flushes += u64::from(self.current.number > 0);
-        self.flush_time_ns += self.current.end_ns - self.current.begin_ns;
     }
 }
 
@@ -112,26 +85,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commits_that_arrive_during_a_flush_share_the_next_one() {
+    fn a_flush_contains_all_commits_that_arrived_before_it_began() {
         let mut log = Log::default();
-        let flush = || 100;
-        let [alone, early, late] = [0, 10, 99].map(|now_ns| log.join(now_ns, 0, flush));
-        assert_eq!([alone.end_ns, early.end_ns, late.end_ns], [100, 200, 200]);
-        let after = log.join(100, 0, flush);
-        assert_eq!(after.end_ns, 300);
-        assert_eq!(log.flushed(299), (2, 200));
-        assert_eq!(log.flushed(300), (3, 300));
-        assert_eq!(log.join(1_000, 0, flush).end_ns, 1_100);
-        assert_eq!(log.flushed(5_000), (4, 400));
+        let [alone, early, late] = [(); 3].map(|()| log.arrive().0);
+        let first = Flush { last: alone, commits: 1, began_ns: 0 };
+        log.end(&first, 100);
+        let second = log.begin(early, 100).expect("not flushed yet");
+        let next = log.arrive().0;
+        assert_eq!(second.commits, 2);
+        log.end(&second, 250);
+        assert!(log.begin(late, 250).is_none());
+        assert_eq!(log.begin(next, 250).map(|flush| flush.commits), Some(1));
+        assert_eq!((log.flushed(), log.waiting()), ((2, 250), 4));
     }
 
     #[test]
-    fn every_commit_that_joins_makes_the_flush_longer_for_all() {
+    fn one_commit_flushes_at_a_time() {
         let mut log = Log::default();
-        log.join(0, 5, || 100);
-        let tickets = [1, 2, 3].map(|now_ns| log.join(now_ns, 5, || 100));
-        assert_eq!(tickets.map(|ticket| ticket.end_ns), [210, 215, 220]);
-        assert_eq!(tickets.map(|ticket| log.end_of(ticket)), [220; 3]);
-        assert_eq!(log.waiting(), 4);
+        let turn = log.arrive().1;
+        let _first = turn.clone().try_acquire_owned().expect("nobody flushes");
+        assert!(turn.try_acquire_owned().is_err());
     }
 }

@@ -20,16 +20,27 @@ pub struct Storage {
     #[cfg_attr(feature = "python", pyo3(attribute("cpu_per_transaction")))]
     pub cpu_per_transaction_s: f64,
     pub contention: f64,
+    pub affinity: f64,
     pub reads_per_transaction: f64,
     pub cold_reads_per_transaction: f64,
     pub warm_after: u64,
     #[cfg_attr(feature = "python", pyo3(attribute("read_latency")))]
     pub read_latency_s: f64,
     pub read_channels: usize,
+    pub writes_per_transaction: f64,
+    pub log_on_data_drive: bool,
     #[cfg_attr(feature = "python", pyo3(attribute("log_latency")))]
     pub log_latency_s: f64,
     #[cfg_attr(feature = "python", pyo3(attribute("log_time_per_commit")))]
     pub log_time_per_commit_s: f64,
+    #[cfg_attr(feature = "python", pyo3(attribute("cpu_per_flush")))]
+    pub cpu_per_flush_s: f64,
+    #[cfg_attr(feature = "python", pyo3(attribute("cpu_after_flush")))]
+    pub cpu_after_flush_s: f64,
+    #[cfg_attr(feature = "python", pyo3(attribute("cpu_beside_flush")))]
+    pub cpu_beside_flush_s: f64,
+    #[cfg_attr(feature = "python", pyo3(attribute("cpu_beside_read")))]
+    pub cpu_beside_read_s: f64,
     #[cfg_attr(feature = "python", pyo3(attribute("checkpoint_every")))]
     pub checkpoint_every_s: f64,
     pub noise: f64,
@@ -123,6 +134,11 @@ impl Rng {
         whole as u32 + u32::from(self.chance(mean - whole))
     }
 
+    /// A whole number below `n`.
+    pub fn below(&mut self, n: usize) -> usize {
+        ((self.service.unit() * n as f64) as usize).min(n - 1)
+    }
+
     /// True with this probability; draws nothing if it is 0.
     pub fn chance(&mut self, probability: f64) -> bool {
         probability > 0.0 && self.service.unit() <= probability
@@ -147,13 +163,20 @@ pub mod tests {
             cores: 4,
             cpu_per_transaction_s: 0.002,
             contention: 0.0,
+            affinity: 0.0,
             reads_per_transaction: 2.0,
             cold_reads_per_transaction: 0.0,
             warm_after: 2000,
             read_latency_s: 0.0001,
             read_channels: 16,
+            writes_per_transaction: 0.0,
+            log_on_data_drive: false,
             log_latency_s: 0.0005,
             log_time_per_commit_s: 0.0,
+            cpu_per_flush_s: 0.0,
+            cpu_after_flush_s: 0.0,
+            cpu_beside_flush_s: 0.0,
+            cpu_beside_read_s: 0.0,
             checkpoint_every_s: 30.0,
             noise: 0.0,
             restore_noise: 0.0,

@@ -41,7 +41,7 @@ impl Database {
         let mut readings = Readings::new();
         self.read_cores(now_ns, &mut readings);
         self.read_data_device(now_ns, &mut readings);
-        self.read_log(now_ns, &mut readings);
+        self.read_log(&mut readings);
         self.read_database(&mut readings);
         self.read_waits(now_ns, &mut readings);
         readings
@@ -82,8 +82,8 @@ impl Database {
         );
     }
 
-    fn read_log(&mut self, now_ns: u64, readings: &mut Readings) {
-        let (flushes, flush_time_ns) = self.log.flushed(now_ns);
+    fn read_log(&self, readings: &mut Readings) {
+        let (flushes, flush_time_ns) = self.log.flushed();
         let traffic = self.ledger.traffic;
         let device = [
             ("writes", flushes as f64),

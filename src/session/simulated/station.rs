@@ -56,22 +56,47 @@ impl QueueingStation {
 
     /// Take the next free server for `service_ns`; returns the end of the service.
     pub fn enter(&mut self, now_ns: u64, service_ns: u64) -> u64 {
+        self.enter_at(self.first_free(), now_ns, service_ns)
+    }
+
+    /// The same at this server, also if another is free first.
+    pub fn enter_at(&mut self, server: usize, now_ns: u64, service_ns: u64) -> u64 {
+        let begin_ns = now_ns.max(self.servers[server].free_at_ns);
+        let end_ns = self.reserve(server, begin_ns, service_ns);
+        self.queueing.add(now_ns, begin_ns);
+        self.present.add(now_ns, end_ns);
+        self.inside += 1;
+        self.arrivals_ns = self.arrivals_ns.wrapping_add(now_ns);
+        end_ns
+    }
+
+    /// Work that is no request: it takes the next free server, and no figure but the busy time
+    /// includes it. Returns its end.
+    pub fn occupy(&mut self, now_ns: u64, service_ns: u64) -> u64 {
+        let server = self.first_free();
+        self.reserve(server, now_ns.max(self.servers[server].free_at_ns), service_ns)
+    }
+
+    /// Number of servers.
+    pub fn servers(&self) -> usize {
+        self.servers.len()
+    }
+
+    fn first_free(&self) -> usize {
         let mut first = 0;
         for (index, server) in self.servers.iter().enumerate() {
             if server.free_at_ns < self.servers[first].free_at_ns {
                 first = index;
             }
         }
-        let server = &mut self.servers[first];
-        let begin_ns = now_ns.max(server.free_at_ns);
+        first
+    }
+
+    fn reserve(&mut self, server: usize, begin_ns: u64, service_ns: u64) -> u64 {
+        let server = &mut self.servers[server];
         server.free_at_ns = begin_ns + service_ns;
         server.reserved_ns += service_ns;
-        let end_ns = server.free_at_ns;
-        self.queueing.add(now_ns, begin_ns);
-        self.present.add(now_ns, end_ns);
-        self.inside += 1;
-        self.arrivals_ns = self.arrivals_ns.wrapping_add(now_ns);
-        end_ns
+        server.free_at_ns
     }
 
     /// The request that arrived at `arrived_ns` is done.
@@ -133,6 +158,16 @@ mod tests {
             [10, 4, 9, 14]
         );
         assert_eq!(station.enter(100, 1), 101);
+    }
+
+    #[test]
+    fn work_that_is_no_request_delays_requests_and_is_not_counted() {
+        let mut station = QueueingStation::new(2);
+        assert_eq!([station.occupy(0, 10), station.occupy(0, 30)], [10, 30]);
+        assert_eq!((station.enter(5, 5), station.enter_at(1, 5, 5)), (15, 35));
+        station.leave(5, 15);
+        assert_eq!((station.served(), station.inside()), ((1, 10), 1));
+        assert_eq!(station.busy_ns(20).collect::<Vec<_>>(), [15, 20]);
     }
 
     #[test]

@@ -36,13 +36,15 @@ class Simulated:
     def __init__(self, server: SimulatedServer, storage: SimulatedStorage) -> None:
         self._server, self._storage = server, storage
         self._read_at_s, self._read = -1.0, dict[str, dict[str, float]]()
-        self.settings = _settings(storage)
+        self.settings: Sequence[Setting] = _settings(storage)
         self.measures = frozenset(METERS)
-        self.cores = tuple(range(storage.cores))
+        self.cores: Sequence[int] = tuple(range(storage.cores))
         self.paths: Sequence[Path] = ()
         self.roles: Sequence[Role] = ()
         self.restore_s = 0.0
-        self.notes = ("simulated: a model, not a database; its restore takes no time",)
+        self.notes: Sequence[str] = (
+            "simulated: a model, not a database; its restore takes no time",
+        )
 
     def load_generator(self, spec: GeneratorSpec) -> LoadGenerator:
         """A load generator on the simulated clock, after those before it."""

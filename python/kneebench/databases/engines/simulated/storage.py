@@ -41,6 +41,20 @@ class SimulatedStorage(Part):
     read_channels: Annotated[
         Whole, Field(ge=1, le=65_536, description="Concurrent reads of the data device")
     ] = 16
+    writes_per_transaction: Annotated[
+        Number,
+        Field(
+            ge=0,
+            le=10_000,
+            description=(
+                "Pages written in the background per transaction, each as long as a read and on the"
+                " same channels"
+            ),
+        ),
+    ] = 0.0
+    log_on_data_drive: Annotated[
+        Switch, Field(description="Log flushes use a channel of the data device, too")
+    ] = False
     log_latency: Annotated[Seconds, Field(le=3600, description="Latency of one log flush")] = 0.0005
     noise: Annotated[
         Number, Field(ge=0, le=0.5, description="Relative scatter of service times between seconds")
@@ -60,6 +74,17 @@ class SimulatedStorage(Part):
             ),
         ),
     ] = 0.0
+    affinity: Annotated[
+        Number,
+        Field(
+            ge=0,
+            le=1,
+            description=(
+                "Share of the work that waits for one core, drawn at random, even if another is"
+                " idle"
+            ),
+        ),
+    ] = 0.0
     cold_reads_per_transaction: Annotated[
         Number,
         Field(
@@ -74,6 +99,22 @@ class SimulatedStorage(Part):
     log_time_per_commit: Annotated[
         Seconds, Field(le=3600, description="Time that each commit adds to its flush")
     ] = 0.00001
+    cpu_per_flush: Annotated[
+        Seconds,
+        Field(
+            le=3600,
+            description="CPU time within a log flush: the flush waits for a core, as users do",
+        ),
+    ] = 0.0
+    cpu_after_flush: Annotated[
+        Seconds, Field(le=3600, description="CPU time of each log flush after its end")
+    ] = 0.0
+    cpu_beside_flush: Annotated[
+        Seconds, Field(le=3600, description="CPU time per log flush that no user waits for")
+    ] = 0.0
+    cpu_beside_read: Annotated[
+        Seconds, Field(le=3600, description="CPU time per read that no user waits for")
+    ] = 0.0
     checkpoint_every: Annotated[
         Seconds, Field(le=MONTH_S, description='Time between checkpoints; "0s": none')
     ] = 30.0
