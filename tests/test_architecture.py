@@ -36,6 +36,7 @@ ROOMS = (
     "measurement",
     "ladder",
     "results",
+    "prediction",
     "brief",
 )
 GROUND = (

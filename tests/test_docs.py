@@ -25,6 +25,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 COMMANDS = {
     "hosts",
+    "what-if",
     "run",
     "accept",
     "check",
@@ -82,7 +83,7 @@ def test_every_key_of_the_plan_is_in_its_reference() -> None:
 
 def test_every_command_that_a_page_names_exists() -> None:
     for path in PAGES:
-        named = set(re.findall(r"(?:`|\$ )kneebench ([a-z]+)", path.read_text()))
+        named = set(re.findall(r"(?:`|\$ )kneebench ([a-z][a-z-]*)", path.read_text()))
         assert named <= COMMANDS, path.name
 
 

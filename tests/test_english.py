@@ -351,6 +351,7 @@ BASE_VERBS = [
     "open",
     "pack",
     "place",
+    "predict",
     "prepare",
     "profile",
     "prove",

@@ -24,6 +24,7 @@ from kneebench.commands import (
     packing,
     plans,
     power,
+    predicting,
     profiling,
     running,
     trending,
@@ -110,6 +111,7 @@ app.command("compare")(campaigns.compare)
 app.command("trend")(trending.trend)
 accept = with_options(accepting.accept)
 app.command("accept", cls=CommandWithJUnit, help=accepting.HELP)(accept)
+app.command("what-if", help=predicting.HELP)(predicting.what_if)
 app.command("brief")(campaigns.write_brief)
 app.command("pack")(packing.pack)
 app.command("clean")(measuring.clean)

@@ -1,0 +1,274 @@
+"""The page of `what-if`: predictions from one campaign, with how well the model reproduces it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+from kneebench import units
+from kneebench.analysis.knee import rungs_by_users
+from kneebench.analysis.wording import (
+    capital,
+    ends,
+    number_of_users,
+    percent,
+    plural,
+    stop_reason,
+    times_and_interval,
+)
+from kneebench.brief import chart_theme
+from kneebench.brief.campaigns.campaigns_page import CampaignsPage, flat, present, said
+from kneebench.brief.section import Column, Figure, Row, Section, Table, Tone, columns
+from kneebench.prediction.prediction import Parameter, Prediction, Predictor
+from kneebench.prediction.what_if import WhatIf
+
+NO_CHANGE = 0.005
+"""Ratios closer to 1 than this, with their intervals, are no change."""
+COLUMNS = (
+    Column(title="Predicted", number=False),
+    Column(title="NOPM at the knee"),
+    Column(title="Ratio (95% CI)"),
+    Column(title="Users"),
+    Column(title="Mean latency"),
+    Column(title="P99.9 latency"),
+    Column(title="Stop", number=False),
+    Column(title="Bottleneck", number=False),
+)
+ASSUMED = (
+    "The CPU time of a log write and of a read is assumed to be the same on another drive.",
+    "Checkpoints and other writes of data are not modelled.",
+)
+
+
+class PredictionPage(CampaignsPage):
+    """Predictions for one configuration of a campaign."""
+
+    what = "what-if"
+
+    def __init__(self, of: Predictor, predictions: Sequence[Prediction]) -> None:
+        self.of, self.predictions = of, predictions
+        self.campaigns = (of.results,)
+
+    @property
+    def title(self) -> str:
+        return self.labelled(f"Predicted: {finding(self.predictions[0], self._name)}")
+
+    @property
+    def tone(self) -> Tone:
+        return "doubt"
+
+    @property
+    def subtitle(self) -> str:
+        fit = self.of.fit
+        return (
+            f"From {self.of.results.campaign.id}, {self._name}. The model misses what it was not"
+            f" fitted to by {percent(fit.median_error)} (median; worst {percent(fit.worst_error)})"
+        )
+
+    @property
+    def _name(self) -> str:
+        return self.of.climb.configuration.name
+
+    @property
+    def figures(self) -> list[dict[str, Any]]:
+        """A row for each prediction."""
+        return [
+            {
+                "predicted": one.what_if.words,
+                **flat("ratio", one.ratio),
+                **flat("nopm", one.nopm),
+                "at_least": one.at_least,
+                "users": one.users,
+                "latency_s": one.latency_s,
+                "p999_s": one.p999_s,
+                "stopped_by": one.stopped_by,
+                "bottleneck": one.resource,
+            }
+            for one in self.predictions
+        ]
+
+    def document(self) -> dict[str, Any]:
+        fit = self.of.fit
+        return {
+            "derived": self.derived,
+            "predicted": True,
+            "campaign": self.of.results.campaign.id,
+            "configuration": self.of.climb.id,
+            "median_error": fit.median_error,
+            "worst_error": fit.worst_error,
+            "held_out": [
+                {
+                    "users": one.measured.users,
+                    "measured_per_s": one.measured.throughput_per_s,
+                    "predicted_per_s": one.predicted_per_s,
+                }
+                for one in fit.held_out
+            ],
+            "parameters": [one.model_dump(mode="json") for one in self.of.parameters],
+            "predictions": [one.model_dump(mode="json") for one in self.predictions],
+        }
+
+    @cached_property
+    def told(self) -> tuple[Section, ...]:
+        return present(
+            said("caveats", "Caveats", self._caveats(), caveats=True),
+            self._predicted(),
+            self._held_out(),
+            self._parameters(),
+            said("assumed", "What is assumed", ASSUMED),
+        )
+
+    @cached_property
+    def sections(self) -> tuple[Section, ...]:
+        """The same with the predicted curves."""
+        caveats, *rest = self.told
+        with chart_theme.without_validation():
+            drawn = Section(name="curve", title="Predicted climbs", figures=(self._figure(),))
+        return (caveats, drawn, *rest)
+
+    def _caveats(self) -> Iterator[str]:
+        yield "These figures are predictions of a model: nothing was measured."
+        for one in self.predictions:
+            if one.at_least:
+                yield (
+                    f"{capital(one.what_if.words)}: {one.limited_by} limits the prediction, and"
+                    " limited nothing that was measured. Read the ratio as its low end at least."
+                )
+        yield from self._faster()
+
+    def _faster(self) -> Iterator[str]:
+        """Storages of the campaign that did more than is predicted for a faster log."""
+        asked = [one for one in self.predictions if one.what_if.log_write_s is not None]
+        for name, ratio, flush_s in self.of.others:
+            if any(one.ratio.high < ratio.value for one in asked):
+                yield (
+                    f"{capital(name)}, with log writes of {units.time(flush_s)}, did"
+                    f" {units.times(ratio.value)} {self._name}, measured: it also saves CPU time"
+                    " that a drive costs."
+                )
+
+    def _predicted(self) -> Section:
+        rows = tuple(map(_row, self.predictions))
+        return Section(
+            name="predicted",
+            title="Predicted",
+            tables=(Table(columns=COLUMNS, rows=rows),),
+        )
+
+    def _held_out(self) -> Section:
+        rows = tuple(
+            Row(
+                cells=(
+                    str(one.measured.users),
+                    units.count(one.measured.throughput_per_s),
+                    units.count(one.predicted_per_s),
+                    percent(one.error, signed=True),
+                )
+            )
+            for one in self.of.fit.held_out
+        )
+        sentence = (
+            f"Each of {plural(len(rows), 'number')} of users was left out in turn and predicted by"
+            " the model of the others."
+        )
+        heads = columns(">Users", ">Measured, transactions/s", ">Predicted", ">Error")
+        table = Table(columns=heads, rows=rows, narrow=True)
+        return Section(name="held-out", title="Check", sentences=(sentence,), tables=(table,))
+
+    def _parameters(self) -> Section:
+        rows = tuple(map(_parameter, self.of.parameters))
+        heads = columns("Parameter", ">Value", ">95% CI", "Identified by")
+        return Section(
+            name="parameters", title="The model", tables=(Table(columns=heads, rows=rows),)
+        )
+
+    def _figure(self) -> Figure:
+        rows = [*self._measured_points(), *self._points()]
+        names = list(dict.fromkeys(row["name"] for row in rows))
+        return Figure(
+            name="predicted-curve",
+            number="Fig. 1",
+            title="Predicted climbs beside the measured one",
+            caption="Lines are predicted. Points are the search rungs that were measured.",
+            alt="NOPM by users: measured points and predicted lines.",
+            spec=_spec(rows, names),
+        )
+
+    def _measured_points(self) -> Iterator[dict[str, Any]]:
+        name = f"{self._name}, measured"
+        for rung in rungs_by_users(self.of.climb):
+            yield {"name": name, "users": rung.users, "nopm": rung.tally.nopm, "measured": True}
+
+    def _points(self) -> Iterator[dict[str, Any]]:
+        same = (f"{self._name}, model", self.of.predict(WhatIf()))
+        for name, one in (same, *((one.what_if.words, one) for one in self.predictions)):
+            for point in one.points:
+                yield {"name": name, "users": point.users, "nopm": point.nopm, "measured": False}
+
+
+def finding(one: Prediction, name: str) -> str:
+    """What a prediction says, in a title.
+
+    It never has a number without its interval.
+    """
+    value, sure = times_and_interval(one.ratio)
+    interval = sure.split(",")[0]
+    if unchanged(one):
+        return f"{one.what_if.words} would not change {name}'s NOPM"
+    if one.ratio.low <= 1 <= one.ratio.high:
+        return f"no difference shown for {one.what_if.words} vs. {name} ({value}, {interval})"
+    if one.at_least and one.ratio.value > 1:
+        least = units.times(one.ratio.low)
+        return f"{one.what_if.words} would give at least {least} {name}'s NOPM"
+    return f"{one.what_if.words} would give {value} {name}'s NOPM ({interval})"
+
+
+def unchanged(one: Prediction) -> bool:
+    """Whether neither the ratio nor its interval leaves 1."""
+    return max(abs(one.ratio.low - 1), abs(one.ratio.high - 1)) < NO_CHANGE
+
+
+def _row(one: Prediction) -> Row:
+    value, sure = times_and_interval(one.ratio)
+    ratio = "no change" if unchanged(one) else f"{value} ({sure.split(',')[0]})"
+    if one.at_least:
+        ratio = f"at least {units.times(one.ratio.low)}"
+    cells = (
+        one.what_if.words,
+        units.significant(one.nopm.value),
+        ratio,
+        number_of_users(one.users).split()[0],
+        units.time(one.latency_s),
+        units.time(one.p999_s),
+        stop_reason(one.stopped_by),
+        one.limited_by or "none stands out",
+    )
+    return Row(cells=cells)
+
+
+def _parameter(one: Parameter) -> Row:
+    def shown(value: float) -> str:
+        if one.unit == "s":
+            return units.time(value)
+        return percent(value) if one.unit == "share" else units.significant(value)
+
+    interval = ends(one.estimate, shown)
+    return Row(cells=(one.name, shown(one.estimate.value), interval, one.identified_by))
+
+
+def _spec(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> dict[str, Any]:
+    import altair as alt
+
+    colours = [chart_theme.colour(n) for n in range(len(names))]
+    colour = chart_theme.colour_by_name(list(names), colours, chart_theme.legend(list(names)))
+    drawn = chart_theme.chart(list(rows)).encode(
+        x=alt.X("users:Q", title="Users", scale=alt.Scale(type="log")),
+        y=alt.Y("nopm:Q", title="NOPM"),
+        color=colour,
+    )
+    points = drawn.transform_filter("datum.measured").mark_point(filled=True, size=50)
+    lines = drawn.transform_filter("!datum.measured").mark_line(strokeDash=[6, 3])
+    return chart_theme.specification(
+        alt.layer(lines, points, width=chart_theme.WIDTH, height=chart_theme.HEIGHT)
+    )

@@ -1,0 +1,3 @@
+"""Predictions: a queueing model is fitted to a finished campaign and run with another drive, memory
+or number of cores.
+"""

@@ -1,0 +1,99 @@
+"""What is asked: another drive, memory or number of cores, and the model with that change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kneebench.databases.engines.simulated.storage import SimulatedStorage
+from kneebench.errors import PlanError
+from kneebench.prediction.fit import HARDLY
+from kneebench.prediction.misses import MissCurve
+from kneebench.records import Record
+from kneebench.units import size, time
+
+MOST_CORES = 2
+"""Factor of the cores that were measured, either way, beyond which nothing is predicted."""
+
+
+class WhatIf(Record):
+    """What differs from the configuration that was measured; None: nothing."""
+
+    log_write_s: float | None = None
+    """Time of a log write with its flush, for one user."""
+    read_s: float | None = None
+    """Time of a read at queue depth 1."""
+    reads_at_once: int | None = None
+    """Reads that the drive serves at the same time."""
+    memory_bytes: int | None = None
+    """Memory of the database."""
+    cores: int | None = None
+    """Cores of the configuration."""
+
+    @property
+    def words(self) -> str:
+        """What differs, for people.
+
+        >>> WhatIf(log_write_s=40e-6, cores=8).words
+        'log writes of 40 µs, 8 cores'
+        """
+        parts = (
+            self.log_write_s is not None and f"log writes of {time(self.log_write_s)}",
+            self.read_s is not None and f"reads of {time(self.read_s)}",
+            self.memory_bytes is not None and f"{size(self.memory_bytes)} of memory",
+            self.cores is not None and f"{self.cores} cores",
+        )
+        return ", ".join(part for part in parts if part)
+
+
+def changed(
+    model: SimulatedStorage, change: WhatIf, misses: MissCurve, memory_bytes: int | None
+) -> SimulatedStorage:
+    """The model with a change; `memory_bytes`: what the configuration had. Raises PlanError for a
+    change that is too far from what was measured.
+    """
+    update: dict[str, object] = {}
+    if change.cores is not None:
+        update |= _cores(model, change.cores)
+    if change.memory_bytes is not None:
+        update |= _memory(model, change.memory_bytes, misses, memory_bytes)
+    if change.log_write_s is not None:
+        update |= log_write(model, change.log_write_s)
+    if change.read_s is not None:
+        update["read_latency"] = change.read_s
+    if change.reads_at_once is not None:
+        update["read_channels"] = change.reads_at_once
+    return model.model_copy(update=update)
+
+
+def log_write(model: SimulatedStorage, log_write_s: float) -> Mapping[str, float]:
+    """The parts of a log write of so long. Its CPU time stays, but is no longer than it takes.
+
+    >>> flush = SimulatedStorage(log_latency=1e-4, cpu_per_flush=5e-5)
+    >>> log_write(flush, 2e-4)
+    {'log_latency': 0.00015, 'cpu_per_flush': 5e-05}
+    >>> log_write(flush, 2e-5)
+    {'log_latency': 0.0, 'cpu_per_flush': 2e-05}
+    """
+    cpu_s = min(model.cpu_per_flush, log_write_s)
+    return {"log_latency": round(log_write_s - cpu_s, 9), "cpu_per_flush": cpu_s}
+
+
+def _cores(model: SimulatedStorage, cores: int) -> Mapping[str, object]:
+    if not model.cores / MOST_CORES <= cores <= model.cores * MOST_CORES:
+        least, most = max(1, -(-model.cores // MOST_CORES)), model.cores * MOST_CORES
+        raise PlanError(
+            f"cannot predict {cores} cores",
+            seen=f"{model.cores} cores were measured",
+            do=f"use {least} to {most}, or measure a campaign with more",
+        )
+    return {"cores": cores}
+
+
+def _memory(
+    model: SimulatedStorage, wanted: int, misses: MissCurve, had: int | None
+) -> Mapping[str, object]:
+    more = had is None or wanted >= had
+    if not model.reads_per_transaction and more:
+        return {}
+    reads = misses.at(wanted)
+    return {"reads_per_transaction": reads if reads > HARDLY else 0.0}

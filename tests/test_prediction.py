@@ -1,0 +1,235 @@
+"""Predictions: known parameters come back, wrong models are noticed, and what the command says."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from kneebench import Results
+from kneebench.analysis.knee import knee
+from kneebench.cli import app
+from kneebench.databases.engines.simulated.storage import SimulatedStorage
+from kneebench.errors import InvalidMeasurement, PlanError
+from kneebench.measurement.profile import Profile, ProfileRow, Traffic
+from kneebench.prediction import model
+from kneebench.prediction.ledger import FILE, kept
+from kneebench.prediction.misses import MissCurve
+from kneebench.prediction.prediction import PARAMETERS, Predictor
+from kneebench.prediction.profiled_drive import figures_of
+from kneebench.prediction.what_if import WhatIf, log_write
+from kneebench.records import Climb
+from tests.simulated_truths import LADDER, measured, plan_of, truth
+
+SLOW = truth(7, cores=2, reads_per_transaction=0.0, log_latency=3e-3, cpu_per_flush=1e-4)
+SMALL: dict[str, Any] = {
+    "workload": {"warehouses": 6},
+    "ladder": {**LADDER, "users": [1, 32], "step": 2},
+}
+
+
+def faster(of: SimulatedStorage, log_write_s: float) -> SimulatedStorage:
+    return of.model_copy(update=log_write(of, log_write_s))
+
+
+@pytest.fixture(scope="module")
+def campaigns(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with one finished campaign of a slow drive, of few warehouses."""
+    folder = tmp_path_factory.mktemp("campaigns")
+    measured(plan_of({"slow": SLOW}, name="first", **SMALL), folder)
+    return folder
+
+
+def loaded(campaigns: Path) -> tuple[Results, Climb]:
+    from kneebench import load
+
+    results = load(min(campaigns.glob("2*")))
+    return results, results.climbs[0]
+
+
+@pytest.fixture(scope="module")
+def predictor(campaigns: Path) -> Predictor:
+    return Predictor(*loaded(campaigns))
+
+
+def what_if(campaigns: Path, *words: str) -> tuple[int, str]:
+    done = CliRunner().invoke(app, ["what-if", *words, "--in", str(campaigns)])
+    return done.exit_code, done.output
+
+
+# --- the model ------------------------------------------------------------------------------------
+
+
+def tried(seed: int, folder: Path) -> tuple[Counter[str], Counter[str], float]:
+    """(parameters that came back within their intervals, all of them, error of the prediction in
+    half-widths of its interval) of one random truth and a random other drive.
+    """
+    one, draw = truth(seed), random.Random(seed + 1000)
+    log_write_s = (one.log_latency + one.cpu_per_flush) * draw.choice((0.2, 0.5, 2, 3))
+    read_s = one.read_latency * draw.choice((0.25, 0.5, 2))
+    other = faster(one, log_write_s).model_copy(update={"read_latency": read_s})
+    results = measured(plan_of({"one": one, "other": other}), folder)
+    base, real = (knee(climb) for climb in results.climbs)
+    assert base and real
+    found = Predictor(results, results.climbs[0])
+    keys = {name: key for key, (name, *_) in PARAMETERS.items()}
+    back, every = Counter[str](), Counter[str]()
+    for parameter in found.parameters:
+        key, interval = keys[parameter.name], parameter.estimate
+        every[key] += 1
+        back[key] += interval.low <= getattr(one, key) + 1e-12 <= interval.high + 2e-12
+    asked = WhatIf(log_write_s=log_write_s, read_s=read_s if one.reads_per_transaction else None)
+    ratio = found.predict(asked).ratio
+    true = real.nopm.value / base.nopm.value
+    side = ratio.high if true > ratio.value else ratio.low
+    return back, every, (true - ratio.value) / (side - ratio.value or 1)
+
+
+def test_parameters_and_predictions_come_back_within_their_intervals(tmp_path: Path) -> None:
+    back, every, off = tried(2, tmp_path)
+    assert sum(back.values()) >= sum(every.values()) - 1, (back, every)
+    assert off <= 1
+
+
+@pytest.mark.long
+def test_a_hundred_truths_come_back_as_often_as_their_intervals_say(tmp_path: Path) -> None:
+    back, every, held = Counter[str](), Counter[str](), 0
+    for seed in range(100):
+        some, of, off = tried(seed, tmp_path / str(seed))
+        back, every, held = back + some, every + of, held + (off <= 1)
+    assert sum(back.values()) / sum(every.values()) >= 0.93, (back, every)
+    assert held >= 93
+
+
+def test_a_model_without_row_locks_misses_a_database_that_has_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two warehouses: users wait for each other's flushes."""
+    few = {**SMALL, "workload": {"warehouses": 2}}
+    results = measured(plan_of({"slow": SLOW}, **few), tmp_path)
+    assert Predictor(results, results.climbs[0]).fit.median_error < 0.05
+    monkeypatch.setitem(model.QUIET, "row_locks", False)
+    with pytest.raises(InvalidMeasurement, match="misses the campaign's own rungs by"):
+        Predictor(results, results.climbs[0])
+
+
+def test_what_changes_nothing_is_exactly_one_and_a_faster_log_is_more(
+    predictor: Predictor,
+) -> None:
+    same = predictor.predict(WhatIf(memory_bytes=2**40)).ratio
+    assert (same.low, same.value, same.high) == (1, 1, 1)
+    fast, slow = (predictor.predict(WhatIf(log_write_s=s)) for s in (1e-4, 1e-2))
+    assert slow.ratio.high < 1 < fast.ratio.low
+    assert fast.resource == "cpu" and fast.at_least, "no configuration was limited by its cores"
+    assert [point.users for point in fast.points] == sorted(point.users for point in fast.points)
+
+
+def test_too_far_from_what_was_measured_nothing_is_predicted(predictor: Predictor) -> None:
+    with pytest.raises(PlanError, match="2 cores were measured; use 1 to 4"):
+        predictor.predict(WhatIf(cores=16))
+    curve = MissCurve(((2**30, 4.0), (2**31, 2.0)))
+    with pytest.raises(PlanError, match="1 GiB to 2 GiB were measured"):
+        curve.at(2**33)
+    with pytest.raises(PlanError, match="one size of memory"):
+        MissCurve(curve.points[:1]).at(2**30)
+
+
+def test_misses_follow_a_line_or_its_square_whichever_is_nearer() -> None:
+    def reads(memory: int) -> float:
+        return 8 * max(0.0, 1 - memory / 1000) ** 2
+
+    curve = MissCurve(tuple((memory, reads(memory)) for memory in (200, 400, 600)))
+    assert curve.at(500) == pytest.approx(reads(500))
+    assert curve.at(900) == pytest.approx(reads(900))
+
+
+def test_a_profile_gives_the_drives_figures() -> None:
+    rows = [
+        _row("randread", depth=1, iops=10_000, mean_s=1e-4),
+        _row("randread", depth=32, iops=160_000, mean_s=2e-4),
+        _row("write", depth=1, iops=9_000, mean_s=1e-5, sync_s=4e-5),
+    ]
+    profile = profile_of(rows)
+    expected = {"log_write_s": pytest.approx(5e-5), "read_s": 1e-4, "reads_at_once": 16}
+    assert figures_of(profile) == expected
+    with pytest.raises(PlanError, match="no log writes"):
+        figures_of(profile_of(rows[:2]))
+
+
+def profile_of(rows: list[ProfileRow]) -> Profile:
+    fields: dict[str, Any] = {"rows": tuple(rows)}
+    return Profile.model_construct(**fields)
+
+
+def _row(pattern: str, depth: int, iops: float, mean_s: float, sync_s: float = 0) -> ProfileRow:
+    traffic = Traffic(iops=iops, bytes_per_s=8192 * iops, n=1000, mean_s=mean_s)
+    side = "write" if sync_s else "read"
+    sync = traffic.model_copy(update={"mean_s": sync_s}) if sync_s else None
+    fields: dict[str, Any] = {"pattern": pattern, "depth": depth, side: traffic, "sync": sync}
+    return ProfileRow(name=pattern, group="", block_bytes=8192, **fields)
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+
+def test_the_command_predicts_saves_and_scores(campaigns: Path, tmp_path: Path) -> None:
+    asked = ("first", "--log-write", "500us", "--save", "fast", "--json")
+    code, said = what_if(campaigns, *asked, "--page", str(tmp_path / "page.html"))
+    assert code == 0, said
+    found = json.loads(said[said.index("{") :])
+    assert found["predicted"] and found["median_error"] < 0.15
+    [one] = found["predictions"]
+    assert one["what_if"]["log_write_s"] == 5e-4
+    assert one["ratio"]["low"] < one["ratio"]["value"] < one["ratio"]["high"]
+    page = (tmp_path / "page.html").read_text()
+    assert "Predicted: log writes of 500 µs" in page
+    assert "nothing was measured" in page
+    [saved] = kept(campaigns)
+    assert (saved.storage, saved.configuration) == ("fast", "slow")
+    code, said = what_if(campaigns, "--score")
+    assert (code, "measured fast since" in said) == (2, True)
+    measured(plan_of({"fast": faster(SLOW, 5e-4)}, name="later", **SMALL), campaigns)
+    code, said = what_if(campaigns, "--score", "--json")
+    assert code == 0, said
+    score = json.loads(said)
+    assert (score["held"], score["scored"]) == (1, 1)
+    assert score["median_error"] < 0.1
+    assert score["predictions"][0]["storage"] == "fast"
+    assert what_if(campaigns, "--score")[1].startswith("Simulated. Predictions: 1 of 1 interval")
+    (campaigns / FILE).write_text("[{}]")
+    assert "it has no predictions" in what_if(campaigns, "--score")[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "no campaign is named"),
+        (("first",), "nothing would change"),
+        (("first", "--log-write", "fast"), "--log-write: a time is a number and a unit"),
+        (("first", "--log-write", "0s"), "0s is not above 0"),
+        (("first", "--cores", "two"), "'two' is no number of cores"),
+        (("first", "--log-write", "1ms,2ms", "--save", "a"), "1 names for 2 predictions"),
+        (("first", "--log-write", "1ms", "--from", "tape"), "has no 'tape'; use one of: slow"),
+        (("first", "--drive", "no.json"), "cannot read no.json"),
+        (("first", "--drive", "x.json", "--read", "1ms"), "give the drive once"),
+    ],
+)
+def test_what_is_wrong_with_a_question_is_said(
+    campaigns: Path, words: tuple[str, ...], said: str
+) -> None:
+    code, output = what_if(campaigns, *words)
+    assert code == 2
+    assert said in output
+
+
+def test_a_fixed_load_is_no_climb_to_fit(tmp_path: Path) -> None:
+    fixed = {**LADDER, "users": 8, "repeats": 2}
+    del fixed["step"]
+    results = measured(plan_of({"slow": SLOW}, ladder=fixed), tmp_path)
+    with pytest.raises(PlanError, match="its load is fixed"):
+        Predictor(results, results.climbs[0])
