@@ -4,12 +4,19 @@ a climb, with the noise that the simulated engine has from second to second.
 
 from __future__ import annotations
 
+import argparse
 import random
+import tempfile
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from kneebench import Plan, Results, run
+from kneebench.analysis.knee import knee
 from kneebench.databases.engines.simulated.storage import SimulatedStorage
+from kneebench.prediction.prediction import PARAMETERS, Predictor
+from kneebench.prediction.what_if import WhatIf, log_write
 
 LADDER: dict[str, Any] = {
     "users": [1, 128],
@@ -65,3 +72,59 @@ def plan_of(drives: dict[str, SimulatedStorage], **changes: object) -> Plan:
 def measured(plan: Plan, folder: Path) -> Results:
     """Its results."""
     return run(plan, folder=folder, fresh=True, progress=False)
+
+
+def faster(of: SimulatedStorage, log_write_s: float) -> SimulatedStorage:
+    """The same on a drive whose log writes take so long."""
+    return of.model_copy(update=log_write(of, log_write_s))
+
+
+class CountedTruths(NamedTuple):
+    """Of random truths: how often each parameter came back within its interval, out of how many,
+    and how many predictions held theirs.
+    """
+
+    back: Counter[str]
+    every: Counter[str]
+    held: int
+
+
+def counted(seeds: Iterable[int], folder: Path) -> CountedTruths:
+    """Random truths, each with a random other drive, fitted and predicted."""
+    back, every, held = Counter[str](), Counter[str](), 0
+    for seed in seeds:
+        one = tried(seed, folder / str(seed))
+        back, every, held = back + one.back, every + one.every, held + one.held
+    return CountedTruths(back, every, held)
+
+
+def tried(seed: int, folder: Path) -> CountedTruths:
+    """One truth: its own climb, and what the other drive really does."""
+    one, draw = truth(seed), random.Random(seed + 1000)
+    log_write_s = (one.log_latency + one.cpu_per_flush) * draw.choice((0.2, 0.5, 2, 3))
+    read_s = one.read_latency * draw.choice((0.25, 0.5, 2))
+    other = faster(one, log_write_s).model_copy(update={"read_latency": read_s})
+    results = measured(plan_of({"one": one, "other": other}), folder)
+    base, real = (knee(climb) for climb in results.climbs)
+    assert base and real
+    found = Predictor(results, results.climbs[0])
+    keys = {name: key for key, (name, *_) in PARAMETERS.items()}
+    within = {
+        keys[each.name]: each.estimate.low
+        <= getattr(one, keys[each.name]) + 1e-12
+        <= each.estimate.high + 2e-12
+        for each in found.parameters
+    }
+    reads = read_s if one.reads_per_transaction else None
+    ratio = found.predict(WhatIf(log_write_s=log_write_s, read_s=reads)).ratio
+    held = ratio.low <= real.nopm.value / base.nopm.value <= ratio.high
+    back = Counter(key for key, came in within.items() if came)
+    return CountedTruths(back, Counter(within.keys()), int(held))
+
+
+if __name__ == "__main__":
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--count", type=int, default=100)
+    number = options.parse_args().count
+    with tempfile.TemporaryDirectory() as place:
+        print(counted(range(number), Path(place)))
