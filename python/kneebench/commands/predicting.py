@@ -25,7 +25,7 @@ First each number of users is left out in turn and predicted by the model of the
 a median error of 15% nothing is predicted. Several values of an option, separated by commas,
 are predicted one by one.
 
-Not modelled: checkpoints and other writes of data, think times, several databases on one
+Not modelled: checkpoints, limits of writes alone, think times, several databases on one
 server, TPROC-H.
 
 \b

@@ -37,7 +37,7 @@ COLUMNS = (
 )
 ASSUMED = (
     "The CPU time of a log write and of a read is assumed to be the same on another drive.",
-    "Checkpoints and other writes of data are not modelled.",
+    "Checkpoints and limits of writes alone are not modelled.",
 )
 
 
