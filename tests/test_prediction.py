@@ -18,9 +18,9 @@ from kneebench.prediction.ledger import FILE, kept
 from kneebench.prediction.misses import MissCurve
 from kneebench.prediction.prediction import Predictor
 from kneebench.prediction.profiled_drive import figures_of
-from kneebench.prediction.what_if import WhatIf
+from kneebench.prediction.what_if import WhatIf, changed
 from kneebench.records import Climb
-from tests.simulated_truths import LADDER, counted, faster, measured, plan_of, truth
+from tests.random_truths import LADDER, counted, faster, measured, plan_of, truth
 
 SLOW = truth(7, cores=2, reads_per_transaction=0.0, log_latency=3e-3, cpu_per_flush=1e-4)
 SMALL: dict[str, Any] = {
@@ -65,7 +65,7 @@ def test_parameters_and_predictions_come_back_within_their_intervals(tmp_path: P
 
 @pytest.mark.long
 def test_truths_come_back_as_often_as_their_intervals_say(tmp_path: Path) -> None:
-    """`python -m tests.simulated_truths --count 100` tries more."""
+    """`python -m tests.random_truths --count 100` tries more."""
     found = counted(range(10), tmp_path)
     assert sum(found.back.values()) >= 0.93 * sum(found.every.values()), found
     assert found.held >= 9, found
@@ -102,6 +102,14 @@ def test_too_far_from_what_was_measured_nothing_is_predicted(predictor: Predicto
         curve.at(2**33)
     with pytest.raises(PlanError, match="one size of memory"):
         MissCurve(curve.points[:1]).at(2**30)
+
+
+def test_the_memory_that_was_measured_changes_nothing_and_half_the_misses_halve_the_reads() -> None:
+    """Also where a transaction waits for some of its reads only."""
+    curve = MissCurve(((100, 4.0), (200, 2.0), (300, 0.0)))
+    waited = SLOW.model_copy(update={"reads_per_transaction": 3.0})
+    assert changed(waited, WhatIf(memory_bytes=100), curve, 100) == waited
+    assert changed(waited, WhatIf(memory_bytes=200), curve, 100).reads_per_transaction == 1.5
 
 
 def test_misses_follow_a_line_or_its_square_whichever_is_nearer() -> None:

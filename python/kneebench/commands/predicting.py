@@ -37,6 +37,8 @@ Examples:
   kneebench what-if --score
 """
 
+MOST_BYTES = 64 * 2**20
+"""Of a profile, with fio's own documents."""
 LogWrite = Annotated[
     str | None,
     typer.Option(
@@ -243,7 +245,7 @@ def _values(option: str, text: str | None, read: Callable[[str], float]) -> list
     from kneebench.errors import PlanError
 
     found = []
-    for part in (text or "").split(",") if text is not None else ():
+    for part in [] if text is None else text.split(","):
         try:
             value = read(part.strip())
         except ValueError as error:
@@ -267,10 +269,11 @@ def _drive(file: Path) -> dict[str, float]:
     from kneebench.errors import PlanError
     from kneebench.measurement.profile import Profile
     from kneebench.prediction.profiled_drive import figures_of
+    from kneebench.regular_file import named_content
 
     do = f"write one on that drive: kneebench profile --out {file.name}"
     try:
-        profile = Profile.model_validate_json(file.read_bytes())
+        profile = Profile.model_validate_json(named_content(file, MOST_BYTES, do))
     except OSError as error:
         raise PlanError(f"cannot read {file}", seen=error.strerror or "", do=do) from error
     except ValidationError as error:

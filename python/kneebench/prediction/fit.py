@@ -28,7 +28,7 @@ LOW = 2
 """So many of the fewest users tell the time of a flush: cores are then rarely waited for."""
 ROUNDS = 3
 TINY = 1e-12
-"""Mean square of relative errors that no measurement reaches."""
+"""Least divisor: of a rung without reads or flushes."""
 
 
 class Cpu(NamedTuple):

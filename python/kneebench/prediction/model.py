@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from kneebench._core import GeneratorSpec
 from kneebench.databases.engines.simulated.engine import simulated_server
 from kneebench.databases.engines.simulated.storage import SimulatedStorage
 from kneebench.plan.workload import Workload
 from kneebench.prediction.observed import Observed
+from kneebench.records import Order
+from kneebench.workload import generator_spec
 
 if TYPE_CHECKING:
     from kneebench._core import Report
@@ -58,16 +59,8 @@ class Simulation:
 
 def _simulated(model: SimulatedStorage, workload: Workload, users: int) -> SimulatedLoad:
     server = simulated_server(model, workload, seed=1)
-    spec = GeneratorSpec(
-        users=users,
-        warehouses=workload.warehouses,
-        profile=workload.profile,
-        home=workload.home,
-        seed=1,
-        stream=1,
-        workers=1,
-    )
-    load = server.load_generator(spec)
+    order = Order(configuration="model", phase="search", users=users)
+    load = server.load_generator(generator_spec(workload, 1, order))
     load.ready()
     load.go()
     load.tick()

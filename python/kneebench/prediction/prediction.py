@@ -17,7 +17,7 @@ from kneebench.databases.engines.simulated.storage import SimulatedStorage
 from kneebench.errors import InvalidMeasurement, PlanError
 from kneebench.prediction.climb import climbed
 from kneebench.prediction.held_out import LIMIT, Fit, fit
-from kneebench.prediction.misses import memory_of, miss_curve
+from kneebench.prediction.misses import MissCurve, memory_of, miss_curve
 from kneebench.prediction.model import SimulatedLoad, Simulation
 from kneebench.prediction.observed import Observed, TransactionCores, cores_of, observed
 from kneebench.prediction.what_if import WhatIf, changed
@@ -57,7 +57,8 @@ class Prediction(Record):
     limited_by: str
     """The same for people."""
     at_least: bool
-    """Whether a resource takes over that limited no configuration of the campaign."""
+    """Whether it is more, and a resource takes over that limited no configuration of the
+    campaign."""
     points: tuple[PredictedPoint, ...]
     """The climb, in the order of users."""
 
@@ -182,7 +183,7 @@ class Predictor:
             stopped_by=found.stopped_by,
             resource=short.resource,
             limited_by=short.called,
-            at_least=short.resource != "unknown" and short.resource not in self.limits,
+            at_least=ratio.low > 1 and short.resource not in {"unknown", *self.limits},
             points=tuple(self._points(found, model, anchor)),
         )
 
@@ -198,11 +199,14 @@ class Predictor:
                 p999_s=one.p999_s * self.tail,
             )
 
-    def _changed(self, model: SimulatedStorage, change: WhatIf) -> SimulatedStorage:
-        configuration = self.climb.configuration
+    @cached_property
+    def misses(self) -> MissCurve:
+        """Of the configurations that differ from this one only in memory."""
         every = [(one, observed(one, cores_of(self.results, one))) for one in self.results.climbs]
-        misses = miss_curve(configuration, every)
-        return changed(model, change, misses, memory_of(configuration))
+        return miss_curve(self.climb.configuration, every)
+
+    def _changed(self, model: SimulatedStorage, change: WhatIf) -> SimulatedStorage:
+        return changed(model, change, self.misses, memory_of(self.climb.configuration))
 
     def _ratio(self, change: WhatIf, users: int) -> Estimate:
         """NOPM at so many users over that at the knee of the model as it was measured."""

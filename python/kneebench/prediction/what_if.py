@@ -96,4 +96,6 @@ def _memory(
     if not model.reads_per_transaction and more:
         return {}
     reads = misses.at(wanted)
+    if had and (before := misses.at(had)):
+        reads *= model.reads_per_transaction / before
     return {"reads_per_transaction": reads if reads > HARDLY else 0.0}

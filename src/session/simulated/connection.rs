@@ -75,6 +75,13 @@ impl SimulatedSession {
         self.database.borrow_mut().cores.leave(arrived_ns, end_ns);
     }
 
+    /// CPU time that the model may be without: then nothing is drawn.
+    async fn compute_if_any(&self, cpu_s: f64) {
+        if cpu_s > 0.0 {
+            self.compute(cpu_s * SECOND_NS as f64).await;
+        }
+    }
+
     /// The last slice of computing; a payment locks its rows on the way.
     async fn last_slice(
         &self,
@@ -126,16 +133,16 @@ impl SimulatedSession {
         }
         drop(turn);
         self.database.borrow_mut().log.leave();
-        let cpu_s = self.database.borrow().storage.cpu_after_flush_s;
-        if flush.is_some() && cpu_s > 0.0 {
-            self.compute(cpu_s * SECOND_NS as f64).await;
+        if flush.is_some() {
+            let cpu_s = self.database.borrow().storage.cpu_after_flush_s;
+            self.compute_if_any(cpu_s).await;
         }
     }
 
     /// The drive's time for so many commits, then a core's: the flush ends once its process ran.
     async fn write_log(&self, commits: u64) {
         let now_ns = self.timeline.now_ns();
-        let (end_ns, cpu_ns) = {
+        let (end_ns, cpu_s) = {
             let Database { rng, storage, device, .. } = &mut *self.database.borrow_mut();
             let factor = rng.factors(now_ns).log * SECOND_NS as f64;
             let flush_ns = rng.flush_ns(storage.log_latency_s * factor);
@@ -146,12 +153,10 @@ impl SimulatedSession {
             } else {
                 now_ns + drive_ns
             };
-            (end_ns, storage.cpu_per_flush_s * SECOND_NS as f64)
+            (end_ns, storage.cpu_per_flush_s)
         };
         self.timeline.sleep_until(end_ns).await;
-        if cpu_ns > 0.0 {
-            self.compute(cpu_ns).await;
-        }
+        self.compute_if_any(cpu_s).await;
     }
 }
 

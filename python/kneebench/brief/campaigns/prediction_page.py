@@ -11,17 +11,16 @@ from kneebench.analysis.knee import rungs_by_users
 from kneebench.analysis.wording import (
     capital,
     ends,
-    number_of_users,
     percent,
     plural,
     stop_reason,
-    times_and_interval,
 )
 from kneebench.brief import chart_theme
 from kneebench.brief.campaigns.campaigns_page import CampaignsPage, flat, present, said
 from kneebench.brief.section import Column, Figure, Row, Section, Table, Tone, columns
 from kneebench.prediction.prediction import Parameter, Prediction, Predictor
 from kneebench.prediction.what_if import WhatIf
+from kneebench.records import Estimate
 
 NO_CHANGE = 0.005
 """Ratios closer to 1 than this, with their intervals, are no change."""
@@ -212,13 +211,12 @@ def finding(one: Prediction, name: str) -> str:
 
     It never has a number without its interval.
     """
-    value, sure = times_and_interval(one.ratio)
-    interval = sure.split(",")[0]
+    value, interval = _value_and_interval(one.ratio)
     if unchanged(one):
         return f"{one.what_if.words} would not change {name}'s NOPM"
     if one.ratio.low <= 1 <= one.ratio.high:
         return f"no difference shown for {one.what_if.words} vs. {name} ({value}, {interval})"
-    if one.at_least and one.ratio.value > 1:
+    if one.at_least:
         least = units.times(one.ratio.low)
         return f"{one.what_if.words} would give at least {least} {name}'s NOPM"
     return f"{one.what_if.words} would give {value} {name}'s NOPM ({interval})"
@@ -229,16 +227,21 @@ def unchanged(one: Prediction) -> bool:
     return max(abs(one.ratio.low - 1), abs(one.ratio.high - 1)) < NO_CHANGE
 
 
+def _value_and_interval(ratio: Estimate) -> tuple[str, str]:
+    value, low, high = units.times_and_ends(ratio.value, ratio.low, ratio.high)
+    return value, f"{low} to {high}"
+
+
 def _row(one: Prediction) -> Row:
-    value, sure = times_and_interval(one.ratio)
-    ratio = "no change" if unchanged(one) else f"{value} ({sure.split(',')[0]})"
+    value, interval = _value_and_interval(one.ratio)
+    ratio = "no change" if unchanged(one) else f"{value} ({interval})"
     if one.at_least:
         ratio = f"at least {units.times(one.ratio.low)}"
     cells = (
         one.what_if.words,
         units.significant(one.nopm.value),
         ratio,
-        number_of_users(one.users).split()[0],
+        str(one.users),
         units.time(one.latency_s),
         units.time(one.p999_s),
         stop_reason(one.stopped_by),
