@@ -55,9 +55,11 @@ def scarcest(storage: SimulatedStorage, workload: Workload = DEFAULT) -> str:
 
 def _demands(storage: SimulatedStorage, workload: Workload) -> dict[str, float]:
     """Seconds that a transaction takes of each resource as a whole."""
+    reads = storage.reads_per_transaction
+    written_s = storage.writes_per_transaction * storage.write_latency
     return {
-        "cores": storage.cpu_per_transaction / storage.cores,
-        "data device": storage.reads_per_transaction * storage.read_latency / storage.read_channels,
+        "cores": (storage.cpu_per_transaction + reads * storage.cpu_beside_read) / storage.cores,
+        "data device": (reads * storage.read_latency + written_s) / storage.read_channels,
         "log": storage.log_time_per_commit * COMMITS[workload.profile],
     }
 
@@ -69,7 +71,8 @@ def alone_s(storage: SimulatedStorage, workload: Workload = DEFAULT) -> float:
     >>> round(1e3 * alone_s(storage), 4)
     2.6578
     """
-    log_s = COMMITS[workload.profile] * (storage.log_latency + storage.log_time_per_commit)
+    flush_s = storage.log_latency + storage.cpu_per_flush + storage.cpu_after_flush
+    log_s = COMMITS[workload.profile] * (flush_s + storage.log_time_per_commit)
     return (
         storage.cpu_per_transaction + storage.reads_per_transaction * storage.read_latency + log_s
     )
@@ -80,13 +83,15 @@ def mva(storage: SimulatedStorage, users: int, workload: Workload = DEFAULT) -> 
     delay of one flush.
 
     Exact where service is exponential, the same for all, and nobody shares the log; else near.
+    An affinity of 1 makes each core a station of its own.
 
     >>> one = SimulatedStorage()
     >>> round(mva(one, 1) * alone_s(one), 6)
     1.0
     """
+    cpu_s, cores = storage.cpu_per_transaction, storage.cores
     stations = [
-        (storage.cpu_per_transaction, storage.cores),
+        *([(cpu_s / cores, 1)] * cores if storage.affinity == 1 else [(cpu_s, cores)]),
         (storage.reads_per_transaction * storage.read_latency, storage.read_channels),
     ]
     delay_s = alone_s(storage, workload) - sum(demand_s for demand_s, _ in stations)

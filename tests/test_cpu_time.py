@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.cpu_time import CpuTime
+from tests.cpu_time import FEWEST, CpuTime
 
 BUSY = """
 import time
@@ -40,3 +40,17 @@ def test_a_program_that_ends_together_with_the_one_that_started_it_counts_once(
         used_s = sum(psutil.Process(worker.pid).cpu_times()[:4])
         worker.communicate()
     assert counted.by_file["worker"] == pytest.approx(used_s, abs=0.1)
+
+
+def test_a_file_fails_by_its_share_of_all_and_only_where_all_tests_ran(tmp_path: Path) -> None:
+    counted = CpuTime(tmp_path, long=False)
+    counted.by_file.update({str(n): 10.0 for n in range(FEWEST)}, slow=70.0, within=60.0)
+    assert counted.above == ["slow"]
+    counted.by_file.pop("0")
+    assert counted.above == ["slow"]
+    for n in range(1, FEWEST):
+        counted.by_file.pop(str(n))
+    assert counted.above == []
+    everything = CpuTime(tmp_path, long=True)
+    everything.by_file.update({str(n): 10.0 for n in range(FEWEST)}, slow=500.0)
+    assert everything.above == []

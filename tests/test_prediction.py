@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import json
+from copy import copy
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
-from kneebench import Results
+from kneebench import Results, load
+from kneebench.analysis.knee import knee
+from kneebench.brief import Brief
+from kneebench.brief.campaigns import PredictionPage
+from kneebench.brief.markdown import markdown
 from kneebench.cli import app
 from kneebench.errors import InvalidMeasurement, PlanError
 from kneebench.measurement.profile import Profile, ProfileRow, Traffic
 from kneebench.prediction import model
+from kneebench.prediction.gains import gains
 from kneebench.prediction.ledger import FILE, kept
 from kneebench.prediction.misses import MissCurve
+from kneebench.prediction.pooled import other_drives, pooled
 from kneebench.prediction.prediction import Predictor
 from kneebench.prediction.profiled_drive import figures_of
 from kneebench.prediction.what_if import WhatIf, changed
@@ -38,8 +45,6 @@ def campaigns(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def loaded(campaigns: Path) -> tuple[Results, Climb]:
-    from kneebench import load
-
     results = load(min(campaigns.glob("2*")))
     return results, results.climbs[0]
 
@@ -83,6 +88,36 @@ def test_a_model_without_row_locks_misses_a_database_that_has_them(
         Predictor(results, results.climbs[0])
 
 
+def test_two_drives_of_a_campaign_predict_a_third_together(tmp_path: Path) -> None:
+    drives = {"slow": SLOW, "quick": faster(SLOW, 1e-3), "third": faster(SLOW, 5e-4)}
+    results = measured(plan_of(drives, **SMALL), tmp_path)
+    two = results.model_copy(update={"climbs": results.climbs[:2]})
+    of = Predictor(two, two.climbs[0])
+    others = other_drives(of)
+    assert [one.climb.configuration.storage for one in others] == ["quick"]
+    change, real = WhatIf(log_write_s=5e-4), knee(results.climbs[2])
+    found = pooled(of, others, change)
+    each = [one.predict(change).nopm.value for one in (of, *others)]
+    assert real
+    assert found.nopm.low <= real.nopm.value <= found.nopm.high
+    assert min(each) <= found.nopm.value <= max(each)
+    assert "from 2 storages" in PredictionPage(of, [found], others).markdown()
+    more_cores = WhatIf(cores=4)
+    assert pooled(of, others, more_cores) == of.predict(more_cores), "the others' drives stay"
+
+
+def test_parameters_that_cannot_be_told_apart_are_named(predictor: Predictor) -> None:
+    assert predictor.confused is None
+    fit, unsure = predictor.fit, copy(predictor)
+    held_out = [
+        one._replace(model=one.model.model_copy(update={"cpu_per_flush": n, "contention": 9 - n}))
+        for n, one in enumerate(fit.held_out)
+    ]
+    unsure.fit = fit._replace(held_out=tuple(held_out))
+    names = ("Its growth per user beyond the cores", "CPU time within a log write")
+    assert unsure.confused == names
+
+
 def test_what_changes_nothing_is_exactly_one_and_a_faster_log_is_more(
     predictor: Predictor,
 ) -> None:
@@ -110,6 +145,13 @@ def test_the_memory_that_was_measured_changes_nothing_and_half_the_misses_halve_
     waited = SLOW.model_copy(update={"reads_per_transaction": 3.0})
     assert changed(waited, WhatIf(memory_bytes=100), curve, 100) == waited
     assert changed(waited, WhatIf(memory_bytes=200), curve, 100).reads_per_transaction == 1.5
+
+
+def test_the_load_generator_leaves_cores_that_are_the_databases_alone() -> None:
+    curve, joining_s = MissCurve(()), -0.25 * SLOW.cpu_per_transaction
+    apart = changed(SLOW, WhatIf(cores=1), curve, None, joining_s)
+    assert apart.cores == 1
+    assert apart.cpu_per_transaction == pytest.approx(0.75 * SLOW.cpu_per_transaction)
 
 
 def test_misses_follow_a_line_or_its_square_whichever_is_nearer() -> None:
@@ -147,6 +189,26 @@ def _row(pattern: str, depth: int, iops: float, mean_s: float, sync_s: float = 0
     return ProfileRow(name=pattern, group="", block_bytes=8192, **fields)
 
 
+def test_what_would_help_most_is_first_and_stands_in_the_brief(predictor: Predictor) -> None:
+    results = predictor.results
+    found = gains(results)
+    assert found
+    ratios = {one.change: one.ratio.value for one in found.gains}
+    assert list(ratios) == sorted(ratios, key=lambda change: -ratios[change])
+    assert next(iter(ratios)) == "log writes of 50 µs", "its log limits it"
+    assert ratios["4 cores"] == pytest.approx(1, abs=0.05)
+    campaign = results.campaign.model_copy(update={"predicted": found})
+    said = markdown(Brief(results.model_copy(update={"campaign": campaign})))
+    assert "predicted and not measured: log writes of 50 µs: " in said
+    assert "GiB of memory: no change" in said
+
+
+def test_a_campaign_that_the_model_does_not_describe_has_no_gains(campaigns: Path) -> None:
+    results, climb = loaded(campaigns)
+    few = climb.model_copy(update={"rungs": climb.rungs[:2]})
+    assert gains(results.model_copy(update={"climbs": (few,)})) is None
+
+
 # --- the command ----------------------------------------------------------------------------------
 
 
@@ -162,6 +224,8 @@ def test_the_command_predicts_saves_and_scores(campaigns: Path, tmp_path: Path) 
     page = (tmp_path / "page.html").read_text()
     assert "Predicted: log writes of 500 µs" in page
     assert "nothing was measured" in page
+    assert what_if(campaigns, *asked[:3], "--page", str(tmp_path / "page.md"))[0] == 0
+    assert "| log writes of 500 µs |" in (tmp_path / "page.md").read_text()
     [saved] = kept(campaigns)
     assert (saved.storage, saved.configuration) == ("fast", "slow")
     code, said = what_if(campaigns, "--score")
@@ -170,6 +234,9 @@ def test_the_command_predicts_saves_and_scores(campaigns: Path, tmp_path: Path) 
     code, said = what_if(campaigns, "--score", "--json")
     assert code == 0, said
     score = json.loads(said)
+    later = load(max(campaigns.glob("2*")))
+    assert [one.storage for one in later.campaign.saved_predictions] == ["fast"]
+    assert "were measured: within the interval" in markdown(Brief(later))
     assert (score["held"], score["scored"]) == (1, 1)
     assert score["median_error"] < 0.1
     assert score["predictions"][0]["storage"] == "fast"

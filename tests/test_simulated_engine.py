@@ -149,7 +149,9 @@ def test_throughput_never_exceeds_the_bound(users: int) -> None:
     ("changes", "scarce"),
     [
         ({}, "cores"),
+        ({"cpu_beside_read": "1ms"}, "cores"),
         ({"read_latency": "10ms"}, "data device"),
+        ({"writes_per_transaction": 8.0, "write_latency": "3ms"}, "data device"),
         ({"log_time_per_commit": "2ms"}, "log"),
     ],
 )
@@ -164,7 +166,16 @@ def test_enough_users_reach_the_bound_of_the_scarcest_resource(
 
 @pytest.mark.parametrize(
     "changes",
-    [{}, {"log_latency": "5ms"}, {"reads_per_transaction": 8.0}, {"log_time_per_commit": "1ms"}],
+    [
+        {},
+        {"log_latency": "5ms"},
+        {"reads_per_transaction": 8.0},
+        {"log_time_per_commit": "1ms"},
+        {"cpu_per_flush": "1ms"},
+        {"cpu_after_flush": "1ms"},
+        {"cpu_beside_flush": "1ms", "cpu_beside_read": "1ms"},
+        {"log_on_data_drive": True},
+    ],
 )
 def test_one_users_latency_equals_the_sum_of_its_stages(changes: dict[str, Any]) -> None:
     assert mean_s(measured(1, window_s=60, **changes)) == pytest.approx(
@@ -173,7 +184,9 @@ def test_one_users_latency_equals_the_sum_of_its_stages(changes: dict[str, Any])
 
 
 @pytest.mark.parametrize("users", [2, 4, 6, 16])
-@pytest.mark.parametrize("drive", [{}, {"read_latency": "2ms", "read_channels": 2}])
+@pytest.mark.parametrize(
+    "drive", [{}, {"read_latency": "2ms", "read_channels": 2}, {"affinity": 1.0}]
+)
 def test_without_a_log_throughput_is_what_mean_value_analysis_says(
     users: int, drive: dict[str, Any]
 ) -> None:
@@ -206,6 +219,34 @@ def test_the_time_of_a_flush_is_the_plans_plus_what_its_commits_add() -> None:
     committers = commits_per_flush(seen) * truth.COMMITS["spec"] / (truth.COMMITS["spec"] + 0.08)
     flush_s = seen.counted["log.flush_time|database"] / seen.counted["log.flushes|database"]
     assert flush_s == pytest.approx(0.005 + 0.001 * committers, rel=0.02)
+
+
+def test_a_flush_waits_for_a_core_and_what_follows_it_takes_one() -> None:
+    """The cores work for transactions, and for flushes within, after and beside them."""
+    each = {"cpu_per_flush": "0.5ms", "cpu_after_flush": "1ms", "cpu_beside_flush": "2ms"}
+    seen = measured(8, window_s=60, cpu_beside_read="0.1ms", **each)
+    counted, done = seen.counted, seen.tally.window.completed
+    busy_s = sum(counted[f"cores.busy|{core}"] for core in range(4))
+    flushes, reads = counted["log.flushes|database"], counted["device.reads|sim0"]
+    assert busy_s == pytest.approx(0.002 * done + 0.0035 * flushes + 0.0001 * reads, rel=0.03)
+    latency_s = [
+        one.counted["log.flush_time|database"] / one.counted["log.flushes|database"]
+        for one in (measured(users, cpu_per_flush="0.5ms") for users in (1, 64))
+    ]
+    assert latency_s[0] == pytest.approx(0.001, rel=0.05), "0.5 ms of the drive, 0.5 ms of a core"
+    assert latency_s[1] > 2 * latency_s[0], "the cores are busy"
+
+
+def test_a_log_on_the_datas_drive_shares_its_channel() -> None:
+    drive = {"read_channels": 1, "read_latency": "1ms", "log_latency": "2ms"}
+    apart, shared = (
+        measured(64, window_s=60, log_on_data_drive=on, **drive) for on in (False, True)
+    )
+    for seen, log_s in ((apart, 0.0), (shared, 0.002)):
+        counted = seen.counted
+        busy_s = 0.001 * counted["device.reads|sim0"] + log_s * counted["log.flushes|database"]
+        assert busy_s == pytest.approx(60, rel=0.05)
+    assert shared.tally.throughput_per_s < 0.95 * apart.tally.throughput_per_s
 
 
 def test_with_contention_throughput_peaks_and_falls() -> None:

@@ -124,7 +124,7 @@ impl Database {
         let pages = self.rng.rounded(weight * self.storage.writes_per_transaction);
         for _ in 0..pages {
             let factor = self.rng.factors(now_ns).device * SECOND_NS as f64;
-            let write_ns = self.rng.exponential_ns(self.storage.read_latency_s * factor);
+            let write_ns = self.rng.exponential_ns(self.storage.write_latency_s * factor);
             self.device.occupy(now_ns, write_ns);
         }
     }

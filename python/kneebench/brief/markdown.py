@@ -1,9 +1,9 @@
-"""The front of a brief as Markdown, for a wiki or a pull request: without its figures."""
+"""Pages as Markdown, for a wiki or a pull request: without their figures, a brief's front alone."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from kneebench.brief.page import WHOSE, Brief
 from kneebench.brief.section import Section, Table
@@ -19,7 +19,19 @@ def markdown(brief: Brief) -> str:
 
     Figures are named with what they say. Tables are those of GitHub and GitLab.
     """
-    return "\n\n".join(filter(None, _blocks(brief))) + "\n"
+    return _joined(_blocks(brief))
+
+
+def plain_markdown(
+    title: str, front: Sequence[str], sections: Iterable[Section], closing: Sequence[str]
+) -> str:
+    """A page with so many sentences below its title, then its sections, and those at its end."""
+    below, end = map(text, front), map(text, closing)
+    return _joined((f"# {text(title)}", *below, *map(_section, sections), *end))
+
+
+def _joined(blocks: Iterable[str]) -> str:
+    return "\n\n".join(filter(None, blocks)) + "\n"
 
 
 def _blocks(brief: Brief) -> Iterator[str]:

@@ -27,12 +27,14 @@ from kneebench.campaign.proof import prove
 from kneebench.campaign.restored import Context
 from kneebench.databases.engine import Engine, crashes
 from kneebench.directories import CAMPAIGNS
-from kneebench.errors import CheckFailed, KneebenchError, Refused
+from kneebench.errors import CheckFailed, KneebenchError, PlanError, Refused
 from kneebench.hosts.load_hosts import LoadHosts
 from kneebench.measurement.power.recorder import PowerRecorder
 from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.durability import DEFAULT_USERS
 from kneebench.plan.study import Study
+from kneebench.prediction.gains import gains
+from kneebench.prediction.ledger import saved_before
 from kneebench.records import (
     Configuration,
     Cut,
@@ -47,6 +49,7 @@ from kneebench.records import (
     Whereabouts,
     WholeDrive,
 )
+from kneebench.results.campaign_reader import load
 from kneebench.results.event_log import EventLog
 from kneebench.results.noise_pairs import known_noise_floor
 from kneebench.results.step_times import StepTimes
@@ -103,7 +106,8 @@ def run(machine: DatabaseMachine, study: Study, asked: RunOptions, watch: Watch)
         )
         Bench(context).measure(study.saturating)
         _prove_and_cut(study, context, asked)
-        # 4. The drives as they are now, what the meters took, and how it ended.
+        # 4. What a model says of it, the drives as they are now, what the meters took, the end.
+        _put_predictions(store, study, asked, watch)
         keep_cost(store, power)
         store.put_drives_after(machine.drives(site.paths, study.drives))
         results = store.finish(exit_code, awaits_brief=asked.brief)
@@ -159,6 +163,21 @@ def _prove_and_cut(study: Study, context: Context, asked: RunOptions) -> None:
         if isinstance(error, CheckFailed) or study.durability.level != "auto":
             raise
         context.store.put_note(f"the servers were not all cut off: {error}")
+
+
+def _put_predictions(store: Store, study: Study, asked: RunOptions, watch: Watch) -> None:
+    """Keep what was predicted of the storages before; for a brief also what would help most."""
+    results = load(store.folder)
+    try:
+        saved = saved_before(store.folder.parent, results)
+    except PlanError as error:
+        saved = ()
+        store.put_note(f"saved predictions are not shown: {error}")
+    predicted = None
+    if asked.brief and study.measures_real_hardware:
+        watch(Event(kind="start", doing="predicting what would help most"))
+        predicted = gains(results)
+    store.put_predictions(predicted, saved)
 
 
 def _cut_storages(study: Study, campaign: Context, level: CutLevel) -> None:

@@ -33,7 +33,7 @@ PageFile = Annotated[
     typer.Option(
         "--page",
         metavar="FILE",
-        help="Write the answer as a page, .html or .pdf, or its figures as .csv.",
+        help="Write the answer as a page, .html, .pdf or .md, or its figures as .csv.",
         show_default=False,
     ),
 ]

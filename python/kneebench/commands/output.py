@@ -202,7 +202,7 @@ def checked_page(path: Path | None) -> None:
     written.
     """
     if path:
-        _checked(path, (".html", ".pdf", ".csv"))
+        _checked(path, (".html", ".pdf", ".md", ".csv"))
 
 
 def _checked(path: Path, allowed: tuple[str, ...] = (".html", ".pdf", ".md", ".json")) -> Path:

@@ -89,7 +89,8 @@ Configured = Annotated[
     typer.Option(
         "--from",
         metavar="CONFIGURATION",
-        help="Configuration of the campaign that is changed; without it, the baseline.",
+        help="Configuration of the campaign that is changed; without it, the baseline, and for"
+        " another drive by both times also the other drives of the campaign.",
         show_default=False,
     ),
 ]
@@ -136,6 +137,7 @@ def what_if(
     """Predict what another drive, memory or number of cores would do; `HELP` has the rest."""
     from kneebench.brief.campaigns import PredictionPage
     from kneebench.prediction.ledger import save as save_predictions
+    from kneebench.prediction.pooled import other_drives, pooled
     from kneebench.prediction.prediction import Predictor
 
     require_one({"--json": as_json, "--csv": as_csv})
@@ -148,11 +150,13 @@ def what_if(
     names = _names(save, len(asked))
     print_line(f"fitting the model to {climb.configuration.name}", err=True)
     found = Predictor(results, climb)
-    predictions = [found.predict(one) for one in asked]
+    pools = configuration is None and any(one.log_write_s is not None for one in asked)
+    others = other_drives(found) if pools else ()
+    predictions = [pooled(found, others, one) for one in asked]
     if names:
         file = save_predictions(root, results, climb, dict(zip(names, predictions, strict=True)))
         print_line(f"saved: {file}", err=True)
-    show_campaigns(PredictionPage(found, predictions), page, as_csv=as_csv, as_json=as_json)
+    show_campaigns(PredictionPage(found, predictions, others), page, as_csv=as_csv, as_json=as_json)
 
 
 def _chosen(campaign: str | None, wanted: str | None, root: Path) -> tuple[Results, Climb]:

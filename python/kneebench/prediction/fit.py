@@ -25,7 +25,8 @@ AFFINITIES = tuple(n / 8 for n in range(9))
 LEAST_WAITED = 0.25
 """Share of the reads below which the balance of a transaction's time cannot be right."""
 LOW = 2
-"""So many of the fewest users tell the time of a flush: cores are then rarely waited for."""
+"""So many of the fewest users tell the drive's times: cores and channels are then rarely waited
+for."""
 ROUNDS = 3
 TINY = 1e-12
 """Least divisor: of a rung without reads or flushes."""
@@ -73,7 +74,7 @@ def fitted(
         kept = {"read_channels": like.read_channels, "affinity": like.affinity}
         found = found.model_copy(update=kept)
     for _ in range(1 if like else ROUNDS):
-        found = _flush_time(found, rungs, simulation)
+        found = _drive_times(found, rungs, simulation)
         if found.reads_per_transaction:
             channels = _near(CHANNELS, like.read_channels if like else None)
             found = _best(found, "read_channels", channels, rungs, simulation)
@@ -90,14 +91,13 @@ def counted(rungs: Sequence[Observed], cores: int, *, log_apart: bool) -> Simula
     reads = fmean(one.reads for one in rungs)
     reads = reads if reads > HARDLY else 0.0
     waited = _waited(rungs[0], costs) if reads else 1.0
-    aside = fmean(one.writes for one in rungs) + (1 - waited) * reads
     return SimulatedStorage(
         cores=cores,
         cpu_per_transaction=costs.transaction_s,
         **_flush(rungs[0], costs, waited),
         contention=costs.crowd_s / costs.transaction_s,
         reads_per_transaction=waited * reads,
-        writes_per_transaction=aside if reads else 0.0,
+        **_aside(rungs, (1 - waited) * reads),
         log_on_data_drive=bool(reads) and not log_apart,
         read_latency=rungs[0].read_s,
         **_beside(rungs, waited),
@@ -115,6 +115,18 @@ def _near(values: Sequence[float], to: float | None) -> Sequence[float]:
         return values
     at = values.index(to)
     return values[max(0, at - 1) : at + 2]
+
+
+def _aside(rungs: Sequence[Observed], reads: float) -> dict[str, float]:
+    """What the data device does that no user waits for: writes, and so many of the reads, as pages
+    of one latency.
+    """
+    alone, writes = rungs[0], fmean(one.writes for one in rungs)
+    if not (alone.read_s and writes + reads):
+        return {}
+    took_s = writes * alone.write_s + reads * alone.read_s
+    pages = writes + reads
+    return {"writes_per_transaction": pages, "write_latency": took_s / pages}
 
 
 def _beside(rungs: Sequence[Observed], waited: float) -> dict[str, float]:
@@ -151,14 +163,21 @@ def _flush(alone: Observed, costs: Cpu, waited: float) -> dict[str, float]:
     }
 
 
-def _flush_time(
+def _drive_times(
     model: SimulatedStorage, rungs: Sequence[Observed], simulation: Simulation
 ) -> SimulatedStorage:
-    """With the drive's time for a flush that gives the log write latency of the fewest users."""
+    """With the drive's times for a flush and for a read that give the log write latency and the
+    read times of the fewest users.
+    """
     low = rungs[:LOW]
-    found_s = [simulation.at(model, one.users).seen.flush_s for one in low]
-    off_s = fmean(one.flush_s for one in low) - fmean(found_s)
-    return model.model_copy(update={"log_latency": max(0.0, model.log_latency + off_s)})
+    found = [simulation.at(model, one.users).seen for one in low]
+    off_s = fmean(one.flush_s for one in low) - fmean(one.flush_s for one in found)
+    update = {"log_latency": max(0.0, model.log_latency + off_s)}
+    reads = [(one.read_s, seen.read_s) for one, seen in zip(low, found, strict=True)]
+    if model.reads_per_transaction and all(map(all, reads)):
+        off = fmean(math.log(one_s / seen_s) for one_s, seen_s in reads)
+        update["read_latency"] = model.read_latency * math.exp(off)
+    return model.model_copy(update=update)
 
 
 def _best(

@@ -14,7 +14,7 @@ from kneebench.analysis.knee import knee
 from kneebench.directories import make_directory
 from kneebench.errors import PlanError
 from kneebench.prediction.prediction import Prediction
-from kneebench.records import Climb, Estimate, Record, Results
+from kneebench.records import Climb, Estimate, Record, Results, SavedPrediction
 from kneebench.results.atomic_write import write_bytes
 
 FILE = "predictions.json"
@@ -107,3 +107,22 @@ def _scored(one: KeptPrediction, results: Results) -> Scored | None:
         if climb.configuration.storage == one.storage and (measured := knee(climb)):
             return Scored(one, results.campaign.id, measured.nopm, bottleneck(climb).resource)
     return None
+
+
+def saved_before(root: Path, results: Results) -> tuple[SavedPrediction, ...]:
+    """What was predicted of a campaign's storages before it began, the latest of each. Raises
+    PlanError where the ledger is damaged.
+    """
+    measured = {climb.configuration.storage for climb in results.climbs}
+    found = {one.storage: one for one in kept(root) if _after(one, results)}
+    return tuple(
+        SavedPrediction(
+            storage=name,
+            change=one.prediction.what_if.words,
+            saved_at=one.saved_at,
+            campaign=one.campaign,
+            nopm=one.prediction.nopm,
+        )
+        for name, one in found.items()
+        if name in measured
+    )

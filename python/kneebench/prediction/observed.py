@@ -10,6 +10,7 @@ from kneebench.records import Climb, Results, Rung
 
 NEEDED = ("server.cpu_per_transaction", "log.write_latency", "log.flushes")
 """Quantities without which a rung is left out."""
+GENERATOR = "load_generator.cpu_per_transaction"
 
 
 class Observed(NamedTuple):
@@ -18,8 +19,8 @@ class Observed(NamedTuple):
     `cpu_s`: CPU time per transaction of the processes that it passes through: the database's, and
     the load generator's if it runs on the same cores. `beside_s`: that of all others on these
     cores. `flush_s`: log write latency. `flushes`, `reads`, `writes`: of the log and the data
-    device, per transaction; writes without the log's. `read_s`: time of a read at the device, with
-    its queue; 0 without reads.
+    device, per transaction; writes without the log's. `read_s`, `write_s`: time of a read and of a
+    write at the device, with its queue; 0 without any.
     """
 
     users: int
@@ -32,6 +33,7 @@ class Observed(NamedTuple):
     reads: float = 0.0
     read_s: float = 0.0
     writes: float = 0.0
+    write_s: float = 0.0
 
 
 class TransactionCores(NamedTuple):
@@ -74,6 +76,12 @@ def mean_of(some: Sequence[Observed]) -> Observed:
     return Observed(some[0].users, *means[1:])
 
 
+def generator_s(climb: Climb) -> float:
+    """CPU time of the load generator per transaction; 0 where it was not measured."""
+    found = [rung.quantity(GENERATOR) for rung in climb.rungs if not rung.invalid]
+    return fmean([one for one in found if one is not None] or [0.0])
+
+
 def _each(climb: Climb, cores: TransactionCores) -> Iterator[Observed]:
     closed = climb.of(
         "search", "bisection", "confirmation", "drift_check", "fixed_load", "final_run"
@@ -92,7 +100,7 @@ def _of_rung(rung: Rung, cores: TransactionCores) -> Observed | None:
     cpu_s = busy * cores.number / per_s
     written_per_s = (cores.real and rung.quantity("device.writes")) or 0.0
     if cores.shared:
-        own_s += rung.quantity("load_generator.cpu_per_transaction") or 0.0
+        own_s += rung.quantity(GENERATOR) or 0.0
     return Observed(
         users=rung.users,
         throughput_per_s=per_s,
@@ -104,4 +112,5 @@ def _of_rung(rung: Rung, cores: TransactionCores) -> Observed | None:
         reads=rung.quantity("device.reads_per_transaction") or 0.0,
         read_s=rung.quantity("device.read_await") or 0.0,
         writes=max(0.0, written_per_s - flushes_per_s) / per_s,
+        write_s=(written_per_s and rung.quantity("device.write_await")) or 0.0,
     )

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from itertools import combinations
 from operator import attrgetter
-from statistics import fmean
+from statistics import correlation, fmean
 
 from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.comparison import ratio_estimate
@@ -19,11 +20,20 @@ from kneebench.prediction.climb import climbed
 from kneebench.prediction.held_out import LIMIT, Fit, fit
 from kneebench.prediction.misses import MissCurve, memory_of, miss_curve
 from kneebench.prediction.model import SimulatedLoad, Simulation
-from kneebench.prediction.observed import Observed, TransactionCores, cores_of, observed
+from kneebench.prediction.observed import (
+    Observed,
+    TransactionCores,
+    cores_of,
+    generator_s,
+    observed,
+)
 from kneebench.prediction.what_if import WhatIf, changed
 from kneebench.records import Climb, Estimate, Knee, Record, Results
 from kneebench.results.head import study_of
 
+UNCERTAIN, OPPOSED = 0.5, -0.9
+"""Half-width of a parameter's interval over its value, and correlation of two over the models of
+the check, beyond which the rungs do not tell them apart."""
 METHOD = "jackknife over the numbers of users, with the model's error on those left out"
 
 
@@ -122,7 +132,7 @@ class Predictor:
     @cached_property
     def rungs(self) -> tuple[Observed, ...]:
         """The configuration as it was measured."""
-        return observed(self.climb, self.cores)
+        return self._observed(self.climb)
 
     @cached_property
     def base(self) -> SimulatedLoad:
@@ -146,21 +156,28 @@ class Predictor:
         return frozenset(bottleneck(one).resource for one in self.results.climbs)
 
     @property
-    def others(self) -> Iterator[tuple[str, Estimate, float]]:
-        """Other storages that were measured under the same constraint: name, NOPM at the knee over
-        this one's, and log write latency of the fewest users.
+    def alike(self) -> Iterator[tuple[Climb, float]]:
+        """The other storages that were measured under the same constraint, each with the log write
+        latency of its fewest users.
         """
         own = self.climb.configuration
         for other in self.results.climbs:
             one = other.configuration
-            alike = (one.database, one.constraint) == (own.database, own.constraint)
-            if one.id == own.id or not alike:
-                continue
-            together = self.results.campaign.interleaved(one.id, own.id)
-            ratio = ratio_estimate(other, self.climb, interleaved=together)
-            rungs = observed(other, cores_of(self.results, other))
-            if ratio and rungs:
-                yield one.name, ratio, rungs[0].flush_s
+            same = (one.database, one.constraint) == (own.database, own.constraint)
+            if one.id != own.id and same and (rungs := self._observed(other)):
+                yield other, rungs[0].flush_s
+
+    def _observed(self, climb: Climb) -> tuple[Observed, ...]:
+        return observed(climb, cores_of(self.results, climb))
+
+    @property
+    def others(self) -> Iterator[tuple[str, Estimate, float]]:
+        """The same by name, with NOPM at the knee over this one's."""
+        for other, flush_s in self.alike:
+            pair = other.id, self.climb.id
+            together = self.results.campaign.interleaved(*pair)
+            if ratio := ratio_estimate(other, self.climb, interleaved=together):
+                yield other.configuration.name, ratio, flush_s
 
     def predict(self, change: WhatIf) -> Prediction:
         """The configuration with a change. Raises PlanError for one too far from what was
@@ -202,11 +219,22 @@ class Predictor:
     @cached_property
     def misses(self) -> MissCurve:
         """Of the configurations that differ from this one only in memory."""
-        every = [(one, observed(one, cores_of(self.results, one))) for one in self.results.climbs]
+        every = [(one, self._observed(one)) for one in self.results.climbs]
         return miss_curve(self.climb.configuration, every)
 
     def _changed(self, model: SimulatedStorage, change: WhatIf) -> SimulatedStorage:
-        return changed(model, change, self.misses, memory_of(self.climb.configuration))
+        memory, joining_s = memory_of(self.climb.configuration), self._joining_s(change.cores)
+        return changed(model, change, self.misses, memory, joining_s)
+
+    def _joining_s(self, cores: int | None) -> float:
+        """CPU time of the load generator per transaction that comes onto so many cores, below 0:
+        leaves them. It shares them where the database has all cores of the machine.
+        """
+        all_cores = self.results.campaign.host.cores
+        if not self.cores.real or cores is None or cores > all_cores:
+            return 0.0
+        shared = cores == all_cores
+        return (shared - self.cores.shared) * generator_s(self.climb)
 
     def _ratio(self, change: WhatIf, users: int) -> Estimate:
         """NOPM at so many users over that at the knee of the model as it was measured."""
@@ -247,6 +275,24 @@ class Predictor:
             high = min(1.0, high) if unit == "share" else high
             found = Estimate(value=value, low=low, high=high, n=len(self.rungs), method="jackknife")
             yield Parameter(name=name, estimate=found, unit=unit, identified_by=by)
+
+    @property
+    def confused(self) -> tuple[str, str] | None:
+        """The two parameters, by name, that the rungs can tell apart least: both are uncertain, and
+        where a number of users is left out one grows as the other shrinks. None without such.
+        """
+        doubtful = [key for key in PARAMETERS if self._uncertainty(key) > UNCERTAIN]
+        pairs = [
+            (correlation(*(self._each(attrgetter(key)) for key in pair)), pair)
+            for pair in combinations(doubtful, 2)
+        ]
+        found, (one, other) = min(pairs, default=(0.0, ("", "")))
+        return (PARAMETERS[one][0], PARAMETERS[other][0]) if found < OPPOSED else None
+
+    def _uncertainty(self, key: str) -> float:
+        """Half of a parameter's interval over its value; 0 for one that is always the same."""
+        value, half = getattr(self.fit.model, key), _half_width(self._each(attrgetter(key)), 0.0)
+        return half / value if value and half else 0.0
 
 
 PARAMETERS: dict[str, tuple[str, str, str]] = {

@@ -14,6 +14,9 @@ from kneebench.units import size, time
 MOST_CORES = 2
 """Factor of the cores that were measured, either way, beyond which nothing is predicted."""
 
+LEAST_LEFT = 0.1
+"""Share of the CPU time of a transaction that is the database's at least."""
+
 
 class WhatIf(Record):
     """What differs from the configuration that was measured; None: nothing."""
@@ -46,14 +49,19 @@ class WhatIf(Record):
 
 
 def changed(
-    model: SimulatedStorage, change: WhatIf, misses: MissCurve, memory_bytes: int | None
+    model: SimulatedStorage,
+    change: WhatIf,
+    misses: MissCurve,
+    memory_bytes: int | None,
+    joining_s: float = 0.0,
 ) -> SimulatedStorage:
-    """The model with a change; `memory_bytes`: what the configuration had. Raises PlanError for a
-    change that is too far from what was measured.
+    """The model with a change; `memory_bytes`: what the configuration had. `joining_s`: CPU time
+    per transaction that comes onto the cores with another number of them, below 0: leaves them.
+    Raises PlanError for a change that is too far from what was measured.
     """
     update: dict[str, object] = {}
     if change.cores is not None:
-        update |= _cores(model, change.cores)
+        update |= _cores(model, change.cores, joining_s)
     if change.memory_bytes is not None:
         update |= _memory(model, change.memory_bytes, misses, memory_bytes)
     if change.log_write_s is not None:
@@ -78,7 +86,7 @@ def log_write(model: SimulatedStorage, log_write_s: float) -> Mapping[str, float
     return {"log_latency": round(log_write_s - cpu_s, 9), "cpu_per_flush": cpu_s}
 
 
-def _cores(model: SimulatedStorage, cores: int) -> Mapping[str, object]:
+def _cores(model: SimulatedStorage, cores: int, joining_s: float) -> Mapping[str, object]:
     if not model.cores / MOST_CORES <= cores <= model.cores * MOST_CORES:
         least, most = max(1, -(-model.cores // MOST_CORES)), model.cores * MOST_CORES
         raise PlanError(
@@ -86,7 +94,8 @@ def _cores(model: SimulatedStorage, cores: int) -> Mapping[str, object]:
             seen=f"{model.cores} cores were measured",
             do=f"use {least} to {most}, or measure a campaign with more",
         )
-    return {"cores": cores}
+    cpu_s = max(LEAST_LEFT * model.cpu_per_transaction, model.cpu_per_transaction + joining_s)
+    return {"cores": cores, "cpu_per_transaction": cpu_s}
 
 
 def _memory(

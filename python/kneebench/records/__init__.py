@@ -83,6 +83,7 @@ from kneebench.records.power import (
     PowerWindow,
     at_rest_on,
 )
+from kneebench.records.predictions import PredictedGain, PredictedGains, SavedPrediction
 from kneebench.records.record import (
     FEW,
     REFRESH,
@@ -175,6 +176,8 @@ __all__ = [
     "PowerMeterFacts",
     "PowerWindow",
     "Preconditioned",
+    "PredictedGain",
+    "PredictedGains",
     "Proof",
     "QueryRun",
     "QuotedLoad",
@@ -189,6 +192,7 @@ __all__ = [
     "Results",
     "Role",
     "Rung",
+    "SavedPrediction",
     "Scope",
     "Second",
     "SeenError",

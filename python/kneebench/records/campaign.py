@@ -16,6 +16,7 @@ from kneebench.records.findings import Proof
 from kneebench.records.load_hosts import Link
 from kneebench.records.machine import Host, Setting, Whereabouts
 from kneebench.records.power import CampaignPower
+from kneebench.records.predictions import PredictedGains, SavedPrediction
 from kneebench.records.record import Record
 from kneebench.records.rung import Order
 
@@ -150,6 +151,10 @@ class Campaign(Record):
     """Cuts of the server under load, by configuration."""
     proofs: dict[str, Proof] = Field(default_factory=dict)
     """Gain by relieving resources, by configuration; empty unless bottlenecks were to be proved."""
+    predicted: PredictedGains | None = None
+    """What would help the baseline most, by a model; None where none was fitted."""
+    saved_predictions: tuple[SavedPrediction, ...] = ()
+    """Predictions of its storages that were saved before it began."""
     joined: dict[str, str] = Field(default_factory=dict)
     """Time at which a configuration joined a campaign measured without it, by configuration."""
     fixed_rate: Order | None = None

@@ -15,8 +15,10 @@ from kneebench.records import (
     Link,
     NoiseFloor,
     Preconditioned,
+    PredictedGains,
     Proof,
     RawProfile,
+    SavedPrediction,
     Setting,
     Whereabouts,
     WholeDrive,
@@ -108,6 +110,12 @@ class HeadKeeper:
         """Keep a cut of a configuration's server."""
         before = self.campaign.cuts.get(cut.configuration, ())
         self._change(cuts={**self.campaign.cuts, cut.configuration: (*before, cut)})
+
+    def put_predictions(
+        self, predicted: PredictedGains | None, saved: Sequence[SavedPrediction]
+    ) -> None:
+        """Keep what would help most, and what had been predicted of the campaign's storages."""
+        self._change(predicted=predicted, saved_predictions=tuple(saved))
 
     def put_saturation(self, tried: Mapping[int, float]) -> None:
         """Keep how busy the least busy core was, by the number of cores tried."""

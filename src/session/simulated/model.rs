@@ -28,6 +28,8 @@ pub struct Storage {
     pub read_latency_s: f64,
     pub read_channels: usize,
     pub writes_per_transaction: f64,
+    #[cfg_attr(feature = "python", pyo3(attribute("write_latency")))]
+    pub write_latency_s: f64,
     pub log_on_data_drive: bool,
     #[cfg_attr(feature = "python", pyo3(attribute("log_latency")))]
     pub log_latency_s: f64,
@@ -170,6 +172,7 @@ pub mod tests {
             read_latency_s: 0.0001,
             read_channels: 16,
             writes_per_transaction: 0.0,
+            write_latency_s: 0.0001,
             log_on_data_drive: false,
             log_latency_s: 0.0005,
             log_time_per_commit_s: 0.0,

@@ -1,5 +1,5 @@
-"""What the pages of `accept` and `compare` have in common: HTML and PDF, and a CSV of their
-figures.
+"""What the pages of `accept` and `compare` have in common: HTML, PDF and Markdown, and a
+CSV of their figures.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 from kneebench.analysis.wording import DERIVED_FROM, behind_label, listed
 from kneebench.brief.drawn_rows import as_csv
+from kneebench.brief.markdown import plain_markdown
 from kneebench.brief.pdf import Paper, compiled, plain_document
 from kneebench.brief.rendering import Page
 from kneebench.brief.section import Column, Row, Section, Table
@@ -106,16 +107,24 @@ class CampaignsPage(Page):
         )
         return compiled(self.sections, document)
 
+    def markdown(self) -> str:
+        """The same as Markdown."""
+        front = (self.kicker, self.banner, self.subtitle)
+        return plain_markdown(self.title, front, self.sections, self.closing)
+
     def csv(self) -> str:
         """Its figures as CSV, in SI units."""
         return as_csv(self.figures).decode()
 
     def write(self, path: str | Path, *, paper: Paper = "a4") -> Path:
-        """Write it by the end of the file's name: .html, .pdf or .csv; whole or not at all."""
+        """Write it by the end of the file's name: .html, .pdf, .md or .csv; whole or not at all."""
         path = Path(path)
         if path.suffix == ".html":
             return super().write(path)
-        write_bytes(path, self.pdf(paper) if path.suffix == ".pdf" else self.csv().encode())
+        if path.suffix == ".pdf":
+            write_bytes(path, self.pdf(paper))
+        else:
+            write_bytes(path, (self.markdown() if path.suffix == ".md" else self.csv()).encode())
         return path
 
 

@@ -11,6 +11,7 @@ from kneebench.analysis.knee import rungs_by_users
 from kneebench.analysis.wording import (
     capital,
     ends,
+    listed,
     percent,
     plural,
     stop_reason,
@@ -18,12 +19,11 @@ from kneebench.analysis.wording import (
 from kneebench.brief import chart_theme
 from kneebench.brief.campaigns.campaigns_page import CampaignsPage, flat, present, said
 from kneebench.brief.section import Column, Figure, Row, Section, Table, Tone, columns
+from kneebench.prediction.gains import ratio_words, unchanged
+from kneebench.prediction.held_out import Fit
 from kneebench.prediction.prediction import Parameter, Prediction, Predictor
 from kneebench.prediction.what_if import WhatIf
-from kneebench.records import Estimate
 
-NO_CHANGE = 0.005
-"""Ratios closer to 1 than this, with their intervals, are no change."""
 COLUMNS = (
     Column(title="Predicted", number=False),
     Column(title="NOPM at the knee"),
@@ -45,8 +45,11 @@ class PredictionPage(CampaignsPage):
 
     what = "what-if"
 
-    def __init__(self, of: Predictor, predictions: Sequence[Prediction]) -> None:
-        self.of, self.predictions = of, predictions
+    def __init__(
+        self, of: Predictor, predictions: Sequence[Prediction], others: Sequence[Predictor] = ()
+    ) -> None:
+        """`others`: further drives of the campaign, from which it was also predicted."""
+        self.of, self.predictions, self.others = of, predictions, others
         self.campaigns = (of.results,)
 
     @property
@@ -59,10 +62,12 @@ class PredictionPage(CampaignsPage):
 
     @property
     def subtitle(self) -> str:
-        fit = self.of.fit
+        every = (self.of, *self.others)
+        names = listed([one.climb.configuration.name for one in every])
+        missed = listed([_missed(one.fit) for one in every])
         return (
-            f"From {self.of.results.campaign.id}, {self._name}. The model misses what it was not"
-            f" fitted to by {percent(fit.median_error)} (median; worst {percent(fit.worst_error)})"
+            f"From {self.of.results.campaign.id}, {names}. The model misses what it was not"
+            f" fitted to by {missed}"
         )
 
     @property
@@ -149,9 +154,11 @@ class PredictionPage(CampaignsPage):
 
     def _predicted(self) -> Section:
         rows = tuple(map(_row, self.predictions))
+        methods = dict.fromkeys(one.nopm.method for one in self.predictions if self.others)
         return Section(
             name="predicted",
             title="Predicted",
+            sentences=tuple(f"NOPM: {one}." for one in methods),
             tables=(Table(columns=COLUMNS, rows=rows),),
         )
 
@@ -178,9 +185,13 @@ class PredictionPage(CampaignsPage):
     def _parameters(self) -> Section:
         rows = tuple(map(_parameter, self.of.parameters))
         heads = columns("Parameter", ">Value", ">95% CI", "Identified by")
-        return Section(
-            name="parameters", title="The model", tables=(Table(columns=heads, rows=rows),)
+        confused = tuple(
+            f'The campaign cannot tell "{one}" from "{other}": one grows as the other shrinks. A'
+            " climb of more users, or longer windows, would."
+            for one, other in filter(None, (self.of.confused,))
         )
+        table = Table(columns=heads, rows=rows)
+        return Section(name="parameters", title="The model", sentences=confused, tables=(table,))
 
     def _figure(self) -> Figure:
         rows = [*self._measured_points(), *self._points()]
@@ -211,36 +222,23 @@ def finding(one: Prediction, name: str) -> str:
 
     It never has a number without its interval.
     """
-    value, interval = _value_and_interval(one.ratio)
-    if unchanged(one):
+    ratio = ratio_words(one.ratio, at_least=one.at_least)
+    if unchanged(one.ratio):
         return f"{one.what_if.words} would not change {name}'s NOPM"
     if one.ratio.low <= 1 <= one.ratio.high:
-        return f"no difference shown for {one.what_if.words} vs. {name} ({value}, {interval})"
-    if one.at_least:
-        least = units.times(one.ratio.low)
-        return f"{one.what_if.words} would give at least {least} {name}'s NOPM"
-    return f"{one.what_if.words} would give {value} {name}'s NOPM ({interval})"
+        return f"no difference shown for {one.what_if.words} vs. {name}: {ratio}"
+    return f"{one.what_if.words} would give {name} {ratio} the NOPM"
 
 
-def unchanged(one: Prediction) -> bool:
-    """Whether neither the ratio nor its interval leaves 1."""
-    return max(abs(one.ratio.low - 1), abs(one.ratio.high - 1)) < NO_CHANGE
-
-
-def _value_and_interval(ratio: Estimate) -> tuple[str, str]:
-    value, low, high = units.times_and_ends(ratio.value, ratio.low, ratio.high)
-    return value, f"{low} to {high}"
+def _missed(fit: Fit) -> str:
+    return f"{percent(fit.median_error)} (median; worst {percent(fit.worst_error)})"
 
 
 def _row(one: Prediction) -> Row:
-    value, interval = _value_and_interval(one.ratio)
-    ratio = "no change" if unchanged(one) else f"{value} ({interval})"
-    if one.at_least:
-        ratio = f"at least {units.times(one.ratio.low)}"
     cells = (
         one.what_if.words,
         units.significant(one.nopm.value),
-        ratio,
+        ratio_words(one.ratio, at_least=one.at_least),
         str(one.users),
         units.time(one.latency_s),
         units.time(one.p999_s),

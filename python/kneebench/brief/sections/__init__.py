@@ -9,6 +9,7 @@ CONTENTS = (
     "queries",
     "sweep",
     "bottlenecks",
+    "predictions",
     "durability",
     "cautions",
     "each_configuration",

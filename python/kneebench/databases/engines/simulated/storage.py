@@ -47,11 +47,13 @@ class SimulatedStorage(Part):
             ge=0,
             le=10_000,
             description=(
-                "Pages written in the background per transaction, each as long as a read and on the"
-                " same channels"
+                "Pages written in the background per transaction, on the same channels as reads"
             ),
         ),
     ] = 0.0
+    write_latency: Annotated[
+        Seconds, Field(le=3600, description="Latency of one such write at queue depth 1")
+    ] = 0.0001
     log_on_data_drive: Annotated[
         Switch, Field(description="Log flushes use a channel of the data device, too")
     ] = False
