@@ -91,7 +91,7 @@ def run(machine: DatabaseMachine, study: Study, asked: RunOptions, watch: Watch)
         _put_drives_before(store, machine, site.paths)
         machine.erase(asked.erase, watch)
         resumed = bool(store.rungs)
-        # 3. Climb on every configuration, measure the knees in turn, prove, cut off.
+        # 3. Climb on every configuration, measure the knees in turn, prove, predict, cut off.
         context = Context(
             study.databases,
             study.configurations,
@@ -105,9 +105,8 @@ def run(machine: DatabaseMachine, study: Study, asked: RunOptions, watch: Watch)
             power,
         )
         Bench(context).measure(study.saturating)
-        _prove_and_cut(study, context, asked)
-        # 4. What a model says of it, the drives as they are now, what the meters took, the end.
-        _put_predictions(store, study, asked, watch)
+        _prove_predict_and_cut(study, context, asked)
+        # 4. The drives as they are now, what the meters took, and how it ended.
         keep_cost(store, power)
         store.put_drives_after(machine.drives(site.paths, study.drives))
         results = store.finish(exit_code, awaits_brief=asked.brief)
@@ -148,13 +147,14 @@ def _cuts(
                 yield from ((one, cut) for cut in found)
 
 
-def _prove_and_cut(study: Study, context: Context, asked: RunOptions) -> None:
-    """Prove what limits the knees, then cut the servers off; neither of queries, which commit
-    nothing.
+def _prove_predict_and_cut(study: Study, context: Context, asked: RunOptions) -> None:
+    """Prove what limits the knees, predict what would help, then cut the servers off; nothing of
+    it for queries, which commit nothing.
     """
     if study.workload.type == "tproc-h":
         return
     prove(study, context, asked.reliefs)
+    _put_predictions(study, context, asked)
     if not (level := level_of(study, context.engine, judged=asked.judged)):
         return
     try:
@@ -165,9 +165,9 @@ def _prove_and_cut(study: Study, context: Context, asked: RunOptions) -> None:
         context.store.put_note(f"the servers were not all cut off: {error}")
 
 
-def _put_predictions(store: Store, study: Study, asked: RunOptions, watch: Watch) -> None:
+def _put_predictions(study: Study, context: Context, asked: RunOptions) -> None:
     """Keep what was predicted of the storages before; for a brief also what would help most."""
-    results = load(store.folder)
+    store, results = context.store, load(context.store.folder)
     try:
         saved = saved_before(store.folder.parent, results)
     except PlanError as error:
@@ -175,7 +175,7 @@ def _put_predictions(store: Store, study: Study, asked: RunOptions, watch: Watch
         store.put_note(f"saved predictions are not shown: {error}")
     predicted = None
     if asked.brief and study.measures_real_hardware:
-        watch(Event(kind="start", doing="predicting what would help most"))
+        context.watch(Event(kind="start", doing="predicting what would help most"))
         predicted = gains(results)
     store.put_predictions(predicted, saved)
 

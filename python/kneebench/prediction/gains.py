@@ -21,6 +21,8 @@ NO_CHANGE = 0.005
 
 def gains(results: Results) -> PredictedGains | None:
     """Those of the baseline; None where the model does not describe it, or misses its rungs."""
+    if not results.climbs:
+        return None
     climb = results.climbs[0]
     try:
         of = Predictor(results, climb)

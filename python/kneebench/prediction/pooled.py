@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from math import fsum
 
 from kneebench.analysis.estimate import student_t
 from kneebench.errors import InvalidMeasurement, PlanError
@@ -62,12 +63,11 @@ def _mean(some: Sequence[Estimate]) -> Estimate:
     logs = [math.log(one.value) for one in some]
     errors = [math.log(one.high / one.low) / 2 / student_t(one.n - 1) for one in some]
     weights = [1 / error**2 for error in errors]
-    mean = sum(w * y for w, y in zip(weights, logs, strict=True)) / sum(weights)
-    apart = sum(w * (y - mean) ** 2 for w, y in zip(weights, logs, strict=True))
-    scale = max(1.0, apart / (len(some) - 1))
+    mean = fsum(w * y for w, y in zip(weights, logs, strict=True)) / fsum(weights)
+    apart = fsum(w * (y - mean) ** 2 for w, y in zip(weights, logs, strict=True))
+    variance = max(1.0, apart / (len(some) - 1)) / fsum(weights)
     fewest = min(one.n for one in some)
-    half = student_t(fewest - 1) * math.sqrt(scale / sum(weights))
+    half = student_t(fewest - 1) * math.sqrt(variance)
     low, value, high = (math.exp(mean + each) for each in (-half, 0.0, half))
-    method = METHOD.format(len(some))
-    unit = some[0].unit
-    return Estimate(value=value, low=low, high=high, n=fewest, method=method, unit=unit)
+    found = {"value": value, "low": low, "high": high, "n": fewest}
+    return some[0].model_copy(update={**found, "method": METHOD.format(len(some))})

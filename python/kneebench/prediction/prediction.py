@@ -17,6 +17,7 @@ from kneebench.analysis.wording import percent
 from kneebench.databases.engines.simulated.storage import SimulatedStorage
 from kneebench.errors import InvalidMeasurement, PlanError
 from kneebench.prediction.climb import climbed
+from kneebench.prediction.fit import TINY
 from kneebench.prediction.held_out import LIMIT, Fit, fit
 from kneebench.prediction.misses import MissCurve, memory_of, miss_curve
 from kneebench.prediction.model import SimulatedLoad, Simulation
@@ -291,8 +292,8 @@ class Predictor:
 
     def _uncertainty(self, key: str) -> float:
         """Half of a parameter's interval over its value; 0 for one that is always the same."""
-        value, half = getattr(self.fit.model, key), _half_width(self._each(attrgetter(key)), 0.0)
-        return half / value if value and half else 0.0
+        half = _half_width(self._each(attrgetter(key)), 0.0)
+        return half / max(TINY, getattr(self.fit.model, key))
 
 
 PARAMETERS: dict[str, tuple[str, str, str]] = {

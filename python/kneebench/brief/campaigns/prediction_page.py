@@ -186,7 +186,7 @@ class PredictionPage(CampaignsPage):
         rows = tuple(map(_parameter, self.of.parameters))
         heads = columns("Parameter", ">Value", ">95% CI", "Identified by")
         confused = tuple(
-            f'The campaign cannot tell "{one}" from "{other}": one grows as the other shrinks. A'
+            f'The rungs do not separate "{one}" from "{other}": one grows as the other shrinks. A'
             " climb of more users, or longer windows, would."
             for one, other in filter(None, (self.of.confused,))
         )

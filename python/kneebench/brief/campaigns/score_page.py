@@ -8,6 +8,7 @@ from statistics import median
 from typing import Any
 
 from kneebench import units
+from kneebench.analysis.bottleneck import BY_KEY
 from kneebench.analysis.wording import ends, percent, plural
 from kneebench.brief.campaigns.campaigns_page import CampaignsPage, compared_section, flat
 from kneebench.brief.section import Row, Section, Table, columns
@@ -22,6 +23,8 @@ COLUMNS = columns(
     ">Measured NOPM",
     ">Error",
     "Interval",
+    "Bottleneck, predicted",
+    "Measured",
 )
 
 
@@ -87,5 +90,12 @@ def _row(one: Scored) -> Row:
         units.significant(one.nopm.value),
         percent(one.error, signed=True),
         "held" if one.held else "missed",
+        _called(one.kept.prediction.resource),
+        _called(one.resource),
     )
     return Row(cells=cells)
+
+
+def _called(resource: str) -> str:
+    found = BY_KEY.get(resource)
+    return found.called if found else "none stands out"
