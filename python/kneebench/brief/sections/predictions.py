@@ -30,7 +30,7 @@ def _gains(view: ViewModel) -> Iterator[str]:
     yield (
         f"What would help {view.name(predicted.configuration)} most, predicted and not measured:"
         f" {each}. The model misses what it was not fitted to by {percent(predicted.median_error)}"
-        " (median). `kneebench what-if` answers more."
+        " (median). The command kneebench what-if answers more."
     )
 
 
