@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kneebench.analysis.wording import plural
 from kneebench.databases.engines.simulated.storage import SimulatedStorage
 from kneebench.errors import PlanError
 from kneebench.prediction.fit import HARDLY
@@ -43,7 +44,7 @@ class WhatIf(Record):
             self.log_write_s is not None and f"log writes of {time(self.log_write_s)}",
             self.read_s is not None and f"reads of {time(self.read_s)}",
             self.memory_bytes is not None and f"{size(self.memory_bytes)} of memory",
-            self.cores is not None and f"{self.cores} cores",
+            self.cores is not None and plural(self.cores, "core"),
         )
         return ", ".join(part for part in parts if part)
 
