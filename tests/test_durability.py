@@ -615,12 +615,13 @@ def test_a_cut_that_fails_unasked_is_a_note_unless_the_ledger_is_wrong(
 
     notes: list[str] = []
     monkeypatch.setattr(flow, "prove", lambda *_: None)
+    monkeypatch.setattr(flow, "_put_predictions", lambda *_: None)
     monkeypatch.setattr(flow, "level_of", lambda *_, judged: "server")
     monkeypatch.setattr(flow, "_cut_storages", failing)
     context = SimpleNamespace(engine=None, store=SimpleNamespace(put_note=notes.append))
     wrong = error is CheckFailed
     with pytest.raises(CheckFailed) if wrong else contextlib.nullcontext():
-        flow._prove_and_cut(Study(Plan.model_validate(HERE)), context, RunOptions())
+        flow._prove_predict_and_cut(Study(Plan.model_validate(HERE)), context, RunOptions())
     assert len(notes) == (not wrong)
 
 
