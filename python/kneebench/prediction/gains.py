@@ -66,7 +66,7 @@ def ratio_words(ratio: Estimate, *, at_least: bool = False) -> str:
 
     >>> ratio = Estimate(value=1.4, low=1.2, high=1.6, n=8, unit="x")
     >>> ratio_words(ratio), ratio_words(ratio, at_least=True)
-    ('1.4x (1.2x to 1.6x)', 'at least 1.2x')
+    ('1.40x (1.20x to 1.60x)', 'at least 1.20x')
     """
     value, low, high = units.times_and_ends(ratio.value, ratio.low, ratio.high)
     if unchanged(ratio):

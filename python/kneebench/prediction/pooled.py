@@ -58,7 +58,7 @@ def _mean(some: Sequence[Estimate]) -> Estimate:
     >>> each = [Estimate(value=v, low=v / 1.2, high=1.2 * v, n=9) for v in (90.0, 110.0)]
     >>> found = _mean(each)
     >>> round(found.low), round(found.value), round(found.high)
-    (78, 99, 127)
+    (79, 99, 125)
     """
     logs = [math.log(one.value) for one in some]
     errors = [math.log(one.high / one.low) / 2 / student_t(one.n - 1) for one in some]

@@ -293,7 +293,7 @@ class Predictor:
     def _uncertainty(self, key: str) -> float:
         """Half of a parameter's interval over its value; 0 for one that is always the same."""
         half = _half_width(self._each(attrgetter(key)), 0.0)
-        return half / max(TINY, getattr(self.fit.model, key))
+        return half / max(TINY, float(getattr(self.fit.model, key)))
 
 
 PARAMETERS: dict[str, tuple[str, str, str]] = {
