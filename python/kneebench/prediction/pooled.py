@@ -22,7 +22,9 @@ METHOD = "predictions from {} storages, pooled by their intervals"
 def other_drives(of: Predictor) -> tuple[Predictor, ...]:
     """The campaign's other drives under the same constraint that the model describes."""
     found = []
-    for climb in (one for one, flush_s in of.alike if flush_s >= NO_DRIVE_S):
+    for climb, flush_s in of.alike:
+        if flush_s < NO_DRIVE_S:
+            continue
         try:
             found.append(Predictor(of.results, climb))
         except (PlanError, InvalidMeasurement):

@@ -122,9 +122,10 @@ class CampaignsPage(Page):
         if path.suffix == ".html":
             return super().write(path)
         if path.suffix == ".pdf":
-            write_bytes(path, self.pdf(paper))
+            content = self.pdf(paper)
         else:
-            write_bytes(path, (self.markdown() if path.suffix == ".md" else self.csv()).encode())
+            content = (self.markdown() if path.suffix == ".md" else self.csv()).encode()
+        write_bytes(path, content)
         return path
 
 

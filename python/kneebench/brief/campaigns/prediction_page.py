@@ -185,13 +185,15 @@ class PredictionPage(CampaignsPage):
     def _parameters(self) -> Section:
         rows = tuple(map(_parameter, self.of.parameters))
         heads = columns("Parameter", ">Value", ">95% CI", "Identified by")
-        confused = tuple(
-            f'The rungs do not separate "{one}" from "{other}": one grows as the other shrinks. A'
-            " climb of more users, or longer windows, would."
-            for one, other in filter(None, (self.of.confused,))
-        )
+        sentences: tuple[str, ...] = ()
+        if confused := self.of.confused:
+            one, other = confused
+            sentences = (
+                f'The rungs do not separate "{one}" from "{other}": one grows as the other shrinks.'
+                " A climb of more users, or longer windows, would.",
+            )
         table = Table(columns=heads, rows=rows)
-        return Section(name="parameters", title="The model", sentences=confused, tables=(table,))
+        return Section(name="parameters", title="The model", sentences=sentences, tables=(table,))
 
     def _figure(self) -> Figure:
         rows = [*self._measured_points(), *self._points()]

@@ -10,7 +10,7 @@ from kneebench import units
 from kneebench.analysis.wording import ends, percent
 from kneebench.brief.section import Section
 from kneebench.brief.view_model import ViewModel
-from kneebench.prediction.gains import ratio_words
+from kneebench.prediction.gains import ratio_words, unchanged
 from kneebench.records import Estimate, PredictedGain, SavedPrediction
 
 
@@ -36,8 +36,8 @@ def _gains(view: ViewModel) -> Iterator[str]:
 
 def _gain(one: PredictedGain) -> str:
     ratio = ratio_words(one.ratio, at_least=one.at_least)
-    shown = one.ratio.low <= 1 <= one.ratio.high and not ratio.startswith("no ")
-    return f"{one.change}: {'no difference shown, ' if shown else ''}{ratio}"
+    undecided = one.ratio.low <= 1 <= one.ratio.high and not unchanged(one.ratio)
+    return f"{one.change}: {'no difference shown, ' if undecided else ''}{ratio}"
 
 
 def _saved(view: ViewModel) -> Iterator[str]:
