@@ -8,7 +8,10 @@ import argparse
 import random
 import tempfile
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from math import log
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -80,22 +83,30 @@ def faster(of: SimulatedStorage, log_write_s: float) -> SimulatedStorage:
 
 
 class CountedTruths(NamedTuple):
-    """Of random truths: how often each parameter came back within its interval, out of how many,
-    and how many predictions held theirs.
+    """Of random truths: how often each parameter came back within its interval, out of how many.
+    `off`: of each predicted ratio, its error over half of its interval, as logarithms.
     """
 
     back: Counter[str]
     every: Counter[str]
-    held: int
+    off: tuple[float, ...]
+
+    @property
+    def held(self) -> int:
+        """Predictions within their intervals."""
+        return sum(abs(one) <= 1 for one in self.off)
 
 
 def counted(seeds: Iterable[int], folder: Path) -> CountedTruths:
     """Random truths, each with a random other drive, fitted and predicted."""
-    back, every, held = Counter[str](), Counter[str](), 0
-    for seed in seeds:
-        one = tried(seed, folder / str(seed))
-        back, every, held = back + one.back, every + one.every, held + one.held
-    return CountedTruths(back, every, held)
+    return added([tried(seed, folder) for seed in seeds])
+
+
+def added(some: Sequence[CountedTruths]) -> CountedTruths:
+    """All of them as one."""
+    back = sum((one.back for one in some), Counter[str]())
+    every = sum((one.every for one in some), Counter[str]())
+    return CountedTruths(back, every, tuple(off for one in some for off in one.off))
 
 
 def tried(seed: int, folder: Path) -> CountedTruths:
@@ -104,7 +115,7 @@ def tried(seed: int, folder: Path) -> CountedTruths:
     log_write_s = (one.log_latency + one.cpu_per_flush) * draw.choice((0.2, 0.5, 2, 3))
     read_s = one.read_latency * draw.choice((0.25, 0.5, 2))
     other = faster(one, log_write_s).model_copy(update={"read_latency": read_s})
-    results = measured(plan_of({"one": one, "other": other}), folder)
+    results = measured(plan_of({"one": one, "other": other}), folder / str(seed))
     base, real = (knee(climb) for climb in results.climbs)
     assert base and real
     found = Predictor(results, results.climbs[0])
@@ -117,14 +128,14 @@ def tried(seed: int, folder: Path) -> CountedTruths:
     }
     reads = read_s if one.reads_per_transaction else None
     ratio = found.predict(WhatIf(log_write_s=log_write_s, read_s=reads)).ratio
-    held = ratio.low <= real.nopm.value / base.nopm.value <= ratio.high
+    off = log(real.nopm.value / base.nopm.value / ratio.value) / log(ratio.high / ratio.value)
     back = Counter(key for key, came in within.items() if came)
-    return CountedTruths(back, Counter(within.keys()), int(held))
+    return CountedTruths(back, Counter(within.keys()), (off,))
 
 
 if __name__ == "__main__":
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--count", type=int, default=100)
     number = options.parse_args().count
-    with tempfile.TemporaryDirectory() as place:
-        print(counted(range(number), Path(place)))
+    with tempfile.TemporaryDirectory() as place, ProcessPoolExecutor() as pool:
+        print(added([*pool.map(partial(tried, folder=Path(place)), range(number))]))

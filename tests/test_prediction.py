@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from kneebench import Results, load
+from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.knee import knee
 from kneebench.brief import Brief
 from kneebench.brief.campaigns import PredictionPage
@@ -19,14 +20,16 @@ from kneebench.cli import app
 from kneebench.errors import InvalidMeasurement, PlanError
 from kneebench.measurement.profile import Profile, ProfileRow, Traffic
 from kneebench.prediction import model
+from kneebench.prediction.fit import counted as by_counts
 from kneebench.prediction.gains import gains
-from kneebench.prediction.ledger import FILE, kept
+from kneebench.prediction.ledger import FILE, kept, save, scored
 from kneebench.prediction.misses import MissCurve
-from kneebench.prediction.pooled import other_drives, pooled
+from kneebench.prediction.observed import Observed
+from kneebench.prediction.pooled import others_for, pooled
 from kneebench.prediction.prediction import Predictor
 from kneebench.prediction.profiled_drive import figures_of
 from kneebench.prediction.what_if import WhatIf, changed
-from kneebench.records import Climb
+from kneebench.records import Climb, Rung
 from tests.random_truths import LADDER, counted, faster, measured, plan_of, truth
 
 SLOW = truth(7, cores=2, reads_per_transaction=0.0, log_latency=3e-3, cpu_per_flush=1e-4)
@@ -94,17 +97,77 @@ def test_two_drives_of_a_campaign_predict_a_third_together(tmp_path: Path) -> No
     results = measured(plan_of(drives, **few), tmp_path)
     two = results.model_copy(update={"climbs": results.climbs[:2]})
     of = Predictor(two, two.climbs[0])
-    others = other_drives(of)
-    assert [one.climb.configuration.storage for one in others] == ["quick"]
     change, real = WhatIf(log_write_s=5e-4), knee(results.climbs[2])
+    others = others_for(of, [change])
+    assert [one.climb.configuration.storage for one in others] == ["quick"]
     found = pooled(of, others, change)
     each = [one.predict(change).nopm.value for one in (of, *others)]
     assert real
     assert found.nopm.low <= real.nopm.value <= found.nopm.high
     assert min(each) <= found.nopm.value <= max(each)
-    assert "from 2 storages" in PredictionPage(of, [found], others).markdown()
+    assert "from 2 configurations" in PredictionPage(of, [found], others).markdown()
     more_cores = WhatIf(cores=4)
     assert pooled(of, others, more_cores) == of.predict(more_cores), "the others' drives stay"
+    assert not others_for(of, [more_cores])
+
+
+def test_two_sizes_of_memory_predict_a_third_together_without_users_that_thrash(
+    tmp_path: Path,
+) -> None:
+    """A database of 600 MB."""
+    reads = {"uncached_reads_per_transaction": 8.0, "read_latency": 3e-3, "read_channels": 4}
+    reading = SLOW.model_copy(update={**reads, "log_latency": 5e-4})
+    swept = {"constraints": {"memory": ["200MB", "300MB", "250MB"]}}
+    few = {**SMALL, **swept, "ladder": {**LADDER, "users": [1, 8]}}
+    results = measured(plan_of({"drive": reading}, **few), tmp_path / "campaigns")
+    small, large, third = results.climbs
+    *fewer, most = sorted({rung.users for rung in small.rungs})
+    rungs = [thrashing(one) if one.users == most else one for one in small.rungs]
+    small = small.model_copy(update={"rungs": tuple(rungs)})
+    two = results.model_copy(update={"climbs": (small, large)})
+    of, change = Predictor(two, small), WhatIf(memory_bytes=250_000_000)
+    others = others_for(of, [change])
+    assert [one.climb.configuration.constraint for one in others] == ["300 MB"]
+    assert [one.users for one in of.rungs] == fewer
+    found, real = pooled(of, others, change), knee(third)
+    assert real
+    assert real.nopm.value in found.nopm
+    assert found.nopm.value == pytest.approx(real.nopm.value, rel=0.1)
+    assert found.resource == bottleneck(third).resource
+    assert f"The model leaves {most} users out" in PredictionPage(of, [found], others).markdown()
+    save(tmp_path, two, small, [("drive", found)])
+    [saved] = kept(tmp_path)
+    assert not scored([saved], [results]), "saved after it was measured"
+    before = saved.model_copy(update={"saved_at": "2020-01-01T00:00:00+00:00"})
+    [score] = scored([before], [results])
+    assert (score.nopm, score.held) == (real.nopm, True)
+
+
+def thrashing(rung: Rung) -> Rung:
+    """With twice as many reads."""
+    name = "device.reads_per_transaction"
+    reads = rung.quantities[name]
+    more = reads.model_copy(update={"value": 2 * (reads.value or 0)})
+    return rung.model_copy(update={"quantities": {**rung.quantities, name: more}})
+
+
+def observed(users: int, **figures: float) -> Observed:
+    """A rung with a flush for each transaction."""
+    usual = {"throughput_per_s": 500.0, "latency_s": 2e-3, "cpu_s": 5e-4, "beside_s": 1e-4}
+    return Observed(users, **{**usual, "flush_s": 4e-4, "flushes": 1.0, **figures})
+
+
+def test_other_processes_in_one_rung_change_nothing_of_what_a_flush_costs() -> None:
+    rungs = [observed(1), observed(2), observed(4, beside_s=5e-3)]
+    assert by_counts(rungs, 2, log_apart=True).cpu_beside_flush == pytest.approx(1e-4)
+
+
+def test_a_flush_costs_no_more_cpu_time_than_it_takes() -> None:
+    """Where CPU time per transaction falls as fast as flushes do."""
+    rungs = [observed(n, cpu_s=1e-3 / n, flushes=1 / n) for n in (1, 2, 3)]
+    found = by_counts(rungs, 4, log_apart=True)
+    assert found.cpu_per_flush + found.cpu_after_flush == pytest.approx(4e-4)
+    assert found.cpu_per_transaction > 0
 
 
 def test_parameters_that_cannot_be_told_apart_are_named(predictor: Predictor) -> None:
@@ -134,6 +197,8 @@ def test_what_changes_nothing_is_exactly_one_and_a_faster_log_is_more(
 def test_too_far_from_what_was_measured_nothing_is_predicted(predictor: Predictor) -> None:
     with pytest.raises(PlanError, match="2 cores were measured; use 1 to 4"):
         predictor.predict(WhatIf(cores=16))
+    with pytest.raises(PlanError, match=r"3.1[0-9]* ms was measured; use 31.* to 31.* ms"):
+        predictor.predict(WhatIf(log_write_s=1))
     curve = MissCurve(((2**30, 4.0), (2**31, 2.0)))
     with pytest.raises(PlanError, match="1 GiB to 2 GiB were measured"):
         curve.at(2**33)
@@ -236,7 +301,7 @@ def test_the_command_predicts_saves_and_scores(campaigns: Path, tmp_path: Path) 
     assert code == 0, said
     score = json.loads(said[said.index("{") :])
     later = load(max(campaigns.glob("2*")))
-    assert [one.storage for one in later.campaign.saved_predictions] == ["fast"]
+    assert [one.configuration for one in later.campaign.saved_predictions] == ["fast"]
     assert "were measured: within the interval" in markdown(Brief(later))
     assert (score["held"], score["scored"]) == (1, 1)
     assert score["median_error"] < 0.1
@@ -254,7 +319,7 @@ def test_the_command_predicts_saves_and_scores(campaigns: Path, tmp_path: Path) 
         (("first", "--log-write", "fast"), "--log-write: a time is a number and a unit"),
         (("first", "--log-write", "0s"), "0s is not above 0"),
         (("first", "--cores", "two"), "'two' is no number of cores"),
-        (("first", "--log-write", "1ms,2ms", "--save", "a"), "1 names for 2 predictions"),
+        (("first", "--log-write", "1ms,2ms,3ms", "--save", "a,b"), "2 names for 3 predictions"),
         (("first", "--log-write", "1ms", "--from", "tape"), "has no 'tape'; use one of: slow"),
         (("first", "--drive", "no.json"), "cannot read no.json"),
         (("first", "--drive", "x.json", "--read", "1ms"), "give the drive once"),

@@ -386,7 +386,7 @@ def _moved(climb: Climb) -> tuple[float, str] | None:
     if below and below.users == searched.users:  # another caveat says so
         return None
     share = found.nopm.value / searched.tally.nopm - 1
-    within = found.nopm.low <= searched.tally.nopm <= found.nopm.high
+    within = searched.tally.nopm in found.nopm
     if abs(share) <= (FAR if within else own_floor(climb)):
         return None
     there = f"{units.significant(searched.tally.nopm)} at {number_of_users(searched.users)}"

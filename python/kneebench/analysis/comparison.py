@@ -218,7 +218,7 @@ def ratio_estimate(climb: Climb, against: Climb, *, interleaved: bool) -> Estima
 
 def is_claimed(ratio: Estimate, floor: float) -> bool:
     """True if a ratio is a difference: its interval excludes 1, and it exceeds the noise floor."""
-    return is_beyond(ratio, floor) and not ratio.low <= 1 <= ratio.high
+    return is_beyond(ratio, floor) and 1 not in ratio
 
 
 def is_beyond(ratio: Estimate, floor: float) -> bool:
@@ -318,7 +318,7 @@ def compared_users(climb: Climb, against: Climb) -> int | None:
     own, base = users_interval(climb), users_interval(against)
     if own is None or base is None or own.value == base.value:
         return None
-    within = own.low <= base.value <= own.high or base.low <= own.value <= base.high
+    within = base.value in own or own.value in base
     return int(base.value) if within else None
 
 

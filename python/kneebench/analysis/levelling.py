@@ -275,6 +275,5 @@ def _slope(
 def _fits(line: Estimate, steps: Sequence[Estimate]) -> bool:
     """Whether its slope is in the interval of each step, and within BEND of its value."""
     return all(
-        one.low <= line.value <= one.high and 1 / BEND < line.value / (one.value or 1) < BEND
-        for one in steps
+        line.value in one and 1 / BEND < line.value / (one.value or 1) < BEND for one in steps
     )

@@ -88,7 +88,7 @@ def bought(of: Levelling) -> Bought | None:
         says = f"of the NOPM with {percent(round(size / most, 2))} of the {WHAT[resource]}"
         return Bought(ratio, value, f"{low} to {high}, n={ratio.n}", says)
     ratio = ratio_between(largest.climb, smallest.climb)
-    if not ratio or not known(ratio) or ratio.low <= 1 <= ratio.high:
+    if not ratio or not known(ratio) or 1 in ratio:
         return None
     says = f"the NOPM with {_amount(largest, resource)} in place of {_amount(smallest, resource)}"
     return Bought(ratio, *times_and_interval(ratio), says)

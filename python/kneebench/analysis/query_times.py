@@ -320,7 +320,7 @@ class Compared(NamedTuple):
     @property
     def differs(self) -> bool:
         """Whether a difference is shown; not without an interval."""
-        return has_interval(self.ratio) and not self.ratio.low <= 1 <= self.ratio.high
+        return has_interval(self.ratio) and 1 not in self.ratio
 
     @property
     def turned(self) -> Compared:

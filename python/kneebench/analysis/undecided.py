@@ -25,7 +25,7 @@ def not_shown(ratio: Estimate) -> str:
     'Too uncertain'
     """
     far = ratio.low < 1 / VAGUE or ratio.high > VAGUE
-    return UNCERTAIN if ratio.low <= 1 <= ratio.high and far else NO_DIFFERENCE
+    return UNCERTAIN if 1 in ratio and far else NO_DIFFERENCE
 
 
 WIDE = 1.5

@@ -34,7 +34,7 @@ from kneebench.plan.database_plan import DatabasePlan
 from kneebench.plan.durability import DEFAULT_USERS
 from kneebench.plan.study import Study
 from kneebench.prediction.gains import gains
-from kneebench.prediction.ledger import saved_before
+from kneebench.prediction.ledger import any_kept, saved_before
 from kneebench.records import (
     Configuration,
     Cut,
@@ -167,14 +167,17 @@ def _prove_predict_and_cut(study: Study, context: Context, asked: RunOptions) ->
 
 def _put_predictions(study: Study, context: Context, asked: RunOptions) -> None:
     """Keep what was predicted of the storages before; for a brief also what would help most."""
-    store, results = context.store, load(context.store.folder)
+    store, asks = context.store, asked.brief and study.measures_real_hardware
+    if not asks and not any_kept(store.folder.parent):
+        return
+    results = load(store.folder)
     try:
         saved = saved_before(store.folder.parent, results)
     except PlanError as error:
         saved = ()
         store.put_note(f"saved predictions are not shown: {error}")
     predicted = None
-    if asked.brief and study.measures_real_hardware:
+    if asks:
         context.watch(Event(kind="start", doing="predicting what would help most"))
         predicted = gains(results)
     store.put_predictions(predicted, saved)

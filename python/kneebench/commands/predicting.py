@@ -89,8 +89,8 @@ Configured = Annotated[
     typer.Option(
         "--from",
         metavar="CONFIGURATION",
-        help="Configuration of the campaign that is changed; without it, the baseline, and for"
-        " another drive by both times also the other drives of the campaign.",
+        help="Configuration of the campaign that is changed; without it, the baseline, and all"
+        " others that differ from it only in what is changed.",
         show_default=False,
     ),
 ]
@@ -100,7 +100,7 @@ Save = Annotated[
         "--save",
         metavar="STORAGE[,STORAGE]...",
         help="Keep the predictions in the ledger, each by the name that the storage will have in"
-        " the plan that measures it.",
+        " the plan that measures it; a single name is that of all.",
         show_default=False,
     ),
 ]
@@ -137,7 +137,7 @@ def what_if(
     """Predict what another drive, memory or number of cores would do; `HELP` has the rest."""
     from kneebench.brief.campaigns import PredictionPage
     from kneebench.prediction.ledger import save as save_predictions
-    from kneebench.prediction.pooled import other_drives, pooled
+    from kneebench.prediction.pooled import others_for, pooled
     from kneebench.prediction.prediction import Predictor
 
     require_one({"--json": as_json, "--csv": as_csv})
@@ -148,15 +148,18 @@ def what_if(
     results, climb = _chosen(campaign, configuration, root)
     asked = _asked(log_write, read, memory, cores, drive)
     names = _names(save, len(asked))
-    print_line(f"fitting the model to {climb.configuration.name}", err=True)
+    _say_fitted(climb)
     found = Predictor(results, climb)
-    pools = configuration is None and any(one.log_write_s is not None for one in asked)
-    others = other_drives(found) if pools else ()
+    others = others_for(found, asked, _say_fitted) if configuration is None else ()
     predictions = [pooled(found, others, one) for one in asked]
     if names:
-        file = save_predictions(root, results, climb, dict(zip(names, predictions, strict=True)))
+        file = save_predictions(root, results, climb, zip(names, predictions, strict=True))
         print_line(f"saved: {file}", err=True)
     show_campaigns(PredictionPage(found, predictions, others), page, as_csv=as_csv, as_json=as_json)
+
+
+def _say_fitted(climb: Climb) -> None:
+    print_line(f"fitting the model to {climb.configuration.name}", err=True)
 
 
 def _chosen(campaign: str | None, wanted: str | None, root: Path) -> tuple[Results, Climb]:
@@ -178,13 +181,18 @@ def _chosen(campaign: str | None, wanted: str | None, root: Path) -> tuple[Resul
 
 
 def _names(save: str | None, predictions: int) -> list[str]:
-    """The names of the storages to save. Raises PlanError unless each prediction has one."""
+    """The names of the storages to save; a single one is that of all predictions. Raises PlanError
+    for another number of them.
+    """
     from kneebench.errors import PlanError
 
     names = [one.strip() for one in save.split(",")] if save else []
+    if len(names) == 1:
+        names *= predictions
     if names and (len(names) != predictions or not all(names)):
         seen = f"{len(names)} names for {predictions} predictions"
-        raise PlanError("--save", seen=seen, do="give each prediction the name of its storage")
+        do = "give each prediction the name of its storage, or one name for all"
+        raise PlanError("--save", seen=seen, do=do)
     return names
 
 

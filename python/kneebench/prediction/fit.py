@@ -11,15 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from statistics import fmean
+from statistics import fmean, median
 from typing import NamedTuple
 
 from kneebench.databases.engines.simulated.storage import SimulatedStorage
 from kneebench.prediction.model import QUIET, Simulation
-from kneebench.prediction.observed import Observed
+from kneebench.prediction.observed import HARDLY, Observed
 
-HARDLY = 0.05
-"""Reads per transaction below which the data device is left out."""
 CHANNELS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 64)
 AFFINITIES = tuple(n / 8 for n in range(9))
 LEAST_WAITED = 0.25
@@ -28,6 +26,8 @@ LOW = 2
 """So many of the fewest users tell the drive's times: cores and channels are then rarely waited
 for."""
 ROUNDS = 3
+LEAST_OWN = 0.1
+"""Share of the CPU time of a transaction that is its own at least, beside that of its flush."""
 TINY = 1e-12
 """Least divisor: of a rung without reads or flushes."""
 
@@ -41,7 +41,9 @@ class Cpu(NamedTuple):
 
 
 def cpu(rungs: Sequence[Observed], cores: int) -> Cpu:
-    """A least-squares fit of relative errors, with no share below 0.
+    """A least-squares fit of relative errors, with no share below 0, and the transaction's at least
+    LEAST_OWN of what it costs. A flush costs no more than the log write latency of the fewest users
+    where that is known.
 
     >>> rungs = [Observed(n, 1, 1, 4e-4 + 1e-4 / n + 1e-5 * max(0, n - 2), 0, 0, 1 / n)
     ...          for n in (1, 2, 4, 8)]
@@ -49,12 +51,14 @@ def cpu(rungs: Sequence[Observed], cores: int) -> Cpu:
     [400, 100, 10]
     """
     import numpy as np
-    from scipy.optimize import nnls
+    from scipy.optimize import lsq_linear
 
     seen = np.array([one.cpu_s for one in rungs])
     parts = np.array([[1.0, one.flushes, max(0, one.users - cores)] for one in rungs])
-    found, _ = nnls(parts / seen[:, None], np.ones(len(seen)))
-    return Cpu(*map(float, found))
+    least = [LEAST_OWN * seen.min(), 0.0, 0.0]
+    most = np.where(parts.any(axis=0), [np.inf, max(TINY, rungs[0].flush_s), np.inf], TINY)
+    found = lsq_linear(parts / seen[:, None], np.ones(len(seen)), (least, most))
+    return Cpu(*map(float, found.x))
 
 
 def fitted(
@@ -66,36 +70,40 @@ def fitted(
     log_apart: bool = True,
 ) -> SimulatedStorage:
     """The model of one configuration. `like`: the model of nearly the same rungs, from whose
-    parameters the search begins; `log_apart`: the log has a drive of its own. Raises ValueError
-    where no transaction costs CPU time.
+    parameters the search begins; `log_apart`: the log has a drive of its own.
     """
     found = counted(rungs, cores, log_apart=log_apart)
     if like:
         kept = {"read_channels": like.read_channels, "affinity": like.affinity}
-        found = found.model_copy(update=kept)
-    for _ in range(1 if like else ROUNDS):
-        found = _drive_times(found, rungs, simulation)
-        if found.reads_per_transaction:
-            channels = _near(CHANNELS, like.read_channels if like else None)
-            found = _best(found, "read_channels", channels, rungs, simulation)
-        affinities = _near(AFFINITIES, like.affinity if like else None)
-        found = _best(found, "affinity", affinities, rungs, simulation)
+        return _searched(found.model_copy(update=kept), rungs, simulation, near=True)
+    for round_number in range(ROUNDS):
+        found = _searched(found, rungs, simulation, near=round_number > 0)
     return found
+
+
+def _searched(
+    model: SimulatedStorage, rungs: Sequence[Observed], simulation: Simulation, *, near: bool
+) -> SimulatedStorage:
+    """A round of the search. `near`: channels and affinity are nearly right."""
+    found = _drive_times(model, rungs, simulation)
+    if found.reads_per_transaction:
+        channels = _near(CHANNELS, found.read_channels) if near else CHANNELS
+        found = _best(found, "read_channels", channels, rungs, simulation)
+    affinities = _near(AFFINITIES, found.affinity) if near else AFFINITIES
+    return _best(found, "affinity", affinities, rungs, simulation)
 
 
 def counted(rungs: Sequence[Observed], cores: int, *, log_apart: bool) -> SimulatedStorage:
     """The model by what is counted, before any simulation."""
     costs = cpu(rungs, cores)
-    if not costs.transaction_s:
-        raise ValueError("no CPU time per transaction is left beside that of its flush")
-    reads = fmean(one.reads for one in rungs)
+    reads = median(one.reads for one in rungs)
     reads = reads if reads > HARDLY else 0.0
     waited = _waited(rungs[0], costs) if reads else 1.0
     return SimulatedStorage(
         cores=cores,
         cpu_per_transaction=costs.transaction_s,
         **_flush(rungs[0], costs, waited),
-        contention=costs.crowd_s / costs.transaction_s,
+        contention=min(1.0, costs.crowd_s / costs.transaction_s),
         reads_per_transaction=waited * reads,
         **_aside(rungs, (1 - waited) * reads),
         log_on_data_drive=bool(reads) and not log_apart,
@@ -105,16 +113,14 @@ def counted(rungs: Sequence[Observed], cores: int, *, log_apart: bool) -> Simula
     ).model_copy(update=QUIET)
 
 
-def _near(values: Sequence[float], to: float | None) -> Sequence[float]:
-    """A value and its neighbours; all values without one.
+def _near(values: Sequence[float], to: float) -> Sequence[float]:
+    """A value, and two on either side.
 
-    >>> _near((1, 2, 4, 8), 1), _near((1, 2, 4, 8), None)
-    ((1, 2), (1, 2, 4, 8))
+    >>> _near((1, 2, 3, 4, 6, 8), 1), _near((1, 2, 3, 4, 6, 8), 6)
+    ((1, 2, 3), (3, 4, 6, 8))
     """
-    if to is None:
-        return values
     at = values.index(to)
-    return values[max(0, at - 1) : at + 2]
+    return values[max(0, at - 2) : at + 3]
 
 
 def _aside(rungs: Sequence[Observed], reads: float) -> dict[str, float]:
@@ -130,13 +136,13 @@ def _aside(rungs: Sequence[Observed], reads: float) -> dict[str, float]:
 
 
 def _beside(rungs: Sequence[Observed], waited: float) -> dict[str, float]:
-    """CPU time per read that is waited for, and per flush, that no user waits for."""
-    import numpy as np
-    from scipy.optimize import nnls
-
-    parts = np.array([[waited * one.reads, one.flushes] for one in rungs])
-    (read_s, flush_s), _ = nnls(parts, np.array([one.beside_s for one in rungs]))
-    return {"cpu_beside_read": float(read_s), "cpu_beside_flush": float(flush_s)}
+    """CPU time per read that is waited for, and per flush, that no user waits for: as much for
+    either, and by the median, since other processes on the machine only add to it.
+    """
+    requests = [max(TINY, waited * one.reads + one.flushes) for one in rungs]
+    each_s = [one.beside_s / number for one, number in zip(rungs, requests, strict=True)]
+    per_request_s = median(each_s)
+    return {"cpu_beside_read": per_request_s, "cpu_beside_flush": per_request_s}
 
 
 def _waited(alone: Observed, costs: Cpu) -> float:

@@ -8,7 +8,7 @@ from kneebench import units
 from kneebench.errors import InvalidMeasurement, PlanError
 from kneebench.prediction.misses import memory_of
 from kneebench.prediction.prediction import Predictor
-from kneebench.prediction.what_if import WhatIf
+from kneebench.prediction.what_if import MOST_DRIVE, WhatIf
 from kneebench.records import Estimate, PredictedGain, PredictedGains, Results
 
 FAST_LOG_S, FAST_READ_S = 50e-6, 80e-6
@@ -48,9 +48,9 @@ def _changes(of: Predictor) -> Iterator[WhatIf]:
     """A fast drive's log writes, its reads, twice the memory, twice the cores."""
     alone = of.rungs[0]
     if alone.flush_s > SLOWER * FAST_LOG_S:
-        yield WhatIf(log_write_s=FAST_LOG_S)
+        yield WhatIf(log_write_s=max(FAST_LOG_S, alone.flush_s / MOST_DRIVE))
     if of.fit.model.reads_per_transaction and alone.read_s > SLOWER * FAST_READ_S:
-        yield WhatIf(read_s=FAST_READ_S)
+        yield WhatIf(read_s=max(FAST_READ_S, alone.read_s / MOST_DRIVE))
     had = memory_of(of.climb.configuration) or of.results.campaign.host.memory_bytes
     yield WhatIf(memory_bytes=2 * had)
     yield WhatIf(cores=2 * of.cores.number)

@@ -5,6 +5,8 @@ the others, and predicts the one that was left out.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from math import sqrt
 from statistics import median
 from typing import NamedTuple
 
@@ -40,6 +42,8 @@ class Fit(NamedTuple):
 
     model: SimulatedStorage
     held_out: tuple[HeldOut, ...]
+    noise: float = 0.0
+    """Standard deviation of a rung's throughput, as a share, on an unchanged database."""
 
     @property
     def median_error(self) -> float:
@@ -51,19 +55,30 @@ class Fit(NamedTuple):
 
     @property
     def scatter(self) -> float:
-        """Standard deviation of the errors, by their median: single rungs may be far off."""
-        return self.median_error / NORMAL
+        """Standard deviation of the model's own error: that of the errors, by their median since
+        single rungs may be far off, without the rungs' noise.
+        """
+        return sqrt(max(0.0, (self.median_error / NORMAL) ** 2 - self.noise**2))
 
 
-def fit(rungs: Sequence[Observed], cores: int, simulation: Simulation, *, log_apart: bool) -> Fit:
+def fit(
+    rungs: Sequence[Observed],
+    cores: int,
+    simulation: Simulation,
+    *,
+    log_apart: bool,
+    noise: float = 0.0,
+) -> Fit:
     """The model of all rungs, checked. Raises ValueError where they are too few."""
     if len(rungs) < FEWEST:
         raise ValueError(f"{len(rungs)} numbers of users were measured; at least {FEWEST} needed")
     model = fitted(rungs, cores, simulation, log_apart=log_apart)
-    found = []
-    for one in rungs:
+
+    def held_out(one: Observed) -> HeldOut:
         others = [other for other in rungs if other is not one]
         without = fitted(others, cores, simulation, model, log_apart=log_apart)
         predicted = simulation.at(without, one.users).seen.throughput_per_s
-        found.append(HeldOut(one, predicted, without))
-    return Fit(model, tuple(found))
+        return HeldOut(one, predicted, without)
+
+    with ThreadPoolExecutor() as pool:
+        return Fit(model, tuple(pool.map(held_out, rungs)), noise)

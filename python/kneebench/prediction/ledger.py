@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +13,8 @@ from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.knee import knee
 from kneebench.directories import make_directory
 from kneebench.errors import PlanError
+from kneebench.prediction.misses import memory_of
+from kneebench.prediction.observed import cores_of
 from kneebench.prediction.prediction import Prediction
 from kneebench.records import Climb, Estimate, Record, Results, SavedPrediction
 from kneebench.results.atomic_write import write_bytes
@@ -42,8 +44,7 @@ class Scored(NamedTuple):
 
     @property
     def held(self) -> bool:
-        found = self.kept.prediction.nopm
-        return found.low <= self.nopm.value <= found.high
+        return self.nopm.value in self.kept.prediction.nopm
 
     @property
     def error(self) -> float:
@@ -68,7 +69,14 @@ def kept(root: Path) -> list[KeptPrediction]:
         raise PlanError(f"cannot read {file}", seen="it has no predictions", do=do) from error
 
 
-def save(root: Path, results: Results, climb: Climb, named: Mapping[str, Prediction]) -> Path:
+def any_kept(root: Path) -> bool:
+    """Whether a folder has a ledger."""
+    return (root / FILE).exists()
+
+
+def save(
+    root: Path, results: Results, climb: Climb, named: Iterable[tuple[str, Prediction]]
+) -> Path:
     """Add predictions to the ledger, by the names of the storages that will measure them."""
     campaign = results.campaign
     new = [
@@ -80,7 +88,7 @@ def save(root: Path, results: Results, climb: Climb, named: Mapping[str, Predict
             warehouses=campaign.resolved.warehouses,
             prediction=prediction,
         )
-        for storage, prediction in named.items()
+        for storage, prediction in named
     ]
     make_directory(root)
     write_bytes(root / FILE, _KEPT.dump_json([*kept(root), *new], indent=1))
@@ -88,41 +96,50 @@ def save(root: Path, results: Results, climb: Climb, named: Mapping[str, Predict
 
 
 def scored(some: Sequence[KeptPrediction], later: Sequence[Results]) -> list[Scored]:
-    """Each prediction beside the first campaign that began after it was saved and measured a
-    storage of that name with as many warehouses. Those without one are left out.
+    """Each prediction beside the first campaign that began after it was saved and measured what was
+    predicted. Those without one are left out.
     """
     in_order = sorted(later, key=lambda each: each.campaign.started_at)
-    rows = ((_scored(one, results) for results in in_order if _after(one, results)) for one in some)
+    rows = ((_scored(one, results) for results in in_order) for one in some)
     return [row for each in rows if (row := next(filter(None, each), None))]
 
 
-def _after(one: KeptPrediction, results: Results) -> bool:
-    campaign = results.campaign
-    later = datetime.fromisoformat(campaign.started_at) >= datetime.fromisoformat(one.saved_at)
-    return later and campaign.resolved.warehouses == one.warehouses
-
-
 def _scored(one: KeptPrediction, results: Results) -> Scored | None:
+    climb = _measured(one, results)
+    if climb and (found := knee(climb)):
+        return Scored(one, results.campaign.id, found.nopm, bottleneck(climb).resource)
+    return None
+
+
+def _measured(one: KeptPrediction, results: Results) -> Climb | None:
+    """The climb of what was predicted, in a campaign that began after it was saved: on a storage of
+    that name with as many warehouses, and with the memory and cores that were asked for.
+    """
+    campaign, asked = results.campaign, one.prediction.what_if
+    later = datetime.fromisoformat(campaign.started_at) >= datetime.fromisoformat(one.saved_at)
+    if not later or campaign.resolved.warehouses != one.warehouses:
+        return None
     for climb in results.climbs:
-        if climb.configuration.storage == one.storage and (measured := knee(climb)):
-            return Scored(one, results.campaign.id, measured.nopm, bottleneck(climb).resource)
+        has = memory_of(climb.configuration), cores_of(results, climb).number
+        wanted = asked.memory_bytes, asked.cores
+        alike = all(a == b or None in (a, b) for a, b in zip(has, wanted, strict=True))
+        if climb.configuration.storage == one.storage and alike:
+            return climb
     return None
 
 
 def saved_before(root: Path, results: Results) -> tuple[SavedPrediction, ...]:
-    """What was predicted of a campaign's storages before it began, the latest of each. Raises
+    """What was predicted of a campaign's configurations before it began, the latest of each. Raises
     PlanError where the ledger is damaged.
     """
-    measured = {climb.configuration.storage for climb in results.climbs}
-    found = {one.storage: one for one in kept(root) if _after(one, results)}
+    found = {climb.id: one for one in kept(root) if (climb := _measured(one, results))}
     return tuple(
         SavedPrediction(
-            storage=name,
+            configuration=id_,
             change=one.prediction.what_if.words,
             saved_at=one.saved_at,
             campaign=one.campaign,
             nopm=one.prediction.nopm,
         )
-        for name, one in found.items()
-        if name in measured
+        for id_, one in found.items()
     )

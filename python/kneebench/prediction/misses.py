@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import fmean
+from statistics import fmean, median
 from typing import NamedTuple
 
 from kneebench.errors import PlanError
-from kneebench.prediction.fit import HARDLY
-from kneebench.prediction.observed import Observed
+from kneebench.prediction.observed import HARDLY, Observed
 from kneebench.records import Climb, Configuration
 from kneebench.units import size
 
@@ -75,7 +74,7 @@ def miss_curve(of: Configuration, climbs: Sequence[tuple[Climb, Sequence[Observe
     """That of the configurations that differ from one only in memory."""
     alike = {"storage": of.storage, "database": of.database, "cores": of.cores}
     found = {
-        memory_of(climb.configuration): fmean(one.reads for one in rungs)
+        memory_of(climb.configuration): median(one.reads for one in rungs)
         for climb, rungs in climbs
         if rungs and {key: getattr(climb.configuration, key) for key in alike} == alike
     }

@@ -28,8 +28,12 @@ QUIET: dict[str, object] = {
 }
 """What makes a simulation the model."""
 TRANSACTIONS = 8_000
-"""Least transactions of a simulation: its throughput is then known to about 1.5%."""
+"""Of a simulation of the fit: its throughput is then known to about 1.5%."""
+PRECISE = 8 * TRANSACTIONS
+"""Of a simulation whose throughput is predicted. The jackknife takes the chance in it for
+uncertainty, the more so the more models it has."""
 SHORTEST_S, LONGEST_S = 2, 60
+"""Of a simulation of the fit."""
 
 
 class SimulatedLoad(NamedTuple):
@@ -47,17 +51,21 @@ class Simulation:
 
     def __init__(self, workload: Workload) -> None:
         self.workload = workload
-        self._kept: dict[tuple[str, int], SimulatedLoad] = {}
+        self._kept: dict[tuple[str, int, int], SimulatedLoad] = {}
 
-    def at(self, model: SimulatedStorage, users: int) -> SimulatedLoad:
-        """So many users on a model."""
-        key = model.model_dump_json(), users
+    def at(
+        self, model: SimulatedStorage, users: int, transactions: int = TRANSACTIONS
+    ) -> SimulatedLoad:
+        """So many users on a model, for about as many transactions."""
+        key = model.model_dump_json(), users, transactions
         if key not in self._kept:
-            self._kept[key] = _simulated(model, self.workload, users)
+            self._kept[key] = _simulated(model, self.workload, users, transactions)
         return self._kept[key]
 
 
-def _simulated(model: SimulatedStorage, workload: Workload, users: int) -> SimulatedLoad:
+def _simulated(
+    model: SimulatedStorage, workload: Workload, users: int, transactions: int
+) -> SimulatedLoad:
     server = simulated_server(model, workload, seed=1)
     order = Order(configuration="model", phase="search", users=users)
     load = server.load_generator(generator_spec(workload, 1, order))
@@ -66,7 +74,7 @@ def _simulated(model: SimulatedStorage, workload: Workload, users: int) -> Simul
     load.tick()
     before = server.readings()
     load.mark("window")
-    for _ in range(_seconds(model, users)):
+    for _ in range(_seconds(model, users, transactions)):
         load.tick()
     grown = {name: value - before[name] for name, value in server.readings().items()}
     load.mark("cool_down")
@@ -94,8 +102,8 @@ def _counted(users: int, tally: Report, grown: Mapping[str, float]) -> Simulated
     return SimulatedLoad(seen, 60 * orders / tally["window_s"], latency["p999_s"])
 
 
-def _seconds(model: SimulatedStorage, users: int) -> int:
-    """Whole seconds in which about as many transactions are done as a figure needs."""
+def _seconds(model: SimulatedStorage, users: int, transactions: int) -> int:
+    """Whole seconds in which about as many transactions are done."""
     alone_s = (
         model.cpu_per_transaction
         + model.reads_per_transaction * model.read_latency
@@ -104,4 +112,5 @@ def _seconds(model: SimulatedStorage, users: int) -> int:
     )
     device_s = model.reads_per_transaction * model.read_latency / model.read_channels
     per_s = 1 / max(alone_s / users, model.cpu_per_transaction / model.cores, device_s, 1e-6)
-    return min(LONGEST_S, max(SHORTEST_S, round(TRANSACTIONS / per_s)))
+    longest_s = LONGEST_S * transactions // TRANSACTIONS
+    return min(longest_s, max(SHORTEST_S, round(transactions / per_s)))

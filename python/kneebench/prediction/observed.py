@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from statistics import fmean
+from math import fsum, log, sqrt
+from statistics import fmean, median
 from typing import NamedTuple
 
 from kneebench.records import Climb, Results, Rung
 
 NEEDED = ("server.cpu_per_transaction", "log.write_latency", "log.flushes")
 """Quantities without which a rung is left out."""
+HARDLY = 0.05
+"""Reads per transaction below which the data device is left out."""
+MOST_READS = 1.5
+"""Reads per transaction over their median, beyond which a number of users is left out."""
 GENERATOR = "load_generator.cpu_per_transaction"
 
 
@@ -64,10 +69,37 @@ def observed(climb: Climb, cores: TransactionCores) -> tuple[Observed, ...]:
     """A configuration by its number of users, in that order: the means of its valid rungs in a
     closed loop. Rungs that lack a quantity are left out.
     """
-    by_users: dict[int, list[Observed]] = {}
+    return tuple(mean_of(some) for _, some in sorted(_by_users(climb, cores).items()))
+
+
+def noise(climb: Climb, cores: TransactionCores) -> float:
+    """Standard deviation of a rung's throughput as a share, among rungs with equally many users;
+    0 without two of any.
+    """
+    every = [
+        [log(one.throughput_per_s) for one in some] for some in _by_users(climb, cores).values()
+    ]
+    squares = fsum((one - fmean(some)) ** 2 for some in every for one in some)
+    return sqrt(squares / max(1, sum(len(some) - 1 for some in every)))
+
+
+def _by_users(climb: Climb, cores: TransactionCores) -> dict[int, list[Observed]]:
+    found: dict[int, list[Observed]] = {}
     for one in _each(climb, cores):
-        by_users.setdefault(one.users, []).append(one)
-    return tuple(mean_of(some) for _, some in sorted(by_users.items()))
+        found.setdefault(one.users, []).append(one)
+    return found
+
+
+def thrashing(rungs: Sequence[Observed]) -> tuple[Observed, ...]:
+    """Those whose transactions read so much more than the median that the cache does not hold what
+    as many users need: the model has no such thing.
+
+    >>> few, many = Observed(1, 9, 1, 1, 0, 1, 1, reads=2), Observed(9, 9, 1, 1, 0, 1, 1, reads=5)
+    >>> [one.users for one in thrashing([few, few, many])]
+    [9]
+    """
+    most = MOST_READS * median(one.reads for one in rungs) if rungs else 0.0
+    return tuple(one for one in rungs if one.reads > max(most, HARDLY))
 
 
 def mean_of(some: Sequence[Observed]) -> Observed:

@@ -1,30 +1,39 @@
-"""Predictions from several storages of one campaign: each is the drive that is asked about with
-other figures, so each has an answer to the same question.
+"""Predictions from several configurations of one campaign: each of them, with a change that sets
+all by which they differ, is the same configuration, so each has an answer to the same question.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import fsum
 
 from kneebench.analysis.estimate import student_t
 from kneebench.errors import InvalidMeasurement, PlanError
+from kneebench.prediction.observed import HARDLY
 from kneebench.prediction.prediction import Prediction, Predictor
 from kneebench.prediction.what_if import WhatIf
-from kneebench.records import Estimate
+from kneebench.records import Climb, Estimate
 
 NO_DRIVE_S = 50e-6
 """A storage whose log writes take less is in memory: it lacks the CPU time that a drive costs."""
-METHOD = "predictions from {} storages, pooled by their intervals"
+METHOD = "predictions from {} configurations, pooled by their intervals"
+UNSET = ("database", "databases", "siblings", "numa_node", "io")
+"""What of a configuration no change sets."""
 
 
-def other_drives(of: Predictor) -> tuple[Predictor, ...]:
-    """The campaign's other drives under the same constraint that the model describes."""
+def others_for(
+    of: Predictor, changes: Sequence[WhatIf], watch: Callable[[Climb], None] = lambda climb: None
+) -> tuple[Predictor, ...]:
+    """The campaign's other configurations that one of the changes makes the same as this one, as
+    far as the model describes them. `watch` hears of each before it is fitted.
+    """
     found = []
-    for climb, flush_s in of.alike:
-        if flush_s < NO_DRIVE_S:
+    for climb in of.results.climbs:
+        if climb.id == of.climb.id or not any(_same(of, climb, one) for one in changes):
             continue
+        watch(climb)
         try:
             found.append(Predictor(of.results, climb))
         except (PlanError, InvalidMeasurement):
@@ -32,42 +41,72 @@ def other_drives(of: Predictor) -> tuple[Predictor, ...]:
     return tuple(found)
 
 
-def pooled(of: Predictor, others: Sequence[Predictor], change: WhatIf) -> Prediction:
-    """A prediction from a configuration, and from others where the change sets all by which they
-    differ from it: the times of log writes and of reads.
+def _same(of: Predictor, climb: Climb, change: WhatIf) -> bool:
+    """Whether a change sets all by which another configuration differs from this one."""
+    own, other = of.climb.configuration, climb.configuration
+    stays = {
+        **dict.fromkeys(UNSET, True),
+        "storage": not _sets_drive(of, climb, change),
+        "cores": change.cores is None,
+        "memory_bytes": change.memory_bytes is None,
+        "engine_memory_bytes": change.memory_bytes is None,
+    }
+    return all(getattr(own, key) == getattr(other, key) for key in stays if stays[key])
+
+
+def _sets_drive(of: Predictor, climb: Climb, change: WhatIf) -> bool:
+    """Whether a change sets the times of another storage's drive: those of log writes, and of reads
+    where there are any.
     """
-    own = of.predict(change)
-    every = [own]
-    for other in others:
-        reads = other.fit.model.reads_per_transaction
-        if change.log_write_s is not None and (change.read_s is not None or not reads):
-            every.append(other.predict(change))
-    if len(every) == 1:
-        return own
+    rungs = of.observed(climb)
+    if not rungs or rungs[0].flush_s < NO_DRIVE_S or change.log_write_s is None:
+        return False
+    return change.read_s is not None or all(one.reads <= HARDLY for one in rungs)
+
+
+def pooled(of: Predictor, others: Sequence[Predictor], change: WhatIf) -> Prediction:
+    """A prediction from a configuration, and from the others that the change makes the same.
+    Raises PlanError where it is too far from what was measured for all of them.
+    """
+    found = tuple(_each(of, others, change))
+    if all(source is of for source, _ in found):
+        return of.predict(change)
+    every = [prediction for _, prediction in found]
     nopm = _mean([one.nopm for one in every])
     base = of.measured.nopm.value
     ends = {key: getattr(nopm, key) / base for key in ("value", "low", "high")}
-    ratio = nopm.model_copy(update={**ends, "unit": own.ratio.unit})
+    ratio = nopm.model_copy(update={**ends, "unit": "x"})
     surest = min(every, key=lambda one: one.nopm.high / one.nopm.low)
     update = {"nopm": nopm, "ratio": ratio, "at_least": surest.at_least and ratio.low > 1}
     return surest.model_copy(update=update)
 
 
+def _each(
+    of: Predictor, others: Sequence[Predictor], change: WhatIf
+) -> Iterator[tuple[Predictor, Prediction]]:
+    """The predictions of those that are not too far from the change."""
+    for one in (of, *(other for other in others if _same(of, other.climb, change))):
+        with contextlib.suppress(PlanError):
+            yield one, one.predict(change)
+
+
 def _mean(some: Sequence[Estimate]) -> Estimate:
     """Of figures with intervals, each as sure as its interval is narrow; wider where they disagree
-    by more than their intervals allow.
+    by more than their intervals allow, and no surer than the surest: they share the model.
 
     >>> each = [Estimate(value=v, low=v / 1.2, high=1.2 * v, n=9) for v in (90.0, 110.0)]
     >>> found = _mean(each)
     >>> round(found.low), round(found.value), round(found.high)
     (79, 99, 125)
     """
+    if len(some) == 1:
+        return some[0]
     logs = [math.log(one.value) for one in some]
     errors = [math.log(one.high / one.low) / 2 / student_t(one.n - 1) for one in some]
     weights = [1 / error**2 for error in errors]
     mean = fsum(w * y for w, y in zip(weights, logs, strict=True)) / fsum(weights)
     apart = fsum(w * (y - mean) ** 2 for w, y in zip(weights, logs, strict=True))
-    variance = max(1.0, apart / (len(some) - 1)) / fsum(weights)
+    variance = max(1 / max(weights), apart / (len(some) - 1) / fsum(weights))
     fewest = min(one.n for one in some)
     half = student_t(fewest - 1) * math.sqrt(variance)
     low, value, high = (math.exp(mean + each) for each in (-half, 0.0, half))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from itertools import combinations
 from operator import attrgetter
@@ -20,15 +21,17 @@ from kneebench.prediction.climb import climbed
 from kneebench.prediction.fit import TINY
 from kneebench.prediction.held_out import LIMIT, Fit, fit
 from kneebench.prediction.misses import MissCurve, memory_of, miss_curve
-from kneebench.prediction.model import SimulatedLoad, Simulation
+from kneebench.prediction.model import PRECISE, SimulatedLoad, Simulation
 from kneebench.prediction.observed import (
     Observed,
     TransactionCores,
     cores_of,
     generator_s,
+    noise,
     observed,
+    thrashing,
 )
-from kneebench.prediction.what_if import WhatIf, changed
+from kneebench.prediction.what_if import WhatIf, changed, require_near
 from kneebench.records import Climb, Estimate, Knee, Record, Results
 from kneebench.results.head import study_of
 
@@ -99,8 +102,13 @@ class Predictor:
     def _fit(self) -> Fit:
         what = f"cannot predict from {self.climb.configuration.name}"
         try:
-            number = self.cores.number
-            found = fit(self.rungs, number, self.simulation, log_apart=self._log_apart)
+            found = fit(
+                self.rungs,
+                self.cores.number,
+                self.simulation,
+                log_apart=self._log_apart,
+                noise=noise(self.climb, self.cores),
+            )
         except ValueError as error:
             do = "measure a climb of more users, such as users = [1, 256] under [ladder]"
             raise PlanError(what, seen=str(error), do=do) from error
@@ -133,7 +141,7 @@ class Predictor:
     @cached_property
     def rungs(self) -> tuple[Observed, ...]:
         """The configuration as it was measured."""
-        return self._observed(self.climb)
+        return self.observed(self.climb)
 
     @cached_property
     def base(self) -> SimulatedLoad:
@@ -141,7 +149,7 @@ class Predictor:
         model gets wrong is in both.
         """
         found = climbed(self.fit.model, self.study, self.climb.configuration)
-        return self.simulation.at(self.fit.model, _users(found))
+        return self.simulation.at(self.fit.model, _users(found), PRECISE)
 
     @cached_property
     def tail(self) -> float:
@@ -165,11 +173,18 @@ class Predictor:
         for other in self.results.climbs:
             one = other.configuration
             same = (one.database, one.constraint) == (own.database, own.constraint)
-            if one.id != own.id and same and (rungs := self._observed(other)):
+            if one.id != own.id and same and (rungs := self.observed(other)):
                 yield other, rungs[0].flush_s
 
-    def _observed(self, climb: Climb) -> tuple[Observed, ...]:
-        return observed(climb, cores_of(self.results, climb))
+    def observed(self, climb: Climb) -> tuple[Observed, ...]:
+        """A configuration of the campaign by its number of users, without those that thrash."""
+        every = observed(climb, cores_of(self.results, climb))
+        return tuple(one for one in every if one not in thrashing(every))
+
+    @property
+    def thrashing(self) -> tuple[Observed, ...]:
+        """Numbers of users that were left out."""
+        return thrashing(observed(self.climb, self.cores))
 
     @property
     def others(self) -> Iterator[tuple[str, Estimate, float]]:
@@ -184,6 +199,7 @@ class Predictor:
         """The configuration with a change. Raises PlanError for one too far from what was
         measured.
         """
+        require_near(change, self.rungs[0].flush_s, self.rungs[0].read_s)
         model = self._changed(self.fit.model, change)
         found = climbed(model, self.study, self.climb.configuration)
         users = _users(found)
@@ -220,7 +236,7 @@ class Predictor:
     @cached_property
     def misses(self) -> MissCurve:
         """Of the configurations that differ from this one only in memory."""
-        every = [(one, self._observed(one)) for one in self.results.climbs]
+        every = [(one, self.observed(one)) for one in self.results.climbs]
         return miss_curve(self.climb.configuration, every)
 
     def _changed(self, model: SimulatedStorage, change: WhatIf) -> SimulatedStorage:
@@ -244,8 +260,8 @@ class Predictor:
             changed_model = self._changed(model, change)
             if changed_model == model and users == self.base.seen.users:
                 return 0.0
-            after = self.simulation.at(changed_model, users)
-            before = self.simulation.at(model, self.base.seen.users)
+            after = self.simulation.at(changed_model, users, PRECISE)
+            before = self.simulation.at(model, self.base.seen.users, PRECISE)
             return math.log(after.nopm / before.nopm)
 
         value = log_ratio(self.fit.model)
@@ -262,7 +278,8 @@ class Predictor:
 
     def _each(self, of: Callable[[SimulatedStorage], float]) -> list[float]:
         """A figure by each model that was fitted without a number of users."""
-        return [of(one.model) for one in self.fit.held_out]
+        with ThreadPoolExecutor() as pool:
+            return list(pool.map(of, (one.model for one in self.fit.held_out)))
 
     @property
     def parameters(self) -> Iterator[Parameter]:
@@ -322,9 +339,11 @@ def _half_width(each: Sequence[float], scatter: float) -> float:
 
 
 def _times(nopm: Estimate, ratio: Estimate) -> Estimate:
-    """NOPM that were measured times a ratio, with the intervals of both."""
+    """NOPM that were measured times a ratio, with the intervals of both, and that of the runs that
+    will measure it: as wide as here.
+    """
     own = math.log(nopm.high / nopm.low) / 2 if nopm.low > 0 else 0.0
-    half = math.hypot(own, math.log(ratio.high / ratio.value))
+    half = math.hypot(own, own, math.log(ratio.high / ratio.value))
     value = nopm.value * ratio.value
     return Estimate(
         value=value,

@@ -7,13 +7,16 @@ from collections.abc import Mapping
 from kneebench.analysis.wording import plural
 from kneebench.databases.engines.simulated.storage import SimulatedStorage
 from kneebench.errors import PlanError
-from kneebench.prediction.fit import HARDLY
 from kneebench.prediction.misses import MissCurve
+from kneebench.prediction.observed import HARDLY
 from kneebench.records import Record
 from kneebench.units import size, time
 
 MOST_CORES = 2
 """Factor of the cores that were measured, either way, beyond which nothing is predicted."""
+
+MOST_DRIVE = 100
+"""Factor of the drive's times that were measured, either way, beyond which nothing is predicted."""
 
 LEAST_LEFT = 0.1
 """Share of the CPU time of a transaction that is the database's at least."""
@@ -47,6 +50,18 @@ class WhatIf(Record):
             self.cores is not None and plural(self.cores, "core"),
         )
         return ", ".join(part for part in parts if part)
+
+
+def require_near(change: WhatIf, flush_s: float, read_s: float) -> None:
+    """Raises PlanError for a drive whose times are too far from those that were measured."""
+    times = (("log writes", change.log_write_s, flush_s), ("reads", change.read_s, read_s))
+    for what, wanted_s, had_s in times:
+        if wanted_s and had_s and not 1 / MOST_DRIVE <= wanted_s / had_s <= MOST_DRIVE:
+            raise PlanError(
+                f"cannot predict {what} of {time(wanted_s)}",
+                seen=f"{time(had_s)} was measured",
+                do=f"use {time(had_s / MOST_DRIVE)} to {time(had_s * MOST_DRIVE)}, or measure it",
+            )
 
 
 def changed(

@@ -23,6 +23,8 @@ class Estimate(Record):
     4.87 ms (4.2 ms to 5.1 ms, n=3)
     >>> print(Estimate(value=33908.2, low=33104, high=34733, n=3, unit="NOPM"))
     33,908 NOPM (33,104 to 34,733, n=3)
+    >>> 1 in Estimate(value=1.1, low=0.9, high=1.3, n=3)
+    True
     >>> nopm = Estimate(value=33908.2, low=33104, high=34733, n=3, unit="NOPM")
     >>> float(nopm), f"{nopm:,.0f}", f"{nopm}"
     (33908.2, '33,908', '33,908 NOPM (33,104 to 34,733, n=3)')
@@ -47,6 +49,10 @@ class Estimate(Record):
     def in_unit(self, unit: Unit) -> Estimate:
         """The same number with its unit: nothing is converted."""
         return self if self.unit == unit else self.model_copy(update={"unit": unit})
+
+    def __contains__(self, value: float) -> bool:
+        """Whether a number is within the interval."""
+        return self.low <= value <= self.high
 
     def __float__(self) -> float:
         """The value alone."""

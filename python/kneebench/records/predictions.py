@@ -29,10 +29,10 @@ class PredictedGains(Record):
 
 
 class SavedPrediction(Record):
-    """A prediction that was saved before the campaign began, of one of its storages."""
+    """A prediction that was saved before the campaign began, of one of its configurations."""
 
-    storage: str
-    """Name of the storage."""
+    configuration: str
+    """Id of the configuration."""
     change: str
     """What was asked, in words."""
     saved_at: str

@@ -48,7 +48,7 @@ class PredictionPage(CampaignsPage):
     def __init__(
         self, of: Predictor, predictions: Sequence[Prediction], others: Sequence[Predictor] = ()
     ) -> None:
-        """`others`: further drives of the campaign, from which it was also predicted."""
+        """`others`: further configurations of the campaign, from which it was also predicted."""
         self.of, self.predictions, self.others = of, predictions, others
         self.campaigns = (of.results,)
 
@@ -174,13 +174,19 @@ class PredictionPage(CampaignsPage):
             )
             for one in self.of.fit.held_out
         )
-        sentence = (
+        sentences = [
             f"Each of {plural(len(rows), 'number')} of users was left out in turn and predicted by"
             " the model of the others."
-        )
+        ]
+        if thrashing := self.of.thrashing:
+            users = listed([str(one.users) for one in thrashing])
+            sentences.append(
+                f"The model leaves {users} users out: transactions read far more than with other"
+                " numbers of users, so the cache did not hold what they needed."
+            )
         heads = columns(">Users", ">Measured, transactions/s", ">Predicted", ">Error")
         table = Table(columns=heads, rows=rows, narrow=True)
-        return Section(name="held-out", title="Check", sentences=(sentence,), tables=(table,))
+        return Section(name="held-out", title="Check", sentences=tuple(sentences), tables=(table,))
 
     def _parameters(self) -> Section:
         rows = tuple(map(_parameter, self.of.parameters))
@@ -227,7 +233,7 @@ def finding(one: Prediction, name: str) -> str:
     ratio = ratio_words(one.ratio, at_least=one.at_least)
     if unchanged(one.ratio):
         return f"{one.what_if.words} would not change {name}'s NOPM"
-    if one.ratio.low <= 1 <= one.ratio.high:
+    if 1 in one.ratio:
         return f"no difference shown for {one.what_if.words} vs. {name}: {ratio}"
     return f"{one.what_if.words} would give {name} {ratio} the NOPM"
 

@@ -36,24 +36,21 @@ def _gains(view: ViewModel) -> Iterator[str]:
 
 def _gain(one: PredictedGain) -> str:
     ratio = ratio_words(one.ratio, at_least=one.at_least)
-    undecided = one.ratio.low <= 1 <= one.ratio.high and not unchanged(one.ratio)
+    undecided = 1 in one.ratio and not unchanged(one.ratio)
     return f"{one.change}: {'no difference shown, ' if undecided else ''}{ratio}"
 
 
 def _saved(view: ViewModel) -> Iterator[str]:
-    """A sentence for each prediction of a storage that was measured."""
+    """A sentence for each prediction of a configuration that was measured."""
     for one in view.campaign.saved_predictions:
-        for climb in view.climbs:
-            found = view.knees.get(climb.id)
-            if climb.configuration.storage == one.storage and found:
-                yield _beside(one, found.nopm)
-                break
+        if found := view.knees.get(one.configuration):
+            yield _beside(view.name(one.configuration), one, found.nopm)
 
 
-def _beside(one: SavedPrediction, nopm: Estimate) -> str:
-    where = "within" if one.nopm.low <= nopm.value <= one.nopm.high else "outside"
+def _beside(name: str, one: SavedPrediction, nopm: Estimate) -> str:
+    where = "within" if nopm.value in one.nopm else "outside"
     return (
-        f"{one.storage} ({one.change}): {units.significant(one.nopm.value)} NOPM"
+        f"{name} ({one.change}): {units.significant(one.nopm.value)} NOPM"
         f" ({ends(one.nopm, units.significant)}) were predicted from {one.campaign},"
         f" {units.significant(nopm.value)} were measured: {where} the interval."
     )

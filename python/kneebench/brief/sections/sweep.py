@@ -230,7 +230,7 @@ def _ratio(line: SweepLine, one: SweptConfiguration) -> str:
 
 
 def _step(of: Estimate | None) -> str:
-    shown = of is not None and not of.low <= 0 <= of.high
+    shown = of is not None and 0 not in of
     return units.significant(of.value) if of and shown else units.NOTHING
 
 
