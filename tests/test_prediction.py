@@ -183,6 +183,13 @@ def test_parameters_that_cannot_be_told_apart_are_named(predictor: Predictor) ->
     assert unsure.confused == names
 
 
+def test_the_noise_of_a_rung_is_no_error_of_the_model(predictor: Predictor) -> None:
+    fit = predictor.fit
+    assert fit.noise > 0, "the knee was measured several times"
+    assert fit._replace(noise=0.0).scatter > fit.scatter
+    assert fit._replace(noise=1.0).scatter == 0
+
+
 def test_what_changes_nothing_is_exactly_one_and_a_faster_log_is_more(
     predictor: Predictor,
 ) -> None:

@@ -42,10 +42,10 @@ class Cpu(NamedTuple):
 
 def cpu(rungs: Sequence[Observed], cores: int) -> Cpu:
     """A least-squares fit of relative errors, with no share below 0, and the transaction's at least
-    LEAST_OWN of what it costs. A flush costs no more than the log write latency of the fewest users
-    where that is known.
+    LEAST_OWN of what it costs. A flush costs no more than the log write latency of the fewest
+    users.
 
-    >>> rungs = [Observed(n, 1, 1, 4e-4 + 1e-4 / n + 1e-5 * max(0, n - 2), 0, 0, 1 / n)
+    >>> rungs = [Observed(n, 1, 1, 4e-4 + 1e-4 / n + 1e-5 * max(0, n - 2), 0, 1e-3, 1 / n)
     ...          for n in (1, 2, 4, 8)]
     >>> [round(1e6 * each) for each in cpu(rungs, cores=2)]
     [400, 100, 10]

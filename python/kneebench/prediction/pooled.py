@@ -94,10 +94,11 @@ def _mean(some: Sequence[Estimate]) -> Estimate:
     """Of figures with intervals, each as sure as its interval is narrow; wider where they disagree
     by more than their intervals allow, and no surer than the surest: they share the model.
 
-    >>> each = [Estimate(value=v, low=v / 1.2, high=1.2 * v, n=9) for v in (90.0, 110.0)]
-    >>> found = _mean(each)
-    >>> round(found.low), round(found.value), round(found.high)
-    (79, 99, 125)
+    >>> for pair in ((100, 100), (90, 110)):
+    ...     found = _mean([Estimate(value=v, low=v / 1.2, high=1.2 * v, n=9) for v in pair])
+    ...     print(round(found.low), round(found.value), round(found.high))
+    83 100 120
+    79 99 125
     """
     if len(some) == 1:
         return some[0]
