@@ -11,6 +11,7 @@ from math import fsum
 
 from kneebench.analysis.estimate import student_t
 from kneebench.errors import InvalidMeasurement, PlanError
+from kneebench.prediction.fit import TINY
 from kneebench.prediction.observed import HARDLY
 from kneebench.prediction.prediction import Prediction, Predictor
 from kneebench.prediction.what_if import WhatIf
@@ -103,7 +104,8 @@ def _mean(some: Sequence[Estimate]) -> Estimate:
     if len(some) == 1:
         return some[0]
     logs = [math.log(one.value) for one in some]
-    errors = [math.log(one.high / one.low) / 2 / student_t(one.n - 1) for one in some]
+    halves = [max(TINY, math.log(one.high / one.low) / 2) for one in some]
+    errors = [half / student_t(one.n - 1) for half, one in zip(halves, some, strict=True)]
     weights = [1 / error**2 for error in errors]
     mean = fsum(w * y for w, y in zip(weights, logs, strict=True)) / fsum(weights)
     apart = fsum(w * (y - mean) ** 2 for w, y in zip(weights, logs, strict=True))
