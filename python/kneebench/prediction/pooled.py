@@ -13,7 +13,7 @@ from kneebench.analysis.estimate import student_t
 from kneebench.errors import InvalidMeasurement, PlanError
 from kneebench.prediction.fit import TINY
 from kneebench.prediction.observed import HARDLY
-from kneebench.prediction.prediction import Prediction, Predictor
+from kneebench.prediction.prediction import Prediction, Predictor, as_measured, half_of, times
 from kneebench.prediction.what_if import WhatIf
 from kneebench.records import Climb, Estimate
 
@@ -72,13 +72,16 @@ def pooled(of: Predictor, others: Sequence[Predictor], change: WhatIf) -> Predic
     found = tuple(_each(of, others, change))
     if all(source is of for source, _ in found):
         return of.predict(change)
-    every = [prediction for _, prediction in found]
-    nopm = _mean([one.nopm for one in every])
-    base = of.measured.nopm.value
-    ends = {key: getattr(nopm, key) / base for key in ("value", "low", "high")}
+    nopm = _mean([times(source.measured.nopm, one.ratio) for source, one in found])
+    base = of.measured.nopm
+    ends = {key: getattr(nopm, key) / base.value for key in ("value", "low", "high")}
     ratio = nopm.model_copy(update={**ends, "unit": "x"})
-    surest = min(every, key=lambda one: one.nopm.high / one.nopm.low)
-    update = {"nopm": nopm, "ratio": ratio, "at_least": surest.at_least and ratio.low > 1}
+    surest = min((one for _, one in found), key=lambda one: half_of(one.nopm))
+    update = {
+        "nopm": as_measured(nopm, base),
+        "ratio": ratio,
+        "at_least": surest.at_least and ratio.low > 1,
+    }
     return surest.model_copy(update=update)
 
 
@@ -104,8 +107,7 @@ def _mean(some: Sequence[Estimate]) -> Estimate:
     if len(some) == 1:
         return some[0]
     logs = [math.log(one.value) for one in some]
-    halves = [max(TINY, math.log(one.high / one.low) / 2) for one in some]
-    errors = [half / student_t(one.n - 1) for half, one in zip(halves, some, strict=True)]
+    errors = [max(TINY, half_of(one)) / student_t(one.n - 1) for one in some]
     weights = [1 / error**2 for error in errors]
     mean = fsum(w * y for w, y in zip(weights, logs, strict=True)) / fsum(weights)
     apart = fsum(w * (y - mean) ** 2 for w, y in zip(weights, logs, strict=True))

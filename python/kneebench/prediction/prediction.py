@@ -210,7 +210,7 @@ class Predictor:
         return Prediction(
             what_if=change,
             ratio=ratio,
-            nopm=_times(self.measured.nopm, ratio),
+            nopm=as_measured(times(self.measured.nopm, ratio), self.measured.nopm),
             users=users,
             latency_s=at_knee.seen.latency_s / anchor,
             p999_s=at_knee.p999_s * self.tail,
@@ -338,21 +338,25 @@ def _half_width(each: Sequence[float], scatter: float) -> float:
     return student_t(n - 1) * math.sqrt(variance + scatter**2)
 
 
-def _times(nopm: Estimate, ratio: Estimate) -> Estimate:
-    """NOPM that were measured times a ratio, with the intervals of both, and that of the runs that
-    will measure it: as wide as here.
-    """
-    own = math.log(nopm.high / nopm.low) / 2 if nopm.low > 0 else 0.0
-    half = math.hypot(own, own, math.log(ratio.high / ratio.value))
-    value = nopm.value * ratio.value
-    return Estimate(
-        value=value,
-        low=value * math.exp(-half),
-        high=value * math.exp(half),
-        n=ratio.n,
-        method=METHOD,
-        unit="NOPM",
-    )
+def times(nopm: Estimate, ratio: Estimate) -> Estimate:
+    """NOPM that were measured times a ratio, with the intervals of both."""
+    found = ratio.model_copy(update={"unit": "NOPM"})
+    return _within(found, nopm.value * ratio.value, half_of(nopm), half_of(ratio))
+
+
+def as_measured(nopm: Estimate, like: Estimate) -> Estimate:
+    """NOPM with the interval that they have for runs which are as noisy as other ones."""
+    return _within(nopm, nopm.value, half_of(nopm), half_of(like))
+
+
+def half_of(one: Estimate) -> float:
+    """Half of an interval, as logarithms."""
+    return math.log(one.high / one.low) / 2 if one.low > 0 else 0.0
+
+
+def _within(like: Estimate, value: float, *halves: float) -> Estimate:
+    half = math.exp(math.hypot(*halves))
+    return like.model_copy(update={"value": value, "low": value / half, "high": value * half})
 
 
 def _require_described(results: Results, climb: Climb) -> None:
